@@ -1,0 +1,54 @@
+//! Puts the GPU modules into the program: `ptx.rs` in `OUT_DIR` lists them.
+//!
+//! The environment variable `ALLPAIRS_PTX` says which modules:
+//!
+//! | value   | embedded | checked-in modules (`gpu-kernels/ptx`) |
+//! |---------|----------|----------------------------------------|
+//! | (unset) | the checked-in ones if they are of these sources, else fresh ones | read |
+//! | `write` | fresh ones | replaced |
+//! | `check` | the checked-in ones | must equal fresh ones |
+//! | `fresh` | fresh ones | ignored |
+
+use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch};
+use std::path::Path;
+use std::process::ExitCode;
+use std::{env, ffi::OsString};
+
+/// The GPU generations with a module of their own; newer GPUs run the newest of them. Turing is
+/// the oldest that current drivers support; Ampere adds matrix instructions for tf32, Hopper
+/// vector reductions to memory.
+const GENERATIONS: &[NvptxArch] = &[NvptxArch::Sm75, NvptxArch::Sm80, NvptxArch::Sm90];
+
+fn main() -> ExitCode {
+    let root = from_cargo("CARGO_MANIFEST_DIR");
+    let root = Path::new(&root);
+    let libraries = ["rust-cuda/cuda_std", "rust-cuda/cuda_std_macros"];
+    let modules = KernelModules::new("allpairs gpu-kernels", root.join("gpu-kernels"))
+        .libraries(libraries.map(|path| root.join(path)))
+        .generations(GENERATIONS);
+    for line in modules.directives() {
+        println!("{line}");
+    }
+    match provide(&modules) {
+        Ok(notes) => {
+            for note in notes {
+                println!("cargo::warning={note}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            for line in error.to_string().lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn provide(modules: &KernelModules) -> Result<Vec<String>, ModulesError> {
+    modules.provide(Mode::from_environment()?, Path::new(&from_cargo("OUT_DIR")))
+}
+
+fn from_cargo(variable: &str) -> OsString {
+    env::var_os(variable).unwrap_or_else(|| panic!("Cargo sets {variable} for build scripts"))
+}

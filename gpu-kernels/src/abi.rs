@@ -1,0 +1,37 @@
+//! What a launch passes to a kernel beside its pointers.
+
+/// The scalars of a launch, in the units of the buffers. Single-precision kernels round them once,
+/// outside their loops.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Params {
+    /// Bodies.
+    pub n: u32,
+    /// Bodies that the buffers have room for: the distance between planes of a structure of arrays.
+    pub stride: u32,
+    /// ε², a squared length, ≥ 0.
+    pub softening_squared: f64,
+    /// Gravitational constant.
+    pub g: f64,
+    /// Time step of a kick or a drift.
+    pub dt: f64,
+}
+
+/// The arguments of an emulated launch: what a GPU launch passes as an array of pointers.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a> {
+    /// The kernel's pointer parameters, in order.
+    pub pointers: &'a [*mut u8],
+    /// Its last parameter.
+    pub params: Params,
+}
+
+impl Arguments<'_> {
+    /// The kernel's pointer parameter `index`.
+    ///
+    /// # Panics
+    /// If the launch has no such pointer, which the emulator reports as a fault of the kernel.
+    pub fn pointer<T>(&self, index: usize) -> *mut T {
+        self.pointers[index].cast()
+    }
+}

@@ -1,0 +1,379 @@
+//! Where the bodies' values lie in memory.
+//!
+//! A *state* buffer holds position, mass and velocity of `stride ≥ n` bodies, an *acceleration*
+//! buffer three components each. A layout says at which scalar every value lies
+//! ([`Layout::scalar`], [`Layout::vector_scalar`]: what the host packs by) and how kernels fetch
+//! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
+
+use crate::numerics::Real;
+use core::marker::PhantomData;
+use cuda_std::global;
+use cuda_std::shared::{Shared, SharedWord};
+use cuda_std::vector::Vec4;
+
+/// A layout's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LayoutName {
+    /// Array of structures.
+    Aos,
+    /// Structure of arrays.
+    Soa,
+    /// Arrays of 4-vectors.
+    Float4,
+}
+
+/// A value of a body's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Field {
+    /// Position.
+    X,
+    /// Position.
+    Y,
+    /// Position.
+    Z,
+    /// Mass.
+    Mass,
+    /// Velocity.
+    Vx,
+    /// Velocity.
+    Vy,
+    /// Velocity.
+    Vz,
+}
+
+impl Field {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::X, Self::Y, Self::Z, Self::Mass, Self::Vx, Self::Vy, Self::Vz];
+}
+
+/// What a force needs of a source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Source<R> {
+    /// Where it is.
+    pub position: [R; 3],
+    /// Its mass.
+    pub mass: R,
+}
+
+/// A layout in memory of bodies of [`Real`](Layout::Real)s.
+pub trait Layout {
+    /// Type of every scalar.
+    type Real: Real + SharedWord;
+    /// Unit of the widest access.
+    type Word: Copy + SharedWord;
+    /// Its name.
+    const NAME: LayoutName;
+    /// Scalars of state a body takes.
+    const STATE_SCALARS: u32;
+    /// Scalars of acceleration a body takes.
+    const VECTOR_SCALARS: u32;
+
+    /// Index of the scalar of a state buffer that holds `field` of body `i`.
+    fn scalar(field: Field, stride: u32, i: u32) -> usize;
+    /// Index of the scalar of an acceleration buffer that holds component `axis` of body `i`.
+    fn vector_scalar(axis: u32, stride: u32, i: u32) -> usize;
+
+    /// Position and mass of body `i`.
+    ///
+    /// # Safety
+    /// `state` is a state buffer of this layout and stride, `i < stride`.
+    unsafe fn source(state: *const Self::Word, stride: u32, i: u32) -> Source<Self::Real>;
+    /// Sets the position of body `i`.
+    ///
+    /// # Safety
+    /// As [`source`](Self::source), and only this thread accesses body `i`.
+    unsafe fn set_source(state: *mut Self::Word, stride: u32, i: u32, source: Source<Self::Real>);
+    /// Velocity of body `i`.
+    ///
+    /// # Safety
+    /// As [`source`](Self::source).
+    unsafe fn velocity(state: *const Self::Word, stride: u32, i: u32) -> [Self::Real; 3];
+    /// Sets the velocity of body `i`.
+    ///
+    /// # Safety
+    /// As [`set_source`](Self::set_source).
+    unsafe fn set_velocity(state: *mut Self::Word, stride: u32, i: u32, v: [Self::Real; 3]);
+    /// Acceleration of body `i`.
+    ///
+    /// # Safety
+    /// `vectors` is an acceleration buffer of this layout and stride, `i < stride`.
+    unsafe fn vector(vectors: *const Self::Word, stride: u32, i: u32) -> [Self::Real; 3];
+    /// Sets the acceleration of body `i`.
+    ///
+    /// # Safety
+    /// As [`vector`](Self::vector), and only this thread accesses body `i`.
+    unsafe fn set_vector(vectors: *mut Self::Word, stride: u32, i: u32, v: [Self::Real; 3]);
+
+    /// Words of shared memory that a source takes in a tile.
+    const TILE_WORDS: u32;
+    /// The source in `slot` of a tile with room for `capacity`.
+    ///
+    /// # Safety
+    /// `tile` has `capacity · TILE_WORDS` words, and the slot was filled before a barrier.
+    unsafe fn tile_source(
+        tile: Shared<Self::Word>,
+        capacity: u32,
+        slot: u32,
+    ) -> Source<Self::Real>;
+    /// Fills `slot` of a tile.
+    ///
+    /// # Safety
+    /// As [`tile_source`](Self::tile_source), and no other thread accesses the slot.
+    unsafe fn set_tile_source(
+        tile: Shared<Self::Word>,
+        capacity: u32,
+        slot: u32,
+        source: Source<Self::Real>,
+    );
+}
+
+/// How scalars that belong together are placed: what tells an array of structures from a structure
+/// of arrays.
+pub trait Placement {
+    /// Its layout's name.
+    const NAME: LayoutName;
+    /// Index of component `c` of `components` of record `i`, with room for `stride` records.
+    fn place(c: u32, components: u32, stride: u32, i: u32) -> u32;
+}
+
+/// A record's components side by side.
+#[derive(Clone, Copy, Debug)]
+pub enum Interleaved {}
+
+impl Placement for Interleaved {
+    const NAME: LayoutName = LayoutName::Aos;
+    #[inline(always)]
+    fn place(c: u32, components: u32, _stride: u32, i: u32) -> u32 {
+        i * components + c
+    }
+}
+
+/// Each component in an array of its own.
+#[derive(Clone, Copy, Debug)]
+pub enum Planar {}
+
+impl Placement for Planar {
+    const NAME: LayoutName = LayoutName::Soa;
+    #[inline(always)]
+    fn place(c: u32, _components: u32, stride: u32, i: u32) -> u32 {
+        c * stride + i
+    }
+}
+
+/// Layouts whose every access is one scalar.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalars<R, P>(PhantomData<(R, P)>);
+
+/// `{x, y, z, m, vx, vy, vz}` a body.
+pub type Aos<R> = Scalars<R, Interleaved>;
+/// Seven arrays.
+pub type Soa<R> = Scalars<R, Planar>;
+
+const STATE: u32 = Field::ALL.len() as u32;
+
+impl<R: Real + SharedWord, P: Placement> Scalars<R, P> {
+    #[inline(always)]
+    unsafe fn get(base: *const R, first: u32, of: u32, stride: u32, i: u32) -> [R; 3] {
+        let at = |c| P::place(first + c, of, stride, i);
+        // SAFETY: the callers' callers say that body i lies in the buffer.
+        unsafe {
+            [global::load(base, at(0)), global::load(base, at(1)), global::load(base, at(2))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set(base: *mut R, first: u32, of: u32, stride: u32, i: u32, v: [R; 3]) {
+        let at = |c| P::place(first + c, of, stride, i);
+        // SAFETY: as `get`.
+        unsafe {
+            global::store(base, at(0), v[0]);
+            global::store(base, at(1), v[1]);
+            global::store(base, at(2), v[2]);
+        }
+    }
+}
+
+impl<R: Real + SharedWord, P: Placement> Layout for Scalars<R, P> {
+    type Real = R;
+    type Word = R;
+    const NAME: LayoutName = P::NAME;
+    const STATE_SCALARS: u32 = STATE;
+    const VECTOR_SCALARS: u32 = 3;
+
+    fn scalar(field: Field, stride: u32, i: u32) -> usize {
+        P::place(field as u32, STATE, stride, i) as usize
+    }
+
+    fn vector_scalar(axis: u32, stride: u32, i: u32) -> usize {
+        P::place(axis, 3, stride, i) as usize
+    }
+
+    #[inline(always)]
+    unsafe fn source(state: *const R, stride: u32, i: u32) -> Source<R> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Source {
+                position: Self::get(state, Field::X as u32, STATE, stride, i),
+                mass: global::load(state, P::place(Field::Mass as u32, STATE, stride, i)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set_source(state: *mut R, stride: u32, i: u32, source: Source<R>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::set(state, Field::X as u32, STATE, stride, i, source.position);
+            global::store(state, P::place(Field::Mass as u32, STATE, stride, i), source.mass);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn velocity(state: *const R, stride: u32, i: u32) -> [R; 3] {
+        // SAFETY: the caller's promise.
+        unsafe { Self::get(state, Field::Vx as u32, STATE, stride, i) }
+    }
+
+    #[inline(always)]
+    unsafe fn set_velocity(state: *mut R, stride: u32, i: u32, v: [R; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::set(state, Field::Vx as u32, STATE, stride, i, v) }
+    }
+
+    #[inline(always)]
+    unsafe fn vector(vectors: *const R, stride: u32, i: u32) -> [R; 3] {
+        // SAFETY: the caller's promise.
+        unsafe { Self::get(vectors, 0, 3, stride, i) }
+    }
+
+    #[inline(always)]
+    unsafe fn set_vector(vectors: *mut R, stride: u32, i: u32, v: [R; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::set(vectors, 0, 3, stride, i, v) }
+    }
+
+    const TILE_WORDS: u32 = 4;
+
+    #[inline(always)]
+    unsafe fn tile_source(tile: Shared<R>, capacity: u32, slot: u32) -> Source<R> {
+        let at = |c| P::place(c, 4, capacity, slot);
+        // SAFETY: the caller's promise.
+        unsafe {
+            Source {
+                position: [tile.load(at(0)), tile.load(at(1)), tile.load(at(2))],
+                mass: tile.load(at(3)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set_tile_source(tile: Shared<R>, capacity: u32, slot: u32, source: Source<R>) {
+        let at = |c| P::place(c, 4, capacity, slot);
+        // SAFETY: the caller's promise.
+        unsafe {
+            tile.store(at(0), source.position[0]);
+            tile.store(at(1), source.position[1]);
+            tile.store(at(2), source.position[2]);
+            tile.store(at(3), source.mass);
+        }
+    }
+}
+
+/// Positions with masses `(x, y, z, m)` in one array of 4-vectors, velocities `(vx, vy, vz, 0)` in
+/// the next: every access is one vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Float4<R>(PhantomData<R>);
+
+impl<R: Real + SharedWord> Layout for Float4<R>
+where
+    Vec4<R>: SharedWord,
+{
+    type Real = R;
+    type Word = Vec4<R>;
+    const NAME: LayoutName = LayoutName::Float4;
+    const STATE_SCALARS: u32 = 8;
+    const VECTOR_SCALARS: u32 = 4;
+
+    fn scalar(field: Field, stride: u32, i: u32) -> usize {
+        let field = field as u32; // four of position and mass, then the velocity
+        (field / 4 * 4 * stride + 4 * i + field % 4) as usize
+    }
+
+    fn vector_scalar(axis: u32, _stride: u32, i: u32) -> usize {
+        (4 * i + axis) as usize
+    }
+
+    #[inline(always)]
+    unsafe fn source(state: *const Vec4<R>, _stride: u32, i: u32) -> Source<R> {
+        // SAFETY: the caller's promise.
+        unpack(unsafe { global::load(state, i) })
+    }
+
+    #[inline(always)]
+    unsafe fn set_source(state: *mut Vec4<R>, _stride: u32, i: u32, source: Source<R>) {
+        // SAFETY: the caller's promise.
+        unsafe { global::store(state, i, pack(source)) }
+    }
+
+    #[inline(always)]
+    unsafe fn velocity(state: *const Vec4<R>, stride: u32, i: u32) -> [R; 3] {
+        // SAFETY: the caller's promise.
+        unpack(unsafe { global::load(state, stride + i) }).position
+    }
+
+    #[inline(always)]
+    unsafe fn set_velocity(state: *mut Vec4<R>, stride: u32, i: u32, v: [R; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { global::store(state, stride + i, pack(vector(v))) }
+    }
+
+    #[inline(always)]
+    unsafe fn vector(vectors: *const Vec4<R>, _stride: u32, i: u32) -> [R; 3] {
+        // SAFETY: the caller's promise.
+        unpack(unsafe { global::load(vectors, i) }).position
+    }
+
+    #[inline(always)]
+    unsafe fn set_vector(vectors: *mut Vec4<R>, _stride: u32, i: u32, v: [R; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { global::store(vectors, i, pack(vector(v))) }
+    }
+
+    const TILE_WORDS: u32 = 1;
+
+    #[inline(always)]
+    unsafe fn tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32) -> Source<R> {
+        // SAFETY: the caller's promise.
+        unpack(unsafe { tile.load(slot) })
+    }
+
+    #[inline(always)]
+    unsafe fn set_tile_source(
+        tile: Shared<Vec4<R>>,
+        _capacity: u32,
+        slot: u32,
+        source: Source<R>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { tile.store(slot, pack(source)) }
+    }
+}
+
+#[inline(always)]
+fn pack<R>(source: Source<R>) -> Vec4<R> {
+    let [x, y, z] = source.position;
+    Vec4 { x, y, z, w: source.mass }
+}
+
+#[inline(always)]
+fn unpack<R>(v: Vec4<R>) -> Source<R> {
+    Source { position: [v.x, v.y, v.z], mass: v.w }
+}
+
+/// A vector that is not a position: nothing in the fourth place.
+#[inline(always)]
+fn vector<R: Real>(position: [R; 3]) -> Source<R> {
+    Source { position, mass: R::from_f64(0.0) }
+}

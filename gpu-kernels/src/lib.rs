@@ -1,0 +1,19 @@
+//! The kernels of Allpairs, compiled to PTX for the GPU and, as an ordinary library, for the CPU:
+//! there the host reads the list of entry points, shares types and constants with the kernels, and
+//! runs the same source on the emulator.
+//!
+//! One algorithm a file in [`schedule`], generic over three choices that are made elsewhere:
+//! the [law](interaction::Law) and its arithmetic ([`numerics`]), the [layout](layout::Layout) of
+//! the bodies in memory, and the unroll factor. [`entries`] lists the combinations that exist as
+//! compiled entry points. Nothing here knows of streams, devices or files.
+#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
+
+pub mod abi;
+pub mod entries;
+pub mod interaction;
+pub mod layout;
+pub mod numerics;
+pub mod schedule;
+pub mod tile;
+
+cuda_std::module!();

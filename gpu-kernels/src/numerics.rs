@@ -1,0 +1,206 @@
+//! How the pair formula is rounded: four independent choices, bundled in one type.
+
+use core::marker::PhantomData;
+use cuda_std::GpuFloat;
+
+/// What the pair formula asks of its arithmetic.
+pub trait Arithmetic {
+    /// The floating-point type.
+    type Real: GpuFloat;
+    /// Which choices these are, for tables.
+    const NAME: NumericsName;
+    /// `a · b + c`.
+    fn mul_add(a: Self::Real, b: Self::Real, c: Self::Real) -> Self::Real;
+    /// 1/√x of a squared distance.
+    fn inverse_sqrt(x: Self::Real) -> Self::Real;
+}
+
+/// The four choices as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumericsName {
+    /// Type of every value.
+    pub precision: Precision,
+    /// Whether multiply–adds are one instruction.
+    pub fused: bool,
+    /// Whether 1/√ is the special-function unit's.
+    pub approximate: bool,
+    /// Whether pairs at distance zero are handled, as ε = 0 needs.
+    pub unsoftened: bool,
+}
+
+/// A floating-point type's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// Half.
+    F16,
+    /// Single.
+    F32,
+    /// Double.
+    F64,
+}
+
+impl Precision {
+    /// [`Real::SMALLEST_SQUARE`] of the type.
+    pub const fn smallest_square(self) -> f64 {
+        match self {
+            Self::F16 => panic!("no kernel computes distances in halves"),
+            Self::F32 => f32::SMALLEST_SQUARE as f64,
+            Self::F64 => f64::SMALLEST_SQUARE,
+        }
+    }
+
+
+    /// Half the distance from 1 to the next value: the relative error of one rounding.
+    pub const fn unit_roundoff(self) -> f64 {
+        match self {
+            Self::F16 => 1.0 / (1_u64 << 11) as f64,
+            Self::F32 => 1.0 / (1_u64 << 24) as f64,
+            Self::F64 => 1.0 / (1_u64 << 53) as f64,
+        }
+    }
+
+    /// The type's name in Rust.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+}
+
+/// A floating-point type that kernels compute in.
+pub trait Real: GpuFloat {
+    /// Its name.
+    const PRECISION: Precision;
+    /// The smallest squared distance whose 1/d³ is finite, with room for a weight of 1. Squared
+    /// distances below count as zero, a squared softening too.
+    const SMALLEST_SQUARE: Self;
+}
+
+impl Real for f32 {
+    const PRECISION: Precision = Precision::F32;
+    const SMALLEST_SQUARE: Self = 1.0 / (1_u128 << 84) as f32;
+}
+
+impl Real for f64 {
+    const PRECISION: Precision = Precision::F64;
+    /// 2⁻⁶⁸⁰.
+    const SMALLEST_SQUARE: Self = f64::from_bits((1023 - 680) << 52);
+}
+
+/// Whether `a · b + c` rounds once.
+pub trait MultiplyAdd {
+    /// It does.
+    const FUSED: bool;
+    /// `a · b + c`.
+    fn mul_add<R: Real>(a: R, b: R, c: R) -> R;
+}
+
+/// One fused instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Fused {}
+
+impl MultiplyAdd for Fused {
+    const FUSED: bool = true;
+    #[inline(always)]
+    fn mul_add<R: Real>(a: R, b: R, c: R) -> R {
+        a.mul_add(b, c)
+    }
+}
+
+/// A multiplication and an addition, each rounded.
+#[derive(Clone, Copy, Debug)]
+pub enum Separate {}
+
+impl MultiplyAdd for Separate {
+    const FUSED: bool = false;
+    #[inline(always)]
+    fn mul_add<R: Real>(a: R, b: R, c: R) -> R {
+        a * b + c
+    }
+}
+
+/// Where 1/√ comes from.
+pub trait InverseSqrt {
+    /// From the special-function unit.
+    const APPROXIMATE: bool;
+    /// 1/√x.
+    fn inverse_sqrt<R: Real>(x: R) -> R;
+}
+
+/// A correctly rounded root and a correctly rounded division.
+#[derive(Clone, Copy, Debug)]
+pub enum Exact {}
+
+impl InverseSqrt for Exact {
+    const APPROXIMATE: bool = false;
+    #[inline(always)]
+    fn inverse_sqrt<R: Real>(x: R) -> R {
+        x.rsqrt_exact()
+    }
+}
+
+/// The special-function unit's approximation.
+#[derive(Clone, Copy, Debug)]
+pub enum Approximate {}
+
+impl InverseSqrt for Approximate {
+    const APPROXIMATE: bool = true;
+    #[inline(always)]
+    fn inverse_sqrt<R: Real>(x: R) -> R {
+        x.rsqrt_approx()
+    }
+}
+
+/// Whether a squared distance can be zero.
+pub trait Closest {
+    /// It can.
+    const UNSOFTENED: bool;
+}
+
+/// ε > 0: d² is never zero, and nothing is tested.
+#[derive(Clone, Copy, Debug)]
+pub enum Softened {}
+
+impl Closest for Softened {
+    const UNSOFTENED: bool = false;
+}
+
+/// ε = 0: a pair closer than [`Real::SMALLEST_SQUARE`] says, a body with itself among them,
+/// contributes nothing.
+#[derive(Clone, Copy, Debug)]
+pub enum Unsoftened {}
+
+impl Closest for Unsoftened {
+    const UNSOFTENED: bool = true;
+}
+
+/// A combination of the four choices.
+#[derive(Clone, Copy, Debug)]
+pub struct Numerics<R, M, S, C>(PhantomData<(R, M, S, C)>);
+
+impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numerics<R, M, S, C> {
+    type Real = R;
+    const NAME: NumericsName = NumericsName {
+        precision: R::PRECISION,
+        fused: M::FUSED,
+        approximate: S::APPROXIMATE,
+        unsoftened: C::UNSOFTENED,
+    };
+
+    #[inline(always)]
+    fn mul_add(a: R, b: R, c: R) -> R {
+        M::mul_add(a, b, c)
+    }
+
+    #[inline(always)]
+    fn inverse_sqrt(x: R) -> R {
+        // `<` is false for a NaN, which therefore stays one.
+        if C::UNSOFTENED && x < R::SMALLEST_SQUARE {
+            R::from_f64(0.0)
+        } else {
+            S::inverse_sqrt(x)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Kinetic and potential energy, in f64 whatever the bodies are stored in: differences of energies
+//! are what a user judges a run by, and in single precision they would drown in their own rounding.
+
+use crate::abi::Params;
+use crate::interaction::{PairLaw, potential};
+use crate::layout::Layout;
+use crate::numerics::{Exact, Fused, Numerics, Unsoftened};
+use cuda_std::shared::{Shared, dynamic_shared_mem};
+use cuda_std::{GpuFloat, global, thread};
+
+/// A pair of bodies at distance zero is left out where ε = 0, as in the forces.
+type Double = Numerics<f64, Fused, Exact, Unsoftened>;
+
+/// The energies' sums over each block's bodies.
+///
+/// # Formula
+/// `T = Σ_i w_i |v_i|² / 2` and `U = −(G/2) Σ_i w_i Σ_{j≠i} w_j / d`, with the law's weights.
+///
+/// # Arguments
+/// `state`: n bodies of layout `L` with `params.stride`, read. `sums`: two values a block, T and U,
+/// written; their sum over the blocks is the system's energy. The order of all additions is fixed,
+/// so the result is the same from run to run.
+///
+/// # Thread mapping
+/// One-dimensional; thread i has body i. Threads beyond n contribute zero and reach every barrier.
+///
+/// # Shared memory
+/// Four f64 a thread: first a tile of sources, then the two sums.
+///
+/// # Constraints
+/// The block's size is a power of two.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+#[inline(always)]
+pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f64, params: Params) {
+    let (slot, block) = (thread::thread_idx_x(), thread::block_dim_x());
+    let i = thread::index_1d();
+    let shared: Shared<f64> = dynamic_shared_mem();
+    // SAFETY: bodies beyond n are not accessed; every slot is written before the barrier after
+    // which it is read; two sums a block are this block's alone.
+    unsafe {
+        let body = L::source(state, params.stride, i.min(params.n - 1));
+        let v = L::velocity(state, params.stride, i.min(params.n - 1)).map(GpuFloat::to_f64);
+        let position = body.position.map(GpuFloat::to_f64);
+        let weight = if i < params.n { W::weight(body.mass.to_f64()) } else { 0.0 };
+
+        let mut inverse_distances = 0.0;
+        let mut first = 0;
+        while first < params.n {
+            thread::sync_threads();
+            if first + slot < params.n {
+                let source = L::source(state, params.stride, first + slot);
+                let [x, y, z] = source.position.map(GpuFloat::to_f64);
+                shared.store(4 * slot, x);
+                shared.store(4 * slot + 1, y);
+                shared.store(4 * slot + 2, z);
+                shared.store(4 * slot + 3, W::weight(source.mass.to_f64()));
+            }
+            thread::sync_threads();
+            let count = (params.n - first).min(block);
+            let mut k = 0;
+            while k < count {
+                if first + k != i {
+                    let at = [shared.load(4 * k), shared.load(4 * k + 1), shared.load(4 * k + 2)];
+                    let w = shared.load(4 * k + 3);
+                    inverse_distances +=
+                        potential::<Double>(position, at, w, params.softening_squared);
+                }
+                k += 1;
+            }
+            first += block;
+        }
+
+        thread::sync_threads();
+        shared.store(2 * slot, 0.5 * weight * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+        shared.store(2 * slot + 1, -0.5 * params.g * weight * inverse_distances);
+        let mut half = block / 2;
+        while half > 0 {
+            thread::sync_threads();
+            if slot < half {
+                let other = slot + half;
+                shared.store(2 * slot, shared.load(2 * slot) + shared.load(2 * other));
+                shared.store(2 * slot + 1, shared.load(2 * slot + 1) + shared.load(2 * other + 1));
+            }
+            half /= 2;
+        }
+        if slot == 0 {
+            let at = 2 * thread::block_idx_x();
+            global::store(sums, at, shared.load(0));
+            global::store(sums, at + 1, shared.load(1));
+        }
+    }
+}

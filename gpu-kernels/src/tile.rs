@@ -1,0 +1,160 @@
+//! A tile: as many sources as the block has threads, fetched once and read by all of them.
+
+use crate::interaction::{PairLaw, interact};
+use crate::layout::{Layout, Source};
+use crate::numerics::Arithmetic;
+use cuda_std::shared::{Shared, dynamic_shared_mem};
+use cuda_std::thread;
+
+/// A block's tile in shared memory: one slot a thread.
+
+pub struct Tile<L: Layout> {
+    words: Shared<L::Word>,
+    capacity: u32,
+}
+
+impl<L: Layout> Tile<L> {
+    /// The tile at the start of the block's dynamic shared memory, which must have room for
+    /// [`TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+    #[inline(always)]
+    pub fn of_block() -> Self {
+        Self { words: dynamic_shared_mem(), capacity: thread::block_dim_x() }
+    }
+
+    /// Sources that fit.
+    #[inline(always)]
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Fills the tile with sources `first..first + capacity`, as far as there are any, and waits
+    /// for the whole block, before as well: the last tile may still be in use. Returns how many
+    /// there are.
+    ///
+    /// # Safety
+    /// `state` is a state buffer of the layout with at least `n` bodies, and all threads of the
+    /// block call this with the same arguments.
+    #[inline(always)]
+    pub unsafe fn fetch(&self, state: *const L::Word, stride: u32, n: u32, first: u32) -> u32 {
+        let slot = thread::thread_idx_x();
+        thread::sync_threads();
+        if first + slot < n {
+            // SAFETY: a body that exists goes to this thread's own slot.
+            unsafe {
+                let source = L::source(state, stride, first + slot);
+                L::set_tile_source(self.words, self.capacity, slot, source);
+            }
+        }
+        thread::sync_threads();
+        (n - first).min(self.capacity)
+    }
+
+    /// The source in a slot.
+    ///
+    /// # Safety
+    /// The last [`fetch`](Self::fetch) filled the slot.
+    #[inline(always)]
+    pub unsafe fn source(&self, slot: u32) -> Source<L::Real> {
+        // SAFETY: the caller's promise.
+        unsafe { L::tile_source(self.words, self.capacity, slot) }
+    }
+
+    /// Adds the forces of sources `0..count` on `target` to `sum`, `UNROLL` at a time.
+    ///
+    /// # Safety
+    /// As [`source`](Self::source), for all of `0..count`.
+    #[inline(always)]
+    pub unsafe fn interact<A: Arithmetic<Real = L::Real>, W: PairLaw, const UNROLL: u32>(
+        &self,
+        count: u32,
+        target: [A::Real; 3],
+        softening_squared: A::Real,
+        sum: &mut [A::Real; 3],
+    ) {
+        let mut add = |slot| {
+            // SAFETY: the caller says that the slot is filled.
+            let source = unsafe { self.source(slot) };
+            let weight = W::weight(source.mass);
+            interact::<A>(target, source.position, weight, softening_squared, sum);
+        };
+        sweep::<UNROLL>(count, &mut add);
+    }
+}
+
+/// `body(0); … body(count − 1);`, `UNROLL` calls to an iteration and the rest one by one.
+#[inline(always)]
+pub fn sweep<const UNROLL: u32>(count: u32, body: &mut impl FnMut(u32)) {
+    let whole = count - count % UNROLL;
+    let mut k = 0;
+    while k < whole {
+        unrolled::<UNROLL>(|step| body(k + step));
+        k += UNROLL;
+    }
+    while UNROLL > 1 && k < count {
+        body(k);
+        k += 1;
+    }
+}
+
+/// `body(0); body(1); … body(TIMES − 1);` as straight-line code.
+///
+/// Spelled out, because the compiler is told not to unroll loops by itself: the factor that a
+/// kernel's name claims is the factor in its PTX.
+#[inline(always)]
+pub fn unrolled<const TIMES: u32>(mut body: impl FnMut(u32)) {
+    let mut k = 0;
+    let mut next = || {
+        body(k);
+        k += 1;
+    };
+    match TIMES {
+        1 => repeat!(1 next),
+        2 => repeat!(2 next),
+        4 => repeat!(4 next),
+        8 => repeat!(8 next),
+        16 => repeat!(16 next),
+        24 => repeat!(24 next),
+        32 => repeat!(32 next),
+        64 => repeat!(64 next),
+        128 => repeat!(128 next),
+        _ => const { assert!(spelled_out(TIMES), "add the factor to the list in `unrolled`") },
+    }
+}
+
+const fn spelled_out(times: u32) -> bool {
+    times == 24 || (times.is_power_of_two() && times <= 128)
+}
+
+macro_rules! repeat {
+    (1 $f:ident) => { $f() };
+    (2 $f:ident) => {{ repeat!(1 $f); repeat!(1 $f) }};
+    (4 $f:ident) => {{ repeat!(2 $f); repeat!(2 $f) }};
+    (8 $f:ident) => {{ repeat!(4 $f); repeat!(4 $f) }};
+    (16 $f:ident) => {{ repeat!(8 $f); repeat!(8 $f) }};
+    (24 $f:ident) => {{ repeat!(16 $f); repeat!(8 $f) }};
+    (32 $f:ident) => {{ repeat!(16 $f); repeat!(16 $f) }};
+    (64 $f:ident) => {{ repeat!(32 $f); repeat!(32 $f) }};
+    (128 $f:ident) => {{ repeat!(64 $f); repeat!(64 $f) }};
+}
+use repeat;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn unrolled_counts() {
+        fn order<const TIMES: u32>() {
+            let mut seen = Vec::new();
+            super::unrolled::<TIMES>(|k| seen.push(k));
+            assert_eq!(seen, (0..TIMES).collect::<Vec<_>>());
+        }
+        order::<1>();
+        order::<2>();
+        order::<4>();
+        order::<8>();
+        order::<16>();
+        order::<24>();
+        order::<32>();
+        order::<64>();
+        order::<128>();
+    }
+}

@@ -1,0 +1,68 @@
+//! `allpairs inspect`.
+
+use std::io::Write;
+
+use allpairs::force::Law;
+use allpairs::ptx::{self, EntryReport, Ptxas};
+use allpairs::variants::{self, Build, Method};
+use anyhow::{Context, bail};
+
+use super::LawName;
+
+/// What to inspect.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// The kernel, as `allpairs list` names it.
+    kernel: String,
+    /// The law whose kernel to show.
+    #[arg(long, default_value = "gravity")]
+    law: LawName,
+    /// The kernel for ε = 0, which tests for pairs at distance zero.
+    #[arg(long)]
+    unsoftened: bool,
+    /// GPU generation: 75, 80 or 90.
+    #[arg(long, default_value_t = 90)]
+    sm: u32,
+    /// Print the PTX instead.
+    #[arg(long)]
+    ptx: bool,
+}
+
+pub(super) fn inspect(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let variant = variants::find(&options.kernel)?;
+    let Method::Kernel { build, .. } = variant.method else {
+        bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
+    };
+    let law = Law::from(options.law);
+    let entry = variant
+        .force(law, options.unsoftened)
+        .with_context(|| format!("kernel `{}` is not compiled for this law", variant.name))?;
+    let module = ptx::PTX_MODULES
+        .iter()
+        .find(|module| module.sm == options.sm && module.ftz == (build == Build::Ftz))
+        .with_context(|| {
+            let there: Vec<String> = ptx::PTX_MODULES.iter().map(|m| m.sm.to_string()).collect();
+            format!("there is no module for sm_{}; there are {}", options.sm, there.join(", "))
+        })?;
+    if options.ptx {
+        writeln!(out, "{}", ptx::entry_text(module.text, entry.symbol)?)?;
+        return Ok(());
+    }
+    writeln!(out, "{} is {} in the module for sm_{}", variant.name, entry.symbol, module.sm)?;
+    let report = EntryReport::of(module.text, entry.symbol)?;
+    writeln!(out, "{report}")?;
+    match Ptxas::find() {
+        Ok(ptxas) => {
+            let resources = ptxas.resources(module.text, module.sm)?;
+            let mine = resources.iter().find(|r| r.entry == entry.symbol);
+            let mine = mine.context("ptxas did not report on this kernel")?;
+            writeln!(
+                out,
+                "registers {}, spilled bytes {} stored and {} loaded, stack {} bytes",
+                mine.registers, mine.spill_store_bytes, mine.spill_load_bytes, mine.stack_bytes
+            )?;
+        }
+        Err(why) => writeln!(out, "registers and spills: not known, {why}")?,
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The command line: one file a subcommand, and here what they share.
+
+mod bench;
+mod devices;
+mod inspect;
+mod list;
+mod run;
+mod verify;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use allpairs::force::{ForceError, Law};
+use allpairs::io::{ReadError, WriteError};
+use allpairs::output::PictureError;
+use allpairs::selection::{DeviceChoice, SelectionError};
+use clap::{Parser, Subcommand, ValueEnum};
+use comfy_table::{CellAlignment, Table, presets};
+
+/// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
+#[derive(Debug, Parser)]
+#[command(name = "allpairs", version, about, max_term_width = 100)]
+struct Arguments {
+    /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate a snapshot file or generated initial conditions.
+    Run(run::Options),
+    /// List the GPUs of this machine, or why there is none.
+    Devices,
+    /// List the kernels: what each is, and what it differs in from its predecessor.
+    List(list::Options),
+    /// Compare kernels with the f64 reference.
+    Verify(verify::Options),
+    /// Time the forces of kernels that have just been verified.
+    Bench(bench::Options),
+    /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
+    Inspect(inspect::Options),
+}
+
+/// Exit codes, after BSD's sysexits.
+mod code {
+    pub(super) const FAILED: u8 = 1;
+    pub(super) const USAGE: u8 = 2;
+    pub(super) const DATA: u8 = 65;
+    pub(super) const UNAVAILABLE: u8 = 69;
+    pub(super) const IO: u8 = 74;
+    /// 128 and the number of SIGINT, as shells say it.
+    pub(super) const INTERRUPTED: u8 = 130;
+}
+
+/// A check found what it looks for: said already, and only the exit code is left to give.
+#[derive(Debug, thiserror::Error)]
+#[error("the checks failed")]
+struct ChecksFailed;
+
+/// Ctrl-C came before the end; what there was has been written.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; the outputs are of the last step that was done")]
+struct Interrupted;
+
+pub(crate) fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = io::stdout().lock();
+    let result = match &arguments.command {
+        None => run::demo(&mut out),
+        Some(Command::Run(options)) => run::run(options, &mut out),
+        Some(Command::Devices) => devices::devices(&mut out),
+        Some(Command::List(options)) => list::list(options, &mut out),
+        Some(Command::Verify(options)) => verify::verify(options, &mut out),
+        Some(Command::Bench(options)) => bench::bench(options, &mut out),
+        Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
+    };
+    match result.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report(&error),
+    }
+}
+
+fn report(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.downcast_ref().is_some_and(broken_pipe) {
+        return ExitCode::SUCCESS; // whoever read has read enough
+    }
+    let code = if error.is::<ReadError>() {
+        code::DATA
+    } else if error.is::<SelectionError>() || error.is::<ForceError>() {
+        code::UNAVAILABLE
+    } else if error.is::<WriteError>() || error.is::<PictureError>() || error.is::<io::Error>() {
+        code::IO
+    } else if error.is::<ChecksFailed>() {
+        code::FAILED
+    } else if error.is::<Interrupted>() {
+        code::INTERRUPTED
+    } else {
+        code::USAGE
+    };
+    eprintln!("allpairs: {error:#}");
+    ExitCode::from(code)
+}
+
+/// Where to run.
+#[derive(Debug, clap::Args)]
+struct Where {
+    /// Where to run: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda, or
+    /// cuda:1 for the second GPU.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+}
+
+/// Which law.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LawName {
+    /// Sources weigh their mass.
+    #[default]
+    Gravity,
+    /// Every source weighs 1, and G = 1.
+    Unit,
+}
+
+impl From<LawName> for Law {
+    fn from(name: LawName) -> Self {
+        match name {
+            LawName::Gravity => Self::Gravity,
+            LawName::Unit => Self::Unit,
+        }
+    }
+}
+
+/// An empty table with these columns; those whose name starts with `#` hold numbers.
+fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(columns.iter().map(|name| name.trim_start_matches('#')));
+    for (index, name) in columns.iter().enumerate() {
+        if name.starts_with('#')
+            && let Some(column) = table.column_mut(index)
+        {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A rate for people: `1.92e12`.
+fn scientific(value: f64) -> String {
+    format!("{value:.2e}")
+}

@@ -1,0 +1,212 @@
+//! What an isolated system conserves, and how far a run has drifted from it.
+
+use super::{CompensatedSum, Energy, minus, norm, relative};
+use crate::bodies::Bodies;
+use crate::force::Physics;
+
+/// Total momentum `Σ m v`.
+pub fn momentum(bodies: &Bodies, physics: &Physics) -> [f64; 3] {
+    [&bodies.vx, &bodies.vy, &bodies.vz].map(|v| weighted_sum(bodies, physics, v))
+}
+
+/// Total angular momentum about the origin of coordinates, `Σ m x × v`.
+pub fn angular_momentum(bodies: &Bodies, physics: &Physics) -> [f64; 3] {
+    let Bodies {
+        x,
+        y,
+        z,
+        vx,
+        vy,
+        vz,
+        mass,
+        ..
+    } = bodies;
+    let moment = |a: &[f64], vb: &[f64], b: &[f64], va: &[f64]| {
+        let mut sum = CompensatedSum::default();
+        for i in 0..mass.len() {
+            // The two products enter apart: their difference may cancel, their sum need not.
+            let weight = physics.weight(mass[i]);
+            sum.add(weight * (a[i] * vb[i]));
+            sum.add(-weight * (b[i] * va[i]));
+        }
+        sum.value()
+    };
+    [
+        moment(y, vz, z, vy),
+        moment(z, vx, x, vz),
+        moment(x, vy, y, vx),
+    ]
+}
+
+/// Centre of mass `Σ m x / Σ m`; `None` where there is no mass.
+pub fn centre_of_mass(bodies: &Bodies, physics: &Physics) -> Option<[f64; 3]> {
+    let total: CompensatedSum = bodies.mass.iter().map(|&m| physics.weight(m)).collect();
+    let total = total.value();
+    (total > 0.0).then(|| {
+        [&bodies.x, &bodies.y, &bodies.z].map(|x| weighted_sum(bodies, physics, x) / total)
+    })
+}
+
+fn weighted_sum(bodies: &Bodies, physics: &Physics, values: &[f64]) -> f64 {
+    let terms = bodies
+        .mass
+        .iter()
+        .zip(values)
+        .map(|(&m, value)| physics.weight(m) * value);
+    terms.collect::<CompensatedSum>().value()
+}
+
+/// The conserved quantities of one moment, with the sizes that their errors are measured by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conserved {
+    /// Time of the state.
+    pub time: f64,
+    /// Energy of the state.
+    pub energy: Energy,
+    /// `Σ m v`.
+    pub momentum: [f64; 3],
+    /// `Σ m x × v`, about the origin of coordinates.
+    pub angular_momentum: [f64; 3],
+    /// `Σ m |v|`: momentum itself is often zero, so this is what its drift is relative to.
+    pub momentum_scale: f64,
+    /// `Σ m |x| |v|`, likewise for angular momentum.
+    pub angular_momentum_scale: f64,
+}
+
+impl Conserved {
+    /// Takes the measure of `bodies` at `time`. The energy comes from the backend, which has the
+    /// O(N²) potential.
+    pub fn measure(time: f64, bodies: &Bodies, physics: &Physics, energy: Energy) -> Self {
+        let mut momentum_scale = CompensatedSum::default();
+        let mut angular_momentum_scale = CompensatedSum::default();
+        for i in 0..bodies.len() {
+            let speed = norm([bodies.vx[i], bodies.vy[i], bodies.vz[i]]);
+            let radius = norm([bodies.x[i], bodies.y[i], bodies.z[i]]);
+            let weight = physics.weight(bodies.mass[i]);
+            momentum_scale.add(weight * speed);
+            angular_momentum_scale.add(weight * radius * speed);
+        }
+        Self {
+            time,
+            energy,
+            momentum: momentum(bodies, physics),
+            angular_momentum: angular_momentum(bodies, physics),
+            momentum_scale: momentum_scale.value(),
+            angular_momentum_scale: angular_momentum_scale.value(),
+        }
+    }
+
+    /// How far `self` has drifted from an earlier state of the same run.
+    pub fn drift_since(&self, start: &Self) -> Drift {
+        let (now, then) = (self.energy.total(), start.energy.total());
+        // A collapse starts at rest; the larger scale of the two is the one that means something.
+        let momentum_scale = self.momentum_scale.max(start.momentum_scale);
+        let angular_scale = self
+            .angular_momentum_scale
+            .max(start.angular_momentum_scale);
+        Drift {
+            energy: relative((now - then).abs(), then.abs()),
+            momentum: relative(norm(minus(self.momentum, start.momentum)), momentum_scale),
+            angular_momentum: relative(
+                norm(minus(self.angular_momentum, start.angular_momentum)),
+                angular_scale,
+            ),
+        }
+    }
+}
+
+/// Relative drift of the conserved quantities between two states; all zero for an exact run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// `|E − E₀| / |E₀|`; infinite where E₀ is zero and E is not.
+    pub energy: f64,
+    /// `|P − P₀| / Σ m |v|`.
+    pub momentum: f64,
+    /// `|L − L₀| / Σ m |x| |v|`.
+    pub angular_momentum: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::{Body, Kind};
+    use crate::force::Law;
+
+    const GRAVITY: Physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+
+    fn pair() -> Bodies {
+        let mut bodies = Bodies::with_capacity(2);
+        for (mass, position, velocity) in [
+            (3.0, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+            (1.0, [-3.0, 0.0, 2.0], [0.0, -3.0, 0.5]),
+        ] {
+            bodies.push(Body {
+                position,
+                velocity,
+                mass,
+                id: 0,
+                kind: Kind::Star,
+            });
+        }
+        bodies
+    }
+
+    #[test]
+    fn moments_of_two_bodies() {
+        let bodies = pair();
+        assert_eq!(momentum(&bodies, &GRAVITY), [0.0, 0.0, 0.5]);
+        // 3·(1,0,0)×(0,1,0) + (−3,0,2)×(0,−3,½) = (0,0,3) + (6, 1.5, 9)
+        assert_eq!(angular_momentum(&bodies, &GRAVITY), [6.0, 1.5, 12.0]);
+        assert_eq!(centre_of_mass(&bodies, &GRAVITY), Some([0.0, 0.0, 0.5]));
+        let unit = Physics {
+            law: Law::Unit,
+            ..GRAVITY
+        };
+        assert_eq!(momentum(&bodies, &unit), [0.0, -2.0, 0.5]);
+        assert_eq!(centre_of_mass(&bodies, &unit), Some([-1.0, 0.0, 1.0]));
+    }
+
+    #[test]
+    fn no_mass_has_no_centre() {
+        let mut bodies = pair();
+        bodies.mass.fill(0.0);
+        assert_eq!(centre_of_mass(&bodies, &GRAVITY), None);
+        assert_eq!(centre_of_mass(&Bodies::with_capacity(0), &GRAVITY), None);
+    }
+
+    #[test]
+    fn drift_is_relative_and_nan_shows() {
+        let energy = Energy {
+            kinetic: 1.0,
+            potential: -3.0,
+        };
+        let start = Conserved::measure(0.0, &pair(), &GRAVITY, energy);
+        let still = start.drift_since(&start);
+        assert_eq!(
+            still,
+            Drift {
+                energy: 0.0,
+                momentum: 0.0,
+                angular_momentum: 0.0
+            }
+        );
+
+        let mut later = start;
+        later.energy.kinetic = 1.5;
+        later.momentum[0] += start.momentum_scale / 8.0;
+        later.angular_momentum[1] -= start.angular_momentum_scale / 4.0;
+        let drift = later.drift_since(&start);
+        assert_eq!(drift.energy, 0.25);
+        assert!((drift.momentum - 0.125).abs() <= 1e-15);
+        assert!((drift.angular_momentum - 0.25).abs() <= 1e-15);
+
+        later.energy.potential = f64::NAN;
+        later.momentum[2] = f64::NAN;
+        let drift = later.drift_since(&start);
+        assert!(drift.energy.is_nan() && drift.momentum.is_nan());
+    }
+}

@@ -1,0 +1,79 @@
+//! Energy of a state.
+
+use super::CompensatedSum;
+use crate::bodies::Bodies;
+use crate::force::Physics;
+
+/// Energy of a state, in mass · length² / time² of the run's units.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy {
+    /// `½ Σ m v²`.
+    pub kinetic: f64,
+    /// `−G Σ_{i<j} m_i m_j / d_ij` with the softened distance `d² = |r|² + ε²`.
+    pub potential: f64,
+}
+
+impl Energy {
+    /// Kinetic plus potential energy.
+    pub fn total(self) -> f64 {
+        self.kinetic + self.potential
+    }
+
+    /// `2K / |W|`: 1 for a system in virial equilibrium, 0 for one at rest, 2 for one that is
+    /// just unbound. NaN where there is neither kinetic nor potential energy.
+    pub fn virial_ratio(self) -> f64 {
+        2.0 * self.kinetic / self.potential.abs()
+    }
+}
+
+/// Kinetic energy `½ Σ m v²`, compensated.
+pub fn kinetic(bodies: &Bodies, physics: &Physics) -> f64 {
+    let sum: CompensatedSum = (0..bodies.len())
+        .map(|i| {
+            let [x, y, z] = [bodies.vx[i], bodies.vy[i], bodies.vz[i]];
+            physics.weight(bodies.mass[i]) * (x * x + y * y + z * z)
+        })
+        .collect();
+    0.5 * sum.value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::{Body, Kind};
+    use crate::force::Law;
+
+    #[test]
+    fn kinetic_energy_follows_the_law() {
+        let mut bodies = Bodies::with_capacity(2);
+        for (mass, velocity) in [(2.0, [1.0, 2.0, 2.0]), (0.0, [3.0, 0.0, 4.0])] {
+            bodies.push(Body {
+                position: [0.0; 3],
+                velocity,
+                mass,
+                id: 0,
+                kind: Kind::Star,
+            });
+        }
+        let mut physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening: 0.0,
+        };
+        assert_eq!(kinetic(&bodies, &physics), 9.0);
+        physics.law = Law::Unit;
+        assert_eq!(kinetic(&bodies, &physics), 17.0);
+    }
+
+    #[test]
+    fn virial_ratio_of_a_circular_orbit() {
+        // Two unit masses at distance 2, G = 1: v² = 1/4 each, W = −1/2.
+        let energy = Energy {
+            kinetic: 0.25,
+            potential: -0.5,
+        };
+        assert_eq!(energy.virial_ratio(), 1.0);
+        assert_eq!(energy.total(), -0.25);
+        assert!(Energy::default().virial_ratio().is_nan());
+    }
+}

@@ -1,0 +1,311 @@
+//! The CPU forces against the reference, for every instruction set of this machine.
+
+use super::samples::{body, cloud};
+use super::*;
+use crate::diagnostics::{check, momentum, tolerance};
+use crate::force::{Law, reference};
+
+const SOFT: Physics = Physics {
+    law: Law::Gravity,
+    g: 1.5,
+    softening: 0.05,
+};
+const HARD: Physics = Physics {
+    softening: 0.0,
+    ..SOFT
+};
+
+/// Roundings of one pair in units of u: r 1, d² 6, 1/d 5 and thus 1/d³ 17, w 1, the products 3;
+/// and the 15 of an f64 reference.
+const PAIR_ULPS: f64 = 37.0;
+
+fn forces<R: Real + Send + Sync>(
+    bodies: &Bodies,
+    physics: Physics,
+    set: InstructionSet,
+) -> Vec<[f64; 3]> {
+    let mut cpu = Cpu::<R>::with_instructions(bodies, physics, set);
+    cpu.accelerate().unwrap();
+    cpu.accelerations().unwrap()
+}
+
+/// Checks all bodies within the bound that rounding of sums and of stored positions gives.
+fn agrees<R: Real + Send + Sync>(bodies: &Bodies, physics: Physics) {
+    let n = bodies.len();
+    let u = R::PRECISION.unit_roundoff();
+    let fields = reference::accelerations_of(bodies, &physics, &Vec::from_iter(0..n));
+    // Stored coordinates are off by u·length/2 each, a separation by √3 times two of them; one
+    // more such step for moving the origin in f64.
+    let frame = frame::<R>(bodies, &physics);
+    let position_error = if R::PRECISION == Precision::F32 {
+        2.0 * u * frame.length
+    } else {
+        0.0
+    };
+    let tolerance = tolerance(u, kernel::BLOCK.min(n) + n / kernel::BLOCK, PAIR_ULPS);
+    for set in InstructionSet::available() {
+        let computed = forces::<R>(bodies, physics, set);
+        if let Err(fault) = check(&computed, &fields, tolerance, position_error) {
+            panic!("{set}, {n} bodies, {physics:?}: {fault}");
+        }
+    }
+}
+
+fn agrees_in_both(bodies: &Bodies, physics: Physics) {
+    agrees::<f32>(bodies, physics);
+    agrees::<f64>(bodies, physics);
+}
+
+#[test]
+fn ragged_numbers_of_bodies() {
+    for n in (0..=200).chain([255, 256, 257, 511, 1000]) {
+        let bodies = cloud(n, n as u64);
+        agrees_in_both(&bodies, SOFT);
+        agrees_in_both(&bodies, HARD);
+    }
+}
+
+#[test]
+fn unit_law() {
+    for softening in [0.0, 0.1] {
+        let physics = Physics {
+            law: Law::Unit,
+            g: f64::NAN,
+            softening,
+        };
+        agrees_in_both(&cloud(77, 4), physics);
+    }
+}
+
+#[test]
+fn coincident_bodies() {
+    let mut bodies = cloud(40, 8);
+    for i in [0, 13, 39] {
+        bodies.push(bodies.body(i));
+    }
+    agrees_in_both(&bodies, HARD);
+    agrees_in_both(&bodies, SOFT);
+    let mut all_at_one_place = Bodies::with_capacity(20);
+    (0..20).for_each(|_| all_at_one_place.push(body([0.1, 1e9, -3.0], 2.0)));
+    for physics in [HARD, SOFT] {
+        for set in InstructionSet::available() {
+            let zero = vec![[0.0; 3]; 20];
+            assert_eq!(forces::<f32>(&all_at_one_place, physics, set), zero);
+            assert_eq!(forces::<f64>(&all_at_one_place, physics, set), zero);
+        }
+    }
+}
+
+#[test]
+fn softening_too_small_for_the_precision() {
+    // ε² vanishes or overflows 1/ε³ in f32; the force of a body on itself must still be zero.
+    for softening in [1e-13, 1e-18, 1e-22, 1e-30, 1e-200] {
+        agrees_in_both(&cloud(33, 6), Physics { softening, ..SOFT });
+    }
+}
+
+#[test]
+fn massless_bodies_are_pulled_and_do_not_pull() {
+    let mut bodies = cloud(50, 2);
+    bodies.mass[10..40].fill(0.0);
+    agrees_in_both(&bodies, HARD);
+    bodies.mass.fill(0.0);
+    for set in InstructionSet::available() {
+        assert_eq!(forces::<f32>(&bodies, SOFT, set), vec![[0.0; 3]; 50]);
+    }
+}
+
+#[test]
+fn any_units_and_any_origin() {
+    let scaled = |length: f64, mass: f64, offset: f64| {
+        let mut bodies = cloud(90, 3);
+        for x in [&mut bodies.x, &mut bodies.y, &mut bodies.z] {
+            x.iter_mut().for_each(|x| *x = *x * length + offset);
+        }
+        bodies.mass.iter_mut().for_each(|m| *m *= mass);
+        bodies
+    };
+    agrees_in_both(
+        &scaled(1e21, 1e42, 0.0),
+        Physics {
+            g: 6.674e-11,
+            softening: 1e19,
+            ..SOFT
+        },
+    );
+    agrees_in_both(
+        &scaled(1e21, 1e42, 0.0),
+        Physics {
+            g: 6.674e-11,
+            ..HARD
+        },
+    );
+    agrees_in_both(&scaled(1e-15, 1e-30, 0.0), HARD);
+    agrees_in_both(
+        &scaled(1e-15, 1.0, 0.0),
+        Physics {
+            law: Law::Unit,
+            ..SOFT
+        },
+    );
+    agrees_in_both(&scaled(1.0, 1.0, 1e9), SOFT);
+    agrees_in_both(
+        &scaled(1e-3, 1.0, -1e9),
+        Physics {
+            softening: 1e-4,
+            ..SOFT
+        },
+    );
+    agrees_in_both(&scaled(1e90, 1e90, 0.0), HARD);
+}
+
+#[test]
+fn nan_is_not_hidden() {
+    let mut bodies = cloud(20, 1);
+    bodies.y[5] = f64::NAN;
+    for set in InstructionSet::available() {
+        for physics in [SOFT, HARD] {
+            assert!(
+                forces::<f32>(&bodies, physics, set)
+                    .as_flattened()
+                    .iter()
+                    .all(|a| a.is_nan())
+            );
+            assert!(
+                forces::<f64>(&bodies, physics, set)
+                    .as_flattened()
+                    .iter()
+                    .all(|a| a.is_nan())
+            );
+            assert!(potential_energy(&bodies, &physics, set).is_nan());
+        }
+    }
+}
+
+#[test]
+fn third_law() {
+    // Pair forces are exactly opposite; only the sums round.
+    let bodies = cloud(300, 12);
+    let fields = reference::accelerations_of(&bodies, &SOFT, &Vec::from_iter(0..300));
+    let scale: f64 = fields
+        .iter()
+        .zip(&bodies.mass)
+        .map(|(field, m)| m * field.scale)
+        .sum();
+    for set in InstructionSet::available() {
+        let totals = [
+            (
+                forces::<f32>(&bodies, SOFT, set),
+                tolerance(Precision::F32.unit_roundoff(), 258, PAIR_ULPS),
+            ),
+            (
+                forces::<f64>(&bodies, SOFT, set),
+                tolerance(Precision::F64.unit_roundoff(), 258, PAIR_ULPS),
+            ),
+        ];
+        for (accelerations, tolerance) in totals {
+            let mut after = bodies.clone();
+            for (i, a) in accelerations.into_iter().enumerate() {
+                [after.vx[i], after.vy[i], after.vz[i]] = a;
+            }
+            for total in momentum(&after, &SOFT) {
+                assert!(
+                    total.abs() <= tolerance * scale,
+                    "{set}: {total:e} of {scale:e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_and_vector_width_leave_the_bits_alone() {
+    let bodies = cloud(1111, 21);
+    let compute = |set: InstructionSet, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            [SOFT, HARD].map(|physics| {
+                let single = forces::<f32>(&bodies, physics, set);
+                let double = forces::<f64>(&bodies, physics, set);
+                (single, double, potential_energy(&bodies, &physics, set))
+            })
+        })
+    };
+    let available = InstructionSet::available();
+    let alone: Vec<_> = available
+        .iter()
+        .map(|&set| (set.is_fused(), compute(set, 1)))
+        .collect();
+    for (&set, (_, expected)) in available.iter().zip(&alone) {
+        for threads in [2, 3] {
+            assert!(
+                compute(set, threads) == *expected,
+                "{set} with {threads} threads"
+            );
+        }
+    }
+    for pair in alone.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        assert!(pair[0].1 == pair[1].1);
+    }
+}
+
+#[test]
+fn potential_agrees_with_the_reference() {
+    for n in (0..=50).chain([255, 256, 257, 272, 273, 600]) {
+        let bodies = cloud(n, 40 + n as u64);
+        for physics in [
+            SOFT,
+            HARD,
+            Physics {
+                law: Law::Unit,
+                ..SOFT
+            },
+        ] {
+            let expected = reference::potential_energy(&bodies, &physics);
+            // All terms have one sign: the sum itself is the scale.
+            let bound = tolerance(2f64.powi(-53), n + 2, PAIR_ULPS) * expected.abs();
+            for set in InstructionSet::available() {
+                let potential = potential_energy(&bodies, &physics, set);
+                let error = (potential - expected).abs();
+                assert!(error <= bound, "{set}, {n} bodies: {error:e} > {bound:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn potential_of_coincident_bodies() {
+    let mut bodies = cloud(20, 8);
+    bodies.push(bodies.body(3));
+    let expected = reference::potential_energy(&bodies, &HARD);
+    let potential = potential_energy(&bodies, &HARD, InstructionSet::detect());
+    assert!((potential - expected).abs() <= 1e-13 * expected.abs());
+}
+
+#[test]
+fn backend_steps_like_the_reference() {
+    let start = cloud(60, 30);
+    let mut cpu = Cpu::<f64>::new(&start, SOFT);
+    let mut reference = reference::Reference::new(&start, SOFT);
+    let mut states = [start.clone(), start.clone()];
+    let backends: [&mut dyn Backend; 2] = [&mut cpu, &mut reference];
+    let energies = backends.map(|backend| {
+        for _ in 0..5 {
+            backend.accelerate().unwrap();
+            backend.kick(1e-3).unwrap();
+            backend.drift(1e-3).unwrap();
+        }
+        backend.energy().unwrap()
+    });
+    cpu.download(&mut states[0]).unwrap();
+    reference.download(&mut states[1]).unwrap();
+    assert_ne!(states[0].x, start.x);
+    assert_eq!(states[0].mass, start.mass);
+    for (a, b) in states[0].x.iter().zip(&states[1].x) {
+        assert!((a - b).abs() <= 1e-13, "{a} {b}");
+    }
+    assert!((energies[0].total() - energies[1].total()).abs() <= 1e-12);
+}

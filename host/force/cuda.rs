@@ -1,0 +1,121 @@
+//! An NVIDIA GPU.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use bytemuck::Pod;
+use cuda_driver::{DeviceMemory, DriverError, Function, Gpu, Module, Stream};
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Entry;
+
+use super::ForceError;
+use super::device::Device;
+use crate::plan::{Launch, Limits};
+use crate::ptx::PtxModule;
+
+/// Dynamic shared memory that a function gets without asking.
+const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
+
+/// A GPU with a module of kernels and a stream.
+pub struct Cuda {
+    gpu: Gpu,
+    module: Module,
+    stream: Stream,
+    functions: RefCell<HashMap<&'static str, Function>>,
+}
+
+impl Cuda {
+    /// GPU `ordinal`, with the kernels of `module` compiled for it by its driver.
+    ///
+    /// # Errors
+    /// If the driver refuses the GPU or the module.
+    pub fn open(ordinal: u32, module: &PtxModule) -> Result<Self, DriverError> {
+        let gpu = Gpu::open(ordinal)?;
+        let name = format!("sm_{}{}", module.sm, if module.ftz { "_ftz" } else { "" });
+        let module = gpu.load_ptx(&name, module.text)?;
+        let stream = gpu.stream()?;
+        Ok(Self { gpu, module, stream, functions: RefCell::default() })
+    }
+
+    fn function(&self, symbol: &'static str, shared_bytes: u32) -> Result<Function, DriverError> {
+        if let Some(function) = self.functions.borrow().get(symbol) {
+            return Ok(function.clone());
+        }
+        let function = self.module.function(symbol)?;
+        if shared_bytes > SHARED_BYTES_UNASKED {
+            function.set_max_dynamic_shared(shared_bytes)?;
+        }
+        self.functions.borrow_mut().insert(symbol, function.clone());
+        Ok(function)
+    }
+}
+
+impl Device for Cuda {
+    type Buffer = DeviceMemory;
+
+    fn limits(&self) -> Limits {
+        let info = self.gpu.info();
+        Limits {
+            block_threads: info.max_threads_per_block,
+            shared_bytes: info.max_shared_bytes_per_block,
+        }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<DeviceMemory, ForceError> {
+        let memory = self.gpu.allocate(bytes)?;
+        memory.fill(0, bytes, 0xff, &self.stream)?;
+        Ok(memory)
+    }
+
+    fn upload<T: Pod>(&self, target: &DeviceMemory, source: &[T]) -> Result<(), ForceError> {
+        Ok(target.upload(0, source, &self.stream)?)
+    }
+
+    fn download<T: Pod>(&self, source: &DeviceMemory, target: &mut [T]) -> Result<(), ForceError> {
+        Ok(source.download(0, target, &self.stream)?)
+    }
+
+    unsafe fn launch(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&DeviceMemory],
+        mut params: Params,
+    ) -> Result<(), ForceError> {
+        let function = self.function(entry.symbol, launch.shared_bytes)?;
+        let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
+        let mut arguments: Vec<*mut c_void> =
+            pointers.iter_mut().map(|pointer| (&raw mut *pointer).cast()).collect();
+        arguments.push((&raw mut params).cast());
+        // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
+        // promise.
+        unsafe {
+            self.gpu.launch(
+                &function,
+                [launch.blocks, 1, 1],
+                [launch.threads, 1, 1],
+                launch.shared_bytes,
+                &self.stream,
+                &mut arguments,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<(), ForceError> {
+        Ok(self.stream.synchronize()?)
+    }
+
+    fn seconds_of(
+        &self,
+        work: impl FnOnce() -> Result<(), ForceError>,
+    ) -> Result<f64, ForceError> {
+        let (start, end) = (self.gpu.timed_event()?, self.gpu.timed_event()?);
+        start.record(&self.stream)?;
+        work()?;
+        end.record(&self.stream)?;
+        end.synchronize()?;
+        Ok(f64::from(end.milliseconds_since(&start)?) * 1e-3)
+    }
+}

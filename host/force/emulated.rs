@@ -1,0 +1,118 @@
+//! The CPU emulator as a device: the kernels' own source, with every access checked.
+
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+use bytemuck::Pod;
+use cuda_std::emu::{self, Region};
+use gpu_kernels::abi::{Arguments, Params};
+use gpu_kernels::entries::Entry;
+
+use super::ForceError;
+use super::device::Device;
+use crate::plan::{Launch, Limits};
+
+/// The emulator, which runs the threads of a block in an order that its seed decides.
+#[derive(Debug)]
+pub struct Emulator {
+    seed: Cell<u64>,
+}
+
+/// Memory of the emulator, aligned for every type that kernels use.
+#[derive(Debug)]
+pub struct EmulatedMemory {
+    words: RefCell<Vec<u128>>,
+    bytes: usize,
+}
+
+impl Emulator {
+    /// An emulator; each launch permutes the order of threads anew, from this seed on, and seed 0
+    /// keeps to the natural order.
+    pub fn new(seed: u64) -> Self {
+        Self { seed: Cell::new(seed) }
+    }
+
+    fn next_seed(&self) -> u64 {
+        let seed = self.seed.get();
+        if seed != 0 {
+            self.seed.set(seed.wrapping_add(1).max(1));
+        }
+        seed
+    }
+}
+
+impl Device for Emulator {
+    type Buffer = EmulatedMemory;
+
+    /// Those that every GPU has: a kernel that needs more shall say so here already.
+    fn limits(&self) -> Limits {
+        Limits { block_threads: 1024, shared_bytes: 48 * 1024 }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
+        let words = vec![u128::MAX; bytes.div_ceil(size_of::<u128>())];
+        Ok(EmulatedMemory { words: RefCell::new(words), bytes })
+    }
+
+    fn upload<T: Pod>(&self, target: &EmulatedMemory, source: &[T]) -> Result<(), ForceError> {
+        let source: &[u8] = bytemuck::cast_slice(source);
+        let mut words = target.words.borrow_mut();
+        bytemuck::cast_slice_mut(&mut words)[..source.len()].copy_from_slice(source);
+        Ok(())
+    }
+
+    fn download<T: Pod>(&self, source: &EmulatedMemory, target: &mut [T]) -> Result<(), ForceError> {
+        let target: &mut [u8] = bytemuck::cast_slice_mut(target);
+        let words = source.words.borrow();
+        target.copy_from_slice(&bytemuck::cast_slice(&words)[..target.len()]);
+        Ok(())
+    }
+
+    unsafe fn launch(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&EmulatedMemory],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        let kernel = entry.emulate.expect("off the device every entry can be emulated");
+        let mut borrowed: Vec<_> = buffers.iter().map(|b| b.words.borrow_mut()).collect();
+        let regions: Vec<Region<'_>> = borrowed
+            .iter_mut()
+            .zip(buffers)
+            .zip(entry.work.writes())
+            .enumerate()
+            .map(|(index, ((words, buffer), &written))| {
+                let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
+                let name = format!("pointer parameter {index}");
+                if written { Region::of_mut(name, bytes) } else { Region::of(name, bytes) }
+            })
+            .collect();
+        let pointers: Vec<*mut u8> = regions.iter().map(Region::pointer).collect();
+        let arguments = Arguments { pointers: &pointers, params };
+        let config = emu::Launch {
+            kernel: entry.symbol,
+            grid: [launch.blocks, 1, 1],
+            block: [launch.threads, 1, 1],
+            shared_bytes: launch.shared_bytes,
+            memory: &regions,
+            seed: self.next_seed(),
+        };
+        // SAFETY: the caller's promise, and the emulator checks every access against it.
+        emu::launch(&config, &|| unsafe { kernel(&arguments) })
+            .map_err(|fault| ForceError::Kernel(Box::new(fault)))
+    }
+
+    fn synchronize(&self) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    fn seconds_of(
+        &self,
+        work: impl FnOnce() -> Result<(), ForceError>,
+    ) -> Result<f64, ForceError> {
+        let start = Instant::now();
+        work()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}

@@ -1,0 +1,113 @@
+//! Bodies to and from the buffers of a layout, in the frame's local units.
+
+use gpu_kernels::entries::LayoutDescription;
+use gpu_kernels::layout::Field;
+use gpu_kernels::numerics::Precision;
+
+use crate::bodies::Bodies;
+use crate::frame::Frame;
+
+/// The scalars of a buffer, in the layout's own precision.
+pub(super) enum Scalars {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Scalars {
+    /// `count` scalars that are not numbers, so that using one which nobody set shows.
+    pub(super) fn unset(precision: Precision, count: usize) -> Self {
+        match precision {
+            Precision::F32 => Self::F32(vec![f32::NAN; count]),
+            Precision::F64 => Self::F64(vec![f64::NAN; count]),
+            Precision::F16 => unreachable!("no layout of halves is listed"),
+        }
+    }
+
+    fn set(&mut self, index: usize, value: f64) {
+        match self {
+            Self::F32(scalars) => scalars[index] = value as f32,
+            Self::F64(scalars) => scalars[index] = value,
+        }
+    }
+
+    fn get(&self, index: usize) -> f64 {
+        match self {
+            Self::F32(scalars) => f64::from(scalars[index]),
+            Self::F64(scalars) => scalars[index],
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::F32(scalars) => bytemuck::cast_slice(scalars),
+            Self::F64(scalars) => bytemuck::cast_slice(scalars),
+        }
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::F32(scalars) => bytemuck::cast_slice_mut(scalars),
+            Self::F64(scalars) => bytemuck::cast_slice_mut(scalars),
+        }
+    }
+}
+
+/// The state buffer of `bodies`.
+pub(super) fn state(
+    layout: &LayoutDescription,
+    stride: u32,
+    frame: &Frame,
+    bodies: &Bodies,
+) -> Scalars {
+    let mut scalars = empty_state(layout, stride);
+    for (i, body) in (0..).zip(bodies.iter()) {
+        let [x, y, z] = frame.position_to_local(body.position);
+        let [vx, vy, vz] = frame.velocity_to_local(body.velocity);
+        let values = [x, y, z, frame.mass_to_local(body.mass), vx, vy, vz];
+        for (field, value) in Field::ALL.into_iter().zip(values) {
+            scalars.set((layout.scalar)(field, stride, i), value);
+        }
+    }
+    scalars
+}
+
+/// A state buffer to download into.
+pub(super) fn empty_state(layout: &LayoutDescription, stride: u32) -> Scalars {
+    Scalars::unset(layout.precision, layout.state_scalars as usize * stride as usize)
+}
+
+/// An acceleration buffer to download into.
+pub(super) fn empty_vectors(layout: &LayoutDescription, stride: u32) -> Scalars {
+    Scalars::unset(layout.precision, layout.vector_scalars as usize * stride as usize)
+}
+
+/// Positions and velocities of a state buffer, into `bodies`; masses are the bodies' own.
+pub(super) fn read_state(
+    layout: &LayoutDescription,
+    stride: u32,
+    frame: &Frame,
+    scalars: &Scalars,
+    bodies: &mut Bodies,
+) {
+    for i in 0..bodies.len() {
+        let value = |field| scalars.get((layout.scalar)(field, stride, i as u32));
+        let position = [value(Field::X), value(Field::Y), value(Field::Z)];
+        let velocity = [value(Field::Vx), value(Field::Vy), value(Field::Vz)];
+        [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(position);
+        [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = frame.velocity_from_local(velocity);
+    }
+}
+
+/// The first `n` vectors of an acceleration buffer.
+pub(super) fn read_vectors(
+    layout: &LayoutDescription,
+    stride: u32,
+    frame: &Frame,
+    scalars: &Scalars,
+    n: u32,
+) -> Vec<[f64; 3]> {
+    let value = |axis, i| scalars.get((layout.vector_scalar)(axis, stride, i));
+    (0..n)
+        .map(|i| frame.acceleration_from_local([value(0, i), value(1, i), value(2, i)]))
+        .collect()
+}

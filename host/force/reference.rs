@@ -1,0 +1,347 @@
+//! The f64 reference: what every other force is compared with.
+//!
+//! Written to be obviously right and apart from the kernels: the pair formula is the inverse
+//! square law times a unit vector, spelled with divisions, and shares no line with
+//! `gpu_kernels::interaction`. For each body the terms are added in index order with
+//! compensation, so the result does not depend on the number of threads, and its error is that
+//! of the single terms: with u = 2⁻⁵³ at most 15u of each (separation 1, distance² 6, their
+//! quotients 7 and 6, product 1), in practice near 2u, of `Σ_j |a_ij|`.
+
+use rayon::prelude::*;
+
+use super::cpu::HostState;
+use super::{Backend, ForceError, Law, Physics};
+use crate::bodies::Bodies;
+use crate::diagnostics::{CompensatedSum, Energy, kinetic};
+
+impl Physics {
+    /// What a body of this mass pulls with: its mass, or 1 under [`Law::Unit`].
+    pub fn weight(&self, mass: f64) -> f64 {
+        match self.law {
+            Law::Gravity => mass,
+            Law::Unit => 1.0,
+        }
+    }
+
+    /// The constant before the sum: G, or 1 under [`Law::Unit`].
+    pub fn coupling(&self) -> f64 {
+        match self.law {
+            Law::Gravity => self.g,
+            Law::Unit => 1.0,
+        }
+    }
+}
+
+/// Acceleration of one body, with the two sums that errors of a computed one are measured by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field {
+    /// `G Σ_j m_j r / d³`.
+    pub acceleration: [f64; 3],
+    /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
+    pub scale: f64,
+    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`: how much an error in the separations matters.
+    pub gradient: f64,
+}
+
+impl Field {
+    /// The largest `|a − a_ref|` that rounding explains: `tolerance` (see
+    /// [`tolerance`](crate::diagnostics::tolerance)) of the terms, plus what separations that are
+    /// off by `position_error` make of them. First order in `position_error`, hence meant for
+    /// errors well below the distances (or below ε).
+    pub fn bound(&self, tolerance: f64, position_error: f64) -> f64 {
+        tolerance * self.scale + position_error * self.gradient
+    }
+}
+
+/// Accelerations of all bodies.
+pub fn accelerations(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
+    let fields = (0..bodies.len())
+        .into_par_iter()
+        .map(|i| field_at(bodies, physics, i));
+    fields.map(|field| field.acceleration).collect()
+}
+
+/// Accelerations of the bodies with the indices `targets`, each pulled by all bodies.
+///
+/// # Panics
+/// If an index is not below the number of bodies.
+pub fn accelerations_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Field> {
+    targets
+        .par_iter()
+        .map(|&i| field_at(bodies, physics, i))
+        .collect()
+}
+
+/// Potential energy `−G Σ_{i<j} m_i m_j / d`; pairs at distance zero with ε = 0 are left out.
+pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
+    let of_body = |i: usize| {
+        let terms = (0..i).filter_map(|j| {
+            let distance = distance(separation(bodies, i, j), physics.softening)?;
+            Some(physics.weight(bodies.mass[j]) / distance)
+        });
+        physics.weight(bodies.mass[i]) * terms.collect::<CompensatedSum>().value()
+    };
+    let terms: Vec<f64> = (0..bodies.len()).into_par_iter().map(of_body).collect();
+    -physics.coupling() * terms.into_iter().collect::<CompensatedSum>().value()
+}
+
+fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
+    let mut sums = [CompensatedSum::default(); 3];
+    let mut scale = 0.0;
+    let mut gradient = 0.0;
+    for j in (0..bodies.len()).filter(|&j| j != i) {
+        let r = separation(bodies, i, j);
+        let Some(distance) = distance(r, physics.softening) else {
+            continue;
+        };
+        let strength = physics.weight(bodies.mass[j]) / (distance * distance);
+        let pull = r.map(|component| strength * (component / distance));
+        sums.iter_mut()
+            .zip(pull)
+            .for_each(|(sum, component)| sum.add(component));
+        scale += pull
+            .iter()
+            .map(|component| component * component)
+            .sum::<f64>()
+            .sqrt();
+        gradient += 2.0 * strength / distance;
+    }
+    let g = physics.coupling();
+    Field {
+        acceleration: sums.map(|sum| g * sum.value()),
+        scale: g.abs() * scale,
+        gradient: g.abs() * gradient,
+    }
+}
+
+/// From body i to body j.
+fn separation(bodies: &Bodies, i: usize, j: usize) -> [f64; 3] {
+    [
+        bodies.x[j] - bodies.x[i],
+        bodies.y[j] - bodies.y[i],
+        bodies.z[j] - bodies.z[i],
+    ]
+}
+
+/// Softened distance, or nothing for a pair that does not interact.
+fn distance(r: [f64; 3], softening: f64) -> Option<f64> {
+    let squared = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + softening * softening;
+    (squared != 0.0).then(|| squared.sqrt())
+}
+
+/// The reference as a backend: slow, and the one to compare whole runs with.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    physics: Physics,
+    state: HostState,
+}
+
+impl Reference {
+    /// Takes a copy of the bodies. Accelerations are zero until the first
+    /// [`accelerate`](Backend::accelerate).
+    pub fn new(bodies: &Bodies, physics: Physics) -> Self {
+        Self {
+            physics,
+            state: HostState::new(bodies),
+        }
+    }
+}
+
+impl Backend for Reference {
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.state.accelerations = accelerations(&self.state.bodies, &self.physics);
+        Ok(())
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.state.kick(dt);
+        Ok(())
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.state.drift(dt);
+        Ok(())
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        self.state.download(bodies);
+        Ok(())
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        Ok(self.state.accelerations.clone())
+    }
+
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        Ok(Energy {
+            kinetic: kinetic(&self.state.bodies, &self.physics),
+            potential: potential_energy(&self.state.bodies, &self.physics),
+        })
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::momentum;
+    use crate::force::cpu::samples::{body, cloud};
+
+    const GRAVITY: Physics = Physics {
+        law: Law::Gravity,
+        g: 2.0,
+        softening: 0.0,
+    };
+
+    fn pair() -> Bodies {
+        let mut bodies = Bodies::with_capacity(2);
+        bodies.push(body([1.0, 1.0, 1.0], 10.0));
+        bodies.push(body([1.0, 4.0, 5.0], 250.0));
+        bodies
+    }
+
+    #[test]
+    fn two_bodies_by_hand() {
+        // r = (0, 3, 4), d = 5, every step of the formula but the last digits of 0.6 exact.
+        let near = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs();
+        let field = accelerations_of(&pair(), &GRAVITY, &[0, 1]);
+        let a = field[0].acceleration;
+        assert!(a[0] == 0.0 && near(a[1], 12.0) && near(a[2], 16.0), "{a:?}");
+        assert!(near(field[0].scale, 20.0) && near(field[0].gradient, 8.0));
+        let a = field[1].acceleration;
+        assert!(
+            a[0] == 0.0 && near(a[1], -0.48) && near(a[2], -0.64),
+            "{a:?}"
+        );
+        assert!(near(potential_energy(&pair(), &GRAVITY), -1000.0));
+    }
+
+    #[test]
+    fn softening_and_unit_law() {
+        // |r| = 5 and ε = 12 make d = 13.
+        let physics = Physics {
+            law: Law::Unit,
+            g: f64::NAN,
+            softening: 12.0,
+        };
+        let a = accelerations(&pair(), &physics);
+        let expected = 3.0 / 2197.0;
+        assert!((a[0][1] - expected).abs() <= 4.0 * f64::EPSILON * expected);
+        assert_eq!(a[0], a[1].map(|component| -component));
+        assert_eq!(potential_energy(&pair(), &physics), -1.0 / 13.0);
+        // Only the other body counts, not the body's own softened self.
+        let field = accelerations_of(&pair(), &physics, &[0])[0];
+        assert!((field.scale / (5.0 / 2197.0) - 1.0).abs() <= 4.0 * f64::EPSILON);
+        assert!((field.gradient / (2.0 / 2197.0) - 1.0).abs() <= 4.0 * f64::EPSILON);
+    }
+
+    #[test]
+    fn coincident_bodies_do_not_pull_each_other() {
+        let mut bodies = pair();
+        bodies.push(body([1.0, 1.0, 1.0], 1000.0));
+        let a = accelerations(&bodies, &GRAVITY);
+        assert_eq!(a[0], accelerations(&pair(), &GRAVITY)[0]);
+        assert!(potential_energy(&bodies, &GRAVITY).is_finite());
+        assert_eq!(
+            accelerations(&Bodies::with_capacity(0), &GRAVITY),
+            Vec::<[f64; 3]>::new()
+        );
+    }
+
+    #[test]
+    fn forces_sum_to_zero() {
+        let bodies = cloud(150, 1);
+        let physics = Physics {
+            softening: 0.01,
+            ..GRAVITY
+        };
+        let fields = accelerations_of(&bodies, &physics, &Vec::from_iter(0..bodies.len()));
+        for axis in 0..3 {
+            let forces = fields
+                .iter()
+                .zip(&bodies.mass)
+                .map(|(f, m)| m * f.acceleration[axis]);
+            let sum = forces.collect::<CompensatedSum>().value();
+            let scale: f64 = fields
+                .iter()
+                .zip(&bodies.mass)
+                .map(|(f, m)| m * f.scale)
+                .sum();
+            assert!(
+                sum.abs() <= 2e-15 * scale,
+                "axis {axis}: {sum:e} of {scale:e}"
+            );
+        }
+    }
+
+    #[test]
+    fn order_of_the_bodies_does_not_matter() {
+        let bodies = cloud(200, 2);
+        let mut reversed = Bodies::with_capacity(bodies.len());
+        (0..bodies.len())
+            .rev()
+            .for_each(|i| reversed.push(bodies.body(i)));
+        let forward = accelerations_of(&bodies, &GRAVITY, &Vec::from_iter(0..200));
+        let backward = accelerations(&reversed, &GRAVITY);
+        for (field, a) in forward.iter().zip(backward.iter().rev()) {
+            for (forward, backward) in field.acceleration.iter().zip(a) {
+                // The terms are the same numbers; only the compensated sum may differ.
+                let error = (forward - backward).abs();
+                assert!(
+                    error <= f64::EPSILON * field.scale,
+                    "{error:e} of {:e}",
+                    field.scale
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn acceleration_is_the_gradient_of_the_potential() {
+        let bodies = cloud(20, 3);
+        let physics = Physics {
+            softening: 0.1,
+            ..GRAVITY
+        };
+        let a = accelerations(&bodies, &physics);
+        let h = 1e-4;
+        let moved = |by: f64| {
+            let mut bodies = bodies.clone();
+            bodies.y[7] += by;
+            potential_energy(&bodies, &physics)
+        };
+        let force = -(moved(h) - moved(-h)) / (2.0 * h);
+        let expected = bodies.mass[7] * a[7][1];
+        // Central difference: O(h²) with third derivatives of order W/ε³.
+        assert!(
+            (force - expected).abs() <= 1e-4 * expected.abs(),
+            "{force} {expected}"
+        );
+    }
+
+    #[test]
+    fn kick_drift_and_energy() {
+        let start = pair();
+        let mut reference = Reference::new(&start, GRAVITY);
+        reference.accelerate().unwrap();
+        let a = reference.accelerations().unwrap();
+        reference.kick(0.5).unwrap();
+        reference.drift(2.0).unwrap();
+        let mut now = start.clone();
+        reference.download(&mut now).unwrap();
+        assert_eq!(now.vy[0], 0.5 * a[0][1]);
+        assert_eq!(now.y[0], start.y[0] + 2.0 * now.vy[0]);
+        assert_eq!(now.mass, start.mass);
+        let energy = reference.energy().unwrap();
+        assert_eq!(energy.kinetic, kinetic(&now, &GRAVITY));
+        assert_eq!(energy.potential, potential_energy(&now, &GRAVITY));
+        let p = momentum(&now, &GRAVITY);
+        assert!(
+            p.iter().all(|p| p.abs() <= 1e-14 * 10.0 * now.vz[0].abs()),
+            "{p:?}"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
+//! sees data only when somebody asks.
+
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::{Entry, LayoutDescription};
+
+use super::device::Device;
+use super::pack::{self, Scalars};
+use super::{Backend, ForceError, Physics};
+use crate::bodies::Bodies;
+use crate::diagnostics::{CompensatedSum, Energy};
+use crate::frame::Frame;
+use crate::plan::{self, ELEMENTWISE_BLOCK, Launch};
+use crate::variants::Variant;
+
+/// The kernels of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernels {
+    /// Accelerations.
+    pub force: &'static Entry,
+    /// `v += dt a`, in the force's layout.
+    pub kick: &'static Entry,
+    /// `x += dt v`, in the force's layout.
+    pub drift: &'static Entry,
+    /// Energies, in the force's layout and law.
+    pub energy: &'static Entry,
+}
+
+/// Bodies on a device.
+pub struct Resident<D: Device> {
+    device: D,
+    kernels: Kernels,
+    layout: LayoutDescription,
+    frame: Frame,
+    physics: Physics,
+    params: Params,
+    state: D::Buffer,
+    acceleration: D::Buffer,
+    energy_sums: D::Buffer,
+    force_launch: Launch,
+    elementwise_launch: Launch,
+    energy_launch: Launch,
+}
+
+impl<D: Device> Resident<D> {
+    /// Puts `bodies` on `device`, to be accelerated by the kernels of `variant` in blocks of
+    /// `threads`.
+    ///
+    /// # Errors
+    /// If the launches do not fit the device, or its memory is too small.
+    ///
+    /// # Panics
+    /// If the variant is not one of kernels that are compiled for the law: see
+    /// [`eligible`](crate::selection::eligible).
+    pub fn new(
+        device: D,
+        variant: &Variant,
+        threads: u32,
+        bodies: &Bodies,
+        physics: Physics,
+    ) -> Result<Self, ForceError> {
+        let frame = Frame::of(bodies, &physics);
+        let softening_squared = frame.length_to_local(physics.softening).powi(2);
+        // ε may be zero, or so small beside the system that its square vanishes.
+        let unsoftened = softening_squared < variant.precision().smallest_square();
+        let kernels =
+            variant.kernels(physics.law, unsoftened).expect("an eligible variant has its kernels");
+        let layout = kernels.force.layout;
+        let stride = plan::stride(kernels.force, bodies.len())?;
+        let n = bodies.len() as u32; // fits, as the stride does
+        let limits = device.limits();
+        let force_launch = plan::launch(kernels.force, n, threads, &limits)?;
+        let elementwise_launch = plan::launch(kernels.drift, n, ELEMENTWISE_BLOCK, &limits)?;
+        let energy_launch = plan::launch(kernels.energy, n, ELEMENTWISE_BLOCK, &limits)?;
+
+        let packed = pack::state(&layout, stride, &frame, bodies);
+        let state = device.allocate(packed.bytes().len())?;
+        device.upload(&state, packed.bytes())?;
+        let acceleration =
+            device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let energy_sums = device.allocate(energy_launch.blocks as usize * 2 * size_of::<f64>())?;
+        let params = Params {
+            n,
+            stride,
+            softening_squared,
+            g: frame.coupling_to_local(&physics),
+            dt: 0.0,
+        };
+        Ok(Self {
+            device,
+            kernels,
+            layout,
+            frame,
+            physics,
+            params,
+            state,
+            acceleration,
+            energy_sums,
+            force_launch,
+            elementwise_launch,
+            energy_launch,
+        })
+    }
+
+    fn stepping(&self, dt: f64) -> Params {
+        Params { dt: self.frame.time_to_local(dt), ..self.params }
+    }
+
+    fn launch_force(&self) -> Result<(), ForceError> {
+        let buffers = [&self.state, &self.acceleration];
+        // SAFETY: state and acceleration buffers of the force's layout and stride.
+        unsafe { self.device.launch(self.kernels.force, self.force_launch, &buffers, self.params) }
+    }
+
+    fn fetch(&self, buffer: &D::Buffer, mut into: Scalars) -> Result<Scalars, ForceError> {
+        self.device.download(buffer, into.bytes_mut())?;
+        Ok(into)
+    }
+}
+
+impl<D: Device> Backend for Resident<D> {
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.launch_force()
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        let buffers = [&self.state, &self.acceleration];
+        let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
+        // SAFETY: state and acceleration buffers of the kick's layout and stride.
+        unsafe { self.device.launch(kick, launch, &buffers, self.stepping(dt)) }
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
+        // SAFETY: a state buffer of the drift's layout and stride.
+        unsafe { self.device.launch(drift, launch, &[&self.state], self.stepping(dt)) }
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        let stride = self.params.stride;
+        let state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
+        pack::read_state(&self.layout, stride, &self.frame, &state, bodies);
+        Ok(())
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        let stride = self.params.stride;
+        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(&self.layout, stride))?;
+        Ok(pack::read_vectors(&self.layout, stride, &self.frame, &vectors, self.params.n))
+    }
+
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        let buffers = [&self.state, &self.energy_sums];
+        let launch = self.energy_launch;
+        // SAFETY: a state buffer of the energy's layout and stride, and two sums a block.
+        unsafe { self.device.launch(self.kernels.energy, launch, &buffers, self.params)? };
+        let mut sums = vec![[f64::NAN; 2]; launch.blocks as usize];
+        self.device.download(&self.energy_sums, &mut sums)?;
+        let total = |which: usize| {
+            let mut sum = CompensatedSum::default();
+            sums.iter().for_each(|block| sum.add(block[which]));
+            self.frame.energy_from_local(&self.physics, sum.value())
+        };
+        Ok(Energy { kinetic: total(0), potential: total(1) })
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        self.device.synchronize()
+    }
+
+    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
+        self.device.seconds_of(|| self.launch_force())
+    }
+}

@@ -1,0 +1,425 @@
+//! Units and origin in which single precision is enough.
+//!
+//! f32 holds seven digits and 76 decades. SI positions of a galaxy (10²¹ m) have squares near
+//! the end of that range and cubes beyond it, and a cluster far from the origin spends its digits
+//! on the offset. A [`Frame`] moves the origin to the bulk of the bodies and scales length, mass
+//! and time by powers of two, so that
+//!
+//! * coordinates lie in [−1, 1] and ε is at most 1;
+//! * masses lie in [0, 1], the largest in (½, 1];
+//! * speeds are at most 1 and G′ is at most 1, the larger of the two near it.
+//!
+//! Scaling by a power of two never rounds (short of the ends of the f64 range). Only moving the
+//! origin does, by half an ulp of the f64 coordinate.
+
+use crate::bodies::Bodies;
+use crate::force::{Law, Physics};
+
+/// Origin and units of local coordinates; see the [module](self).
+///
+/// `length`, `mass` and `time` are powers of two, in the units of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Origin of the local coordinates.
+    pub centre: [f64; 3],
+    /// Unit of length.
+    pub length: f64,
+    /// Unit of mass.
+    pub mass: f64,
+    /// Unit of time.
+    pub time: f64,
+}
+
+/// Units stay within 2^±340, so that their cubes are finite.
+const LARGEST_EXPONENT: i32 = 340;
+
+/// Bodies looked at to find the centre: enough to land in the bulk, few enough to cost nothing.
+const SAMPLE: usize = 128;
+
+impl Frame {
+    /// Changes nothing.
+    pub const IDENTITY: Self = Self {
+        centre: [0.0; 3],
+        length: 1.0,
+        mass: 1.0,
+        time: 1.0,
+    };
+
+    /// The frame for these bodies under this force; a function of its arguments alone, so that a
+    /// restarted run finds the same one.
+    ///
+    /// The centre is the median body along each axis. A mean or the middle of the bounding box
+    /// would follow a single escaper and leave the bulk with fewer digits.
+    ///
+    /// Where there is nothing to measure (no bodies, all at one point and at rest, no mass) the
+    /// unit in question is 1. Coordinates that are not finite are ignored.
+    pub fn of(bodies: &Bodies, physics: &Physics) -> Self {
+        let axes = [&bodies.x, &bodies.y, &bodies.z];
+        let centre = axes.map(|x| median(x));
+        let extent = axes
+            .into_iter()
+            .zip(centre)
+            .map(|(x, centre)| largest(x.iter().map(|x| x - centre)))
+            .fold(physics.softening.abs(), f64::max);
+        let speed = [&bodies.vx, &bodies.vy, &bodies.vz]
+            .map(|v| largest(v.iter().copied()))
+            .into_iter()
+            .fold(0.0, f64::max);
+
+        let length = exponent_above(extent).unwrap_or(0);
+        let mass = exponent_above(largest(bodies.mass.iter().copied())).unwrap_or(0);
+        let weight = match physics.law {
+            Law::Gravity => mass,
+            Law::Unit => 0,
+        };
+        // G′ = G·weight·time²/length³ ≤ 1 and speed·time/length ≤ 1, whichever is stricter.
+        let dynamical = exponent_above(physics.coupling().abs())
+            .map(|g| (3 * length - weight - g).div_euclid(2));
+        let crossing = exponent_above(speed).map(|v| length - v);
+        let time = match (dynamical, crossing) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b).unwrap_or(0),
+        };
+        Self {
+            centre,
+            length: power_of_two(length),
+            mass: power_of_two(mass),
+            time: power_of_two(time.clamp(-1022, 1022)),
+        }
+    }
+
+    /// Position in local units.
+    pub fn position_to_local(&self, x: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| (x[axis] - self.centre[axis]) / self.length)
+    }
+
+    /// Inverse of [`position_to_local`](Self::position_to_local), up to rounding of the origin's
+    /// shift.
+    pub fn position_from_local(&self, x: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| x[axis] * self.length + self.centre[axis])
+    }
+
+    /// Velocity in local units.
+    pub fn velocity_to_local(&self, v: [f64; 3]) -> [f64; 3] {
+        v.map(|v| v / self.length * self.time)
+    }
+
+    /// Inverse of [`velocity_to_local`](Self::velocity_to_local).
+    pub fn velocity_from_local(&self, v: [f64; 3]) -> [f64; 3] {
+        v.map(|v| v / self.time * self.length)
+    }
+
+    /// Acceleration in local units.
+    pub fn acceleration_to_local(&self, a: [f64; 3]) -> [f64; 3] {
+        a.map(|a| a / self.length * self.time * self.time)
+    }
+
+    /// Inverse of [`acceleration_to_local`](Self::acceleration_to_local).
+    pub fn acceleration_from_local(&self, a: [f64; 3]) -> [f64; 3] {
+        a.map(|a| a / self.time / self.time * self.length)
+    }
+
+    /// Mass in local units. Under [`Law::Unit`] masses play no part, and bodies weigh 1 here too.
+    pub fn mass_to_local(&self, mass: f64) -> f64 {
+        mass / self.mass
+    }
+
+    /// Inverse of [`mass_to_local`](Self::mass_to_local).
+    pub fn mass_from_local(&self, mass: f64) -> f64 {
+        mass * self.mass
+    }
+
+    /// Length, such as ε, in local units.
+    pub fn length_to_local(&self, length: f64) -> f64 {
+        length / self.length
+    }
+
+    /// Time, such as a step, in local units.
+    pub fn time_to_local(&self, time: f64) -> f64 {
+        time / self.time
+    }
+
+    /// Energy under this force, in the units of the run.
+    pub fn energy_from_local(&self, physics: &Physics, energy: f64) -> f64 {
+        let mass = match physics.law {
+            Law::Gravity => self.mass,
+            Law::Unit => 1.0,
+        };
+        let speed = self.length / self.time;
+        energy * mass * speed * speed
+    }
+
+    /// G′, the constant before the sum over local masses (or over ones, under [`Law::Unit`]) that
+    /// gives local accelerations: `G · mass · time² / length³`.
+    pub fn coupling_to_local(&self, physics: &Physics) -> f64 {
+        let mass = match physics.law {
+            Law::Gravity => self.mass,
+            Law::Unit => 1.0,
+        };
+        // time²/length² first: near 1/(G·mass/length), whereas each alone may leave the range.
+        let rate = self.time / self.length;
+        physics.coupling() * rate * mass * rate / self.length
+    }
+}
+
+/// Median of a regular sample; 0 if there is none or it is not finite.
+fn median(x: &[f64]) -> f64 {
+    let stride = x.len().div_ceil(SAMPLE).max(1);
+    let mut sample: Vec<f64> = x.iter().step_by(stride).copied().collect();
+    if sample.is_empty() {
+        return 0.0;
+    }
+    let middle = sample.len() / 2;
+    let (_, &mut median, _) = sample.select_nth_unstable_by(middle, f64::total_cmp);
+    if median.is_finite() { median } else { 0.0 }
+}
+
+/// Largest finite magnitude, 0 if there is none.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values
+        .map(f64::abs)
+        .filter(|value| value.is_finite())
+        .fold(0.0, f64::max)
+}
+
+/// Smallest e with `2^e ≥ value`, kept within ±[`LARGEST_EXPONENT`]; `None` for 0, NaN and ∞.
+fn exponent_above(value: f64) -> Option<i32> {
+    if !(value.is_finite() && value > 0.0) {
+        return None;
+    }
+    let bits = value.to_bits();
+    let exponent = (bits >> 52) as i32 - 1023;
+    let above = if bits << 12 == 0 {
+        exponent
+    } else {
+        exponent + 1
+    };
+    Some(above.clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT))
+}
+
+/// `2^exponent` for the exponents of normal f64 numbers.
+fn power_of_two(exponent: i32) -> f64 {
+    debug_assert!((-1022..=1023).contains(&exponent));
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::{Body, Kind};
+    use crate::force::cpu::samples::cloud;
+    use crate::force::reference;
+
+    const G: Physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+
+    /// A sphere of the given size, offset and total mass, moving at about circular speed.
+    fn system(size: f64, offset: f64, mass: f64, speed: f64) -> Bodies {
+        let mut bodies = cloud(100, 5);
+        for x in [&mut bodies.x, &mut bodies.y, &mut bodies.z] {
+            x.iter_mut().for_each(|x| *x = *x * size + offset);
+        }
+        for v in [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz] {
+            v.iter_mut().for_each(|v| *v *= speed);
+        }
+        bodies.mass.iter_mut().for_each(|m| *m *= mass);
+        bodies
+    }
+
+    /// (bodies, physics) in unit systems far from N-body units.
+    fn unit_systems() -> Vec<(Bodies, Physics)> {
+        vec![
+            (
+                system(1e21, 0.0, 1e42, 2e5),
+                Physics {
+                    g: 6.674e-11,
+                    softening: 1e18,
+                    ..G
+                },
+            ),
+            (
+                system(1.5e11, 3e20, 2e30, 3e4),
+                Physics { g: 6.674e-11, ..G },
+            ),
+            (
+                system(10.0, 1e9, 1e5, 1.0),
+                Physics {
+                    g: 4.3e-3,
+                    softening: 0.1,
+                    ..G
+                },
+            ),
+            (
+                system(1e-15, 0.0, 1e-30, 1e-3),
+                Physics {
+                    g: 1.0,
+                    softening: 1e-18,
+                    ..G
+                },
+            ),
+            (
+                system(1e-15, 0.0, 1.0, 0.0),
+                Physics {
+                    law: Law::Unit,
+                    g: 0.0,
+                    softening: 1.0,
+                },
+            ),
+            (system(1e100, 0.0, 1e100, 1e80), G),
+            (system(1.0, 0.0, 1.0, 1.0), Physics { g: 0.0, ..G }),
+            (system(1.0, 0.0, 1.0, 1.0), G),
+        ]
+    }
+
+    #[test]
+    fn local_quantities_are_of_order_one() {
+        for (bodies, physics) in unit_systems() {
+            let frame = Frame::of(&bodies, &physics);
+            let mut extent = frame.length_to_local(physics.softening);
+            let (mut speed, mut mass) = (0f64, 0f64);
+            for i in 0..bodies.len() {
+                let body = bodies.body(i);
+                for x in frame.position_to_local(body.position) {
+                    extent = extent.max(x.abs());
+                }
+                for v in frame.velocity_to_local(body.velocity) {
+                    speed = speed.max(v.abs());
+                }
+                mass = mass.max(frame.mass_to_local(body.mass));
+            }
+            let g = frame.coupling_to_local(&physics);
+            assert!(extent > 0.5 && extent <= 1.0, "{extent} {frame:?}");
+            assert!(mass > 0.5 && mass <= 1.0, "{mass} {frame:?}");
+            assert!(speed <= 1.0 && g <= 1.0, "{speed} {g} {frame:?}");
+            assert!(speed > 0.5 || g > 0.125, "{speed} {g} {frame:?}");
+        }
+    }
+
+    #[test]
+    fn there_and_back() {
+        for (bodies, physics) in unit_systems() {
+            let frame = Frame::of(&bodies, &physics);
+            for i in 0..bodies.len() {
+                let Body {
+                    position,
+                    velocity,
+                    mass,
+                    ..
+                } = bodies.body(i);
+                // Powers of two: nothing may change but the position's offset by half an ulp.
+                let back = frame.velocity_from_local(frame.velocity_to_local(velocity));
+                assert_eq!(back, velocity);
+                let back = frame.acceleration_from_local(frame.acceleration_to_local(velocity));
+                assert_eq!(back, velocity);
+                assert_eq!(frame.mass_from_local(frame.mass_to_local(mass)), mass);
+                let back = frame.position_from_local(frame.position_to_local(position));
+                for axis in 0..3 {
+                    let size = position[axis].abs() + frame.centre[axis].abs();
+                    let error = (back[axis] - position[axis]).abs();
+                    assert!(error <= f64::EPSILON * size, "{error:e} of {size:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn local_force_is_the_force() {
+        for (bodies, physics) in unit_systems() {
+            let frame = Frame::of(&bodies, &physics);
+            let mut local = bodies.clone();
+            for i in 0..bodies.len() {
+                let body = bodies.body(i);
+                let [x, y, z] = frame.position_to_local(body.position);
+                (local.x[i], local.y[i], local.z[i]) = (x, y, z);
+                local.mass[i] = frame.mass_to_local(body.mass);
+            }
+            let local_physics = Physics {
+                g: 1.0,
+                softening: frame.length_to_local(physics.softening),
+                ..physics
+            };
+            let g = frame.coupling_to_local(&physics);
+            let all = Vec::from_iter(0..bodies.len());
+            let expected = reference::accelerations_of(&bodies, &physics, &all);
+            let sums = reference::accelerations(&local, &local_physics);
+            let largest = largest(
+                [bodies.x.clone(), bodies.y.clone(), bodies.z.clone()]
+                    .concat()
+                    .into_iter(),
+            );
+            // Each local coordinate is off by half an ulp of x; a separation by √3·2 of those.
+            let position_error = 2.0 * f64::EPSILON * largest;
+            for (field, sum) in expected.iter().zip(sums) {
+                let a = frame.acceleration_from_local(sum.map(|sum| g * sum));
+                for (a, expected) in a.iter().zip(field.acceleration) {
+                    let error = (a - expected).abs();
+                    let bound = field.bound(32.0 * f64::EPSILON, position_error);
+                    assert!(error <= bound, "{error:e} > {bound:e} in {frame:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_measure() {
+        let still = Physics { g: 0.0, ..G };
+        assert_eq!(
+            Frame::of(&Bodies::with_capacity(0), &still),
+            Frame::IDENTITY
+        );
+        let mut one = Bodies::with_capacity(1);
+        let mut body = cloud(1, 1).body(0);
+        (body.position, body.velocity, body.mass) = ([3.0, -4.0, 1e9], [0.0; 3], 0.0);
+        one.push(body);
+        one.push(Body {
+            kind: Kind::Dark,
+            ..body
+        });
+        let frame = Frame::of(&one, &still);
+        assert_eq!(
+            frame,
+            Frame {
+                centre: [3.0, -4.0, 1e9],
+                ..Frame::IDENTITY
+            }
+        );
+        assert_eq!(frame.position_to_local(body.position), [0.0; 3]);
+    }
+
+    #[test]
+    fn an_escaper_does_not_move_the_centre() {
+        let mut bodies = cloud(1000, 9);
+        bodies.x[0] = 1e6; // the first body is always in the sample
+        assert!(Frame::of(&bodies, &G).centre[0].abs() <= 1.0);
+    }
+
+    #[test]
+    fn bodies_that_are_not_finite_do_not_spoil_the_frame() {
+        let mut bodies = cloud(9, 1);
+        let clean = Frame::of(&bodies, &G);
+        (bodies.x[3], bodies.vy[4], bodies.mass[5]) = (f64::NAN, f64::INFINITY, f64::NAN);
+        let frame = Frame::of(&bodies, &G);
+        assert!(frame.centre.iter().all(|x| x.is_finite()));
+        assert!(frame.length <= 2.0 * clean.length && frame.time.is_normal());
+    }
+
+    #[test]
+    fn exponents() {
+        assert_eq!(
+            [1.0, 1.5, 2.0, 0.75, 0.5].map(exponent_above),
+            [0, 1, 1, 0, -1].map(Some)
+        );
+        assert_eq!(
+            [0.0, f64::NAN, f64::INFINITY].map(exponent_above),
+            [None; 3]
+        );
+        assert_eq!(
+            exponent_above(f64::MIN_POSITIVE / 4.0),
+            Some(-LARGEST_EXPONENT)
+        );
+        assert_eq!(power_of_two(-3), 0.125);
+    }
+}

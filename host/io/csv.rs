@@ -1,0 +1,574 @@
+//! Comma-separated values, one body a line.
+//! ```text
+//! # time = 0.5
+//! x,y,z,vx,vy,vz,mass,id,kind
+//! 1.0,0.0,0.0,0.0,1.0,0.0,0.5,0,star
+//! ```
+//! The header line is required and names the columns in any order, in upper or lower case. `x`,
+//! `y`, `z`, `vx`, `vy`, `vz` and `mass` must be there; `id` (an integer from 0 on, else bodies
+//! are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may; other
+//! columns are passed over. Lines that begin with `#` are comments; one of them, before the
+//! header, may give the time, else it is 0. Numbers are written in the shortest form that reads
+//! back to the same f64.
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+
+use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+use thiserror::Error;
+
+use super::{ReadFault, Snapshot, WriteFault};
+use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
+
+/// What is wrong with a line of a CSV file. Columns are counted from 1, bodies from 0.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum CsvFault {
+    /// The header line lacks a column.
+    #[error(
+        "the header `{header}` has no column `{missing}`; the first line that is not a comment \
+         must name the columns, at least x,y,z,vx,vy,vz,mass"
+    )]
+    MissingColumn {
+        /// Name of the column.
+        missing: &'static str,
+        /// Beginning of the line found.
+        header: String,
+    },
+    /// The header line names a column twice.
+    #[error("column {column} is a second `{name}`; rename or remove one of the two")]
+    DuplicateColumn {
+        /// The later of the two columns.
+        column: usize,
+        /// Name of both.
+        name: &'static str,
+    },
+    /// A line has more or fewer fields than the header.
+    #[error("there are {found} fields where the header names {expected} columns")]
+    FieldCount {
+        /// Columns of the header.
+        expected: u64,
+        /// Fields of the line.
+        found: u64,
+    },
+    /// A field that is not of its column's type.
+    #[error("column {column}: {name} of body {body} is `{text}`, not {wanted}")]
+    Field {
+        /// The column.
+        column: usize,
+        /// Name of the column.
+        name: &'static str,
+        /// Index of the body.
+        body: usize,
+        /// Beginning of the text found.
+        text: String,
+        /// What should be there.
+        wanted: &'static str,
+    },
+    /// A body that cannot be simulated.
+    #[error("column {column}: {fault}; repair or leave out this body")]
+    Body {
+        /// The column of the bad value.
+        column: usize,
+        /// The fault.
+        fault: BodyFault,
+    },
+    /// The comment that gives the time does not.
+    #[error("the time is `{0}`, not a finite number")]
+    Time(String),
+    /// Bytes that are no text.
+    #[error("this is not UTF-8 text; if the file is a binary format, give that format")]
+    NotText,
+}
+
+/// What ended the reading: the reader itself, or the record that begins at a byte of the file.
+enum Stop {
+    Io(io::Error),
+    At(u64, CsvFault),
+}
+
+impl From<io::Error> for Stop {
+    fn from(fault: io::Error) -> Self {
+        Stop::Io(fault)
+    }
+}
+
+/// Reads a CSV file from its beginning.
+pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Snapshot, ReadFault> {
+    let outcome = read_preamble(reader).and_then(|(time, start)| {
+        Ok(Snapshot {
+            time,
+            bodies: read_bodies(reader, start)?,
+        })
+    });
+    match outcome {
+        Ok(snapshot) if snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
+        Ok(snapshot) => Ok(snapshot),
+        Err(Stop::Io(fault)) => Err(fault.into()),
+        Err(Stop::At(byte, fault)) => Err(ReadFault::Csv {
+            line: line_at(reader, byte)?,
+            fault,
+        }),
+    }
+}
+
+/// Reads what stands before the header line; returns the time and the offset of that line.
+fn read_preamble(reader: &mut impl BufRead) -> Result<(f64, u64), Stop> {
+    /// No comment that gives a time is longer; the rest of a longer one is not looked at.
+    const COMMENT: u64 = 1024;
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+    let (mut time, mut offset) = (0.0, 0);
+    if reader.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        reader.consume(BYTE_ORDER_MARK.len());
+        offset += BYTE_ORDER_MARK.len() as u64;
+    }
+    while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
+        let start = offset;
+        let mut line = Vec::new();
+        offset += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
+        if !line.ends_with(b"\n") {
+            offset += reader.skip_until(b'\n')? as u64;
+        }
+        if let Some(text) = time_of_comment(&String::from_utf8_lossy(&line)) {
+            time = text
+                .parse()
+                .ok()
+                .filter(|time: &f64| time.is_finite())
+                .ok_or_else(|| Stop::At(start, CsvFault::Time(beginning(text))))?;
+        }
+    }
+    Ok((time, offset))
+}
+
+/// The text after `# time =`, if `line` is such a comment.
+fn time_of_comment(line: &str) -> Option<&str> {
+    let (name, value) = line.strip_prefix('#')?.split_once('=')?;
+    name.trim()
+        .eq_ignore_ascii_case("time")
+        .then(|| value.trim())
+}
+
+/// Reads the header line, which begins at byte `start`, and the bodies.
+fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
+    let mut csv = ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .trim(Trim::All)
+        .from_reader(reader);
+    let fault = |fault: csv::Error| match fault.into_kind() {
+        csv::ErrorKind::Io(fault) => Stop::Io(fault),
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => {
+            let byte = start + pos.map_or(0, |pos| pos.byte());
+            Stop::At(
+                byte,
+                CsvFault::FieldCount {
+                    expected: expected_len,
+                    found: len,
+                },
+            )
+        }
+        csv::ErrorKind::Utf8 { pos, .. } => {
+            Stop::At(start + pos.map_or(0, |pos| pos.byte()), CsvFault::NotText)
+        }
+        other => Stop::Io(io::Error::other(format!("{other:?}"))),
+    };
+
+    let columns = read_header(&mut csv)
+        .map_err(fault)?
+        .map_err(|fault| Stop::At(start, fault))?;
+    let mut bodies = Bodies::default();
+    let mut record = StringRecord::new();
+    while csv.read_record(&mut record).map_err(fault)? {
+        let body = columns.body(&record, bodies.len()).map_err(|fault| {
+            Stop::At(
+                start + record.position().map_or(0, |position| position.byte()),
+                fault,
+            )
+        })?;
+        bodies.push(body);
+    }
+    Ok(bodies)
+}
+
+fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Columns, CsvFault>, csv::Error> {
+    csv.headers().map(Columns::of)
+}
+
+/// Where each quantity stands, as an index into the fields of a line.
+struct Columns {
+    coordinates: [usize; 6],
+    mass: usize,
+    id: Option<usize>,
+    kind: Option<usize>,
+}
+
+impl Columns {
+    fn of(header: &StringRecord) -> Result<Self, CsvFault> {
+        let find = |name: &'static str| {
+            let mut found = (0..header.len()).filter(|i| header[*i].eq_ignore_ascii_case(name));
+            match (found.next(), found.next()) {
+                (_, Some(second)) => Err(CsvFault::DuplicateColumn {
+                    column: second + 1,
+                    name,
+                }),
+                (first, None) => Ok(first),
+            }
+        };
+        let need = |missing: &'static str| {
+            find(missing)?.ok_or_else(|| {
+                let header = header.iter().collect::<Vec<_>>().join(",");
+                CsvFault::MissingColumn {
+                    missing,
+                    header: beginning(&header),
+                }
+            })
+        };
+        let mut coordinates = [0; 6];
+        for (column, name) in coordinates.iter_mut().zip(COORDINATES) {
+            *column = need(name)?;
+        }
+        Ok(Self {
+            coordinates,
+            mass: need("mass")?,
+            id: find("id")?,
+            kind: find("kind")?,
+        })
+    }
+
+    /// Takes the body number `index` out of its line.
+    fn body(&self, record: &StringRecord, index: usize) -> Result<Body, CsvFault> {
+        let not = |column: usize, name, wanted| CsvFault::Field {
+            column: column + 1,
+            name,
+            body: index,
+            text: beginning(&record[column]),
+            wanted,
+        };
+        let number = |column: usize, name: &'static str| {
+            record[column]
+                .parse::<f64>()
+                .map_err(|_| not(column, name, "a number"))
+        };
+        let mut coordinates = [0.0; 6];
+        for ((value, column), name) in coordinates
+            .iter_mut()
+            .zip(self.coordinates)
+            .zip(COORDINATES)
+        {
+            *value = number(column, name)?;
+        }
+        let [x, y, z, vx, vy, vz] = coordinates;
+        let id = match self.id {
+            Some(column) => record[column]
+                .parse()
+                .map_err(|_| not(column, "id", "an integer from 0 to 18446744073709551615"))?,
+            None => index as u64,
+        };
+        let kind = match self.kind {
+            Some(column) => Kind::ALL
+                .into_iter()
+                .find(|kind| kind.name().eq_ignore_ascii_case(&record[column]))
+                .ok_or_else(|| not(column, "kind", "gas, dark or star"))?,
+            None => Kind::Star,
+        };
+        let mass = number(self.mass, "mass")?;
+        let body = Body {
+            position: [x, y, z],
+            velocity: [vx, vy, vz],
+            mass,
+            id,
+            kind,
+        };
+        body.check(index).map_err(|fault| CsvFault::Body {
+            column: self.column_of(fault) + 1,
+            fault,
+        })?;
+        Ok(body)
+    }
+
+    /// Index of the field that `fault` names.
+    fn column_of(&self, fault: BodyFault) -> usize {
+        let coordinate = match fault {
+            BodyFault::NotFinite { field, .. } => {
+                COORDINATES.iter().position(|name| *name == field)
+            }
+            BodyFault::Length { .. } | BodyFault::NegativeMass { .. } => None,
+        };
+        coordinate.map_or(self.mass, |index| self.coordinates[index])
+    }
+}
+
+/// The line (from 1) of the record that begins at or after `byte`. The csv reader's own count is
+/// off after comments, blank lines and CRLF line ends, for which its records begin too early.
+fn line_at(reader: &mut (impl BufRead + Seek), byte: u64) -> io::Result<u64> {
+    reader.seek(SeekFrom::Start(0))?;
+    let (mut offset, mut line) = (0, 1);
+    loop {
+        let next = reader.fill_buf()?.first();
+        let is_record =
+            !matches!(next, Some(b'\r' | b'\n')) && (offset == byte || next != Some(&b'#'));
+        if next.is_none() || (offset >= byte && is_record) {
+            return Ok(line);
+        }
+        offset += reader.skip_until(b'\n')? as u64;
+        line += 1;
+    }
+}
+
+/// As much of `text` as a message can show.
+fn beginning(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Writes `snapshot` with all columns.
+pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), WriteFault> {
+    // `{:?}` is the shortest form that reads back to the same value; unlike `{}`, it has an
+    // exponent where 300 zeros would stand.
+    writeln!(file, "# time = {:?}", snapshot.time)?;
+    writeln!(file, "x,y,z,vx,vy,vz,mass,id,kind")?;
+    for Body {
+        position: [x, y, z],
+        velocity: [vx, vy, vz],
+        mass,
+        id,
+        kind,
+    } in snapshot.bodies.iter()
+    {
+        let kind = kind.name();
+        writeln!(
+            file,
+            "{x:?},{y:?},{z:?},{vx:?},{vy:?},{vz:?},{mass:?},{id},{kind}"
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_from;
+    use super::*;
+    use std::io::Cursor;
+    use std::path::Path;
+
+    fn parse(text: impl AsRef<[u8]>) -> Result<Snapshot, ReadFault> {
+        read_from(Cursor::new(text.as_ref()), Path::new("test.csv"), None)
+            .map(|(snapshot, _)| snapshot)
+            .map_err(|error| error.fault)
+    }
+
+    fn fault(text: impl AsRef<[u8]>) -> (u64, CsvFault) {
+        match parse(text) {
+            Err(ReadFault::Csv { line, fault }) => (line, fault),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn columns_stand_in_any_order() {
+        let snapshot = parse(
+            "\u{feff}# made by hand\r\n\r\n#TIME= 2.5 \r\n Mass ,vz,vy,VX,z,y,x,colour\r\n\
+             7,6,5,4,3,2,1,\"red, dark\"\r\n# comment\r\n\r\n0,-6,5e-1,4,3,2,1,blue",
+        )
+        .unwrap();
+        assert_eq!(snapshot.time, 2.5);
+        let first = snapshot.bodies.body(0);
+        assert_eq!(first.position, [1.0, 2.0, 3.0]);
+        assert_eq!(first.velocity, [4.0, 5.0, 6.0]);
+        assert_eq!((first.mass, first.id, first.kind), (7.0, 0, Kind::Star));
+        assert_eq!(snapshot.bodies.body(1).velocity, [4.0, 0.5, -6.0]);
+        assert_eq!(snapshot.bodies.len(), 2);
+    }
+
+    #[test]
+    fn all_doubles_round_trip() {
+        let values = [
+            0.1,
+            -0.0,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            5e-324,
+            1.0 / 3.0,
+            1e16,
+            123456789.0,
+        ];
+        let bodies: Bodies = values
+            .iter()
+            .map(|&value| Body {
+                position: [value, -value, 1.0],
+                velocity: [0.0, value, 2.0],
+                mass: value.abs(),
+                id: u64::MAX,
+                kind: Kind::Dark,
+            })
+            .collect();
+        let snapshot = Snapshot {
+            time: 1.0 / 3.0,
+            bodies,
+        };
+        let mut text = Vec::new();
+        write(&mut text, &snapshot).unwrap();
+        let again = parse(&text).unwrap();
+        assert_eq!(again, snapshot);
+        // Equality does not see the sign of zero.
+        for (old, new) in snapshot.bodies.x.iter().zip(&again.bodies.x) {
+            assert_eq!(old.to_bits(), new.to_bits());
+        }
+        assert!(text.len() < 1_500, "no hundreds of zeros");
+    }
+
+    #[test]
+    fn faults_are_located() {
+        // Lines 1 to 3; the first body stands on line 5, the second on line 8.
+        let head = "# time = 1\n\nx,y,z,vx,vy,vz,mass\n# c\n1,2,3,4,5,6,7\n\n# c\n";
+        for newline in ["\n", "\r\n"] {
+            let fault = |tail: &str| fault((head.to_owned() + tail).replace('\n', newline));
+            let field = |column, name, text: &str| {
+                let (body, wanted, text) = (1, "a number", text.to_owned());
+                (
+                    8,
+                    CsvFault::Field {
+                        column,
+                        name,
+                        body,
+                        text,
+                        wanted,
+                    },
+                )
+            };
+            assert_eq!(fault("1,2,3,4,5,oops,7\n"), field(6, "vz", "oops"));
+            assert_eq!(fault("1,2,3,4,5,,7"), field(6, "vz", ""));
+            assert_eq!(
+                fault("1,2,3\n"),
+                (
+                    8,
+                    CsvFault::FieldCount {
+                        expected: 7,
+                        found: 3
+                    }
+                )
+            );
+            let (line, nan) = fault("1,nan,3,4,5,6,7\n");
+            assert!(matches!(
+                nan,
+                CsvFault::Body {
+                    column: 2,
+                    fault: BodyFault::NotFinite {
+                        body: 1,
+                        field: "y",
+                        ..
+                    }
+                }
+            ));
+            assert_eq!(line, 8);
+            assert_eq!(
+                fault("1,2,3,4,5,6,-7\n"),
+                (
+                    8,
+                    CsvFault::Body {
+                        column: 7,
+                        fault: BodyFault::NegativeMass {
+                            body: 1,
+                            mass: -7.0
+                        }
+                    }
+                )
+            );
+        }
+        assert_eq!(
+            fault("#\n# time = soon\nx\n"),
+            (2, CsvFault::Time("soon".into()))
+        );
+        assert_eq!(
+            fault("# time = inf\nx\n"),
+            (1, CsvFault::Time("inf".into()))
+        );
+        assert_eq!(
+            fault(b"x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,\xff\n"),
+            (2, CsvFault::NotText)
+        );
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let (line, missing) = fault("#\n1,2,3,4,5,6,7\n");
+        assert_eq!(line, 2);
+        assert_eq!(
+            missing,
+            CsvFault::MissingColumn {
+                missing: "x",
+                header: "1,2,3,4,5,6,7".into()
+            }
+        );
+        assert!(missing.to_string().contains("x,y,z,vx,vy,vz,mass"));
+        assert_eq!(
+            fault("x,y,z,vx,vy,vz,mass,X\n"),
+            (
+                1,
+                CsvFault::DuplicateColumn {
+                    column: 8,
+                    name: "x"
+                }
+            )
+        );
+        let long = fault("a".repeat(10_000)).1;
+        assert!(long.to_string().len() < 400);
+        for empty in [
+            "x,y,z,vx,vy,vz,mass\n",
+            "x,y,z,vx,vy,vz,mass",
+            "x,y,z,vx,vy,vz,mass\n#\n",
+        ] {
+            assert!(matches!(parse(empty), Err(ReadFault::NoBodies)));
+        }
+        assert!(matches!(parse("# only\n"), Err(ReadFault::Csv { .. })));
+    }
+
+    #[test]
+    fn optional_columns_are_checked() {
+        let head = "x,y,z,vx,vy,vz,mass,id,kind\n";
+        let body =
+            |tail: &str| parse(format!("{head}1,2,3,4,5,6,7,{tail}")).map(|s| s.bodies.body(0));
+        let good = body("42, DARK").unwrap();
+        assert_eq!((good.id, good.kind), (42, Kind::Dark));
+        for (tail, column) in [("-1,gas", 8), ("1.5,gas", 8), ("1,halo", 9), ("1,", 9)] {
+            let Err(ReadFault::Csv { line: 2, fault }) = body(tail) else {
+                panic!("{tail}")
+            };
+            assert!(matches!(fault, CsvFault::Field { column: found, .. } if found == column));
+        }
+    }
+
+    #[test]
+    fn no_truncation_or_corruption_panics() {
+        let mut text = Vec::new();
+        let bodies = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+            .map(|position| Body {
+                position,
+                velocity: position,
+                mass: 1.0,
+                id: 1,
+                kind: Kind::Gas,
+            })
+            .into_iter()
+            .collect();
+        write(&mut text, &Snapshot { time: 0.5, bodies }).unwrap();
+        for at in 0..text.len() {
+            if let Ok(snapshot) = parse(&text[..at]) {
+                assert!(snapshot.bodies.len() <= 2 && snapshot.bodies.check().is_ok());
+            }
+            for value in 0..=255 {
+                let mut bytes = text.clone();
+                bytes[at] = value;
+                if let Ok(snapshot) = parse(&bytes) {
+                    assert!(snapshot.bodies.len() <= 3 && snapshot.bodies.check().is_ok());
+                }
+            }
+        }
+    }
+}

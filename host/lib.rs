@@ -1,0 +1,43 @@
+//! Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
+//!
+//! ```text
+//! initial conditions / snapshot file ─► Bodies (f64, host) ─► packed to the variant's layout ─► upload
+//!                          ▲                                                          │
+//!                          │                                          force variant on a backend:
+//!                     integrator ◄── accelerations ◄── download ◄── GPU | CPU | emulator | reference
+//!                          │
+//!                          └─► diagnostics (energy, momentum, force error) ─► snapshots, tables, pictures
+//! ```
+//!
+//! On a GPU the whole loop — force, integrator, energy — stays on the device; the host sees data
+//! only when somebody asks for them.
+//!
+//! | to | look at |
+//! |---|---|
+//! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`] |
+//! | choose what computes the forces, and where | [`variants`], [`selection`] |
+//! | compute forces | [`force`] |
+//! | run | [`simulation`], [`integrator`] |
+//! | judge a run, or a variant | [`diagnostics`], [`verify`] |
+//! | see it | [`output`] |
+//! | see what a kernel was compiled to | [`ptx`] |
+//!
+//! It is the library behind the program `allpairs`. It does not do trees, gas, collisions or
+//! cosmology: every pair of bodies is computed, and gravity is all there is.
+
+pub mod bodies;
+pub mod diagnostics;
+pub mod force;
+pub mod frame;
+pub mod initial_conditions;
+pub mod integrator;
+pub mod io;
+pub mod limits;
+pub mod output;
+pub mod plan;
+pub mod ptx;
+pub mod selection;
+pub mod simulation;
+pub mod suggest;
+pub mod variants;
+pub mod verify;

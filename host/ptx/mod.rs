@@ -1,0 +1,132 @@
+//! The compiled kernels as text, and what can be read from that text.
+//!
+//! The build script compiles `gpu-kernels` to one PTX module per GPU generation and denormal
+//! mode and embeds them all. This module picks the one that a device can run
+//! ([`module_for`]), finds the kernels in it ([`entry_names`], [`entry_text`]), says what a
+//! kernel does for each interaction ([`EntryReport`]) and, where CUDA's assembler is installed,
+//! what it costs in registers and memory ([`Ptxas`]). None of it needs a GPU.
+//!
+//! PTX is read as its specification describes it, "Parallel Thread Execution ISA", chapters 4
+//! (syntax) and 9 (instructions): <https://docs.nvidia.com/cuda/parallel-thread-execution/>.
+
+mod analysis;
+mod counts;
+mod flow;
+mod ptxas;
+mod syntax;
+
+pub use analysis::{EntryReport, InteractionLoop, PerInteraction};
+pub use counts::{Access, Counts, Denormals, Kind, Precision, Space, Transfer};
+pub use ptxas::{Ptxas, PtxasError, Resources};
+pub use syntax::{entry_names, entry_text};
+
+include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+
+/// The kernels, compiled for one GPU generation and one treatment of denormal numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PtxModule {
+    /// The oldest compute capability that can run it, as 10 · major + minor (sm_90 is 90).
+    pub sm: u32,
+    /// Whether f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
+    pub ftz: bool,
+    /// The PTX itself; the driver compiles it when the module is loaded.
+    pub text: &'static str,
+}
+
+/// The newest embedded module that a device can run, or `None` where the device is older than
+/// all of them.
+///
+/// `compute_capability` is 10 · major + minor. PTX is forward compatible: a module for an older
+/// generation runs on every newer one, without what the newer one added.
+pub fn module_for(compute_capability: u32, ftz: bool) -> Option<&'static PtxModule> {
+    newest(PTX_MODULES, compute_capability, ftz)
+}
+
+fn newest(modules: &[PtxModule], compute_capability: u32, ftz: bool) -> Option<&PtxModule> {
+    let runs = |module: &&PtxModule| module.sm <= compute_capability && module.ftz == ftz;
+    modules.iter().filter(runs).max_by_key(|module| module.sm)
+}
+
+/// Why a kernel's PTX could not be described.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PtxError {
+    /// The module has no kernel of this name.
+    #[error("this PTX module has no kernel `{entry}`{}", suggestion(near))]
+    EntryNotFound {
+        /// The name that was asked for.
+        entry: String,
+        /// Names in the module that resemble it, most alike first.
+        near: Vec<String>,
+    },
+    /// The text is not PTX as this module knows it.
+    #[error("kernel `{entry}`, line {line} of the PTX module: {reason}")]
+    Malformed {
+        /// The kernel being read.
+        entry: String,
+        /// Line in the module's text, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// The kernel evaluates no interaction inside a loop.
+    #[error(
+        "kernel `{entry}` has no interaction loop: none of its loops holds a square root \
+         ({outside_loops} outside of loops)"
+    )]
+    NoInteractionLoop {
+        /// The kernel.
+        entry: String,
+        /// How many interactions its straight-line code evaluates.
+        outside_loops: usize,
+    },
+}
+
+fn suggestion(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!("; did you mean {}?", near.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn module(sm: u32, ftz: bool) -> PtxModule {
+        PtxModule { sm, ftz, text: "" }
+    }
+
+    #[test]
+    fn the_newest_module_that_a_device_can_run() {
+        let modules = [
+            module(90, false),
+            module(75, false),
+            module(80, true),
+            module(80, false),
+        ];
+        assert_eq!(newest(&modules, 90, false), Some(&modules[0]));
+        assert_eq!(newest(&modules, 120, false), Some(&modules[0]));
+        assert_eq!(newest(&modules, 89, false), Some(&modules[3]));
+        assert_eq!(newest(&modules, 75, false), Some(&modules[1]));
+        assert_eq!(newest(&modules, 90, true), Some(&modules[2]));
+        assert_eq!(newest(&modules, 75, true), None);
+        assert_eq!(newest(&modules, 70, false), None);
+    }
+
+    #[test]
+    fn an_unknown_kernel_is_refused_with_suggestions() {
+        let near = vec!["tiled".to_string(), "tiled_soa".to_string()];
+        let error = PtxError::EntryNotFound {
+            entry: "tilde".into(),
+            near,
+        };
+        let text = "this PTX module has no kernel `tilde`; did you mean tiled, tiled_soa?";
+        assert_eq!(error.to_string(), text);
+        let error = PtxError::EntryNotFound {
+            entry: "x".into(),
+            near: vec![],
+        };
+        assert_eq!(error.to_string(), "this PTX module has no kernel `x`");
+    }
+}

@@ -1,0 +1,290 @@
+//! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
+//! best?). A forced choice skips the preference, never the eligibility.
+
+use std::fmt;
+
+use cuda_driver::{DeviceInfo, NoGpu, devices};
+use gpu_kernels::numerics::Precision;
+
+use crate::bodies::Bodies;
+use crate::force::cpu::{Cpu, InstructionSet};
+use crate::force::cuda::Cuda;
+use crate::force::emulated::Emulator;
+use crate::force::reference::Reference;
+use crate::force::resident::Resident;
+use crate::force::{Backend, ForceError, Law, Physics};
+use crate::ptx;
+use crate::variants::{self, Build, Method, UnknownVariant, Variant, preferred};
+
+/// Where to run, as a user says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// The first GPU, or the CPU where there is none.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The CPU emulator of a GPU.
+    Emulator,
+    /// This GPU.
+    Cuda(u32),
+}
+
+/// `auto`, `cpu`, `emulator`, `cuda` or `cuda:1`.
+impl std::str::FromStr for DeviceChoice {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "emulator" => Ok(Self::Emulator),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|ordinal| ordinal.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| UnknownDevice(text.to_owned())),
+        }
+    }
+}
+
+/// No device is called this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no device `{0}`: use auto, cpu, emulator, cuda, or cuda:1 for the second GPU")]
+pub struct UnknownDevice(pub String);
+
+/// A place that can run variants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// The CPU.
+    Cpu,
+    /// The emulator.
+    Emulator,
+    /// A GPU.
+    Gpu(Box<DeviceInfo>),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => {
+                let threads = rayon::current_num_threads();
+                write!(f, "CPU ({threads} threads, {})", InstructionSet::detect())
+            }
+            Self::Emulator => f.write_str("CPU emulator of a GPU"),
+            Self::Gpu(info) => write!(f, "GPU {} ({})", info.ordinal, info.name),
+        }
+    }
+}
+
+/// What will run where, and why.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// What.
+    pub variant: &'static Variant,
+    /// Where.
+    pub place: Place,
+    /// Why, for people: half a sentence.
+    pub why: String,
+}
+
+/// Why a choice cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectionError {
+    /// No such variant.
+    #[error(transparent)]
+    Unknown(#[from] UnknownVariant),
+    /// A GPU was asked for.
+    #[error("--device cuda needs a GPU, and there is none: {0}")]
+    NoGpu(#[from] NoGpu),
+    /// A GPU was asked for that is not there.
+    #[error("there is no GPU {asked}: this machine has {count}, counted from 0")]
+    NoSuchGpu {
+        /// Its number.
+        asked: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// The variant cannot run there.
+    #[error(transparent)]
+    Ineligible(#[from] Ineligible),
+}
+
+/// Why a variant cannot run at a place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ineligible {
+    /// Device code, on a CPU.
+    #[error("kernel `{0}` is GPU code: choose --device cuda, or --device emulator to run it slowly")]
+    NeedsGpu(&'static str),
+    /// CPU code, on a GPU.
+    #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
+    NeedsCpu(&'static str),
+    /// Its study has another law.
+    #[error("kernel `{kernel}` is not compiled for the law {law:?}")]
+    NotThisLaw {
+        /// The variant.
+        kernel: &'static str,
+        /// The law.
+        law: Law,
+    },
+    /// The GPU is older than the oldest PTX here.
+    #[error(
+        "kernel `{kernel}` cannot run on {gpu}: its compute capability is {}.{}, and the kernels \
+         are compiled for {oldest} and newer", capability.0, capability.1
+    )]
+    TooOld {
+        /// The variant.
+        kernel: &'static str,
+        /// The GPU.
+        gpu: String,
+        /// What it has.
+        capability: (u32, u32),
+        /// What is needed.
+        oldest: String,
+    },
+}
+
+/// Compute capability as PTX targets count it: 90 for 9.0.
+fn capability(info: &DeviceInfo) -> u32 {
+    info.compute_capability.0 * 10 + info.compute_capability.1
+}
+
+/// Whether a variant can run at a place.
+///
+/// # Errors
+/// Why it cannot.
+pub fn eligible(variant: &'static Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
+    if matches!(variant.method, Method::Kernel { .. }) && variant.force(law, false).is_none() {
+        return Err(Ineligible::NotThisLaw { kernel: variant.name, law });
+    }
+    match (variant.method, place) {
+        (Method::Kernel { .. }, Place::Cpu) => Err(Ineligible::NeedsGpu(variant.name)),
+        (Method::Kernel { build, .. }, Place::Gpu(info)) => {
+            match ptx::module_for(capability(info), build == Build::Ftz) {
+                Some(_) => Ok(()),
+                None => Err(Ineligible::TooOld {
+                    kernel: variant.name,
+                    gpu: info.name.clone(),
+                    capability: info.compute_capability,
+                    oldest: ptx::PTX_MODULES
+                        .iter()
+                        .map(|module| module.sm)
+                        .min()
+                        .map_or_else(|| "none".to_owned(), |sm| format!("sm_{sm}")),
+                }),
+            }
+        }
+        (Method::Kernel { .. }, Place::Emulator) => Ok(()),
+        (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
+        (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
+    }
+}
+
+/// Finds what to run and where.
+///
+/// # Errors
+/// Why the choice cannot be had.
+pub fn select(
+    device: DeviceChoice,
+    kernel: Option<&str>,
+    law: Law,
+) -> Result<Selection, SelectionError> {
+    let forced = kernel.map(variants::find).transpose()?;
+    let (place, mut why) = place_for(device, forced)?;
+    let variant = match forced {
+        Some(variant) => {
+            why += ", kernel as asked";
+            variant
+        }
+        None => {
+            let name = if place == Place::Cpu { preferred::CPU } else { preferred::GPU };
+            why += ", its preferred kernel";
+            variants::find(name)?
+        }
+    };
+    eligible(variant, &place, law)?;
+    Ok(Selection { variant, place, why })
+}
+
+fn place_for(
+    device: DeviceChoice,
+    forced: Option<&'static Variant>,
+) -> Result<(Place, String), SelectionError> {
+    let host_only = forced.is_some_and(|v| !matches!(v.method, Method::Kernel { .. }));
+    match device {
+        DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
+        DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
+        DeviceChoice::Cuda(asked) => {
+            let gpus = devices()?;
+            let count = gpus.len();
+            let gpu = gpus.into_iter().find(|gpu| gpu.ordinal == asked);
+            let gpu = gpu.ok_or(SelectionError::NoSuchGpu { asked, count })?;
+            Ok((Place::Gpu(Box::new(gpu)), "GPU as asked".into()))
+        }
+        DeviceChoice::Auto if host_only => Ok((Place::Cpu, "CPU code".into())),
+        DeviceChoice::Auto => match devices() {
+            Ok(gpus) => {
+                let first = gpus.into_iter().next().expect("`devices` lists at least one");
+                Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
+            }
+            Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
+        },
+    }
+}
+
+impl Selection {
+    /// Puts bodies on the selected place.
+    ///
+    /// # Errors
+    /// If the place refuses, or has too little memory.
+    pub fn backend(
+        &self,
+        bodies: &Bodies,
+        physics: Physics,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let (build, block) = match self.variant.method {
+            Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),
+            Method::Cpu(Precision::F64) => return Ok(Box::new(Cpu::<f64>::new(bodies, physics))),
+            Method::Cpu(_) => return Ok(Box::new(Cpu::<f32>::new(bodies, physics))),
+            Method::Kernel { build, block, .. } => (build, block),
+        };
+        match &self.place {
+            Place::Gpu(info) => {
+                let module = ptx::module_for(capability(info), build == Build::Ftz)
+                    .expect("an eligible variant has a module");
+                let gpu = Cuda::open(info.ordinal, module)?;
+                Ok(Box::new(Resident::new(gpu, self.variant, block, bodies, physics)?))
+            }
+            Place::Emulator | Place::Cpu => {
+                let emulator = Emulator::new(0);
+                Ok(Box::new(Resident::new(emulator, self.variant, block, bodies, physics)?))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named() {
+        assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
+        for wrong in ["gpu", "cuda:", "cuda:-1", "CUDA", ""] {
+            let error = wrong.parse::<DeviceChoice>().expect_err(wrong).to_string();
+            assert!(error.contains("emulator"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_forced_variant_is_validated() {
+        let refusal = |device, kernel| select(device, Some(kernel), Law::Gravity).expect_err("refused").to_string();
+        assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
+        assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
+        assert!(refusal(DeviceChoice::Auto, "tilde").contains("allpairs list"));
+        let host = select(DeviceChoice::Auto, Some("cpu-f64"), Law::Unit).expect("runs anywhere");
+        assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
+    }
+}

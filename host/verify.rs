@@ -1,0 +1,272 @@
+//! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
+//! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
+
+use crate::bodies::{Bodies, Body, Kind};
+use crate::diagnostics::{self, Accuracy, DigitHistogram, Disagreement};
+use crate::force::reference::{self, Field, Reference};
+use crate::force::{Backend, ForceError, Law, Physics};
+use crate::frame::Frame;
+use crate::integrator::Integrator;
+use crate::selection::Selection;
+use crate::variants::{Method, Variant};
+
+/// Bodies whose forces are compared, at most: the reference takes its time.
+const MOST_TARGETS: usize = 4096;
+
+/// A situation, and the forces that are right in it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it is about.
+    pub name: String,
+    /// The bodies.
+    pub bodies: Bodies,
+    /// The force.
+    pub physics: Physics,
+    targets: Vec<usize>,
+    expected: Vec<Field>,
+}
+
+impl Case {
+    /// A case, and its reference forces: on all bodies, or on an even choice of 4096.
+    pub fn new(name: impl Into<String>, bodies: Bodies, physics: Physics) -> Self {
+        let every = bodies.len().div_ceil(MOST_TARGETS).max(1);
+        let targets: Vec<usize> = (0..bodies.len()).step_by(every).collect();
+        let expected = reference::accelerations_of(&bodies, &physics, &targets);
+        Self { name: name.into(), bodies, physics, targets, expected }
+    }
+
+    /// How far computed accelerations (of all bodies) are off.
+    ///
+    /// # Panics
+    /// If they are not of the case's bodies.
+    pub fn accuracy(&self, accelerations: &[[f64; 3]]) -> Accuracy {
+        Accuracy::of(&self.pick(accelerations), &self.expected).expect("a target each")
+    }
+
+    /// Whether rounding explains how far a variant's accelerations (of all bodies) are off.
+    ///
+    /// # Errors
+    /// The first body whose acceleration it does not explain.
+    ///
+    /// # Panics
+    /// If the accelerations are not of the case's bodies.
+    pub fn check(
+        &self,
+        variant: &Variant,
+        accelerations: &[[f64; 3]],
+    ) -> Result<(), Disagreement> {
+        let (tolerance, position_error) = self.allowance(variant);
+        diagnostics::check(&self.pick(accelerations), &self.expected, tolerance, position_error)
+    }
+
+    fn pick(&self, accelerations: &[[f64; 3]]) -> Vec<[f64; 3]> {
+        assert_eq!(accelerations.len(), self.bodies.len(), "one acceleration a body");
+        self.targets.iter().map(|&i| accelerations[i]).collect()
+    }
+
+    /// Relative error of the sums, and absolute error of a separation, that the variant's
+    /// arithmetic explains.
+    fn allowance(&self, variant: &Variant) -> (f64, f64) {
+        let unit_roundoff = variant.precision().unit_roundoff();
+        let additions = variant.additions(self.bodies.len());
+        let tolerance = diagnostics::tolerance(unit_roundoff, additions, pair_ulps(variant));
+        // A stored coordinate is off by u·length/2, a separation by √3 times two of them, and
+        // moving the origin costs one such rounding more.
+        let position_error = match variant.method {
+            Method::Reference => 0.0,
+            _ => 2.0 * unit_roundoff * Frame::of(&self.bodies, &self.physics).length,
+        };
+        (tolerance, position_error)
+    }
+}
+
+/// Error of one pair's acceleration in units of the unit roundoff, its separation exact: the
+/// separation 1, d² 6 more, its inverse root half of that and 1.5 of its own, cubed: 17; weight 1,
+/// products 3, G and its product 2; and 15 of an f64 reference.
+///
+/// `rsqrt.approx` is off by 2⁻²²·⁹ (PTX ISA) instead of 1.5 roundings: 0.7 more, cubed 2.1. Its
+/// double-precision form, refined, is off by less than 3.
+fn pair_ulps(variant: &Variant) -> f64 {
+    if variant.is_approximate() { 42.5 } else { 38.0 }
+}
+
+/// What became of a variant.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Cases it was tried on.
+    pub cases: usize,
+    /// The cases that it failed, and why.
+    pub failures: Vec<(String, String)>,
+    /// Force errors on the largest case.
+    pub accuracy: Accuracy,
+    /// Errors of the positions after two steps, by decimal digit.
+    pub digits: DigitHistogram,
+}
+
+/// Judges the selected variant on all `cases`; the last gives the statistics.
+///
+/// # Errors
+/// If it cannot run at all. A fault or a wrong force is a failed case.
+///
+/// # Panics
+/// If there are no cases.
+pub fn judge(selection: &Selection, cases: &[Case], steps: &TwoSteps) -> Result<Verdict, ForceError> {
+    let mut failures = vec![];
+    let mut accuracy = None;
+    for case in cases {
+        match accelerations(selection, case) {
+            Ok(computed) => {
+                if let Err(why) = case.check(selection.variant, &computed) {
+                    failures.push((case.name.clone(), why.to_string()));
+                }
+                accuracy = Some(case.accuracy(&computed));
+            }
+            Err(ForceError::Kernel(fault)) => failures.push((case.name.clone(), fault.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    let digits = steps.digits(selection)?;
+    if digits.not_finite > 0 {
+        let why = format!("{} coordinates are not finite", digits.not_finite);
+        failures.push(("two steps".into(), why));
+    }
+    let accuracy = accuracy.expect("at least one case that runs");
+    Ok(Verdict { cases: cases.len(), failures, accuracy, digits })
+}
+
+fn accelerations(selection: &Selection, case: &Case) -> Result<Vec<[f64; 3]>, ForceError> {
+    let mut backend = selection.backend(&case.bodies, case.physics)?;
+    backend.accelerate()?;
+    backend.accelerations()
+}
+
+/// Positions after the second step, which the `venus` study compares: the first step's positions
+/// come from the initial velocities' error alone.
+#[derive(Debug)]
+pub struct TwoSteps {
+    start: Bodies,
+    end: Bodies,
+    physics: Physics,
+}
+
+impl TwoSteps {
+    const DT: f64 = 0.01;
+
+    /// Two steps of `bodies` by the reference.
+    pub fn new(bodies: Bodies, physics: Physics) -> Self {
+        let mut end = bodies.clone();
+        two_steps(&mut Reference::new(&bodies, physics), &mut end)
+            .expect("the reference runs on the CPU");
+        Self { start: bodies, end, physics }
+    }
+
+    /// Errors of the positions after two steps of the selected variant.
+    fn digits(&self, selection: &Selection) -> Result<DigitHistogram, ForceError> {
+        let mut end = self.start.clone();
+        two_steps(&mut *selection.backend(&self.start, self.physics)?, &mut end)?;
+        Ok(DigitHistogram::of(&end, &self.end).expect("the same bodies"))
+    }
+}
+
+fn two_steps(backend: &mut dyn Backend, bodies: &mut Bodies) -> Result<(), ForceError> {
+    backend.accelerate()?;
+    for _ in 0..2 {
+        Integrator::SemiImplicitEuler.step(backend, TwoSteps::DT)?;
+    }
+    backend.download(bodies)
+}
+
+/// The table of cases: numbers of bodies around the block's size `block`, and every kind of body
+/// that has ever broken such a code.
+pub fn edge_cases(block: usize) -> Vec<Case> {
+    let sizes = [1, 2, 31, 32, 33, block - 1, block, block + 1, 2 * block + 1];
+    let gravity = |softening| Physics { law: Law::Gravity, g: 1.5, softening };
+    let mut cases = vec![];
+    for n in sizes {
+        let mut add = |name: &str, bodies, physics| {
+            cases.push(Case::new(format!("{name}, N = {n}"), bodies, physics));
+        };
+        let unit = Physics { law: Law::Unit, g: 1.0, softening: 0.05 };
+        add("cloud", cloud(n), gravity(0.05));
+        add("cloud without softening", cloud(n), gravity(0.0));
+        add("cloud, law `unit`", cloud(n), unit);
+        add("all at one place", altered(n, |b, _| b.position = [0.25; 3]), gravity(0.05));
+        add("all at one place without softening", altered(n, |b, _| b.position = [0.25; 3]), gravity(0.0));
+        add("coincident pairs without softening", altered(n, |b, i| b.position = place(i / 2)), gravity(0.0));
+        add("zero masses", altered(n, |b, i| b.mass *= (i % 3) as f64), gravity(0.05));
+        add("no mass at all", altered(n, |b, _| b.mass = 0.0), gravity(0.05));
+        add("masses over twelve decades",
+            altered(n, |b, i| b.mass = 10f64.powi(i as i32 % 13 - 6)), gravity(0.05));
+        add("SI units of a galaxy", altered(n, |b, _| scale(b, 3e20, 2e30, 2e5)),
+            Physics { law: Law::Gravity, g: 6.6743e-11, softening: 1e19 });
+        add("tiny", altered(n, |b, _| scale(b, 1e-15, 1e-20, 1e-3)), gravity(1e-17));
+        add("far from the origin", altered(n, |b, _| b.position[0] += 1e9), gravity(0.05));
+    }
+    cases
+}
+
+/// The large case, and the two steps, of `n` bodies.
+pub fn large_case(n: usize) -> (Case, TwoSteps) {
+    let physics = Physics { law: Law::Gravity, g: 1.0, softening: 0.05 };
+    let few = cloud(n.min(MOST_TARGETS));
+    (Case::new(format!("cloud, N = {n}"), cloud(n), physics), TwoSteps::new(few, physics))
+}
+
+/// Bodies spread evenly over a cube of side 2, of total mass 1.
+fn cloud(n: usize) -> Bodies {
+    altered(n, |_, _| {})
+}
+
+fn altered(n: usize, alter: impl Fn(&mut Body, usize)) -> Bodies {
+    let mut bodies = Bodies::with_capacity(n);
+    for i in 0..n {
+        let mut body = Body {
+            position: place(i),
+            velocity: place(i + n).map(|v| 0.3 * v),
+            mass: (1.0 + (i % 7) as f64) / (4.0 * n as f64),
+            id: i as u64,
+            kind: Kind::Star,
+        };
+        alter(&mut body, i);
+        bodies.push(body);
+    }
+    bodies
+}
+
+/// Point `i` of an additive recurrence with the plastic number's generalisation to three
+/// dimensions, which leaves no holes and no close pairs (M. Roberts, 2018).
+fn place(i: usize) -> [f64; 3] {
+    const ROOT: f64 = 1.220_744_084_605_759_5; // of x⁴ = x + 1
+    [1, 2, 3].map(|power| 2.0 * ((i as f64 + 1.0) / ROOT.powi(power)).fract() - 1.0)
+}
+
+fn scale(body: &mut Body, length: f64, mass: f64, speed: f64) {
+    body.position = body.position.map(|x| length * x);
+    body.velocity = body.velocity.map(|v| speed * v);
+    body.mass *= mass;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variants;
+
+    /// A check that could not fail would prove nothing: a force off by ten times what rounding
+    /// explains is found, and so is one that is not a number.
+    #[test]
+    fn wrong_forces_are_found() {
+        let (case, _) = large_case(100);
+        let variant = variants::find("tiled").expect("listed");
+        let right: Vec<_> = case.expected.iter().map(|field| field.acceleration).collect();
+        assert_eq!(case.check(variant, &right), Ok(()));
+        let (tolerance, position_error) = case.allowance(variant);
+        for body in [0, 57, 99] {
+            let mut wrong = right.clone();
+            wrong[body][1] += 10.0 * case.expected[body].bound(tolerance, position_error);
+            assert!(case.check(variant, &wrong).is_err());
+            wrong[body][1] = f64::NAN;
+            assert!(case.check(variant, &wrong).is_err());
+            assert!(case.accuracy(&wrong).rms_relative.is_infinite());
+        }
+    }
+}

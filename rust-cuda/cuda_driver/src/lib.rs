@@ -1,0 +1,77 @@
+//! The CUDA driver, found when it is needed.
+//!
+//! [`cust`] is the host side of Rust-CUDA. Its published version has to be linked with `libcuda`,
+//! so a program built on it needs CUDA to build and an NVIDIA driver to start. With this crate it
+//! needs neither: the driver's functions are defined here and passed on to `libcuda.so.1`, which
+//! is looked for at the first call ([`library`]). The same place makes result codes safe that are
+//! newer than `cust`'s enums. Any crate that uses `cust` only has to depend on this one.
+//!
+//! On top of `cust` there is what it lacks or gets wrong:
+//!
+//! | want | use | because `cust`'s |
+//! |---|---|---|
+//! | is there a GPU, and if not why | [`devices`] | errors do not tell |
+//! | a context | [`Gpu::open`] | objects do not make their context current |
+//! | a module | [`Gpu::load_ptx`] | `Module` drops the compiler's log and code 222 |
+//! | a stream | [`Gpu::stream`] | `Stream::new` drops `NON_BLOCKING` |
+//! | an event | [`Gpu::event`], [`Gpu::timed_event`] | `wait_event` consumes it |
+//! | device memory | [`Gpu::allocate`] | synchronous copies use the legacy stream |
+//! | pinned host memory | [`Gpu::pinned`] | `LockedBuffer` may be freed during a copy |
+//! | more than 48 KiB shared memory | [`Function::set_max_dynamic_shared`] | has no such call |
+//!
+//! The rest of `cust` works beside it, in the same (primary) context; raw calls are in
+//! [`cust::sys`], and calls newer than CUDA 11.4 come by [`symbol`]. Never use
+//! `DeviceBuffer::cast` (a double free if sizes differ), `DeviceBuffer::zeroed(0)`, nor the option
+//! `DetermineTargetFromContext` (reads beyond its arrays).
+//!
+//! # Threads
+//!
+//! One thread per GPU opens it and owns all that it makes. Nothing made by a [`Gpu`] is `Send`:
+//! ```compile_fail,E0277
+//! fn move_to_a_thread(_: impl Send) {}
+//! fn try_it(gpu: cuda_driver::Gpu) { move_to_a_thread(gpu) }
+//! ```
+//! A thread may open several GPUs. [`devices`] and [`library`] can be called from any thread.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::ffi::c_void;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let ptx = "";
+//! let first = &cuda_driver::devices()?[0];
+//! let gpu = cuda_driver::Gpu::open(first.ordinal)?;
+//! let kernel = gpu.load_ptx("example", ptx)?.function("add_one")?;
+//! let stream = gpu.stream()?;
+//!
+//! let mut numbers = [1_u32, 2, 3];
+//! let memory = gpu.allocate(size_of_val(&numbers))?;
+//! memory.upload(0, &numbers, &stream)?;
+//! let (mut pointer, mut count) = (memory.pointer(), numbers.len() as u32);
+//! let mut args = [(&raw mut pointer).cast::<c_void>(), (&raw mut count).cast()];
+//! // SAFETY: `add_one` takes a pointer to `count` numbers and `count`.
+//! unsafe { gpu.launch(&kernel, [1, 1, 1], [32, 1, 1], 0, &stream, &mut args)? };
+//! memory.download(0, &mut numbers, &stream)?;
+//! assert_eq!(numbers, [2, 3, 4]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod device;
+mod error;
+mod memory;
+mod module;
+mod pinned;
+mod shim;
+mod stream;
+
+pub use cust;
+
+pub use device::{DeviceInfo, Gpu, devices};
+pub use error::{DriverError, LibraryAttempt, NoGpu};
+pub use memory::DeviceMemory;
+pub use module::{Function, FunctionAttributes, Module};
+pub use pinned::PinnedMemory;
+pub use shim::{LIBRARY_VARIABLE, last_error_code, library, symbol};
+pub use stream::{Event, Stream};

@@ -1,0 +1,289 @@
+//! Defines the functions that `cust_raw` declares and forwards them to the driver library.
+//!
+//! Each function looks its namesake up in the library when it is first called. Two things are
+//! done on the way:
+//!
+//! * Without a library every call returns `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED` (303), and a
+//!   function that the library lacks returns `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302).
+//! * Results pass as integers. `cust_raw::CUresult` is an enum of the codes of CUDA 11.4; a code
+//!   of a newer driver in it would be undefined behaviour. Such a code becomes
+//!   `CUDA_ERROR_UNKNOWN`, and [`last_error_code`] keeps its number.
+//!
+//! Names are looked up as written in `cust_raw`, with their version suffix. `cuGetProcAddress`
+//! would hand out newer, incompatible versions for the same base name.
+
+// The names are those of CUDA's header, and some of its functions take many arguments.
+#![allow(non_snake_case, clippy::too_many_arguments)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ptr::{null, null_mut, without_provenance_mut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use cust_raw::*;
+use libloading::Library;
+
+use crate::error::{LibraryAttempt, NoGpu};
+
+/// Environment variable that overrides the search: the path of a driver library, or `none` to
+/// behave as if there were no GPU.
+pub const LIBRARY_VARIABLE: &str = "ALLPAIRS_LIBCUDA";
+
+/// Tried in order. Never plain `libcuda.so`: in a CUDA toolkit that is a stub that only fails.
+const LIBRARY_NAMES: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else {
+    // Where the loader looks; Windows' subsystem for Linux; NixOS.
+    &[
+        "libcuda.so.1",
+        "/usr/lib/wsl/lib/libcuda.so.1",
+        "/run/opengl-driver/lib/libcuda.so.1",
+    ]
+};
+
+const NO_LIBRARY: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED as c_int;
+const NO_SYMBOL: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND as c_int;
+
+struct Driver {
+    library: Library,
+    name: String,
+}
+
+fn driver() -> Result<&'static Driver, &'static NoGpu> {
+    static DRIVER: OnceLock<Result<Driver, NoGpu>> = OnceLock::new();
+    DRIVER.get_or_init(find_driver).as_ref()
+}
+
+fn find_driver() -> Result<Driver, NoGpu> {
+    let forced = std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
+    let names = match &forced {
+        Some(value) if value == "none" => return Err(NoGpu::SwitchedOff),
+        Some(path) => vec![path.as_os_str()],
+        None => LIBRARY_NAMES.iter().map(OsStr::new).collect(),
+    };
+    let mut tried = Vec::new();
+    for path in names {
+        let name = path.to_string_lossy().into_owned();
+        // SAFETY: this runs the initialisers of the NVIDIA driver library (or of the one that the
+        // user named), which are made to run on loading. It is never unloaded.
+        match unsafe { Library::new(path) } {
+            Ok(library) => return Ok(Driver { library, name }),
+            Err(error) => tried.push(LibraryAttempt::new(name, &error)),
+        }
+    }
+    Err(NoGpu::NoLibrary { tried })
+}
+
+/// Name of the driver library in use. Loads it, but does not initialise the driver.
+///
+/// # Errors
+///
+/// [`NoGpu::SwitchedOff`] or [`NoGpu::NoLibrary`].
+pub fn library() -> Result<&'static str, NoGpu> {
+    driver()
+        .map(|driver| driver.name.as_str())
+        .map_err(NoGpu::clone)
+}
+
+/// Address of a driver function that `cust_raw` does not declare, if the driver has it.
+///
+/// For functions of CUDA 11.5 and later, such as `cuLaunchKernelEx`.
+pub fn symbol(name: &CStr) -> Option<*mut c_void> {
+    let driver = driver().ok()?;
+    // SAFETY: only the address is taken; whoever calls it vouches for its type.
+    let symbol = unsafe { driver.library.get::<*mut c_void>(name) }.ok()?;
+    Some(*symbol)
+}
+
+/// A driver function, looked up when it is first asked for.
+struct Entry {
+    name: &'static CStr,
+    /// Null until looked up, `ABSENT` if the library lacks the function.
+    address: AtomicPtr<c_void>,
+}
+
+const ABSENT: *mut c_void = without_provenance_mut(1);
+
+impl Entry {
+    const fn new(name: &'static CStr) -> Entry {
+        Entry {
+            name,
+            address: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// The function's address, or the result code to return in its place.
+    // Relaxed: the address is the whole message, and every thread would find the same.
+    #[inline]
+    fn get(&self) -> Result<*mut c_void, c_int> {
+        match self.address.load(Ordering::Relaxed) {
+            ABSENT => Err(NO_SYMBOL),
+            address if address.is_null() => self.look_up(),
+            address => Ok(address),
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> Result<*mut c_void, c_int> {
+        if driver().is_err() {
+            return Err(NO_LIBRARY);
+        }
+        self.address
+            .store(symbol(self.name).unwrap_or(ABSENT), Ordering::Relaxed);
+        self.get()
+    }
+}
+
+thread_local! {
+    static LAST_ERROR: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// The driver's own code of the last call on this thread that did not succeed, also where
+/// `cust_raw`'s and `cust`'s enums have no such code.
+pub fn last_error_code() -> i32 {
+    LAST_ERROR.get()
+}
+
+#[inline]
+fn result(code: c_int) -> CUresult {
+    if code == 0 {
+        CUresult::CUDA_SUCCESS
+    } else {
+        failure(code)
+    }
+}
+
+#[cold]
+fn failure(code: c_int) -> CUresult {
+    LAST_ERROR.set(code);
+    if !RESULT_CODES.contains(&code) {
+        return CUresult::CUDA_ERROR_UNKNOWN;
+    }
+    // SAFETY: `CUresult` is `repr(i32)`, and RESULT_CODES holds the values of its variants.
+    unsafe { std::mem::transmute::<c_int, CUresult>(code) }
+}
+
+macro_rules! forward {
+    ($( fn $name:ident($($argument:ident: $type:ty),* $(,)?); )*) => { $(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            const NAME: &CStr = c_name(concat!(stringify!($name), "\0"));
+            static ENTRY: Entry = Entry::new(NAME);
+            type Function = unsafe extern "C" fn($($type),*) -> c_int;
+            result(match ENTRY.get() {
+                // SAFETY: the driver's function of this name has the signature that its header,
+                // and with it cust_raw, gives it; the arguments are our caller's.
+                Ok(address) => unsafe {
+                    std::mem::transmute::<*mut c_void, Function>(address)($($argument),*)
+                },
+                Err(code) => code,
+            })
+        }
+        // Does not compile if the signature differs from cust_raw's.
+        const _: [unsafe extern "C" fn($($type),*) -> CUresult; 2] = [cust_raw::$name, $name];
+    )* };
+}
+
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a function's name ends in its only NUL"),
+    }
+}
+
+include!("symbols.rs");
+
+// These two have an answer without a driver as well: `Display` of `cust::error::CudaError` fails,
+// and so `to_string` panics, when they do.
+
+static ERROR_NAME: Entry = Entry::new(c"cuGetErrorName");
+static ERROR_STRING: Entry = Entry::new(c"cuGetErrorString");
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
+    // SAFETY: the caller passes a valid place for the answer, as CUDA asks.
+    unsafe { *pStr = c_description(&ERROR_NAME, error as c_int, own_name).as_ptr() };
+    CUresult::CUDA_SUCCESS
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
+    // SAFETY: the caller passes a valid place for the answer, as CUDA asks.
+    unsafe { *pStr = c_description(&ERROR_STRING, error as c_int, own_text).as_ptr() };
+    CUresult::CUDA_SUCCESS
+}
+
+const _: [unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult; 4] = [
+    cust_raw::cuGetErrorName,
+    cuGetErrorName,
+    cust_raw::cuGetErrorString,
+    cuGetErrorString,
+];
+
+/// What the driver says about a code, or `own` where it says nothing.
+fn c_description(entry: &Entry, code: c_int, own: fn(c_int) -> &'static CStr) -> &'static CStr {
+    type Describe = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+    let mut text = null();
+    if let Ok(address) = entry.get() {
+        // SAFETY: both functions are CUresult(CUresult, const char **), a C enum being an int;
+        // `text` is a valid place for the answer.
+        let code =
+            unsafe { std::mem::transmute::<*mut c_void, Describe>(address)(code, &mut text) };
+        if code == 0 && !text.is_null() {
+            // SAFETY: the driver's answer is a NUL-terminated constant of the library, which is
+            // never unloaded.
+            return unsafe { CStr::from_ptr(text) };
+        }
+    }
+    own(code)
+}
+
+fn own_name(code: c_int) -> &'static CStr {
+    match code {
+        NO_LIBRARY => c"CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
+        NO_SYMBOL => c"CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND",
+        _ => c"unnamed error",
+    }
+}
+
+fn own_text(code: c_int) -> &'static CStr {
+    match code {
+        NO_LIBRARY => c"no NVIDIA driver library",
+        NO_SYMBOL => c"the NVIDIA driver lacks this function",
+        _ => c"an error that the NVIDIA driver does not describe",
+    }
+}
+
+/// Name and text of any code, in the driver's words if it has some.
+pub(crate) fn describe(code: c_int) -> (&'static str, &'static str) {
+    let name = c_description(&ERROR_NAME, code, own_name);
+    let text = c_description(&ERROR_STRING, code, own_text);
+    (
+        name.to_str().unwrap_or("unnamed error"),
+        text.to_str().unwrap_or("undescribed error"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_the_enum_pass_unchanged() {
+        for &code in RESULT_CODES {
+            assert_eq!(result(code) as c_int, code);
+        }
+        assert_eq!(result(0), CUresult::CUDA_SUCCESS);
+    }
+
+    #[test]
+    fn codes_of_newer_drivers_become_unknown_and_keep_their_number() {
+        for code in [226, 810, 912, -1, c_int::MAX] {
+            assert_eq!(result(code), CUresult::CUDA_ERROR_UNKNOWN);
+            assert_eq!(last_error_code(), code);
+        }
+        assert_eq!(result(999), CUresult::CUDA_ERROR_UNKNOWN);
+        assert_eq!(last_error_code(), 999);
+    }
+}

@@ -1,0 +1,230 @@
+/* A driver without a GPU, for library.rs and work.rs: two devices, memory from malloc, one kernel.
+ *
+ * Work put on a stream is only noted down and done when somebody waits, so that a host which
+ * looks at its memory too early, or frees memory too early, is found out. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100,
+    INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_PTX = 218, UNSUPPORTED_PTX = 222,
+    INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+};
+enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE = 6 };
+enum { MAX_SHARED = 227 * 1024, MEMORY = 1 << 30 };
+
+static int initialised, shared_limit = 48 * 1024;
+static void *current;
+
+/* What the tests ask for: objects alive, and frees of memory that noted work still uses. */
+static int alive, faults;
+int fake_alive(void) { return alive; }
+int fake_faults(void) { return faults; }
+
+struct work { enum { COPY, FILL, ADD_ONE } kind; char *to; const char *from; size_t size; int value; };
+static struct work noted[1024];
+static int count;
+
+static int note(struct work work) {
+    if (!current) return INVALID_CONTEXT;
+    if (count == 1024) return OUT_OF_MEMORY;
+    noted[count++] = work;
+    return SUCCESS;
+}
+
+static int do_noted(void) {
+    for (int i = 0; i < count; i++) {
+        struct work w = noted[i];
+        if (w.kind == COPY) memcpy(w.to, w.from, w.size);
+        if (w.kind == FILL) memset(w.to, w.value, w.size);
+        if (w.kind == ADD_ONE) for (size_t j = 0; j < w.size; j++) ((uint32_t *)w.to)[j]++;
+    }
+    count = 0;
+    return current ? SUCCESS : INVALID_CONTEXT;
+}
+
+static int new_memory(void **memory, size_t size) {
+    if (!current) return INVALID_CONTEXT;
+    if (size == 0) return INVALID_VALUE;
+    if (size > MEMORY || posix_memalign(memory, 4096, size)) return OUT_OF_MEMORY;
+    memset(*memory, 0xAB, size);
+    alive++;
+    return SUCCESS;
+}
+
+static int free_memory(void *memory) {
+    faults += count > 0;
+    alive--;
+    free(memory);
+    return SUCCESS;
+}
+
+static int setting(const char *name) {
+    const char *value = getenv(name);
+    return value ? atoi(value) : 0;
+}
+
+int cuInit(unsigned flags) {
+    (void)flags;
+    initialised = 1;
+    return setting("FAKE_INIT");
+}
+int cuDriverGetVersion(int *version) { *version = 13010; return SUCCESS; }
+
+int cuGetErrorName(int code, const char **name) {
+    switch (code) {
+    case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; return SUCCESS;
+    case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; return SUCCESS;
+    case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; return SUCCESS;
+    case UNSUPPORTED_PTX: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; return SUCCESS;
+    case 226: *name = "CUDA_ERROR_CONTAINED"; return SUCCESS;
+    }
+    *name = NULL;
+    return INVALID_VALUE;
+}
+int cuGetErrorString(int code, const char **text) {
+    *text = code == 226 ? "Invalid access, contained" : "fake text";
+    return SUCCESS;
+}
+
+static int device_count(void) { return setting("FAKE_ZERO") ? 0 : 2; }
+int cuDeviceGetCount(int *n) {
+    *n = device_count();
+    return initialised ? SUCCESS : NOT_INITIALIZED;
+}
+int cuDeviceGet(int *device, int ordinal) {
+    *device = ordinal;
+    return ordinal < device_count() ? SUCCESS : INVALID_DEVICE;
+}
+int cuDeviceGetName(char *name, int size, int device) {
+    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    return SUCCESS;
+}
+int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = MEMORY; return SUCCESS; }
+int cuDeviceGetAttribute(int *value, int which, int device) {
+    (void)device;
+    switch (which) {
+    case 1: *value = 1024; return SUCCESS;
+    case 10: *value = 32; return SUCCESS;
+    case 75: *value = 9; return SUCCESS;
+    case 76: *value = 0; return SUCCESS;
+    case 97: *value = MAX_SHARED; return SUCCESS;
+    }
+    *value = 1000 + which;
+    return SUCCESS;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    int refusal = setting("FAKE_RETAIN");
+    if (refusal) return refusal;
+    *context = (void *)(intptr_t)(device + 1);
+    alive++;
+    return SUCCESS;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; alive--; current = NULL; return SUCCESS; }
+int cuCtxSetCurrent(void *context) { current = context; return SUCCESS; }
+int cuCtxSynchronize(void) { return do_noted(); }
+int cuMemGetInfo_v2(size_t *free, size_t *total) { *free = 4096; *total = MEMORY; return SUCCESS; }
+
+int cuModuleLoadDataEx(void **module, const char *image, unsigned n, const int *options, void **values) {
+    int code = !strstr(image, ".entry") ? INVALID_IMAGE
+               : strstr(image, ".version 99") ? UNSUPPORTED_PTX
+               : strstr(image, "bogus") ? INVALID_PTX : SUCCESS;
+    char *log = NULL;
+    size_t size = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (options[i] == JIT_ERROR_LOG_BUFFER) log = values[i];
+        if (options[i] == JIT_ERROR_LOG_BUFFER_SIZE) size = (size_t)values[i];
+    }
+    if (code == SUCCESS) {
+        *module = module;
+        alive++;
+    } else if (log) {
+        snprintf(log, size, "fake ptxas: fatal: cannot compile %zu bytes\n", strlen(image));
+    }
+    return code;
+}
+int cuModuleUnload(void *module) { (void)module; faults += count > 0; alive--; return SUCCESS; }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    *function = module;
+    return strcmp(name, "add_one") ? NOT_FOUND : SUCCESS;
+}
+int cuFuncGetAttribute(int *value, int which, void *function) {
+    (void)function;
+    *value = which == 8 ? shared_limit : which == 0 ? 1024 : which == 3 ? 0 : 10 + which;
+    return SUCCESS;
+}
+int cuFuncSetAttribute(void *function, int which, int value) {
+    (void)function;
+    if (which != 8 || value > MAX_SHARED) return INVALID_VALUE;
+    shared_limit = value;
+    return SUCCESS;
+}
+int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
+    (void)function;
+    if (index > 1) return INVALID_VALUE;
+    *offset = 8 * index;
+    *size = index ? 4 : 8;
+    return SUCCESS;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
+    (void)function, (void)shared;
+    *blocks = 2048 / threads;
+    return SUCCESS;
+}
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **args, void **extra) {
+    (void)function, (void)stream, (void)extra;
+    if (gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024 || shared > (unsigned)shared_limit)
+        return INVALID_VALUE;
+    return note((struct work){ADD_ONE, *(char **)args[0], NULL, *(uint32_t *)args[1], 0});
+}
+
+int cuStreamCreate(void **stream, unsigned flags) {
+    if (!current) return INVALID_CONTEXT;
+    if (flags != 1) return INVALID_VALUE; /* 1: non-blocking */
+    *stream = malloc(1);
+    alive++;
+    return SUCCESS;
+}
+int cuStreamDestroy_v2(void *stream) { alive--; free(stream); return SUCCESS; }
+int cuStreamSynchronize(void *stream) { (void)stream; return do_noted(); }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)stream, (void)event, (void)flags; return SUCCESS; }
+
+struct event { int timed, recorded; };
+int cuEventCreate(struct event **event, unsigned flags) {
+    if (!current) return INVALID_CONTEXT;
+    *event = malloc(sizeof **event);
+    **event = (struct event){flags != 2, 0};
+    alive++;
+    return SUCCESS;
+}
+int cuEventDestroy_v2(struct event *event) { alive--; free(event); return SUCCESS; }
+int cuEventRecord(struct event *event, void *stream) { (void)stream; event->recorded = 1; return SUCCESS; }
+int cuEventSynchronize(struct event *event) { return event->recorded ? do_noted() : SUCCESS; }
+int cuEventQuery(struct event *event) { return event->recorded && count ? NOT_READY : SUCCESS; }
+int cuEventElapsedTime(float *ms, struct event *start, struct event *end) {
+    if (!(start->timed && start->recorded && end->timed && end->recorded)) return INVALID_HANDLE;
+    if (count) return NOT_READY;
+    *ms = 0.25f;
+    return SUCCESS;
+}
+
+int cuMemAlloc_v2(void **pointer, size_t size) { return new_memory(pointer, size); }
+int cuMemFree_v2(void *pointer) { return free_memory(pointer); }
+int cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { (void)flags; return new_memory(pointer, size); }
+int cuMemFreeHost(void *pointer) { return free_memory(pointer); }
+int cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t size, void *stream) {
+    (void)stream;
+    return note((struct work){COPY, to, from, size, 0});
+}
+int cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t size, void *stream) {
+    (void)stream;
+    return note((struct work){COPY, to, from, size, 0});
+}
+int cuMemsetD8Async(char *to, unsigned char value, size_t size, void *stream) {
+    (void)stream;
+    return note((struct work){FILL, to, NULL, size, value});
+}

@@ -1,0 +1,316 @@
+//! All that a GPU is used for, right and wrong: on a fake driver, and on a GPU where there is one.
+
+mod support;
+
+use std::ffi::c_void;
+
+use cuda_driver::{DriverError, Gpu, Module, devices, library};
+use support::{Library, fake_number, in_child};
+
+/// Adds one to each of `count` numbers.
+const ADD_ONE: &str = "
+.version 6.4
+.target sm_70
+.address_size 64
+.visible .entry add_one(.param .u64 numbers, .param .u32 count)
+{
+    .reg .pred %outside;
+    .reg .b32 %thread, %threads, %block, %count, %number;
+    .reg .b64 %offset, %address;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %threads, %ntid.x;
+    mov.u32 %thread, %tid.x;
+    mad.lo.u32 %thread, %block, %threads, %thread;
+    ld.param.u32 %count, [count];
+    setp.ge.u32 %outside, %thread, %count;
+    @%outside ret;
+    ld.param.u64 %address, [numbers];
+    mul.wide.u32 %offset, %thread, 4;
+    add.u64 %address, %address, %offset;
+    ld.global.u32 %number, [%address];
+    add.u32 %number, %number, 1;
+    st.global.u32 [%address], %number;
+    ret;
+}
+";
+
+#[test]
+fn on_the_fake_driver() {
+    in_child("on_the_fake_driver", Library::Fake(&[]), || {
+        exercise().unwrap();
+        assert_eq!(
+            fake_number(c"fake_faults"),
+            0,
+            "freed or unloaded while in use"
+        );
+        assert_eq!(fake_number(c"fake_alive"), 0, "never freed");
+    });
+}
+
+#[test]
+fn on_the_gpu() {
+    in_child("on_the_gpu", Library::Own, || match devices() {
+        Err(why) => println!("SKIPPED: {why}"),
+        Ok(found) => {
+            println!("{}: {found:#?}", library().unwrap());
+            exercise().unwrap();
+        }
+    });
+}
+
+fn exercise() -> Result<(), DriverError> {
+    let absent = devices().unwrap().len() as u32;
+    assert!(Gpu::open(absent).is_err());
+    let gpu = Gpu::open(0)?;
+    assert_eq!(*gpu.info(), devices().unwrap()[0]);
+    let module = modules(&gpu)?;
+    functions(&gpu, &module)?;
+    launches(&gpu, &module)?;
+    memory(&gpu)?;
+    nothing(&gpu)?;
+    streams(&gpu)?;
+    dropped_in_use(gpu, module)
+}
+
+fn modules(gpu: &Gpu) -> Result<Module, DriverError> {
+    let error = gpu.load_ptx("text", "this is no PTX").unwrap_err();
+    assert_eq!((error.call(), error.code()), ("cuModuleLoadDataEx", 200));
+
+    let broken = ADD_ONE.replace("mad.lo.u32", "bogus.u32");
+    let error = gpu.load_ptx("broken", &broken).unwrap_err();
+    assert_eq!((error.call(), error.code()), ("cuModuleLoadDataEx", 218));
+    assert!(error.log().contains("ptxas"), "{error}");
+    assert!(error.to_string().contains("`broken`"), "{error}");
+
+    let newer = ADD_ONE.replace(".version 6.4", ".version 99.0");
+    let error = gpu.load_ptx("newer", &newer).unwrap_err();
+    assert_eq!(error.code(), 222);
+    assert!(!error.log().is_empty());
+    assert!(error.to_string().contains("update the driver"), "{error}");
+
+    assert_eq!(gpu.load_ptx("nul", "\0").unwrap_err().code(), 1);
+
+    let module = gpu.load_ptx("add_one", ADD_ONE)?;
+    let error = module.function("add_two").unwrap_err();
+    assert_eq!(error.code(), 500);
+    assert!(
+        error
+            .to_string()
+            .contains("kernel `add_two` in module `add_one`"),
+        "{error}"
+    );
+    assert_eq!(module.function("add\0").unwrap_err().code(), 1);
+    Ok(module)
+}
+
+fn functions(gpu: &Gpu, module: &Module) -> Result<(), DriverError> {
+    let kernel = module.function("add_one")?;
+    let attributes = kernel.attributes()?;
+    assert!(attributes.registers > 0);
+    assert_eq!(attributes.local_bytes, 0);
+    assert!(attributes.max_threads_per_block > 0);
+    assert!(kernel.blocks_per_sm(128, 0)? > 0);
+    if let Some(sizes) = kernel.parameter_sizes() {
+        assert_eq!(sizes, [8, 4]);
+    }
+
+    let most = gpu.info().max_shared_bytes_per_block;
+    assert!(most > 48 * 1024);
+    kernel.set_max_dynamic_shared(most)?;
+    assert_eq!(kernel.attributes()?.max_dynamic_shared_bytes, most);
+    let error = kernel.set_max_dynamic_shared(most + 1).unwrap_err();
+    assert_eq!(error.code(), 1);
+    assert!(error.to_string().contains(&most.to_string()), "{error}");
+    assert_eq!(
+        kernel.set_max_dynamic_shared(u32::MAX).unwrap_err().code(),
+        1
+    );
+    Ok(())
+}
+
+fn launches(gpu: &Gpu, module: &Module) -> Result<(), DriverError> {
+    const COUNT: u32 = 1000;
+    let kernel = module.function("add_one")?;
+    let most = gpu.info().max_shared_bytes_per_block;
+    kernel.set_max_dynamic_shared(most)?;
+    let stream = gpu.stream()?;
+    let mut numbers: Vec<u32> = (0..COUNT).collect();
+    let memory = gpu.allocate(size_of_val(&numbers[..]))?;
+    memory.upload(0, &numbers, &stream)?;
+    let (mut pointer, mut count) = (memory.pointer(), COUNT);
+    let mut args = [(&raw mut pointer).cast::<c_void>(), (&raw mut count).cast()];
+    for shared_bytes in [0, most] {
+        // SAFETY: the kernel takes the address of `count` numbers, and `count`.
+        unsafe {
+            gpu.launch(
+                &kernel,
+                [8, 1, 1],
+                [128, 1, 1],
+                shared_bytes,
+                &stream,
+                &mut args,
+            )?
+        };
+    }
+    memory.download(0, &mut numbers, &stream)?;
+    assert!(numbers.iter().copied().eq(2..COUNT + 2));
+
+    // SAFETY: as above; the driver refuses the block.
+    let result = unsafe { gpu.launch(&kernel, [1; 3], [1, 1025, 1], 0, &stream, &mut args) };
+    let error = result.unwrap_err();
+    assert_eq!(error.code(), 1);
+    let text = error.to_string();
+    assert!(
+        text.contains("`add_one` with grid [1, 1, 1], block [1, 1025, 1]"),
+        "{text}"
+    );
+    if kernel.parameter_sizes().is_some() {
+        // SAFETY: the missing argument is noticed before the driver sees it.
+        let result = unsafe { gpu.launch(&kernel, [1; 3], [1; 3], 0, &stream, &mut args[..1]) };
+        assert!(
+            result
+                .unwrap_err()
+                .to_string()
+                .contains("takes 2 arguments, not 1")
+        );
+    }
+    Ok(())
+}
+
+fn memory(gpu: &Gpu) -> Result<(), DriverError> {
+    let (free, total) = gpu.memory_info()?;
+    assert!(0 < free && free <= total);
+    let error = gpu.allocate(1 << 50).unwrap_err();
+    assert_eq!(error.code(), 2);
+    assert!(
+        error
+            .to_string()
+            .contains("allocating 1125899906842624 bytes on GPU 0"),
+        "{error}"
+    );
+    assert_eq!(gpu.pinned::<u64>(usize::MAX).unwrap_err().code(), 1);
+
+    let stream = gpu.stream()?;
+    let memory = gpu.allocate(16)?;
+    memory.fill(0, 16, 0x11, &stream)?;
+    memory.fill(4, 8, 0x22, &stream)?;
+    memory.upload(15, &[0x33_u8], &stream)?;
+    let mut bytes = [0_u8; 16];
+    memory.download(0, &mut bytes, &stream)?;
+    assert_eq!(bytes[..4], [0x11; 4]);
+    assert_eq!(bytes[4..12], [0x22; 8]);
+    assert_eq!(bytes[12..], [0x11, 0x11, 0x11, 0x33]);
+
+    for offset in [13, 17, usize::MAX] {
+        assert_eq!(
+            memory.upload(offset, &[0_u32], &stream).unwrap_err().code(),
+            1
+        );
+        assert_eq!(
+            memory
+                .download(offset, &mut [0_u32], &stream)
+                .unwrap_err()
+                .code(),
+            1
+        );
+        assert_eq!(memory.fill(offset, 4, 0, &stream).unwrap_err().code(), 1);
+    }
+    let error = memory.fill(8, 9, 0, &stream).unwrap_err();
+    assert!(
+        error.to_string().contains("9 bytes at byte 8 of 16"),
+        "{error}"
+    );
+    memory.upload::<u32>(16, &[], &stream)
+}
+
+fn nothing(gpu: &Gpu) -> Result<(), DriverError> {
+    let stream = gpu.stream()?;
+    let memory = gpu.allocate(0)?;
+    assert_eq!((memory.pointer(), memory.bytes()), (0, 0));
+    memory.upload::<f32>(0, &[], &stream)?;
+    memory.fill(0, 0, 0, &stream)?;
+    assert_eq!(memory.upload(0, &[1_u8], &stream).unwrap_err().code(), 1);
+    let mut pinned = gpu.pinned::<f64>(0)?;
+    memory.upload_async(0, &pinned, 0..0, &stream)?;
+    memory.download_async(0, &mut pinned, 0..0, &stream)?;
+    assert!(pinned.is_empty() && pinned.slice()?.is_empty());
+    Ok(())
+}
+
+fn streams(gpu: &Gpu) -> Result<(), DriverError> {
+    const COUNT: usize = 1 << 20;
+    let (there, back) = (gpu.stream()?, gpu.stream()?);
+    let (start, end) = (gpu.timed_event()?, gpu.timed_event()?);
+    let uploaded = gpu.event()?;
+    assert!(uploaded.is_done()?);
+    assert_eq!(end.milliseconds_since(&start).unwrap_err().code(), 400);
+
+    let memory = gpu.allocate(4 * COUNT)?;
+    let mut source = gpu.pinned::<u32>(COUNT)?;
+    let mut target = gpu.pinned::<u32>(COUNT)?;
+    assert!(source.slice()?.iter().all(|&number| number == 0));
+    for round in 0..3 {
+        for (i, number) in source.slice_mut()?.iter_mut().enumerate() {
+            *number = i as u32 ^ round;
+        }
+        start.record(&there)?;
+        for part in [0..COUNT / 4, COUNT / 4..COUNT] {
+            memory.upload_async(4 * part.start, &source, part, &there)?;
+        }
+        uploaded.record(&there)?;
+        // Waits until the upload has read the numbers.
+        source.slice_mut()?.fill(u32::MAX);
+        back.wait_for(&uploaded)?;
+        memory.download_async(0, &mut target, 0..COUNT, &back)?;
+        end.record(&back)?;
+        // Both halves swap places on the way back.
+        memory.download_async(0, &mut target, COUNT / 2..COUNT, &back)?;
+        memory.download_async(2 * COUNT, &mut target, 0..COUNT / 2, &back)?;
+        there.wait_for(&end)?;
+        let half = COUNT as u32 / 2;
+        let expected = (half..2 * half).chain(0..half).map(|i| i ^ round);
+        assert!(
+            target.slice()?.iter().copied().eq(expected),
+            "round {round}"
+        );
+    }
+    end.synchronize()?;
+    assert!(end.is_done()?);
+    assert!(end.milliseconds_since(&start)? > 0.0);
+    assert_eq!(uploaded.milliseconds_since(&start).unwrap_err().code(), 400);
+
+    let beyond = memory.upload_async(0, &source, 1..COUNT + 1, &there);
+    assert!(
+        beyond
+            .unwrap_err()
+            .to_string()
+            .contains("elements 1..1048577 of 1048576")
+    );
+    assert_eq!(
+        memory
+            .upload_async(4, &source, 0..COUNT, &there)
+            .unwrap_err()
+            .code(),
+        1
+    );
+    Ok(())
+}
+
+/// Objects outlive the handles that they were made with, and wait for queued work when dropped;
+/// the fake driver counts those that do not.
+fn dropped_in_use(gpu: Gpu, module: Module) -> Result<(), DriverError> {
+    let stream = gpu.stream()?;
+    let memory = gpu.allocate(1 << 20)?;
+    let mut pinned = gpu.pinned::<u8>(1 << 20)?;
+    let kernel = module.function("add_one")?;
+    drop((gpu, module));
+
+    memory.upload_async(0, &pinned, 0..pinned.len(), &stream)?;
+    memory.download_async(0, &mut pinned, 0..1, &stream)?;
+    drop(pinned);
+    memory.fill(0, 1, 0, &stream)?;
+    drop(kernel);
+    memory.fill(0, 1, 0, &stream)?;
+    drop(memory);
+    stream.synchronize()
+}

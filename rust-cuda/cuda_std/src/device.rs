@@ -1,0 +1,292 @@
+//! The backend on the device: intrinsics where LLVM has them (it knows which are convergent),
+//! inline PTX for the rest.
+
+use crate::shared::SharedWord;
+use crate::vector::Vec4;
+use core::arch::nvptx as ptx;
+use core::arch::asm;
+
+/// IEEE half precision: the native type here, `half::f16` off the device.
+pub type Half = f16;
+
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.barrier0.popc"]
+    fn barrier_count(predicate: i32) -> i32;
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_sync_idx(mask: u32, value: i32, lane: i32, clamp: i32) -> i32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: u32, predicate: bool) -> i32;
+}
+
+const FULL_WARP: u32 = u32::MAX;
+
+#[inline(always)]
+pub(crate) fn thread_idx(axis: usize) -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { [ptx::_thread_idx_x, ptx::_thread_idx_y, ptx::_thread_idx_z][axis]() as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn block_idx(axis: usize) -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { [ptx::_block_idx_x, ptx::_block_idx_y, ptx::_block_idx_z][axis]() as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn block_dim(axis: usize) -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { [ptx::_block_dim_x, ptx::_block_dim_y, ptx::_block_dim_z][axis]() as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn grid_dim(axis: usize) -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { [ptx::_grid_dim_x, ptx::_grid_dim_y, ptx::_grid_dim_z][axis]() as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn sync_threads() {
+    // SAFETY: all threads of the block reach it; the emulator's tests show it for every kernel.
+    unsafe { ptx::_syncthreads() }
+}
+
+#[inline(always)]
+pub(crate) fn sync_threads_count(predicate: bool) -> u32 {
+    // SAFETY: as `sync_threads`.
+    unsafe { barrier_count(i32::from(predicate)) as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn sync_warp() {
+    // SAFETY: all lanes reach it; the emulator's tests show it for every kernel.
+    unsafe { bar_warp_sync(FULL_WARP) }
+}
+
+#[inline(always)]
+pub(crate) fn shuffle_idx(value: u32, lane: u32) -> u32 {
+    // SAFETY: as `sync_warp`. The clamp 0x1f makes the whole warp one segment.
+    unsafe { shfl_sync_idx(FULL_WARP, value as i32, lane as i32, 0x1f) as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn ballot(predicate: bool) -> u32 {
+    // SAFETY: as `sync_warp`.
+    unsafe { vote_ballot_sync(FULL_WARP, predicate) as u32 }
+}
+
+/// Address, in the shared space, of the launch's dynamic shared memory, which `module!` declares.
+#[inline(always)]
+pub(crate) fn shared_base() -> u32 {
+    let address: u32;
+    // SAFETY: takes an address.
+    unsafe {
+        asm!("mov.u32 {}, dynamic_shared_memory;", out(reg32) address, options(pure, nomem, nostack));
+    }
+    address
+}
+
+// Loads are `pure, readonly`: the compiler may drop the ones whose result is not used, and may not
+// move them across the stores and barriers, which it knows to write memory.
+
+// SAFETY: one 4-byte access.
+unsafe impl SharedWord for f32 {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let v;
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.f32 {}, [{}];", out(reg32) v, in(reg32) address, options(pure, readonly, nostack));
+        }
+        v
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { asm!("st.shared.f32 [{}], {};", in(reg32) address, in(reg32) v, options(nostack)) }
+    }
+}
+
+// SAFETY: one 4-byte access.
+unsafe impl SharedWord for u32 {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let v;
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.u32 {}, [{}];", out(reg32) v, in(reg32) address, options(pure, readonly, nostack));
+        }
+        v
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { asm!("st.shared.u32 [{}], {};", in(reg32) address, in(reg32) v, options(nostack)) }
+    }
+}
+
+// SAFETY: one 8-byte access.
+unsafe impl SharedWord for f64 {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let v;
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.f64 {}, [{}];", out(reg64) v, in(reg32) address, options(pure, readonly, nostack));
+        }
+        v
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { asm!("st.shared.f64 [{}], {};", in(reg32) address, in(reg64) v, options(nostack)) }
+    }
+}
+
+// SAFETY: one 16-byte access.
+unsafe impl SharedWord for Vec4<f32> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y, z, w);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.v4.f32 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+                options(pure, readonly, nostack));
+        }
+        Vec4 { x, y, z, w }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.v4.f32 [{}], {{{}, {}, {}, {}}};", in(reg32) address,
+                in(reg32) v.x, in(reg32) v.y, in(reg32) v.z, in(reg32) v.w, options(nostack));
+        }
+    }
+}
+
+// SAFETY: two 16-byte accesses, the widest there are.
+unsafe impl SharedWord for Vec4<f64> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y, z, w);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.v2.f64 {{{}, {}}}, [{}];",
+                out(reg64) x, out(reg64) y, in(reg32) address, options(pure, readonly, nostack));
+            asm!("ld.shared.v2.f64 {{{}, {}}}, [{} + 16];",
+                out(reg64) z, out(reg64) w, in(reg32) address, options(pure, readonly, nostack));
+        }
+        Vec4 { x, y, z, w }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.v2.f64 [{}], {{{}, {}}};", in(reg32) address,
+                in(reg64) v.x, in(reg64) v.y, options(nostack));
+            asm!("st.shared.v2.f64 [{} + 16], {{{}, {}}};", in(reg32) address,
+                in(reg64) v.z, in(reg64) v.w, options(nostack));
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn global_load<T: Copy>(place: *const T) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { *place }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn global_store<T: Copy>(place: *mut T, value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { *place = value }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_u32(place: *mut u32, value: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { asm!("red.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_f32(place: *mut f32, value: f32) {
+    // SAFETY: the caller's promise.
+    unsafe { asm!("red.global.add.f32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) {
+    // SAFETY: the caller's promise.
+    unsafe { asm!("red.global.add.f64 [{}], {};", in(reg64) place, in(reg64) value, options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_vec4(place: *mut Vec4<f32>, v: Vec4<f32>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if cfg!(target_feature = "sm_90") {
+            asm!("red.global.add.v4.f32 [{}], {{{}, {}, {}, {}}};", in(reg64) place,
+                in(reg32) v.x, in(reg32) v.y, in(reg32) v.z, in(reg32) v.w, options(nostack));
+        } else {
+            let place = place.cast::<f32>();
+            atomic_add_f32(place, v.x);
+            atomic_add_f32(place.add(1), v.y);
+            atomic_add_f32(place.add(2), v.z);
+            atomic_add_f32(place.add(3), v.w);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
+    core::intrinsics::fmaf32(a, b, c)
+}
+
+#[inline(always)]
+pub(crate) fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
+    core::intrinsics::fmaf64(a, b, c)
+}
+
+#[inline(always)]
+pub(crate) fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
+    core::intrinsics::fmaf16(a, b, c)
+}
+
+#[inline(always)]
+pub(crate) fn f16_from_f64(x: f64) -> f16 {
+    x as f16
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f32(x: f32) -> f32 {
+    core::intrinsics::sqrtf32(x)
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f64(x: f64) -> f64 {
+    core::intrinsics::sqrtf64(x)
+}
+
+#[inline(always)]
+pub(crate) fn rsqrt_approx_f32(x: f32) -> f32 {
+    let y;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("rsqrt.approx.f32 {}, {};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+    }
+    y
+}
+
+/// The only f64 form that is one instruction flushes denormals.
+#[inline(always)]
+pub(crate) fn rsqrt_seed_f64(x: f64) -> f64 {
+    let y;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("rsqrt.approx.ftz.f64 {}, {};", out(reg64) y, in(reg64) x, options(pure, nomem, nostack));
+    }
+    y
+}

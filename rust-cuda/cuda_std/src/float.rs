@@ -1,0 +1,103 @@
+//! Floating-point arithmetic as the GPU does it.
+
+use crate::backend;
+use core::ops::{Add, AddAssign, Mul, Neg, Sub};
+
+pub use crate::backend::Half as f16;
+
+/// What kernels ask of a floating-point type, beside `+`, `-` and `*` (one rounding each: nothing
+/// is ever contracted to a fused operation unless [`mul_add`](GpuFloat::mul_add) says so).
+pub trait GpuFloat:
+    Copy
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+{
+    /// Nearest value to `x`.
+    fn from_f64(x: f64) -> Self;
+    /// The same value.
+    fn to_f64(self) -> f64;
+    /// `self · b + c` with one rounding.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// 1/√self from a correctly rounded root and a correctly rounded division.
+    fn rsqrt_exact(self) -> Self;
+    /// 1/√self by the special-function unit (`rsqrt.approx`): relative error ≤ 2⁻²² in `f32`. In
+    /// `f64` the unit gives a first guess of some 20 bits, and one step of third order brings it to
+    /// a few units in the last place. There is no `f16` unit: that goes through `f32`.
+    fn rsqrt_approx(self) -> Self;
+}
+
+impl GpuFloat for f32 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        x as f32
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        backend::fma_f32(self, b, c)
+    }
+    #[inline(always)]
+    fn rsqrt_exact(self) -> Self {
+        1.0 / backend::sqrt_f32(self)
+    }
+    #[inline(always)]
+    fn rsqrt_approx(self) -> Self {
+        backend::rsqrt_approx_f32(self)
+    }
+}
+
+impl GpuFloat for f64 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        backend::fma_f64(self, b, c)
+    }
+    #[inline(always)]
+    fn rsqrt_exact(self) -> Self {
+        1.0 / backend::sqrt_f64(self)
+    }
+    #[inline(always)]
+    fn rsqrt_approx(self) -> Self {
+        let y = backend::rsqrt_seed_f64(self);
+        // With e = 1 − x y²: 1/√x = y (1 + e/2 + 3e²/8 + O(e³)).
+        let e = backend::fma_f64(-self * y, y, 1.0);
+        backend::fma_f64(y * e, backend::fma_f64(e, 0.375, 0.5), y)
+    }
+}
+
+impl GpuFloat for f16 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        backend::f16_from_f64(x)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        backend::fma_f16(self, b, c)
+    }
+    #[inline(always)]
+    fn rsqrt_exact(self) -> Self {
+        Self::from_f64(f64::from((self.to_f64() as f32).rsqrt_exact()))
+    }
+    #[inline(always)]
+    fn rsqrt_approx(self) -> Self {
+        Self::from_f64(f64::from((self.to_f64() as f32).rsqrt_approx()))
+    }
+}

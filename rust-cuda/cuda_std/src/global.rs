@@ -1,0 +1,77 @@
+//! Global memory. A kernel's pointers come from its launch, so every access is the caller's
+//! responsibility; the emulator checks each against the launch's buffers and for races.
+
+use crate::backend;
+use crate::vector::Vec4;
+
+/// Reads `base[index]`.
+///
+/// # Safety
+/// `base[index]` must lie in a buffer of this launch, and no other thread may write it without a
+/// barrier in between.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn load<T: Copy>(base: *const T, index: u32) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { backend::global_load(base.wrapping_add(index as usize)) }
+}
+
+/// Writes `base[index]`.
+///
+/// # Safety
+/// `base[index]` must lie in a writable buffer of this launch, and no other thread may access it
+/// without a barrier in between.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn store<T: Copy>(base: *mut T, index: u32, value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { backend::global_store(base.wrapping_add(index as usize), value) }
+}
+
+/// A value that threads can add to one place at the same time.
+pub trait AtomicAdd: Copy {
+    /// Adds `value` to `base[index]`, whatever other threads add there; the order of the additions,
+    /// and with it their rounding, is not defined.
+    ///
+    /// # Safety
+    /// `base[index]` must lie in a writable buffer of this launch, and other threads may touch it
+    /// only by atomic additions until a barrier.
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self);
+}
+
+impl AtomicAdd for u32 {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::atomic_add_u32(base.wrapping_add(index as usize), value) }
+    }
+}
+
+impl AtomicAdd for f32 {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::atomic_add_f32(base.wrapping_add(index as usize), value) }
+    }
+}
+
+impl AtomicAdd for f64 {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::atomic_add_f64(base.wrapping_add(index as usize), value) }
+    }
+}
+
+/// Component by component; one instruction on compute capability 9.0.
+impl AtomicAdd for Vec4<f32> {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::atomic_add_vec4(base.wrapping_add(index as usize), value) }
+    }
+}

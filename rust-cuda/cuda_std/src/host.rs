@@ -1,0 +1,107 @@
+//! The backend off the device: the emulator for what needs a launch, the CPU's own arithmetic for
+//! the rest.
+//!
+//! Approximate instructions are stood in for by accurate ones: the emulator cannot vouch for their
+//! rounding, only tests on a GPU can.
+
+pub(crate) use crate::emu::{
+    ballot, block_dim, block_idx, global_load, global_store, grid_dim, shuffle_idx, sync_threads,
+    sync_threads_count, sync_warp, thread_idx,
+};
+use crate::emu::{global_atomic, shared_load, shared_store};
+use crate::shared::SharedWord;
+use crate::vector::Vec4;
+
+/// IEEE half precision: the native type on the device, `half::f16` here.
+pub type Half = half::f16;
+
+pub(crate) fn shared_base() -> u32 {
+    0
+}
+
+// SAFETY: the emulator moves `size_of::<T>()` bytes as one value.
+unsafe impl<T: Copy> SharedWord for T {
+    #[inline]
+    #[track_caller]
+    unsafe fn read(address: u32) -> Self {
+        // SAFETY: the caller's promise; the emulator checks it.
+        unsafe { shared_load(address) }
+    }
+    #[inline]
+    #[track_caller]
+    unsafe fn write(address: u32, value: Self) {
+        // SAFETY: the caller's promise; the emulator checks it.
+        unsafe { shared_store(address, value) }
+    }
+}
+
+#[track_caller]
+pub(crate) unsafe fn atomic_add_u32(place: *mut u32, value: u32) {
+    // SAFETY: the caller's promise; the emulator checks it.
+    unsafe { global_atomic(place, |old| old.wrapping_add(value)) };
+}
+
+#[track_caller]
+pub(crate) unsafe fn atomic_add_f32(place: *mut f32, value: f32) {
+    // SAFETY: the caller's promise; the emulator checks it.
+    unsafe { global_atomic(place, |old| old + value) };
+}
+
+#[track_caller]
+pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) {
+    // SAFETY: the caller's promise; the emulator checks it.
+    unsafe { global_atomic(place, |old| old + value) };
+}
+
+#[track_caller]
+pub(crate) unsafe fn atomic_add_vec4(place: *mut Vec4<f32>, v: Vec4<f32>) {
+    // SAFETY: the caller's promise; the emulator checks it.
+    unsafe {
+        global_atomic(place, |old: Vec4<f32>| Vec4 {
+            x: old.x + v.x,
+            y: old.y + v.y,
+            z: old.z + v.z,
+            w: old.w + v.w,
+        })
+    };
+}
+
+#[inline(always)]
+pub(crate) fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
+}
+
+#[inline(always)]
+pub(crate) fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}
+
+/// The product of two halves is exact in f64 and so, short of 2⁻⁵³ coincidences, is the sum.
+pub(crate) fn fma_f16(a: Half, b: Half, c: Half) -> Half {
+    Half::from_f64(f64::from(a).mul_add(f64::from(b), f64::from(c)))
+}
+
+pub(crate) fn f16_from_f64(x: f64) -> Half {
+    Half::from_f64(x)
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f32(x: f32) -> f32 {
+    x.sqrt()
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f64(x: f64) -> f64 {
+    x.sqrt()
+}
+
+#[inline(always)]
+pub(crate) fn rsqrt_approx_f32(x: f32) -> f32 {
+    1.0 / x.sqrt()
+}
+
+/// As wide as the device's guess, so that the step that follows it is tested.
+#[inline(always)]
+pub(crate) fn rsqrt_seed_f64(x: f64) -> f64 {
+    f64::from_bits((1.0 / x.sqrt()).to_bits() & !0xffff_ffff)
+}

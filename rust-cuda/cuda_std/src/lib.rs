@@ -1,0 +1,87 @@
+//! What device code needs — thread indices, barriers, warp collectives, shared and global memory,
+//! GPU arithmetic — under the names of Rust-CUDA's `cuda_std`, standing on rustc's own
+//! `nvptx64-nvidia-cuda` target.
+//!
+//! There are two backends behind one `cfg`, here and nowhere else: on the device, intrinsics and
+//! inline PTX; everywhere else the emulator (module `emu`), which runs the same
+//! kernel source on the CPU with real barriers and reports what a GPU would let pass in silence.
+//! Kernel source has no `cfg` of its own.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`thread`] | indices, block barriers |
+//! | [`warp`] | lane, shuffles, votes, warp barrier |
+//! | [`shared`] | dynamic shared memory through a typed handle |
+//! | [`global`] | loads, stores and reductions to global memory |
+//! | [`float`] | `GpuFloat`: fused multiply–add, exact and approximate 1/√; native `f16` |
+//! | [`vector`] | 16-byte aligned vectors that move as one access |
+//!
+//! Denormal flushing (`.ftz`) is a property of a build, not of source: see `cuda_builder`.
+#![cfg_attr(
+    target_arch = "nvptx64",
+    no_std,
+    allow(internal_features),
+    feature(stdarch_nvptx, asm_experimental_arch, core_intrinsics, link_llvm_intrinsics, f16)
+)]
+
+#[cfg(target_arch = "nvptx64")]
+#[path = "device.rs"]
+mod backend;
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "host.rs"]
+mod backend;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod emu;
+
+pub mod float;
+pub mod global;
+pub mod shared;
+pub mod thread;
+pub mod vector;
+pub mod warp;
+
+pub use cuda_std_macros::kernel;
+pub use float::{GpuFloat, f16};
+
+/// `Some(expression)` off the device and `None` on it, where the expression is not compiled:
+/// for tables that pair a kernel with a way to call it on the emulator.
+#[cfg(not(target_arch = "nvptx64"))]
+#[macro_export]
+macro_rules! emulated {
+    ($call:expr) => {
+        ::core::option::Option::Some($call)
+    };
+}
+
+/// `Some(expression)` off the device and `None` on it, where the expression is not compiled:
+/// for tables that pair a kernel with a way to call it on the emulator.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+macro_rules! emulated {
+    ($call:expr) => {
+        ::core::option::Option::None
+    };
+}
+
+/// What every PTX module needs once, at the root of the kernel crate: the name of the dynamic shared
+/// memory, aligned for the widest access and sized by each launch, and a panic handler (never
+/// reached: panics are compiled to traps). Nothing off the device.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+macro_rules! module {
+    () => {
+        ::core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");
+
+        #[panic_handler]
+        fn panic(_: &::core::panic::PanicInfo<'_>) -> ! {
+            loop {}
+        }
+    };
+}
+
+/// What every PTX module needs once, at the root of the kernel crate. Nothing off the device.
+#[cfg(not(target_arch = "nvptx64"))]
+#[macro_export]
+macro_rules! module {
+    () => {};
+}

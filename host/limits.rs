@@ -76,6 +76,12 @@ mod tests {
         let f64_limit = one_sided_f64(&h200).expect("in the table");
         assert!((f64_limit - 0.797e12).abs() < 1e9, "{f64_limit:e}");
         assert!((memory_bandwidth(&h200) - 4.917e12).abs() < 1e10);
-        assert_eq!(one_sided_f32(&DeviceInfo { compute_capability: (3, 5), ..h200 }), None);
+        assert_eq!(
+            one_sided_f32(&DeviceInfo {
+                compute_capability: (3, 5),
+                ..h200
+            }),
+            None
+        );
     }
 }

@@ -96,7 +96,11 @@ pub fn stride(entry: &Entry, n: usize) -> Result<u32, PlanError> {
     let most = (u32::MAX / widest - WARP) / WARP * WARP;
     match u32::try_from(n) {
         Ok(n) if n <= most => Ok(n.next_multiple_of(WARP)),
-        _ => Err(PlanError::TooManyBodies { kernel: entry.symbol, n, most }),
+        _ => Err(PlanError::TooManyBodies {
+            kernel: entry.symbol,
+            n,
+            most,
+        }),
     }
 }
 
@@ -111,26 +115,53 @@ pub fn launch(entry: &Entry, n: u32, threads: u32, limits: &Limits) -> Result<La
     }
     let halved = matches!(entry.work, Work::Energy(_));
     if threads == 0 || !threads.is_multiple_of(WARP) || (halved && !threads.is_power_of_two()) {
-        let needed = if halved { "a power of two ≥ 32" } else { "a multiple of 32" };
-        return Err(PlanError::Block { kernel, needed, threads });
+        let needed = if halved {
+            "a power of two ≥ 32"
+        } else {
+            "a multiple of 32"
+        };
+        return Err(PlanError::Block {
+            kernel,
+            needed,
+            threads,
+        });
     }
     if threads > limits.block_threads {
-        return Err(PlanError::TooManyThreads { kernel, threads, most: limits.block_threads });
+        return Err(PlanError::TooManyThreads {
+            kernel,
+            threads,
+            most: limits.block_threads,
+        });
     }
     let bytes = u64::from(threads) * u64::from(shared_bytes_a_thread(entry));
     match u32::try_from(bytes) {
-        Ok(shared_bytes) if shared_bytes <= limits.shared_bytes => {
-            Ok(Launch { blocks: n.div_ceil(threads), threads, shared_bytes })
-        }
-        _ => Err(PlanError::TooMuchShared { kernel, threads, bytes, most: limits.shared_bytes }),
+        Ok(shared_bytes) if shared_bytes <= limits.shared_bytes => Ok(Launch {
+            blocks: n.div_ceil(threads),
+            threads,
+            shared_bytes,
+        }),
+        _ => Err(PlanError::TooMuchShared {
+            kernel,
+            threads,
+            bytes,
+            most: limits.shared_bytes,
+        }),
     }
 }
 
 fn shared_bytes_a_thread(entry: &Entry) -> u32 {
     match entry.work {
-        Work::Force { schedule: ScheduleName::Tiled, .. } => entry.layout.tile_bytes,
+        Work::Force {
+            schedule: ScheduleName::Tiled,
+            ..
+        } => entry.layout.tile_bytes,
         Work::Energy(_) => 4 * size_of::<f64>() as u32,
-        Work::Force { schedule: ScheduleName::Direct, .. } | Work::Kick | Work::Drift => 0,
+        Work::Force {
+            schedule: ScheduleName::Direct,
+            ..
+        }
+        | Work::Kick
+        | Work::Drift => 0,
     }
 }
 
@@ -139,10 +170,15 @@ mod tests {
     use super::*;
     use gpu_kernels::entries;
 
-    const LIMITS: Limits = Limits { block_threads: 1024, shared_bytes: 48 * 1024 };
+    const LIMITS: Limits = Limits {
+        block_threads: 1024,
+        shared_bytes: 48 * 1024,
+    };
 
     fn entry(symbol: &str) -> &'static Entry {
-        entries::all().find(|e| e.symbol == symbol).expect("a listed entry")
+        entries::all()
+            .find(|e| e.symbol == symbol)
+            .expect("a listed entry")
     }
 
     /// Every target has exactly one thread: blocks cover 0..n, and none lies beyond it whole.
@@ -169,7 +205,10 @@ mod tests {
         assert!(message(launch(tiled, 5, 0, &LIMITS)).contains("not 0"));
         assert!(message(launch(tiled, 5, 2048, &LIMITS)).contains("2048"));
         assert!(message(launch(energy, 5, 96, &LIMITS)).contains("power of two"));
-        let tight = Limits { shared_bytes: 4096, ..LIMITS };
+        let tight = Limits {
+            shared_bytes: 4096,
+            ..LIMITS
+        };
         assert!(message(launch(tiled, 5, 512, &tight)).contains("8192 bytes"));
         assert!(stride(tiled, usize::MAX).is_err());
         assert!(stride(tiled, 1 << 29).is_err());

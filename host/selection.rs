@@ -1,7 +1,9 @@
 //! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
 //! best?). A forced choice skips the preference, never the eligibility.
 
+use std::cell::OnceCell;
 use std::fmt;
+use std::rc::Rc;
 
 use cuda_driver::{DeviceInfo, NoGpu, devices};
 use gpu_kernels::numerics::Precision;
@@ -114,7 +116,9 @@ pub enum SelectionError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ineligible {
     /// Device code, on a CPU.
-    #[error("kernel `{0}` is GPU code: choose --device cuda, or --device emulator to run it slowly")]
+    #[error(
+        "kernel `{0}` is GPU code: choose --device cuda, or --device emulator to run it slowly"
+    )]
     NeedsGpu(&'static str),
     /// CPU code, on a GPU.
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
@@ -155,7 +159,10 @@ fn capability(info: &DeviceInfo) -> u32 {
 /// Why it cannot.
 pub fn eligible(variant: &'static Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
     if matches!(variant.method, Method::Kernel { .. }) && variant.force(law, false).is_none() {
-        return Err(Ineligible::NotThisLaw { kernel: variant.name, law });
+        return Err(Ineligible::NotThisLaw {
+            kernel: variant.name,
+            law,
+        });
     }
     match (variant.method, place) {
         (Method::Kernel { .. }, Place::Cpu) => Err(Ineligible::NeedsGpu(variant.name)),
@@ -197,13 +204,21 @@ pub fn select(
             variant
         }
         None => {
-            let name = if place == Place::Cpu { preferred::CPU } else { preferred::GPU };
+            let name = if place == Place::Cpu {
+                preferred::CPU
+            } else {
+                preferred::GPU
+            };
             why += ", its preferred kernel";
             variants::find(name)?
         }
     };
     eligible(variant, &place, law)?;
-    Ok(Selection { variant, place, why })
+    Ok(Selection {
+        variant,
+        place,
+        why,
+    })
 }
 
 fn place_for(
@@ -224,7 +239,10 @@ fn place_for(
         DeviceChoice::Auto if host_only => Ok((Place::Cpu, "CPU code".into())),
         DeviceChoice::Auto => match devices() {
             Ok(gpus) => {
-                let first = gpus.into_iter().next().expect("`devices` lists at least one");
+                let first = gpus
+                    .into_iter()
+                    .next()
+                    .expect("`devices` lists at least one");
                 Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
             }
             Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
@@ -232,17 +250,44 @@ fn place_for(
     }
 }
 
-impl Selection {
-    /// Puts bodies on the selected place.
+/// A place, ready to run variants: a GPU is opened, and each module compiled for it, once.
+pub struct Machine {
+    place: Place,
+    /// By build: precise, and denormals flushed.
+    gpus: [OnceCell<Rc<Cuda>>; 2],
+}
+
+impl Machine {
+    /// The machine at a place.
+    pub fn new(place: Place) -> Self {
+        Self {
+            place,
+            gpus: Default::default(),
+        }
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Puts bodies there, to be accelerated by a variant that is [`eligible`] there.
     ///
     /// # Errors
     /// If the place refuses, or has too little memory.
+    ///
+    /// # Panics
+    /// If the variant is not eligible.
     pub fn backend(
         &self,
+        variant: &'static Variant,
         bodies: &Bodies,
         physics: Physics,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let (build, block) = match self.variant.method {
+        if let Err(why) = eligible(variant, &self.place, physics.law) {
+            panic!("{why}");
+        }
+        let (build, block) = match variant.method {
             Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),
             Method::Cpu(Precision::F64) => return Ok(Box::new(Cpu::<f64>::new(bodies, physics))),
             Method::Cpu(_) => return Ok(Box::new(Cpu::<f32>::new(bodies, physics))),
@@ -250,16 +295,29 @@ impl Selection {
         };
         match &self.place {
             Place::Gpu(info) => {
-                let module = ptx::module_for(capability(info), build == Build::Ftz)
-                    .expect("an eligible variant has a module");
-                let gpu = Cuda::open(info.ordinal, module)?;
-                Ok(Box::new(Resident::new(gpu, self.variant, block, bodies, physics)?))
+                let gpu = self.gpu(info, build)?;
+                Ok(Box::new(Resident::new(
+                    gpu, variant, block, bodies, physics,
+                )?))
             }
             Place::Emulator | Place::Cpu => {
-                let emulator = Emulator::new(0);
-                Ok(Box::new(Resident::new(emulator, self.variant, block, bodies, physics)?))
+                let emulator = Rc::new(Emulator::new(0));
+                Ok(Box::new(Resident::new(
+                    emulator, variant, block, bodies, physics,
+                )?))
             }
         }
+    }
+
+    fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Rc<Cuda>, ForceError> {
+        let opened = &self.gpus[usize::from(build == Build::Ftz)];
+        if let Some(gpu) = opened.get() {
+            return Ok(Rc::clone(gpu));
+        }
+        let module = ptx::module_for(capability(info), build == Build::Ftz)
+            .expect("an eligible variant has a module");
+        let gpu = Rc::new(Cuda::open(info.ordinal, module)?);
+        Ok(Rc::clone(opened.get_or_init(|| gpu)))
     }
 }
 
@@ -280,7 +338,11 @@ mod tests {
 
     #[test]
     fn a_forced_variant_is_validated() {
-        let refusal = |device, kernel| select(device, Some(kernel), Law::Gravity).expect_err("refused").to_string();
+        let refusal = |device, kernel| {
+            select(device, Some(kernel), Law::Gravity)
+                .expect_err("refused")
+                .to_string()
+        };
         assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
         assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
         assert!(refusal(DeviceChoice::Auto, "tilde").contains("allpairs list"));

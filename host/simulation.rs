@@ -48,7 +48,15 @@ impl Simulation {
         start: f64,
     ) -> Result<Self, ForceError> {
         backend.accelerate()?;
-        Ok(Self { backend, bodies, physics, integrator, dt, start, steps: 0 })
+        Ok(Self {
+            backend,
+            bodies,
+            physics,
+            integrator,
+            dt,
+            start,
+            steps: 0,
+        })
     }
 
     /// Time reached.
@@ -89,7 +97,11 @@ impl Simulation {
         let n = self.bodies.len() as f64;
         let interactions = n * n * (self.steps - first) as f64;
         let rate = interactions / began.elapsed().as_secs_f64();
-        Progress { steps: self.steps, time: self.time(), rate }
+        Progress {
+            steps: self.steps,
+            time: self.time(),
+            rate,
+        }
     }
 
     /// The bodies as they are now.

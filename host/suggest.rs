@@ -16,7 +16,10 @@ pub fn softening(bodies: &Bodies) -> f64 {
         return 0.0;
     }
     let centre = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x.clone()));
-    let radii = bodies.iter().map(|body| distance(body.position, centre)).collect();
+    let radii = bodies
+        .iter()
+        .map(|body| distance(body.position, centre))
+        .collect();
     median(radii) * (bodies.len() as f64).cbrt().recip() / 2.0
 }
 
@@ -30,11 +33,15 @@ pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]])
     const ETA: f64 = 0.025;
     let size = |a: &[f64; 3]| distance(*a, [0.0; 3]);
     let shortest = |times: &mut dyn Iterator<Item = f64>| {
-        let shortest = times.filter(|time| *time > 0.0).fold(f64::INFINITY, f64::min);
+        let shortest = times
+            .filter(|time| *time > 0.0)
+            .fold(f64::INFINITY, f64::min);
         if shortest.is_finite() { shortest } else { 0.0 }
     };
     if physics.softening > 0.0 {
-        let times = accelerations.iter().map(|a| (2.0 * ETA * physics.softening / size(a)).sqrt());
+        let times = accelerations
+            .iter()
+            .map(|a| (2.0 * ETA * physics.softening / size(a)).sqrt());
         shortest(&mut { times })
     } else {
         let centre = bodies.centre_of_mass().unwrap_or_default();
@@ -47,7 +54,10 @@ pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]])
 }
 
 fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
+    (0..3)
+        .map(|axis| (a[axis] - b[axis]).powi(2))
+        .sum::<f64>()
+        .sqrt()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -73,7 +83,11 @@ mod tests {
 
     #[test]
     fn a_circular_orbit_takes_some_600_steps() {
-        let physics = Physics { law: Law::Gravity, g: 1.0, softening: 0.0 };
+        let physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening: 0.0,
+        };
         let bodies = two_body(1.0, 0.0).expect("bodies");
         let accelerations = reference::accelerations(&bodies, &physics);
         let steps = std::f64::consts::TAU / time_step(&bodies, &physics, &accelerations);

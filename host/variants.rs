@@ -57,7 +57,11 @@ pub enum Build {
 }
 
 const fn kernel(entry: &'static str) -> Method {
-    Method::Kernel { entry, build: Build::Precise, block: 256 }
+    Method::Kernel {
+        entry,
+        build: Build::Precise,
+        block: 256,
+    }
 }
 
 const fn variant(
@@ -66,16 +70,31 @@ const fn variant(
     method: Method,
     summary: &'static str,
 ) -> Variant {
-    Variant { name, study: None, predecessor: Some(predecessor), summary, method }
+    Variant {
+        name,
+        study: None,
+        predecessor: Some(predecessor),
+        summary,
+        method,
+    }
 }
 
 const fn first(name: &'static str, method: Method, summary: &'static str) -> Variant {
-    Variant { name, study: None, predecessor: None, summary, method }
+    Variant {
+        name,
+        study: None,
+        predecessor: None,
+        summary,
+        method,
+    }
 }
 
 impl Variant {
     const fn of_study(self, study: &'static str) -> Self {
-        Self { study: Some(study), ..self }
+        Self {
+            study: Some(study),
+            ..self
+        }
     }
 }
 
@@ -144,7 +163,10 @@ pub mod preferred {
 /// # Errors
 /// If there is none.
 pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
-    VARIANTS.iter().find(|v| v.name == name).ok_or_else(|| UnknownVariant(name.to_owned()))
+    VARIANTS
+        .iter()
+        .find(|v| v.name == name)
+        .ok_or_else(|| UnknownVariant(name.to_owned()))
 }
 
 /// No variant has this name.
@@ -166,7 +188,10 @@ impl Variant {
     pub fn choices(&self) -> Vec<Choice> {
         let mut choices = vec![];
         let mut add = |axis, value: &dyn ToString| {
-            choices.push(Choice { axis, value: value.to_string() });
+            choices.push(Choice {
+                axis,
+                value: value.to_string(),
+            });
         };
         match self.method {
             Method::Reference => add("path", &"reference"),
@@ -178,22 +203,38 @@ impl Variant {
                 let entry = self.any_force();
                 let (schedule, numerics, unroll) = force_work(entry);
                 add("path", &"kernel");
-                add("schedule", match schedule {
-                    ScheduleName::Direct => &"direct",
-                    ScheduleName::Tiled => &"tiled",
-                });
-                add("layout", match entry.layout.name {
-                    LayoutName::Aos => &"array of structures",
-                    LayoutName::Soa => &"structure of arrays",
-                    LayoutName::Float4 => &"float4",
-                });
+                add(
+                    "schedule",
+                    match schedule {
+                        ScheduleName::Direct => &"direct",
+                        ScheduleName::Tiled => &"tiled",
+                    },
+                );
+                add(
+                    "layout",
+                    match entry.layout.name {
+                        LayoutName::Aos => &"array of structures",
+                        LayoutName::Soa => &"structure of arrays",
+                        LayoutName::Float4 => &"float4",
+                    },
+                );
                 add("precision", &numerics.precision.name());
-                add("1/√", if numerics.approximate { &"approximate" } else { &"exact" });
+                add(
+                    "1/√",
+                    if numerics.approximate {
+                        &"approximate"
+                    } else {
+                        &"exact"
+                    },
+                );
                 add("unroll", &unroll);
-                add("denormals", match build {
-                    Build::Precise => &"kept",
-                    Build::Ftz => &"flushed",
-                });
+                add(
+                    "denormals",
+                    match build {
+                        Build::Precise => &"kept",
+                        Build::Ftz => &"flushed",
+                    },
+                );
                 add("block", &block);
             }
         }
@@ -202,8 +243,12 @@ impl Variant {
 
     /// What differs from the predecessor: `layout: float4`.
     pub fn difference(&self) -> Option<Choice> {
-        let before = find(self.predecessor?).expect("predecessors are listed").choices();
-        self.choices().into_iter().find(|choice| !before.contains(choice))
+        let before = find(self.predecessor?)
+            .expect("predecessors are listed")
+            .choices();
+        self.choices()
+            .into_iter()
+            .find(|choice| !before.contains(choice))
     }
 
     /// The longest chain of additions that a pair's force goes through, for n bodies: what the
@@ -251,7 +296,9 @@ impl Variant {
 
     /// The force kernel for a law, for ε = 0 or ε > 0, if this variant is one of kernels.
     pub fn force(&self, law: Law, unsoftened: bool) -> Option<&'static Entry> {
-        let Method::Kernel { entry, .. } = self.method else { return None };
+        let Method::Kernel { entry, .. } = self.method else {
+            return None;
+        };
         let law = match law {
             Law::Unit => "unit",
             Law::Gravity => "gravity",
@@ -281,7 +328,12 @@ impl Variant {
 
 fn force_work(entry: &Entry) -> (ScheduleName, NumericsName, u32) {
     match entry.work {
-        Work::Force { schedule, numerics, unroll, .. } => (schedule, numerics, unroll),
+        Work::Force {
+            schedule,
+            numerics,
+            unroll,
+            ..
+        } => (schedule, numerics, unroll),
         _ => unreachable!("rows of FORCES are forces"),
     }
 }
@@ -294,30 +346,57 @@ mod tests {
     fn names_are_unique_and_canonical() {
         for (i, v) in VARIANTS.iter().enumerate() {
             assert!(VARIANTS[..i].iter().all(|w| w.name != v.name), "{}", v.name);
-            assert!(v.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
-            assert!(!v.summary.is_empty() && !v.summary.ends_with('.'), "{}", v.name);
+            assert!(
+                v.name
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            );
+            assert!(
+                !v.summary.is_empty() && !v.summary.ends_with('.'),
+                "{}",
+                v.name
+            );
         }
     }
 
     #[test]
     fn a_variant_differs_from_its_predecessor_in_one_choice() {
         for (i, v) in VARIANTS.iter().enumerate() {
-            let Some(predecessor) = v.predecessor else { continue };
-            assert!(VARIANTS[..i].iter().any(|w| w.name == predecessor), "{} comes first", v.name);
+            let Some(predecessor) = v.predecessor else {
+                continue;
+            };
+            assert!(
+                VARIANTS[..i].iter().any(|w| w.name == predecessor),
+                "{} comes first",
+                v.name
+            );
             let (before, after) = (find(predecessor).expect("listed").choices(), v.choices());
             assert_eq!(before.len(), after.len(), "{}", v.name);
-            let changed = after.iter().filter(|choice| !before.contains(choice)).count();
+            let changed = after
+                .iter()
+                .filter(|choice| !before.contains(choice))
+                .count();
             assert_eq!(changed, 1, "{} and {predecessor}", v.name);
         }
     }
 
     #[test]
     fn every_kernel_is_compiled_for_both_laws_and_any_softening() {
-        for v in VARIANTS.iter().filter(|v| matches!(v.method, Method::Kernel { .. })) {
+        for v in VARIANTS
+            .iter()
+            .filter(|v| matches!(v.method, Method::Kernel { .. }))
+        {
             for law in [Law::Unit, Law::Gravity] {
                 for unsoftened in [false, true] {
-                    let kernels = v.kernels(law, unsoftened).unwrap_or_else(|| panic!("{}", v.name));
-                    let Work::Force { law: compiled, numerics, .. } = kernels.force.work else {
+                    let kernels = v
+                        .kernels(law, unsoftened)
+                        .unwrap_or_else(|| panic!("{}", v.name));
+                    let Work::Force {
+                        law: compiled,
+                        numerics,
+                        ..
+                    } = kernels.force.work
+                    else {
                         panic!("{} is not a force", kernels.force.symbol)
                     };
                     assert_eq!((compiled, numerics.unsoftened), (law, unsoftened));
@@ -330,7 +409,8 @@ mod tests {
     fn every_force_kernel_is_offered() {
         for row in entries::FORCES {
             let offered = VARIANTS.iter().any(|v| {
-                v.force(Law::Gravity, false).is_some_and(|entry| entry.symbol == row[2].symbol)
+                v.force(Law::Gravity, false)
+                    .is_some_and(|entry| entry.symbol == row[2].symbol)
             });
             assert!(offered, "no variant runs {}", row[2].symbol);
         }

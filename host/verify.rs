@@ -7,7 +7,7 @@ use crate::force::reference::{self, Field, Reference};
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
-use crate::selection::Selection;
+use crate::selection::Machine;
 use crate::variants::{Method, Variant};
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
@@ -32,7 +32,13 @@ impl Case {
         let every = bodies.len().div_ceil(MOST_TARGETS).max(1);
         let targets: Vec<usize> = (0..bodies.len()).step_by(every).collect();
         let expected = reference::accelerations_of(&bodies, &physics, &targets);
-        Self { name: name.into(), bodies, physics, targets, expected }
+        Self {
+            name: name.into(),
+            bodies,
+            physics,
+            targets,
+            expected,
+        }
     }
 
     /// How far computed accelerations (of all bodies) are off.
@@ -50,17 +56,22 @@ impl Case {
     ///
     /// # Panics
     /// If the accelerations are not of the case's bodies.
-    pub fn check(
-        &self,
-        variant: &Variant,
-        accelerations: &[[f64; 3]],
-    ) -> Result<(), Disagreement> {
+    pub fn check(&self, variant: &Variant, accelerations: &[[f64; 3]]) -> Result<(), Disagreement> {
         let (tolerance, position_error) = self.allowance(variant);
-        diagnostics::check(&self.pick(accelerations), &self.expected, tolerance, position_error)
+        diagnostics::check(
+            &self.pick(accelerations),
+            &self.expected,
+            tolerance,
+            position_error,
+        )
     }
 
     fn pick(&self, accelerations: &[[f64; 3]]) -> Vec<[f64; 3]> {
-        assert_eq!(accelerations.len(), self.bodies.len(), "one acceleration a body");
+        assert_eq!(
+            accelerations.len(),
+            self.bodies.len(),
+            "one acceleration a body"
+        );
         self.targets.iter().map(|&i| accelerations[i]).collect()
     }
 
@@ -103,20 +114,26 @@ pub struct Verdict {
     pub digits: DigitHistogram,
 }
 
-/// Judges the selected variant on all `cases`; the last gives the statistics.
+/// Judges a variant, on a machine where it is eligible, on all `cases`; the last gives the
+/// statistics.
 ///
 /// # Errors
 /// If it cannot run at all. A fault or a wrong force is a failed case.
 ///
 /// # Panics
 /// If there are no cases.
-pub fn judge(selection: &Selection, cases: &[Case], steps: &TwoSteps) -> Result<Verdict, ForceError> {
+pub fn judge(
+    machine: &Machine,
+    variant: &'static Variant,
+    cases: &[Case],
+    steps: &TwoSteps,
+) -> Result<Verdict, ForceError> {
     let mut failures = vec![];
     let mut accuracy = None;
     for case in cases {
-        match accelerations(selection, case) {
+        match accelerations(machine, variant, case) {
             Ok(computed) => {
-                if let Err(why) = case.check(selection.variant, &computed) {
+                if let Err(why) = case.check(variant, &computed) {
                     failures.push((case.name.clone(), why.to_string()));
                 }
                 accuracy = Some(case.accuracy(&computed));
@@ -125,17 +142,26 @@ pub fn judge(selection: &Selection, cases: &[Case], steps: &TwoSteps) -> Result<
             Err(error) => return Err(error),
         }
     }
-    let digits = steps.digits(selection)?;
+    let digits = steps.digits(machine, variant)?;
     if digits.not_finite > 0 {
         let why = format!("{} coordinates are not finite", digits.not_finite);
         failures.push(("two steps".into(), why));
     }
     let accuracy = accuracy.expect("at least one case that runs");
-    Ok(Verdict { cases: cases.len(), failures, accuracy, digits })
+    Ok(Verdict {
+        cases: cases.len(),
+        failures,
+        accuracy,
+        digits,
+    })
 }
 
-fn accelerations(selection: &Selection, case: &Case) -> Result<Vec<[f64; 3]>, ForceError> {
-    let mut backend = selection.backend(&case.bodies, case.physics)?;
+fn accelerations(
+    machine: &Machine,
+    variant: &'static Variant,
+    case: &Case,
+) -> Result<Vec<[f64; 3]>, ForceError> {
+    let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
     backend.accelerate()?;
     backend.accelerations()
 }
@@ -157,13 +183,24 @@ impl TwoSteps {
         let mut end = bodies.clone();
         two_steps(&mut Reference::new(&bodies, physics), &mut end)
             .expect("the reference runs on the CPU");
-        Self { start: bodies, end, physics }
+        Self {
+            start: bodies,
+            end,
+            physics,
+        }
     }
 
-    /// Errors of the positions after two steps of the selected variant.
-    fn digits(&self, selection: &Selection) -> Result<DigitHistogram, ForceError> {
+    /// Errors of the positions after two steps of a variant.
+    fn digits(
+        &self,
+        machine: &Machine,
+        variant: &'static Variant,
+    ) -> Result<DigitHistogram, ForceError> {
         let mut end = self.start.clone();
-        two_steps(&mut *selection.backend(&self.start, self.physics)?, &mut end)?;
+        two_steps(
+            &mut *machine.backend(variant, &self.start, self.physics)?,
+            &mut end,
+        )?;
         Ok(DigitHistogram::of(&end, &self.end).expect("the same bodies"))
     }
 }
@@ -180,36 +217,89 @@ fn two_steps(backend: &mut dyn Backend, bodies: &mut Bodies) -> Result<(), Force
 /// that has ever broken such a code.
 pub fn edge_cases(block: usize) -> Vec<Case> {
     let sizes = [1, 2, 31, 32, 33, block - 1, block, block + 1, 2 * block + 1];
-    let gravity = |softening| Physics { law: Law::Gravity, g: 1.5, softening };
+    let gravity = |softening| Physics {
+        law: Law::Gravity,
+        g: 1.5,
+        softening,
+    };
     let mut cases = vec![];
     for n in sizes {
         let mut add = |name: &str, bodies, physics| {
             cases.push(Case::new(format!("{name}, N = {n}"), bodies, physics));
         };
-        let unit = Physics { law: Law::Unit, g: 1.0, softening: 0.05 };
+        let unit = Physics {
+            law: Law::Unit,
+            g: 1.0,
+            softening: 0.05,
+        };
         add("cloud", cloud(n), gravity(0.05));
         add("cloud without softening", cloud(n), gravity(0.0));
         add("cloud, law `unit`", cloud(n), unit);
-        add("all at one place", altered(n, |b, _| b.position = [0.25; 3]), gravity(0.05));
-        add("all at one place without softening", altered(n, |b, _| b.position = [0.25; 3]), gravity(0.0));
-        add("coincident pairs without softening", altered(n, |b, i| b.position = place(i / 2)), gravity(0.0));
-        add("zero masses", altered(n, |b, i| b.mass *= (i % 3) as f64), gravity(0.05));
-        add("no mass at all", altered(n, |b, _| b.mass = 0.0), gravity(0.05));
-        add("masses over twelve decades",
-            altered(n, |b, i| b.mass = 10f64.powi(i as i32 % 13 - 6)), gravity(0.05));
-        add("SI units of a galaxy", altered(n, |b, _| scale(b, 3e20, 2e30, 2e5)),
-            Physics { law: Law::Gravity, g: 6.6743e-11, softening: 1e19 });
-        add("tiny", altered(n, |b, _| scale(b, 1e-15, 1e-20, 1e-3)), gravity(1e-17));
-        add("far from the origin", altered(n, |b, _| b.position[0] += 1e9), gravity(0.05));
+        add(
+            "all at one place",
+            altered(n, |b, _| b.position = [0.25; 3]),
+            gravity(0.05),
+        );
+        add(
+            "all at one place without softening",
+            altered(n, |b, _| b.position = [0.25; 3]),
+            gravity(0.0),
+        );
+        add(
+            "coincident pairs without softening",
+            altered(n, |b, i| b.position = place(i / 2)),
+            gravity(0.0),
+        );
+        add(
+            "zero masses",
+            altered(n, |b, i| b.mass *= (i % 3) as f64),
+            gravity(0.05),
+        );
+        add(
+            "no mass at all",
+            altered(n, |b, _| b.mass = 0.0),
+            gravity(0.05),
+        );
+        add(
+            "masses over twelve decades",
+            altered(n, |b, i| b.mass = 10f64.powi(i as i32 % 13 - 6)),
+            gravity(0.05),
+        );
+        add(
+            "SI units of a galaxy",
+            altered(n, |b, _| scale(b, 3e20, 2e30, 2e5)),
+            Physics {
+                law: Law::Gravity,
+                g: 6.6743e-11,
+                softening: 1e19,
+            },
+        );
+        add(
+            "tiny",
+            altered(n, |b, _| scale(b, 1e-15, 1e-20, 1e-3)),
+            gravity(1e-17),
+        );
+        add(
+            "far from the origin",
+            altered(n, |b, _| b.position[0] += 1e9),
+            gravity(0.05),
+        );
     }
     cases
 }
 
 /// The large case, and the two steps, of `n` bodies.
 pub fn large_case(n: usize) -> (Case, TwoSteps) {
-    let physics = Physics { law: Law::Gravity, g: 1.0, softening: 0.05 };
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.05,
+    };
     let few = cloud(n.min(MOST_TARGETS));
-    (Case::new(format!("cloud, N = {n}"), cloud(n), physics), TwoSteps::new(few, physics))
+    (
+        Case::new(format!("cloud, N = {n}"), cloud(n), physics),
+        TwoSteps::new(few, physics),
+    )
 }
 
 /// Bodies spread evenly over a cube of side 2, of total mass 1.
@@ -257,7 +347,11 @@ mod tests {
     fn wrong_forces_are_found() {
         let (case, _) = large_case(100);
         let variant = variants::find("tiled").expect("listed");
-        let right: Vec<_> = case.expected.iter().map(|field| field.acceleration).collect();
+        let right: Vec<_> = case
+            .expected
+            .iter()
+            .map(|field| field.acceleration)
+            .collect();
         assert_eq!(case.check(variant, &right), Ok(()));
         let (tolerance, position_error) = case.allowance(variant);
         for body in [0, 57, 99] {

@@ -86,13 +86,21 @@ pub fn potential<A: Arithmetic>(
 
 #[inline(always)]
 fn separation<A: Arithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {
-    [source[0] - target[0], source[1] - target[1], source[2] - target[2]]
+    [
+        source[0] - target[0],
+        source[1] - target[1],
+        source[2] - target[2],
+    ]
 }
 
 /// `x·x + (y·y + (z·z + ε²))`: three multiply–adds.
 #[inline(always)]
 fn distance_squared<A: Arithmetic>(r: [A::Real; 3], softening_squared: A::Real) -> A::Real {
-    A::mul_add(r[0], r[0], A::mul_add(r[1], r[1], A::mul_add(r[2], r[2], softening_squared)))
+    A::mul_add(
+        r[0],
+        r[0],
+        A::mul_add(r[1], r[1], A::mul_add(r[2], r[2], softening_squared)),
+    )
 }
 
 #[cfg(test)]
@@ -105,7 +113,11 @@ mod tests {
         let mut worst = 0.0_f64;
         for k in 0..1000 {
             let k = f64::from(k);
-            let r = [(k * 0.731).sin(), (k * 1.137).cos() * 1e-2, (k * 0.377).sin() * 1e2];
+            let r = [
+                (k * 0.731).sin(),
+                (k * 1.137).cos() * 1e-2,
+                (k * 0.377).sin() * 1e2,
+            ];
             // The same rounded inputs for both.
             let round = |x: f64| A::Real::from_f64(x).to_f64();
             let (r, mass, eps2) = (r.map(round), round(0.5 + k), round(softening * softening));
@@ -136,12 +148,26 @@ mod tests {
     fn agrees_with_f64() {
         let (u32_, u64_) = (f64::from(f32::EPSILON) / 2.0, f64::EPSILON / 2.0);
         for softening in [0.1, 1e-3] {
-            assert!(worst_error::<Numerics<f32, Fused, Exact, Softened>>(softening) <= ROUNDINGS * u32_);
-            assert!(worst_error::<Numerics<f32, Separate, Exact, Softened>>(softening) <= ROUNDINGS * u32_);
-            assert!(worst_error::<Numerics<f32, Fused, Approximate, Softened>>(softening) <= ROUNDINGS * u32_);
+            assert!(
+                worst_error::<Numerics<f32, Fused, Exact, Softened>>(softening) <= ROUNDINGS * u32_
+            );
+            assert!(
+                worst_error::<Numerics<f32, Separate, Exact, Softened>>(softening)
+                    <= ROUNDINGS * u32_
+            );
+            assert!(
+                worst_error::<Numerics<f32, Fused, Approximate, Softened>>(softening)
+                    <= ROUNDINGS * u32_
+            );
             // The oracle rounds as well.
-            assert!(worst_error::<Numerics<f64, Fused, Exact, Softened>>(softening) <= 2.0 * ROUNDINGS * u64_);
-            assert!(worst_error::<Numerics<f64, Fused, Approximate, Softened>>(softening) <= 3.0 * ROUNDINGS * u64_);
+            assert!(
+                worst_error::<Numerics<f64, Fused, Exact, Softened>>(softening)
+                    <= 2.0 * ROUNDINGS * u64_
+            );
+            assert!(
+                worst_error::<Numerics<f64, Fused, Approximate, Softened>>(softening)
+                    <= 3.0 * ROUNDINGS * u64_
+            );
         }
         assert!(worst_error::<Numerics<f32, Fused, Exact, Unsoftened>>(0.0) <= ROUNDINGS * u32_);
     }
@@ -153,12 +179,16 @@ mod tests {
         interact::<Numerics<f32, Fused, Exact, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
         interact::<Numerics<f32, Fused, Approximate, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
         assert_eq!(sum, [1.0, 2.0, 3.0]);
-        let phi = potential::<Numerics<f64, Fused, Exact, Unsoftened>>([0.0; 3], [0.0; 3], 7.0, 0.0);
+        let phi =
+            potential::<Numerics<f64, Fused, Exact, Unsoftened>>([0.0; 3], [0.0; 3], 7.0, 0.0);
         assert_eq!(phi, 0.0);
     }
 
     #[test]
     fn law_weights() {
-        assert_eq!((Unit::weight(3.0_f32), Gravity::weight(3.0_f32)), (1.0, 3.0));
+        assert_eq!(
+            (Unit::weight(3.0_f32), Gravity::weight(3.0_f32)),
+            (1.0, 3.0)
+        );
     }
 }

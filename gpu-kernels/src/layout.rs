@@ -44,8 +44,15 @@ pub enum Field {
 
 impl Field {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 7] =
-        [Self::X, Self::Y, Self::Z, Self::Mass, Self::Vx, Self::Vy, Self::Vz];
+    pub const ALL: [Self; 7] = [
+        Self::X,
+        Self::Y,
+        Self::Z,
+        Self::Mass,
+        Self::Vx,
+        Self::Vy,
+        Self::Vz,
+    ];
 }
 
 /// What a force needs of a source.
@@ -112,11 +119,8 @@ pub trait Layout {
     ///
     /// # Safety
     /// `tile` has `capacity · TILE_WORDS` words, and the slot was filled before a barrier.
-    unsafe fn tile_source(
-        tile: Shared<Self::Word>,
-        capacity: u32,
-        slot: u32,
-    ) -> Source<Self::Real>;
+    unsafe fn tile_source(tile: Shared<Self::Word>, capacity: u32, slot: u32)
+    -> Source<Self::Real>;
     /// Fills `slot` of a tile.
     ///
     /// # Safety
@@ -179,7 +183,11 @@ impl<R: Real + SharedWord, P: Placement> Scalars<R, P> {
         let at = |c| P::place(first + c, of, stride, i);
         // SAFETY: the callers' callers say that body i lies in the buffer.
         unsafe {
-            [global::load(base, at(0)), global::load(base, at(1)), global::load(base, at(2))]
+            [
+                global::load(base, at(0)),
+                global::load(base, at(1)),
+                global::load(base, at(2)),
+            ]
         }
     }
 
@@ -226,7 +234,11 @@ impl<R: Real + SharedWord, P: Placement> Layout for Scalars<R, P> {
         // SAFETY: the caller's promise.
         unsafe {
             Self::set(state, Field::X as u32, STATE, stride, i, source.position);
-            global::store(state, P::place(Field::Mass as u32, STATE, stride, i), source.mass);
+            global::store(
+                state,
+                P::place(Field::Mass as u32, STATE, stride, i),
+                source.mass,
+            );
         }
     }
 
@@ -350,12 +362,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn set_tile_source(
-        tile: Shared<Vec4<R>>,
-        _capacity: u32,
-        slot: u32,
-        source: Source<R>,
-    ) {
+    unsafe fn set_tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32, source: Source<R>) {
         // SAFETY: the caller's promise.
         unsafe { tile.store(slot, pack(source)) }
     }
@@ -364,16 +371,27 @@ where
 #[inline(always)]
 fn pack<R>(source: Source<R>) -> Vec4<R> {
     let [x, y, z] = source.position;
-    Vec4 { x, y, z, w: source.mass }
+    Vec4 {
+        x,
+        y,
+        z,
+        w: source.mass,
+    }
 }
 
 #[inline(always)]
 fn unpack<R>(v: Vec4<R>) -> Source<R> {
-    Source { position: [v.x, v.y, v.z], mass: v.w }
+    Source {
+        position: [v.x, v.y, v.z],
+        mass: v.w,
+    }
 }
 
 /// A vector that is not a position: nothing in the fourth place.
 #[inline(always)]
 fn vector<R: Real>(position: [R; 3]) -> Source<R> {
-    Source { position, mass: R::from_f64(0.0) }
+    Source {
+        position,
+        mass: R::from_f64(0.0),
+    }
 }

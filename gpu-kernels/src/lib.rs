@@ -6,7 +6,11 @@
 //! the [law](interaction::Law) and its arithmetic ([`numerics`]), the [layout](layout::Layout) of
 //! the bodies in memory, and the unroll factor. [`entries`] lists the combinations that exist as
 //! compiled entry points. Nothing here knows of streams, devices or files.
-#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    no_std,
+    feature(abi_ptx, asm_experimental_arch)
+)]
 
 pub mod abi;
 pub mod entries;

@@ -49,7 +49,6 @@ impl Precision {
         }
     }
 
-
     /// Half the distance from 1 to the next value: the relative error of one rounding.
     pub const fn unit_roundoff(self) -> f64 {
         match self {

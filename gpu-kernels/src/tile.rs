@@ -7,7 +7,6 @@ use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::thread;
 
 /// A block's tile in shared memory: one slot a thread.
-
 pub struct Tile<L: Layout> {
     words: Shared<L::Word>,
     capacity: u32,
@@ -18,7 +17,10 @@ impl<L: Layout> Tile<L> {
     /// [`TILE_WORDS`](Layout::TILE_WORDS) words a thread.
     #[inline(always)]
     pub fn of_block() -> Self {
-        Self { words: dynamic_shared_mem(), capacity: thread::block_dim_x() }
+        Self {
+            words: dynamic_shared_mem(),
+            capacity: thread::block_dim_x(),
+        }
     }
 
     /// Sources that fit.
@@ -117,7 +119,14 @@ pub fn unrolled<const TIMES: u32>(mut body: impl FnMut(u32)) {
         32 => repeat!(32 next),
         64 => repeat!(64 next),
         128 => repeat!(128 next),
-        _ => const { assert!(spelled_out(TIMES), "add the factor to the list in `unrolled`") },
+        _ => {
+            const {
+                assert!(
+                    spelled_out(TIMES),
+                    "add the factor to the list in `unrolled`"
+                )
+            }
+        }
     }
 }
 

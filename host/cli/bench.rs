@@ -4,7 +4,7 @@ use std::io::Write;
 
 use allpairs::force::{Backend, Law};
 use allpairs::limits;
-use allpairs::selection::{Place, Selection, select};
+use allpairs::selection::{Machine, Place, select};
 use allpairs::verify::{Case, large_case};
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 use gpu_kernels::numerics::Precision;
@@ -30,25 +30,40 @@ pub(super) struct Options {
 
 /// Verifies and times each kernel: what is wrong is shown as failed, and has no time.
 pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let place = select(options.place.device, options.kernel.as_deref(), Law::Gravity)?.place;
+    let place = select(
+        options.place.device,
+        options.kernel.as_deref(),
+        Law::Gravity,
+    )?
+    .place;
     writeln!(out, "On {place}; force only, bodies already there:")?;
     let mut table = super::table(&[
-        "kernel", "#bodies", "#ms", "#spread", "#interactions/s", "#GFLOP/s", "#of limit",
+        "kernel",
+        "#bodies",
+        "#ms",
+        "#spread",
+        "#interactions/s",
+        "#GFLOP/s",
+        "#of limit",
         "#rms error",
     ]);
     let mut all_right = true;
+    let machine = Machine::new(place);
     for &n in &options.bodies {
         let (case, _) = large_case(n as usize);
-        for variant in super::verify::chosen(options.kernel.as_deref(), &place)? {
-            let selection = Selection { variant, place: place.clone(), why: String::new() };
-            let mut backend = selection.backend(&case.bodies, case.physics)?;
+        for variant in super::verify::chosen(options.kernel.as_deref(), machine.place())? {
+            let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
             backend.accelerate()?; // warms up as well
             let computed = backend.accelerations()?;
             let mut row = vec![variant.name.to_owned(), n.to_string()];
             match case.check(variant, &computed) {
                 Ok(()) => {
                     let seconds = time(&mut *backend, options.repetitions)?;
-                    row.extend(figures(&seconds, n, limit(&place, variant.precision())));
+                    row.extend(figures(
+                        &seconds,
+                        n,
+                        limit(machine.place(), variant.precision()),
+                    ));
                     row.push(super::scientific(rms_error(&case, &computed)));
                 }
                 Err(why) => {
@@ -65,7 +80,11 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
          kernel that computes each\npair for one body; `allpairs devices` explains it."
     )?;
-    if all_right { Ok(()) } else { Err(ChecksFailed.into()) }
+    if all_right {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
 }
 
 fn rms_error(case: &Case, computed: &[[f64; 3]]) -> f64 {
@@ -91,7 +110,9 @@ fn figures(seconds: &[f64], n: u32, limit: Option<f64>) -> Vec<String> {
         format!("{:.1} %", 100.0 * spread),
         super::scientific(rate),
         format!("{:.0}", 1e-9 * rate * f64::from(FLOPS_PER_INTERACTION)),
-        limit.map_or_else(String::new, |limit| format!("{:.1} %", 100.0 * rate / limit)),
+        limit.map_or_else(String::new, |limit| {
+            format!("{:.1} %", 100.0 * rate / limit)
+        }),
     ]
 }
 

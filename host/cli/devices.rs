@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use allpairs::selection::Place;
 use allpairs::limits;
+use allpairs::selection::Place;
 
 /// Lists the GPUs, or says why there is none; having none is no error.
 pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
@@ -16,8 +16,16 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         }
     };
     let mut table = super::table(&[
-        "device", "name", "capability", "#SMs", "#SM clock", "#memory", "#bandwidth", "driver",
-        "#f32 limit", "#f64 limit",
+        "device",
+        "name",
+        "capability",
+        "#SMs",
+        "#SM clock",
+        "#memory",
+        "#bandwidth",
+        "driver",
+        "#f32 limit",
+        "#f64 limit",
     ]);
     for gpu in &gpus {
         let rate = |limit: Option<f64>| limit.map_or_else(|| "unknown".into(), super::scientific);

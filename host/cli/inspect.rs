@@ -42,13 +42,21 @@ pub(super) fn inspect(options: &Options, out: &mut impl Write) -> anyhow::Result
         .find(|module| module.sm == options.sm && module.ftz == (build == Build::Ftz))
         .with_context(|| {
             let there: Vec<String> = ptx::PTX_MODULES.iter().map(|m| m.sm.to_string()).collect();
-            format!("there is no module for sm_{}; there are {}", options.sm, there.join(", "))
+            format!(
+                "there is no module for sm_{}; there are {}",
+                options.sm,
+                there.join(", ")
+            )
         })?;
     if options.ptx {
         writeln!(out, "{}", ptx::entry_text(module.text, entry.symbol)?)?;
         return Ok(());
     }
-    writeln!(out, "{} is {} in the module for sm_{}", variant.name, entry.symbol, module.sm)?;
+    writeln!(
+        out,
+        "{} is {} in the module for sm_{}",
+        variant.name, entry.symbol, module.sm
+    )?;
     let report = EntryReport::of(module.text, entry.symbol)?;
     writeln!(out, "{report}")?;
     match Ptxas::find() {

@@ -15,7 +15,10 @@ pub(super) struct Options {
 pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let mut table = super::table(&["kernel", "study", "after", "differs in", "what it is"]);
     let wanted = |study: Option<&str>| options.study.is_none() || study == options.study.as_deref();
-    let mut rungs = VARIANTS.iter().filter(|variant| wanted(variant.study)).peekable();
+    let mut rungs = VARIANTS
+        .iter()
+        .filter(|variant| wanted(variant.study))
+        .peekable();
     if rungs.peek().is_none() {
         let mut studies: Vec<&str> = VARIANTS.iter().filter_map(|v| v.study).collect();
         studies.dedup();
@@ -26,9 +29,9 @@ pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         );
     }
     for variant in rungs {
-        let difference = variant
-            .difference()
-            .map_or_else(String::new, |choice| format!("{}: {}", choice.axis, choice.value));
+        let difference = variant.difference().map_or_else(String::new, |choice| {
+            format!("{}: {}", choice.axis, choice.value)
+        });
         table.add_row([
             variant.name,
             variant.study.unwrap_or_default(),

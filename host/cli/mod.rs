@@ -15,7 +15,7 @@ use allpairs::io::{ReadError, WriteError};
 use allpairs::output::PictureError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use clap::{Parser, Subcommand, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
 #[derive(Debug, Parser)]
@@ -131,10 +131,14 @@ impl From<LawName> for Law {
     }
 }
 
+/// A line under the header, and nothing else that would come along when a table is copied.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// An empty table with these columns; those whose name starts with `#` hold numbers.
 fn table(columns: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(STYLE);
     table.set_header(columns.iter().map(|name| name.trim_start_matches('#')));
     for (index, name) in columns.iter().enumerate() {
         if name.starts_with('#')

@@ -15,7 +15,7 @@ use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Snapshot, TipsyDialect};
 use allpairs::output::DensityPicture;
-use allpairs::selection::select;
+use allpairs::selection::{Machine, select};
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
 use anyhow::{Context, bail, ensure};
@@ -104,8 +104,10 @@ struct IntegratorName(Integrator);
 
 impl ValueEnum for IntegratorName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IntegratorName; Integrator::ALL.len()] =
-            [IntegratorName(Integrator::ALL[0]), IntegratorName(Integrator::ALL[1])];
+        const ALL: [IntegratorName; Integrator::ALL.len()] = [
+            IntegratorName(Integrator::ALL[0]),
+            IntegratorName(Integrator::ALL[1]),
+        ];
         &ALL
     }
 
@@ -116,7 +118,10 @@ impl ValueEnum for IntegratorName {
 
 /// 100 steps of the galaxy that the program carries.
 pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(out, "A demonstration; `allpairs --help` shows what else there is.")?;
+    writeln!(
+        out,
+        "A demonstration; `allpairs --help` shows what else there is."
+    )?;
     let options = <Options as clap::Parser>::parse_from(["run", GALAXY_NAME]);
     let cursor = io::Cursor::new(GALAXY);
     let (snapshot, format) = allpairs::io::read_from(cursor, Path::new(GALAXY_NAME), None)?;
@@ -140,7 +145,10 @@ fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
             mass_ratio: made.mass_ratio,
             eccentricity: made.eccentricity,
         })?;
-        return Ok((Snapshot { time: 0.0, bodies }, Format::Tipsy(TipsyDialect::WithIds)));
+        return Ok((
+            Snapshot { time: 0.0, bodies },
+            Format::Tipsy(TipsyDialect::WithIds),
+        ));
     }
     Ok(allpairs::io::read(&options.input, options.format)?)
 }
@@ -151,19 +159,27 @@ fn simulate(
     format: Format,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let Snapshot { time: start, bodies } = snapshot;
+    let Snapshot {
+        time: start,
+        bodies,
+    } = snapshot;
     let outputs = Outputs::prepare(options, format)?;
     let physics = physics(options, &bodies)?;
     let selection = select(options.place.device, options.kernel.as_deref(), physics.law)?;
     let (input, n) = (options.input.display(), bodies.len());
-    writeln!(out, "{input}: {n} bodies of mass {:.6}, at time {start}", bodies.total_mass())?;
+    writeln!(
+        out,
+        "{input}: {n} bodies of mass {:.6}, at time {start}",
+        bodies.total_mass()
+    )?;
     writeln!(
         out,
         "kernel {} on {} ({})",
         selection.variant.name, selection.place, selection.why
     )?;
 
-    let mut backend = selection.backend(&bodies, physics)?;
+    let machine = Machine::new(selection.place);
+    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
     backend.accelerate()?;
     let dt = time_step(options, &bodies, &physics, &backend.accelerations()?)?;
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
@@ -193,10 +209,23 @@ fn simulate(
 }
 
 fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
-    let softening = options.softening.unwrap_or_else(|| suggest::softening(bodies));
-    ensure!(softening >= 0.0 && softening.is_finite(), "--softening {softening} is no length");
-    ensure!(options.g.is_finite(), "--gravity {} is no number to multiply by", options.g);
-    Ok(Physics { law: options.law.into(), g: options.g, softening })
+    let softening = options
+        .softening
+        .unwrap_or_else(|| suggest::softening(bodies));
+    ensure!(
+        softening >= 0.0 && softening.is_finite(),
+        "--softening {softening} is no length"
+    );
+    ensure!(
+        options.g.is_finite(),
+        "--gravity {} is no number to multiply by",
+        options.g
+    );
+    Ok(Physics {
+        law: options.law.into(),
+        g: options.g,
+        softening,
+    })
 }
 
 fn time_step(
@@ -217,10 +246,7 @@ fn time_step(
 
 /// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C; and
 /// says how long they took.
-fn advance(
-    simulation: &mut Simulation,
-    steps: u64,
-) -> anyhow::Result<(ControlFlow<()>, String)> {
+fn advance(simulation: &mut Simulation, steps: u64) -> anyhow::Result<(ControlFlow<()>, String)> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
     ctrlc::set_handler(move || {
@@ -230,22 +256,36 @@ fn advance(
     })
     .context("cannot listen for Ctrl-C")?;
 
-    let bar = if io::stderr().is_terminal() { ProgressBar::new(steps) } else { ProgressBar::hidden() };
+    let bar = if io::stderr().is_terminal() {
+        ProgressBar::new(steps)
+    } else {
+        ProgressBar::hidden()
+    };
     let template = "{bar:40} {pos}/{len} steps, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
     let began = Instant::now();
     let mut last = None;
     let outcome = simulation.run(steps, |progress| {
         bar.set_position(progress.steps);
-        bar.set_message(format!("{} interactions/s", super::scientific(progress.rate)));
+        bar.set_message(format!(
+            "{} interactions/s",
+            super::scientific(progress.rate)
+        ));
         last = Some(progress);
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     bar.finish_and_clear();
     let (done, rate) = last.map_or((0, 0.0), |progress| (progress.steps, progress.rate));
     let seconds = began.elapsed().as_secs_f64();
     let rate = super::scientific(rate);
-    Ok((outcome, format!("{done} steps in {seconds:.2} s, {rate} interactions/s")))
+    Ok((
+        outcome,
+        format!("{done} steps in {seconds:.2} s, {rate} interactions/s"),
+    ))
 }
 
 fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
@@ -254,7 +294,12 @@ fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
         let number = |x: f64| format!("{x:.8}");
         let drift = drift.map_or_else(String::new, super::scientific);
-        table.add_row([name.into(), number(quantity(before)), number(quantity(after)), drift]);
+        table.add_row([
+            name.into(),
+            number(quantity(before)),
+            number(quantity(after)),
+            drift,
+        ]);
     };
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     row("time", &|c| c.time, None);
@@ -263,7 +308,11 @@ fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
     row("potential energy", &|c| c.energy.potential, None);
     row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
     row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
-    row("angular momentum", &|c| norm(c.angular_momentum), Some(drift.angular_momentum));
+    row(
+        "angular momentum",
+        &|c| norm(c.angular_momentum),
+        Some(drift.angular_momentum),
+    );
     table
 }
 
@@ -288,7 +337,11 @@ impl Outputs {
         };
         let snapshot = folder.join("final").with_extension(extension);
         let picture = folder.join("final.png");
-        let overwrite = if options.overwrite { Overwrite::Allow } else { Overwrite::Refuse };
+        let overwrite = if options.overwrite {
+            Overwrite::Allow
+        } else {
+            Overwrite::Refuse
+        };
         for path in [&snapshot, &picture] {
             ensure!(
                 options.overwrite || !path.exists(),
@@ -298,11 +351,19 @@ impl Outputs {
         }
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        Ok(Self { snapshot, picture, format, overwrite })
+        Ok(Self {
+            snapshot,
+            picture,
+            format,
+            overwrite,
+        })
     }
 
     fn write(&self, time: f64, bodies: &Bodies, out: &mut impl Write) -> anyhow::Result<()> {
-        let snapshot = Snapshot { time, bodies: bodies.clone() };
+        let snapshot = Snapshot {
+            time,
+            bodies: bodies.clone(),
+        };
         allpairs::io::write(&self.snapshot, self.format, &snapshot, self.overwrite)?;
         writeln!(out, "wrote {}", self.snapshot.display())?;
         DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
@@ -313,7 +374,10 @@ impl Outputs {
 
 /// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.
 fn unused_folder(input: &Path) -> PathBuf {
-    let stem = input.file_stem().unwrap_or(input.as_os_str()).to_string_lossy();
+    let stem = input
+        .file_stem()
+        .unwrap_or(input.as_os_str())
+        .to_string_lossy();
     let numbered = (2..).map(|k| Path::new(OUT).join(format!("{stem}-{k}")));
     std::iter::once(Path::new(OUT).join(&*stem))
         .chain(numbered)

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
 use allpairs::force::Law;
-use allpairs::selection::{Place, Selection, eligible, select};
+use allpairs::selection::{Machine, Place, eligible, select};
 use allpairs::variants::{self, VARIANTS, Variant};
 use allpairs::verify::{Verdict, edge_cases, judge, large_case};
 
@@ -31,7 +31,12 @@ pub(super) struct Options {
 }
 
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let place = select(options.place.device, options.kernel.as_deref(), Law::Gravity)?.place;
+    let place = select(
+        options.place.device,
+        options.kernel.as_deref(),
+        Law::Gravity,
+    )?
+    .place;
     let emulated = place == Place::Emulator;
     let n = match options.bodies {
         Some(n) => n as usize,
@@ -42,18 +47,29 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let (large, two_steps) = large_case(n);
     cases.push(large);
 
-    writeln!(out, "On {place}, {} cases a kernel, the largest of {n} bodies:", cases.len())?;
+    writeln!(
+        out,
+        "On {place}, {} cases a kernel, the largest of {n} bodies:",
+        cases.len()
+    )?;
     let mut columns = vec!["kernel", "#rms error", "#max error"];
-    let decimals: Vec<String> = (1..=DigitHistogram::DECIMALS).map(|d| format!("#{d}")).collect();
+    let decimals: Vec<String> = (1..=DigitHistogram::DECIMALS)
+        .map(|d| format!("#{d}"))
+        .collect();
     columns.extend(decimals.iter().map(String::as_str));
     columns.extend(["#later", "verdict"]);
     let mut table = super::table(&columns);
     let mut failures = vec![];
-    for variant in chosen(options.kernel.as_deref(), &place)? {
-        let selection = Selection { variant, place: place.clone(), why: String::new() };
-        let verdict = judge(&selection, &cases, &two_steps)?;
+    let machine = Machine::new(place);
+    for variant in chosen(options.kernel.as_deref(), machine.place())? {
+        let verdict = judge(&machine, variant, &cases, &two_steps)?;
         table.add_row(row(variant, &verdict));
-        failures.extend(verdict.failures.into_iter().map(|(case, why)| (variant.name, case, why)));
+        failures.extend(
+            verdict
+                .failures
+                .into_iter()
+                .map(|(case, why)| (variant.name, case, why)),
+        );
     }
     writeln!(out, "{table}")?;
     writeln!(
@@ -64,17 +80,21 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for (kernel, case, why) in &failures {
         writeln!(out, "FAILED {kernel}: {case}: {why}")?;
     }
-    if failures.is_empty() { Ok(()) } else { Err(ChecksFailed.into()) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
 }
 
 /// The kernels to verify: the one asked for, or all that can run there.
-pub(super) fn chosen(
-    kernel: Option<&str>,
-    place: &Place,
-) -> anyhow::Result<Vec<&'static Variant>> {
+pub(super) fn chosen(kernel: Option<&str>, place: &Place) -> anyhow::Result<Vec<&'static Variant>> {
     Ok(match kernel {
         Some(name) => vec![variants::find(name)?],
-        None => VARIANTS.iter().filter(|v| eligible(v, place, Law::Gravity).is_ok()).collect(),
+        None => VARIANTS
+            .iter()
+            .filter(|v| eligible(v, place, Law::Gravity).is_ok())
+            .collect(),
     })
 }
 

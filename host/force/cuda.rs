@@ -35,7 +35,12 @@ impl Cuda {
         let name = format!("sm_{}{}", module.sm, if module.ftz { "_ftz" } else { "" });
         let module = gpu.load_ptx(&name, module.text)?;
         let stream = gpu.stream()?;
-        Ok(Self { gpu, module, stream, functions: RefCell::default() })
+        Ok(Self {
+            gpu,
+            module,
+            stream,
+            functions: RefCell::default(),
+        })
     }
 
     fn function(&self, symbol: &'static str, shared_bytes: u32) -> Result<Function, DriverError> {
@@ -85,8 +90,10 @@ impl Device for Cuda {
     ) -> Result<(), ForceError> {
         let function = self.function(entry.symbol, launch.shared_bytes)?;
         let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
-        let mut arguments: Vec<*mut c_void> =
-            pointers.iter_mut().map(|pointer| (&raw mut *pointer).cast()).collect();
+        let mut arguments: Vec<*mut c_void> = pointers
+            .iter_mut()
+            .map(|pointer| (&raw mut *pointer).cast())
+            .collect();
         arguments.push((&raw mut params).cast());
         // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
         // promise.
@@ -107,10 +114,7 @@ impl Device for Cuda {
         Ok(self.stream.synchronize()?)
     }
 
-    fn seconds_of(
-        &self,
-        work: impl FnOnce() -> Result<(), ForceError>,
-    ) -> Result<f64, ForceError> {
+    fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError> {
         let (start, end) = (self.gpu.timed_event()?, self.gpu.timed_event()?);
         start.record(&self.stream)?;
         work()?;

@@ -60,8 +60,5 @@ pub trait Device {
     ///
     /// # Errors
     /// Those of `work`.
-    fn seconds_of(
-        &self,
-        work: impl FnOnce() -> Result<(), ForceError>,
-    ) -> Result<f64, ForceError>;
+    fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError>;
 }

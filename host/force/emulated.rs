@@ -29,7 +29,9 @@ impl Emulator {
     /// An emulator; each launch permutes the order of threads anew, from this seed on, and seed 0
     /// keeps to the natural order.
     pub fn new(seed: u64) -> Self {
-        Self { seed: Cell::new(seed) }
+        Self {
+            seed: Cell::new(seed),
+        }
     }
 
     fn next_seed(&self) -> u64 {
@@ -46,12 +48,18 @@ impl Device for Emulator {
 
     /// Those that every GPU has: a kernel that needs more shall say so here already.
     fn limits(&self) -> Limits {
-        Limits { block_threads: 1024, shared_bytes: 48 * 1024 }
+        Limits {
+            block_threads: 1024,
+            shared_bytes: 48 * 1024,
+        }
     }
 
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         let words = vec![u128::MAX; bytes.div_ceil(size_of::<u128>())];
-        Ok(EmulatedMemory { words: RefCell::new(words), bytes })
+        Ok(EmulatedMemory {
+            words: RefCell::new(words),
+            bytes,
+        })
     }
 
     fn upload<T: Pod>(&self, target: &EmulatedMemory, source: &[T]) -> Result<(), ForceError> {
@@ -61,7 +69,11 @@ impl Device for Emulator {
         Ok(())
     }
 
-    fn download<T: Pod>(&self, source: &EmulatedMemory, target: &mut [T]) -> Result<(), ForceError> {
+    fn download<T: Pod>(
+        &self,
+        source: &EmulatedMemory,
+        target: &mut [T],
+    ) -> Result<(), ForceError> {
         let target: &mut [u8] = bytemuck::cast_slice_mut(target);
         let words = source.words.borrow();
         target.copy_from_slice(&bytemuck::cast_slice(&words)[..target.len()]);
@@ -75,7 +87,9 @@ impl Device for Emulator {
         buffers: &[&EmulatedMemory],
         params: Params,
     ) -> Result<(), ForceError> {
-        let kernel = entry.emulate.expect("off the device every entry can be emulated");
+        let kernel = entry
+            .emulate
+            .expect("off the device every entry can be emulated");
         let mut borrowed: Vec<_> = buffers.iter().map(|b| b.words.borrow_mut()).collect();
         let regions: Vec<Region<'_>> = borrowed
             .iter_mut()
@@ -85,11 +99,18 @@ impl Device for Emulator {
             .map(|(index, ((words, buffer), &written))| {
                 let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
                 let name = format!("pointer parameter {index}");
-                if written { Region::of_mut(name, bytes) } else { Region::of(name, bytes) }
+                if written {
+                    Region::of_mut(name, bytes)
+                } else {
+                    Region::of(name, bytes)
+                }
             })
             .collect();
         let pointers: Vec<*mut u8> = regions.iter().map(Region::pointer).collect();
-        let arguments = Arguments { pointers: &pointers, params };
+        let arguments = Arguments {
+            pointers: &pointers,
+            params,
+        };
         let config = emu::Launch {
             kernel: entry.symbol,
             grid: [launch.blocks, 1, 1],
@@ -107,10 +128,7 @@ impl Device for Emulator {
         Ok(())
     }
 
-    fn seconds_of(
-        &self,
-        work: impl FnOnce() -> Result<(), ForceError>,
-    ) -> Result<f64, ForceError> {
+    fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError> {
         let start = Instant::now();
         work()?;
         Ok(start.elapsed().as_secs_f64())

@@ -73,12 +73,18 @@ pub(super) fn state(
 
 /// A state buffer to download into.
 pub(super) fn empty_state(layout: &LayoutDescription, stride: u32) -> Scalars {
-    Scalars::unset(layout.precision, layout.state_scalars as usize * stride as usize)
+    Scalars::unset(
+        layout.precision,
+        layout.state_scalars as usize * stride as usize,
+    )
 }
 
 /// An acceleration buffer to download into.
 pub(super) fn empty_vectors(layout: &LayoutDescription, stride: u32) -> Scalars {
-    Scalars::unset(layout.precision, layout.vector_scalars as usize * stride as usize)
+    Scalars::unset(
+        layout.precision,
+        layout.vector_scalars as usize * stride as usize,
+    )
 }
 
 /// Positions and velocities of a state buffer, into `bodies`; masses are the bodies' own.

@@ -1,6 +1,8 @@
 //! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
 //! sees data only when somebody asks.
 
+use std::rc::Rc;
+
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
@@ -28,7 +30,7 @@ pub struct Kernels {
 
 /// Bodies on a device.
 pub struct Resident<D: Device> {
-    device: D,
+    device: Rc<D>,
     kernels: Kernels,
     layout: LayoutDescription,
     frame: Frame,
@@ -53,7 +55,7 @@ impl<D: Device> Resident<D> {
     /// If the variant is not one of kernels that are compiled for the law: see
     /// [`eligible`](crate::selection::eligible).
     pub fn new(
-        device: D,
+        device: Rc<D>,
         variant: &Variant,
         threads: u32,
         bodies: &Bodies,
@@ -63,8 +65,9 @@ impl<D: Device> Resident<D> {
         let softening_squared = frame.length_to_local(physics.softening).powi(2);
         // ε may be zero, or so small beside the system that its square vanishes.
         let unsoftened = softening_squared < variant.precision().smallest_square();
-        let kernels =
-            variant.kernels(physics.law, unsoftened).expect("an eligible variant has its kernels");
+        let kernels = variant
+            .kernels(physics.law, unsoftened)
+            .expect("an eligible variant has its kernels");
         let layout = kernels.force.layout;
         let stride = plan::stride(kernels.force, bodies.len())?;
         let n = bodies.len() as u32; // fits, as the stride does
@@ -76,8 +79,7 @@ impl<D: Device> Resident<D> {
         let packed = pack::state(&layout, stride, &frame, bodies);
         let state = device.allocate(packed.bytes().len())?;
         device.upload(&state, packed.bytes())?;
-        let acceleration =
-            device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
         let energy_sums = device.allocate(energy_launch.blocks as usize * 2 * size_of::<f64>())?;
         let params = Params {
             n,
@@ -103,13 +105,19 @@ impl<D: Device> Resident<D> {
     }
 
     fn stepping(&self, dt: f64) -> Params {
-        Params { dt: self.frame.time_to_local(dt), ..self.params }
+        Params {
+            dt: self.frame.time_to_local(dt),
+            ..self.params
+        }
     }
 
     fn launch_force(&self) -> Result<(), ForceError> {
         let buffers = [&self.state, &self.acceleration];
         // SAFETY: state and acceleration buffers of the force's layout and stride.
-        unsafe { self.device.launch(self.kernels.force, self.force_launch, &buffers, self.params) }
+        unsafe {
+            self.device
+                .launch(self.kernels.force, self.force_launch, &buffers, self.params)
+        }
     }
 
     fn fetch(&self, buffer: &D::Buffer, mut into: Scalars) -> Result<Scalars, ForceError> {
@@ -127,13 +135,19 @@ impl<D: Device> Backend for Resident<D> {
         let buffers = [&self.state, &self.acceleration];
         let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
         // SAFETY: state and acceleration buffers of the kick's layout and stride.
-        unsafe { self.device.launch(kick, launch, &buffers, self.stepping(dt)) }
+        unsafe {
+            self.device
+                .launch(kick, launch, &buffers, self.stepping(dt))
+        }
     }
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
         // SAFETY: a state buffer of the drift's layout and stride.
-        unsafe { self.device.launch(drift, launch, &[&self.state], self.stepping(dt)) }
+        unsafe {
+            self.device
+                .launch(drift, launch, &[&self.state], self.stepping(dt))
+        }
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
@@ -145,15 +159,27 @@ impl<D: Device> Backend for Resident<D> {
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
         let stride = self.params.stride;
-        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(&self.layout, stride))?;
-        Ok(pack::read_vectors(&self.layout, stride, &self.frame, &vectors, self.params.n))
+        let vectors = self.fetch(
+            &self.acceleration,
+            pack::empty_vectors(&self.layout, stride),
+        )?;
+        Ok(pack::read_vectors(
+            &self.layout,
+            stride,
+            &self.frame,
+            &vectors,
+            self.params.n,
+        ))
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
         let buffers = [&self.state, &self.energy_sums];
         let launch = self.energy_launch;
         // SAFETY: a state buffer of the energy's layout and stride, and two sums a block.
-        unsafe { self.device.launch(self.kernels.energy, launch, &buffers, self.params)? };
+        unsafe {
+            self.device
+                .launch(self.kernels.energy, launch, &buffers, self.params)?
+        };
         let mut sums = vec![[f64::NAN; 2]; launch.blocks as usize];
         self.device.download(&self.energy_sums, &mut sums)?;
         let total = |which: usize| {
@@ -161,7 +187,10 @@ impl<D: Device> Backend for Resident<D> {
             sums.iter().for_each(|block| sum.add(block[which]));
             self.frame.energy_from_local(&self.physics, sum.value())
         };
-        Ok(Energy { kinetic: total(0), potential: total(1) })
+        Ok(Energy {
+            kinetic: total(0),
+            potential: total(1),
+        })
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

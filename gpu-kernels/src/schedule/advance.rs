@@ -64,7 +64,10 @@ pub unsafe fn drift<L: Layout>(state: *mut L::Word, params: Params) {
     unsafe {
         let body = L::source(state, params.stride, i);
         let v = L::velocity(state, params.stride, i);
-        let moved = Source { position: add_scaled(body.position, dt, v), ..body };
+        let moved = Source {
+            position: add_scaled(body.position, dt, v),
+            ..body
+        };
         L::set_source(state, params.stride, i, moved);
     }
 }

@@ -43,7 +43,11 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
         let body = L::source(state, params.stride, i.min(params.n - 1));
         let v = L::velocity(state, params.stride, i.min(params.n - 1)).map(GpuFloat::to_f64);
         let position = body.position.map(GpuFloat::to_f64);
-        let weight = if i < params.n { W::weight(body.mass.to_f64()) } else { 0.0 };
+        let weight = if i < params.n {
+            W::weight(body.mass.to_f64())
+        } else {
+            0.0
+        };
 
         let mut inverse_distances = 0.0;
         let mut first = 0;
@@ -62,7 +66,11 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
             let mut k = 0;
             while k < count {
                 if first + k != i {
-                    let at = [shared.load(4 * k), shared.load(4 * k + 1), shared.load(4 * k + 2)];
+                    let at = [
+                        shared.load(4 * k),
+                        shared.load(4 * k + 1),
+                        shared.load(4 * k + 2),
+                    ];
                     let w = shared.load(4 * k + 3);
                     inverse_distances +=
                         potential::<Double>(position, at, w, params.softening_squared);
@@ -73,7 +81,10 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
         }
 
         thread::sync_threads();
-        shared.store(2 * slot, 0.5 * weight * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+        shared.store(
+            2 * slot,
+            0.5 * weight * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
+        );
         shared.store(2 * slot + 1, -0.5 * params.g * weight * inverse_distances);
         let mut half = block / 2;
         while half > 0 {
@@ -81,7 +92,10 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
             if slot < half {
                 let other = slot + half;
                 shared.store(2 * slot, shared.load(2 * slot) + shared.load(2 * other));
-                shared.store(2 * slot + 1, shared.load(2 * slot + 1) + shared.load(2 * other + 1));
+                shared.store(
+                    2 * slot + 1,
+                    shared.load(2 * slot + 1) + shared.load(2 * other + 1),
+                );
             }
             half /= 2;
         }

@@ -3,8 +3,8 @@
 
 use crate::shared::SharedWord;
 use crate::vector::Vec4;
-use core::arch::nvptx as ptx;
 use core::arch::asm;
+use core::arch::nvptx as ptx;
 
 /// IEEE half precision: the native type here, `half::f16` off the device.
 pub type Half = f16;
@@ -208,19 +208,25 @@ pub(crate) unsafe fn global_store<T: Copy>(place: *mut T, value: T) {
 #[inline(always)]
 pub(crate) unsafe fn atomic_add_u32(place: *mut u32, value: u32) {
     // SAFETY: the caller's promise.
-    unsafe { asm!("red.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack)) }
+    unsafe {
+        asm!("red.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack))
+    }
 }
 
 #[inline(always)]
 pub(crate) unsafe fn atomic_add_f32(place: *mut f32, value: f32) {
     // SAFETY: the caller's promise.
-    unsafe { asm!("red.global.add.f32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack)) }
+    unsafe {
+        asm!("red.global.add.f32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack))
+    }
 }
 
 #[inline(always)]
 pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) {
     // SAFETY: the caller's promise.
-    unsafe { asm!("red.global.add.f64 [{}], {};", in(reg64) place, in(reg64) value, options(nostack)) }
+    unsafe {
+        asm!("red.global.add.f64 [{}], {};", in(reg64) place, in(reg64) value, options(nostack))
+    }
 }
 
 #[inline(always)]

@@ -21,7 +21,13 @@
     target_arch = "nvptx64",
     no_std,
     allow(internal_features),
-    feature(stdarch_nvptx, asm_experimental_arch, core_intrinsics, link_llvm_intrinsics, f16)
+    feature(
+        stdarch_nvptx,
+        asm_experimental_arch,
+        core_intrinsics,
+        link_llvm_intrinsics,
+        f16
+    )
 )]
 
 #[cfg(target_arch = "nvptx64")]

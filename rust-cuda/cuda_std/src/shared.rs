@@ -36,7 +36,10 @@ pub struct Shared<T> {
 #[inline(always)]
 #[track_caller]
 pub fn dynamic_shared_mem<T: SharedWord>() -> Shared<T> {
-    Shared { address: backend::shared_base(), words: PhantomData }
+    Shared {
+        address: backend::shared_base(),
+        words: PhantomData,
+    }
 }
 
 impl<T: SharedWord> Shared<T> {
@@ -44,7 +47,10 @@ impl<T: SharedWord> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub fn after<U: SharedWord>(self, words: u32) -> Shared<U> {
-        Shared { address: self.address + words * size_of::<T>() as u32, words: PhantomData }
+        Shared {
+            address: self.address + words * size_of::<T>() as u32,
+            words: PhantomData,
+        }
     }
 
     /// Word `index`.

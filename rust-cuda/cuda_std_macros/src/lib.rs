@@ -15,18 +15,24 @@ use proc_macro::{Delimiter, TokenStream, TokenTree};
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match expand(arguments, item) {
         Ok(tokens) => tokens,
-        Err(why) => format!("::core::compile_error!({why:?});").parse().expect("a valid item"),
+        Err(why) => format!("::core::compile_error!({why:?});")
+            .parse()
+            .expect("a valid item"),
     }
 }
 
 fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, &'static str> {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
     let position = |word: &str| {
-        tokens.iter().position(|t| matches!(t, TokenTree::Ident(i) if i.to_string() == word))
+        tokens
+            .iter()
+            .position(|t| matches!(t, TokenTree::Ident(i) if i.to_string() == word))
     };
     let function = position("fn").ok_or("#[kernel] goes on a function")?;
     if position("unsafe").is_none_or(|at| at > function) {
-        return Err("a kernel is an `unsafe fn`: its launch decides whether its pointers are valid");
+        return Err(
+            "a kernel is an `unsafe fn`: its launch decides whether its pointers are valid",
+        );
     }
     match tokens.get(function + 2) {
         Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis => {}
@@ -34,12 +40,21 @@ fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, &'st
     }
     let symbol = symbol(arguments)?;
 
-    let mut out: TokenStream =
-        format!("#[cfg(target_arch = \"nvptx64\")] #[unsafe({symbol})]").parse().expect("attributes");
+    let mut out: TokenStream = format!("#[cfg(target_arch = \"nvptx64\")] #[unsafe({symbol})]")
+        .parse()
+        .expect("attributes");
     out.extend(tokens[..function].iter().cloned());
-    out.extend("extern \"ptx-kernel\"".parse::<TokenStream>().expect("an ABI"));
+    out.extend(
+        "extern \"ptx-kernel\""
+            .parse::<TokenStream>()
+            .expect("an ABI"),
+    );
     out.extend(tokens[function..].iter().cloned());
-    out.extend("#[cfg(not(target_arch = \"nvptx64\"))]".parse::<TokenStream>().expect("a cfg"));
+    out.extend(
+        "#[cfg(not(target_arch = \"nvptx64\"))]"
+            .parse::<TokenStream>()
+            .expect("a cfg"),
+    );
     out.extend(tokens);
     Ok(out)
 }

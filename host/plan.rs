@@ -1,4 +1,8 @@
 //! Launch geometry, proved on the CPU before any launch.
+//!
+//! A force is computed by a [`ForcePlan`]: the launches of one evaluation, in order, and the scratch
+//! memory they share. [`force`] makes it, for each schedule by a function of its own; one place
+//! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::ScheduleName;
@@ -19,15 +23,51 @@ pub struct Limits {
     pub shared_bytes: u32,
 }
 
-/// The geometry of one launch: one-dimensional, as all kernels here are.
+/// The geometry of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Blocks.
-    pub blocks: u32,
-    /// Threads a block.
-    pub threads: u32,
+    /// Blocks along each axis.
+    pub grid: [u32; 3],
+    /// Threads of a block along each axis.
+    pub block: [u32; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared_bytes: u32,
+}
+
+/// A buffer that a step works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Positions, masses and velocities.
+    State,
+    /// Accelerations.
+    Acceleration,
+    /// The plan's scratch memory of this index.
+    Scratch(usize),
+}
+
+/// One step of a force evaluation.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Sets every byte of a buffer to zero.
+    Zero(Buffer),
+    /// Launches a kernel.
+    Launch {
+        /// The kernel.
+        entry: &'static Entry,
+        /// Its geometry.
+        launch: Launch,
+        /// Its pointer parameters.
+        buffers: Vec<Buffer>,
+    },
+}
+
+/// How one force evaluation is carried out.
+#[derive(Clone, Debug)]
+pub struct ForcePlan {
+    /// Sizes of the scratch buffers, bytes.
+    pub scratch: Vec<usize>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
 }
 
 /// Why a launch would be wrong.
@@ -104,11 +144,53 @@ pub fn stride(entry: &Entry, n: usize) -> Result<u32, PlanError> {
     }
 }
 
-/// The launch of `entry` for `n` bodies in blocks of `threads`.
+/// The plan of a force on `n` bodies by the kernel `entry`, in blocks of `threads`.
+///
+/// # Errors
+/// If a launch would be refused by the device, or break what its kernel's documentation asks for.
+pub fn force(
+    entry: &'static Entry,
+    n: u32,
+    threads: u32,
+    limits: &Limits,
+) -> Result<ForcePlan, PlanError> {
+    let Work::Force { schedule, .. } = entry.work else {
+        unreachable!("`{}` is no force", entry.symbol)
+    };
+    match schedule {
+        ScheduleName::Direct | ScheduleName::Tiled => one_launch(entry, n, threads, limits),
+    }
+}
+
+/// One thread a target, one launch.
+fn one_launch(
+    entry: &'static Entry,
+    n: u32,
+    threads: u32,
+    limits: &Limits,
+) -> Result<ForcePlan, PlanError> {
+    let launch = one_dimensional(entry, n, threads, limits)?;
+    let buffers = vec![Buffer::State, Buffer::Acceleration];
+    Ok(ForcePlan {
+        scratch: vec![],
+        steps: vec![Step::Launch {
+            entry,
+            launch,
+            buffers,
+        }],
+    })
+}
+
+/// A launch of `entry` with one thread for each of `n` bodies, in blocks of `threads`.
 ///
 /// # Errors
 /// If it would be refused by the device, or break what the kernel's documentation asks for.
-pub fn launch(entry: &Entry, n: u32, threads: u32, limits: &Limits) -> Result<Launch, PlanError> {
+pub fn one_dimensional(
+    entry: &Entry,
+    n: u32,
+    threads: u32,
+    limits: &Limits,
+) -> Result<Launch, PlanError> {
     let kernel = entry.symbol;
     if n == 0 {
         return Err(PlanError::NoBodies { kernel });
@@ -136,8 +218,8 @@ pub fn launch(entry: &Entry, n: u32, threads: u32, limits: &Limits) -> Result<La
     let bytes = u64::from(threads) * u64::from(shared_bytes_a_thread(entry));
     match u32::try_from(bytes) {
         Ok(shared_bytes) if shared_bytes <= limits.shared_bytes => Ok(Launch {
-            blocks: n.div_ceil(threads),
-            threads,
+            grid: [n.div_ceil(threads), 1, 1],
+            block: [threads, 1, 1],
             shared_bytes,
         }),
         _ => Err(PlanError::TooMuchShared {
@@ -176,9 +258,7 @@ mod tests {
     };
 
     fn entry(symbol: &str) -> &'static Entry {
-        entries::all()
-            .find(|e| e.symbol == symbol)
-            .expect("a listed entry")
+        entries::find(symbol).expect("a listed entry")
     }
 
     /// Every target has exactly one thread: blocks cover 0..n, and none lies beyond it whole.
@@ -187,9 +267,11 @@ mod tests {
         for entry in entries::all() {
             for n in (1..=300).chain([12_345, 262_144, 262_145, 100_000_007]) {
                 for threads in [32, 64, 256, 512] {
-                    let plan = launch(entry, n, threads, &LIMITS).expect("a plan");
-                    let covered = u64::from(plan.blocks) * u64::from(threads);
+                    let plan = one_dimensional(entry, n, threads, &LIMITS).expect("a plan");
+                    let covered = u64::from(plan.grid[0]) * u64::from(threads);
                     assert!(covered >= u64::from(n) && covered < u64::from(n + threads));
+                    assert_eq!((plan.grid[1], plan.grid[2]), (1, 1));
+                    assert_eq!(plan.block, [threads, 1, 1]);
                 }
             }
         }
@@ -199,17 +281,21 @@ mod tests {
     fn refuses_with_the_numbers() {
         let tiled = entry("force_tiled_float4_f32_exact_gravity");
         let energy = entry("energy_float4_f32_gravity");
-        let message = |plan: Result<Launch, PlanError>| plan.expect_err("a refusal").to_string();
-        assert!(message(launch(tiled, 0, 256, &LIMITS)).contains("no bodies"));
-        assert!(message(launch(tiled, 5, 100, &LIMITS)).contains("multiple of 32, not 100"));
-        assert!(message(launch(tiled, 5, 0, &LIMITS)).contains("not 0"));
-        assert!(message(launch(tiled, 5, 2048, &LIMITS)).contains("2048"));
-        assert!(message(launch(energy, 5, 96, &LIMITS)).contains("power of two"));
+        let message = |entry, n, threads, limits: &Limits| {
+            one_dimensional(entry, n, threads, limits)
+                .expect_err("a refusal")
+                .to_string()
+        };
+        assert!(message(tiled, 0, 256, &LIMITS).contains("no bodies"));
+        assert!(message(tiled, 5, 100, &LIMITS).contains("multiple of 32 threads, not 100"));
+        assert!(message(tiled, 5, 0, &LIMITS).contains("not 0"));
+        assert!(message(tiled, 5, 2048, &LIMITS).contains("2048"));
+        assert!(message(energy, 5, 96, &LIMITS).contains("power of two"));
         let tight = Limits {
             shared_bytes: 4096,
             ..LIMITS
         };
-        assert!(message(launch(tiled, 5, 512, &tight)).contains("8192 bytes"));
+        assert!(message(tiled, 5, 512, &tight).contains("8192 bytes"));
         assert!(stride(tiled, usize::MAX).is_err());
         assert!(stride(tiled, 1 << 29).is_err());
         assert_eq!(stride(tiled, 33), Ok(64));

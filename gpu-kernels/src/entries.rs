@@ -24,6 +24,8 @@ pub struct Entry {
     pub work: Work,
     /// Where it finds its bodies.
     pub layout: LayoutDescription,
+    /// For each of its pointer parameters, in order, whether it writes there.
+    pub writes: &'static [bool],
     /// Calls one thread of it; only off the device, and only inside an emulated launch.
     pub emulate: Option<unsafe fn(&Arguments<'_>)>,
 }
@@ -48,17 +50,6 @@ pub enum Work {
     Drift,
     /// Energies, two f64 a block: pointers `(state, sums)`.
     Energy(Law),
-}
-
-impl Work {
-    /// For each pointer parameter, in order, whether the kernel writes through it.
-    pub const fn writes(self) -> &'static [bool] {
-        match self {
-            Self::Force { .. } | Self::Energy(_) => &[false, true],
-            Self::Kick => &[true, false],
-            Self::Drift => &[true],
-        }
-    }
 }
 
 /// What the host must know of a layout to pack for it.
@@ -128,6 +119,7 @@ macro_rules! force {
                 unroll: $unroll,
             },
             layout: LayoutDescription::of::<$layout>(),
+            writes: &[false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { force(a.pointer(0), a.pointer(1), a.params) }),
         }
@@ -200,6 +192,7 @@ macro_rules! layouts {
                     symbol: concat!("kick_", $name),
                     work: Work::Kick,
                     layout: LAYOUT,
+                    writes: &[true, false],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { kick(a.pointer(0), a.pointer(1), a.params) }),
                 },
@@ -207,6 +200,7 @@ macro_rules! layouts {
                     symbol: concat!("drift_", $name),
                     work: Work::Drift,
                     layout: LAYOUT,
+                    writes: &[true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { drift(a.pointer(0), a.params) }),
                 },
@@ -214,6 +208,7 @@ macro_rules! layouts {
                     symbol: concat!("energy_", $name, "_unit"),
                     work: Work::Energy(Law::Unit),
                     layout: LAYOUT,
+                    writes: &[false, true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe {
                         energy_unit(a.pointer(0), a.pointer(1), a.params)
@@ -223,6 +218,7 @@ macro_rules! layouts {
                     symbol: concat!("energy_", $name, "_gravity"),
                     work: Work::Energy(Law::Gravity),
                     layout: LAYOUT,
+                    writes: &[false, true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe {
                         energy_gravity(a.pointer(0), a.pointer(1), a.params)

@@ -46,7 +46,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
         "Limits are interactions/s of a kernel that computes each pair for one body: 12 instructions \
-         and an\ninverse square root in f32, 21 instructions in f64, at the highest clock."
+         and an\ninverse square root in f32, 17 instructions in f64, at the highest clock."
     )?;
     Ok(())
 }

@@ -73,6 +73,10 @@ impl Device for Cuda {
         Ok(memory)
     }
 
+    fn zero(&self, buffer: &DeviceMemory) -> Result<(), ForceError> {
+        Ok(buffer.fill(0, buffer.bytes(), 0, &self.stream)?)
+    }
+
     fn upload<T: Pod>(&self, target: &DeviceMemory, source: &[T]) -> Result<(), ForceError> {
         Ok(target.upload(0, source, &self.stream)?)
     }
@@ -100,8 +104,8 @@ impl Device for Cuda {
         unsafe {
             self.gpu.launch(
                 &function,
-                [launch.blocks, 1, 1],
-                [launch.threads, 1, 1],
+                launch.grid,
+                launch.block,
                 launch.shared_bytes,
                 &self.stream,
                 &mut arguments,

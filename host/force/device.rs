@@ -22,6 +22,12 @@ pub trait Device {
     /// If there is not enough.
     fn allocate(&self, bytes: usize) -> Result<Self::Buffer, ForceError>;
 
+    /// Queues setting every byte of `buffer` to zero.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn zero(&self, buffer: &Self::Buffer) -> Result<(), ForceError>;
+
     /// Copies `source` to the start of `target`.
     ///
     /// # Errors

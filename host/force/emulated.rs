@@ -62,6 +62,11 @@ impl Device for Emulator {
         })
     }
 
+    fn zero(&self, buffer: &EmulatedMemory) -> Result<(), ForceError> {
+        buffer.words.borrow_mut().fill(0);
+        Ok(())
+    }
+
     fn upload<T: Pod>(&self, target: &EmulatedMemory, source: &[T]) -> Result<(), ForceError> {
         let source: &[u8] = bytemuck::cast_slice(source);
         let mut words = target.words.borrow_mut();
@@ -94,7 +99,7 @@ impl Device for Emulator {
         let regions: Vec<Region<'_>> = borrowed
             .iter_mut()
             .zip(buffers)
-            .zip(entry.work.writes())
+            .zip(entry.writes)
             .enumerate()
             .map(|(index, ((words, buffer), &written))| {
                 let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
@@ -113,8 +118,8 @@ impl Device for Emulator {
         };
         let config = emu::Launch {
             kernel: entry.symbol,
-            grid: [launch.blocks, 1, 1],
-            block: [launch.threads, 1, 1],
+            grid: launch.grid,
+            block: launch.block,
             shared_bytes: launch.shared_bytes,
             memory: &regions,
             seed: self.next_seed(),

@@ -12,7 +12,7 @@ use super::{Backend, ForceError, Physics};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
-use crate::plan::{self, ELEMENTWISE_BLOCK, Launch};
+use crate::plan::{self, Buffer, ELEMENTWISE_BLOCK, Launch, Step};
 use crate::variants::Variant;
 
 /// The kernels of a run.
@@ -39,7 +39,8 @@ pub struct Resident<D: Device> {
     state: D::Buffer,
     acceleration: D::Buffer,
     energy_sums: D::Buffer,
-    force_launch: Launch,
+    scratch: Vec<D::Buffer>,
+    force_steps: Vec<Step>,
     elementwise_launch: Launch,
     energy_launch: Launch,
 }
@@ -72,15 +73,18 @@ impl<D: Device> Resident<D> {
         let stride = plan::stride(kernels.force, bodies.len())?;
         let n = bodies.len() as u32; // fits, as the stride does
         let limits = device.limits();
-        let force_launch = plan::launch(kernels.force, n, threads, &limits)?;
-        let elementwise_launch = plan::launch(kernels.drift, n, ELEMENTWISE_BLOCK, &limits)?;
-        let energy_launch = plan::launch(kernels.energy, n, ELEMENTWISE_BLOCK, &limits)?;
+        let plan = plan::force(kernels.force, n, threads, &limits)?;
+        let elementwise_launch =
+            plan::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, &limits)?;
+        let energy_launch = plan::one_dimensional(kernels.energy, n, ELEMENTWISE_BLOCK, &limits)?;
 
         let packed = pack::state(&layout, stride, &frame, bodies);
         let state = device.allocate(packed.bytes().len())?;
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
-        let energy_sums = device.allocate(energy_launch.blocks as usize * 2 * size_of::<f64>())?;
+        let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
+        let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
+        let energy_sums = device.allocate(energy_launch.grid[0] as usize * 2 * size_of::<f64>())?;
         let params = Params {
             n,
             stride,
@@ -98,7 +102,8 @@ impl<D: Device> Resident<D> {
             state,
             acceleration,
             energy_sums,
-            force_launch,
+            scratch,
+            force_steps: plan.steps,
             elementwise_launch,
             energy_launch,
         })
@@ -111,12 +116,30 @@ impl<D: Device> Resident<D> {
         }
     }
 
+    /// The one place where a force plan is carried out.
     fn launch_force(&self) -> Result<(), ForceError> {
-        let buffers = [&self.state, &self.acceleration];
-        // SAFETY: state and acceleration buffers of the force's layout and stride.
-        unsafe {
-            self.device
-                .launch(self.kernels.force, self.force_launch, &buffers, self.params)
+        for step in &self.force_steps {
+            match step {
+                Step::Zero(buffer) => self.device.zero(self.buffer(*buffer))?,
+                Step::Launch {
+                    entry,
+                    launch,
+                    buffers,
+                } => {
+                    let buffers: Vec<_> = buffers.iter().map(|&b| self.buffer(b)).collect();
+                    // SAFETY: the plan names the buffers that the entry takes, and sized them.
+                    unsafe { self.device.launch(entry, *launch, &buffers, self.params)? };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn buffer(&self, name: Buffer) -> &D::Buffer {
+        match name {
+            Buffer::State => &self.state,
+            Buffer::Acceleration => &self.acceleration,
+            Buffer::Scratch(index) => &self.scratch[index],
         }
     }
 
@@ -180,7 +203,7 @@ impl<D: Device> Backend for Resident<D> {
             self.device
                 .launch(self.kernels.energy, launch, &buffers, self.params)?
         };
-        let mut sums = vec![[f64::NAN; 2]; launch.blocks as usize];
+        let mut sums = vec![[f64::NAN; 2]; launch.grid[0] as usize];
         self.device.download(&self.energy_sums, &mut sums)?;
         let total = |which: usize| {
             let mut sum = CompensatedSum::default();

@@ -41,3 +41,8 @@ pub mod simulation;
 pub mod suggest;
 pub mod variants;
 pub mod verify;
+
+/// README's example, compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

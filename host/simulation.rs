@@ -78,10 +78,10 @@ impl Simulation {
         while self.steps < last {
             let asked = Instant::now();
             batch = batch.min(last - self.steps);
-            for _ in 0..batch {
-                self.integrator.step(&mut *self.backend, self.dt)?;
-                self.steps += 1;
-            }
+            let (integrator, dt) = (self.integrator, self.dt);
+            self.backend
+                .repeat(batch, &mut |backend| integrator.step(backend, dt))?;
+            self.steps += batch;
             self.backend.synchronize()?;
             if watch(self.progress(first, began)).is_break() {
                 return Ok(ControlFlow::Break(()));

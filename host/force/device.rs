@@ -56,6 +56,19 @@ pub trait Device {
         params: Params,
     ) -> Result<(), ForceError>;
 
+    /// Does `work`, which only launches, `times` times over; it may be called less often, if the
+    /// machine can repeat what it launched.
+    ///
+    /// # Errors
+    /// Those of `work`, or the machine's refusal.
+    fn repeat(
+        &self,
+        times: u64,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| work())
+    }
+
     /// Waits for all launches.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ pub struct Physics {
     pub softening: f64,
 }
 
+/// A step, as [`Backend::repeat`] takes it.
+pub type StepOf<'a> = dyn FnMut(&mut dyn Backend) -> Result<(), ForceError> + 'a;
+
 /// Bodies, and the means to accelerate and advance them.
 ///
 /// Work may be queued: a method that returns a value has waited for what it needs,
@@ -55,6 +58,13 @@ pub trait Backend {
     /// # Errors
     /// As [`accelerate`](Self::accelerate).
     fn drift(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// Takes `times` steps, all made of the same kicks, drifts and accelerations: what `step` does
+    /// to the backend it is given. It may be called less often, if the device can repeat it.
+    ///
+    /// # Errors
+    /// Those of `step`.
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError>;
 
     /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
     ///

@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::cpu::HostState;
-use super::{Backend, ForceError, Law, Physics};
+use super::{Backend, ForceError, Law, Physics, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy, kinetic};
 
@@ -161,6 +161,10 @@ impl Backend for Reference {
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         self.state.drift(dt);
         Ok(())
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step(self))
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

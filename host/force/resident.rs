@@ -8,7 +8,7 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use super::device::Device;
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Physics};
+use super::{Backend, ForceError, Physics, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -171,6 +171,11 @@ impl<D: Device> Backend for Resident<D> {
             self.device
                 .launch(drift, launch, &[&self.state], self.stepping(dt))
         }
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        let device = Rc::clone(&self.device);
+        device.repeat(times, &mut || step(self))
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

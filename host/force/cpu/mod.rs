@@ -21,7 +21,7 @@ pub(crate) use kernel::BLOCK;
 pub(super) use state::HostState;
 
 use self::kernel::{Group, LANES, Potential, Pull, Source};
-use super::{Backend, ForceError, Physics};
+use super::{Backend, ForceError, Physics, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy, kinetic};
 use crate::frame::Frame;
@@ -90,6 +90,10 @@ impl<R: Real + Send + Sync> Backend for Cpu<R> {
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         self.state.drift(dt);
         Ok(())
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step(self))
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -60,6 +60,7 @@
 
 mod device;
 mod error;
+mod graph;
 mod memory;
 mod module;
 mod pinned;
@@ -70,6 +71,7 @@ pub use cust;
 
 pub use device::{DeviceInfo, Gpu, devices};
 pub use error::{DriverError, LibraryAttempt, NoGpu};
+pub use graph::Graph;
 pub use memory::DeviceMemory;
 pub use module::{Function, FunctionAttributes, Module};
 pub use pinned::PinnedMemory;

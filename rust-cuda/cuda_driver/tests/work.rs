@@ -54,8 +54,43 @@ fn on_the_gpu() {
         Ok(found) => {
             println!("{}: {found:#?}", library().unwrap());
             exercise().unwrap();
+            graphs().unwrap();
         }
     });
+}
+
+/// Recorded work is not done until it is replayed, and then as often as it is. (The fake driver
+/// has no graphs.)
+fn graphs() -> Result<(), DriverError> {
+    let gpu = Gpu::open(0)?;
+    let kernel = gpu.load_ptx("numbers", ADD_ONE)?.function("add_one")?;
+    let stream = gpu.stream()?;
+    let mut numbers = [10_u32, 20, 30];
+    let memory = gpu.allocate(size_of_val(&numbers))?;
+    memory.upload(0, &numbers, &stream)?;
+    let (mut pointer, mut count) = (memory.pointer(), numbers.len() as u32);
+    let mut args = [(&raw mut pointer).cast::<c_void>(), (&raw mut count).cast()];
+    let mut add_one = || {
+        // SAFETY: the kernel takes the address of `count` numbers, and `count`.
+        unsafe { gpu.launch(&kernel, [1; 3], [32, 1, 1], 0, &stream, &mut args) }
+    };
+    add_one()?;
+    let graph = stream.record(|| add_one().and_then(|()| add_one()))?;
+    memory.download(0, &mut numbers, &stream)?;
+    assert_eq!(numbers, [11, 21, 31]);
+    for _ in 0..5 {
+        // SAFETY: memory and kernel are still there.
+        unsafe { stream.replay(&graph)? };
+    }
+    memory.download(0, &mut numbers, &stream)?;
+    assert_eq!(numbers, [21, 31, 41]);
+
+    let waits = stream.record(|| stream.synchronize());
+    assert!(
+        waits.unwrap_err().code() >= 900,
+        "waiting cannot be recorded"
+    );
+    stream.synchronize() // and the stream is of use again
 }
 
 fn exercise() -> Result<(), DriverError> {

@@ -157,7 +157,7 @@ fn capability(info: &DeviceInfo) -> u32 {
 ///
 /// # Errors
 /// Why it cannot.
-pub fn eligible(variant: &'static Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
+pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
     if matches!(variant.method, Method::Kernel { .. }) && variant.force(law, false).is_none() {
         return Err(Ineligible::NotThisLaw {
             kernel: variant.name,
@@ -255,6 +255,8 @@ pub struct Machine {
     place: Place,
     /// By build: precise, and denormals flushed.
     gpus: [OnceCell<Rc<Cuda>>; 2],
+    /// Seed of the order in which the emulator runs threads.
+    thread_order: u64,
 }
 
 impl Machine {
@@ -263,6 +265,16 @@ impl Machine {
         Self {
             place,
             gpus: Default::default(),
+            thread_order: 0,
+        }
+    }
+
+    /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
+    /// one. Results must not depend on it, beyond the rounding of atomic additions.
+    pub fn emulator(thread_order: u64) -> Self {
+        Self {
+            thread_order,
+            ..Self::new(Place::Emulator)
         }
     }
 
@@ -280,7 +292,7 @@ impl Machine {
     /// If the variant is not eligible.
     pub fn backend(
         &self,
-        variant: &'static Variant,
+        variant: &Variant,
         bodies: &Bodies,
         physics: Physics,
     ) -> Result<Box<dyn Backend>, ForceError> {
@@ -301,7 +313,7 @@ impl Machine {
                 )?))
             }
             Place::Emulator | Place::Cpu => {
-                let emulator = Rc::new(Emulator::new(0));
+                let emulator = Rc::new(Emulator::new(self.thread_order));
                 Ok(Box::new(Resident::new(
                     emulator, variant, block, bodies, physics,
                 )?))

@@ -251,6 +251,15 @@ impl Variant {
             .find(|choice| !before.contains(choice))
     }
 
+    /// The same kernels in blocks of another size; no other method has blocks.
+    pub fn in_blocks_of(&self, threads: u32) -> Self {
+        let mut changed = *self;
+        if let Method::Kernel { block, .. } = &mut changed.method {
+            *block = threads;
+        }
+        changed
+    }
+
     /// The longest chain of additions that a pair's force goes through, for n bodies: what the
     /// rounding error of its sums grows with.
     pub fn additions(&self, n: usize) -> usize {

@@ -124,7 +124,7 @@ pub struct Verdict {
 /// If there are no cases.
 pub fn judge(
     machine: &Machine,
-    variant: &'static Variant,
+    variant: &Variant,
     cases: &[Case],
     steps: &TwoSteps,
 ) -> Result<Verdict, ForceError> {
@@ -158,7 +158,7 @@ pub fn judge(
 
 fn accelerations(
     machine: &Machine,
-    variant: &'static Variant,
+    variant: &Variant,
     case: &Case,
 ) -> Result<Vec<[f64; 3]>, ForceError> {
     let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
@@ -191,11 +191,7 @@ impl TwoSteps {
     }
 
     /// Errors of the positions after two steps of a variant.
-    fn digits(
-        &self,
-        machine: &Machine,
-        variant: &'static Variant,
-    ) -> Result<DigitHistogram, ForceError> {
+    fn digits(&self, machine: &Machine, variant: &Variant) -> Result<DigitHistogram, ForceError> {
         let mut end = self.start.clone();
         two_steps(
             &mut *machine.backend(variant, &self.start, self.physics)?,

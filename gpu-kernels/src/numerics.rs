@@ -28,6 +28,37 @@ pub struct NumericsName {
     pub unsoftened: bool,
 }
 
+impl NumericsName {
+    /// What a 1/√ takes beside its root, or root and division: a guess in f64 is refined, by
+    /// [`GpuFloat::rsqrt_approx`].
+    #[inline] // which keeps it out of the PTX
+    pub const fn refinement(self) -> Operations {
+        match (self.approximate, self.precision) {
+            (true, Precision::F64) => Operations {
+                multiply_adds: 3,
+                multiplications: 2,
+                additions: 0,
+            },
+            _ => Operations {
+                multiply_adds: 0,
+                multiplications: 0,
+                additions: 0,
+            },
+        }
+    }
+}
+
+/// Floating-point instructions, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// Multiply–adds that round once.
+    pub multiply_adds: u32,
+    /// Multiplications.
+    pub multiplications: u32,
+    /// Additions and subtractions.
+    pub additions: u32,
+}
+
 /// A floating-point type's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {

@@ -3,17 +3,18 @@
 use std::io::Write;
 
 use allpairs::force::Law;
-use allpairs::ptx::{self, EntryReport, Ptxas};
-use allpairs::variants::{self, Build, Method};
+use allpairs::ptx::{self, EntryReport, Ptxas, claims};
+use allpairs::variants::{self, Build, Method, VARIANTS};
 use anyhow::{Context, bail};
 
-use super::LawName;
+use super::{ChecksFailed, LawName};
 
 /// What to inspect.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// The kernel, as `allpairs list` names it.
-    kernel: String,
+    #[arg(required_unless_present = "check")]
+    kernel: Option<String>,
     /// The law whose kernel to show.
     #[arg(long, default_value = "gravity")]
     law: LawName,
@@ -26,10 +27,57 @@ pub(super) struct Options {
     /// Print the PTX instead.
     #[arg(long)]
     ptx: bool,
+    /// Instead of showing anything, check that the code is what the lists of kernels claim: of this
+    /// kernel or, without one, of all; for every GPU generation, both laws, any softening.
+    #[arg(long, conflicts_with_all = ["ptx", "law", "unsoftened", "sm"])]
+    check: bool,
 }
 
 pub(super) fn inspect(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let variant = variants::find(&options.kernel)?;
+    match &options.kernel {
+        Some(kernel) if !options.check => show(kernel, options, out),
+        kernel => check(kernel.as_deref(), out),
+    }
+}
+
+fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut broken = vec![];
+    let chosen: Vec<_> = match kernel {
+        Some(name) => vec![variants::find(name)?],
+        None => {
+            for module in ptx::PTX_MODULES {
+                broken.extend(claims::check_module(module).err().unwrap_or_default());
+            }
+            VARIANTS.iter().collect()
+        }
+    };
+    for variant in chosen {
+        let Method::Kernel { build, .. } = variant.method else {
+            continue;
+        };
+        let before = broken.len();
+        let flushing = build == Build::Ftz;
+        for module in ptx::PTX_MODULES.iter().filter(|m| m.ftz == flushing) {
+            broken.extend(claims::check(variant, module).err().unwrap_or_default());
+        }
+        let verdict = match broken.len() - before {
+            0 => "as claimed".to_owned(),
+            count => format!("{count} claims broken"),
+        };
+        writeln!(out, "{}: {verdict}", variant.name)?;
+    }
+    for claim in &broken {
+        writeln!(out, "FAILED {claim}")?;
+    }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
+}
+
+fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let variant = variants::find(kernel)?;
     let Method::Kernel { build, .. } = variant.method else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };

@@ -3,13 +3,15 @@
 //! The build script compiles `gpu-kernels` to one PTX module per GPU generation and denormal
 //! mode and embeds them all. This module picks the one that a device can run
 //! ([`module_for`]), finds the kernels in it ([`entry_names`], [`entry_text`]), says what a
-//! kernel does for each interaction ([`EntryReport`]) and, where CUDA's assembler is installed,
+//! kernel does for each interaction ([`EntryReport`]), whether that is what the lists of kernels
+//! claim ([`claims`]) and, where CUDA's assembler is installed,
 //! what it costs in registers and memory ([`Ptxas`]). None of it needs a GPU.
 //!
 //! PTX is read as its specification describes it, "Parallel Thread Execution ISA", chapters 4
 //! (syntax) and 9 (instructions): <https://docs.nvidia.com/cuda/parallel-thread-execution/>.
 
 mod analysis;
+pub mod claims;
 mod counts;
 mod flow;
 mod ptxas;

@@ -1,0 +1,317 @@
+//! Is the compiled code what its description says?
+//!
+//! The lists say what a kernel is made of: an unroll factor, fused multiply–adds, an approximate or
+//! exact 1/√, a layout. Each is a claim about the code, and the differences in speed that people
+//! read off the variants rest on them. [`check`] compares them with the PTX; what it expects is read
+//! off the entry, so a new line in a list is a new claim.
+
+use super::{Access, Denormals, EntryReport, InteractionLoop, Kind, Precision, PtxError};
+use super::{PtxModule, Space, Transfer, entry_names};
+use crate::force::Law;
+use crate::variants::Variant;
+use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::layout::LayoutName;
+use gpu_kernels::numerics::{NumericsName, Precision as Scalar};
+use gpu_kernels::schedule::ScheduleName;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Display};
+
+/// A claim that the PTX does not bear out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{entry}, {module}: {what}: {expected} by the lists, {found} in the PTX")]
+pub struct BrokenClaim {
+    /// Symbol of the kernel.
+    pub entry: String,
+    /// The module, `sm_90 (ftz)`.
+    pub module: String,
+    /// What the claim is about.
+    pub what: String,
+    /// What the lists say.
+    pub expected: String,
+    /// What the PTX says.
+    pub found: String,
+}
+
+/// Checks a module as a whole: its kernels are exactly the listed ones, and none of them keeps
+/// anything in local memory, calls a function, or accesses memory without knowing which.
+///
+/// # Errors
+/// Every claim that does not hold.
+pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
+    let mut checks = Checks::of(module);
+    let compiled: BTreeSet<&str> = entry_names(module.text).into_iter().collect();
+    let listed: BTreeSet<&str> = entries::all().map(|entry| entry.symbol).collect();
+    for symbol in listed.union(&compiled) {
+        let (expected, found) = (listed.contains(symbol), compiled.contains(symbol));
+        checks.equal(symbol, "is a kernel", expected, found);
+        if !found {
+            continue;
+        }
+        let Some(report) = checks.report(symbol) else {
+            continue;
+        };
+        let whole = &report.whole;
+        checks.equal(symbol, "bytes of local memory", 0, report.local_bytes);
+        for space in [Space::Local, Space::Generic] {
+            let what = format!("accesses to {space:?} memory");
+            checks.equal(symbol, what, 0, whole.touches(space));
+        }
+        checks.equal(symbol, "calls", 0, whole.of(Kind::Call));
+    }
+    checks.done()
+}
+
+/// Checks the force kernels of a variant, for both laws, softened and not, in a module of either
+/// build. A variant that has no kernels claims nothing.
+///
+/// # Errors
+/// Every claim that does not hold.
+pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
+    let mut checks = Checks::of(module);
+    for law in [Law::Gravity, Law::Unit] {
+        for unsoftened in [false, true] {
+            if let Some(entry) = variant.force(law, unsoftened) {
+                checks.force(entry);
+            }
+        }
+    }
+    checks.done()
+}
+
+struct Checks<'a> {
+    module: &'a PtxModule,
+    broken: Vec<BrokenClaim>,
+}
+
+impl<'a> Checks<'a> {
+    fn of(module: &'a PtxModule) -> Self {
+        Self {
+            module,
+            broken: vec![],
+        }
+    }
+
+    fn done(self) -> Result<(), Vec<BrokenClaim>> {
+        if self.broken.is_empty() {
+            Ok(())
+        } else {
+            Err(self.broken)
+        }
+    }
+
+    fn equal<T: PartialEq + Debug>(
+        &mut self,
+        entry: &str,
+        what: impl Display,
+        expected: T,
+        found: T,
+    ) {
+        if expected != found {
+            let flushing = if self.module.ftz { " (ftz)" } else { "" };
+            self.broken.push(BrokenClaim {
+                entry: entry.to_owned(),
+                module: format!("sm_{}{flushing}", self.module.sm),
+                what: what.to_string(),
+                expected: format!("{expected:?}"),
+                found: format!("{found:?}"),
+            });
+        }
+    }
+
+    /// The kernel's report; that there is one is a claim as well.
+    fn report(&mut self, entry: &str) -> Option<EntryReport> {
+        match EntryReport::of(self.module.text, entry) {
+            Ok(report) => Some(report),
+            Err(fault) => {
+                self.equal::<Result<(), PtxError>>(entry, "is readable", Ok(()), Err(fault));
+                None
+            }
+        }
+    }
+
+    fn force(&mut self, entry: &Entry) {
+        let Work::Force {
+            schedule,
+            law,
+            numerics,
+            unroll,
+        } = entry.work
+        else {
+            unreachable!("`{}` is no force", entry.symbol)
+        };
+        let Some(report) = self.report(entry.symbol) else {
+            return;
+        };
+        let expected = match numerics.precision {
+            Scalar::F64 => Denormals::NoArithmetic,
+            _ if self.module.ftz => Denormals::Flushed,
+            _ => Denormals::Kept,
+        };
+        let found = report.whole.denormals();
+        self.equal(entry.symbol, "denormals of f32", expected, found);
+        let main = report.main_loop().map(|main| main.interactions);
+        let what = "interactions in the main loop";
+        self.equal(entry.symbol, what, Ok(unroll as usize), main);
+        for each in &report.loops {
+            let wanted = source_loads(entry, law, schedule)
+                .into_iter()
+                .map(|(load, count)| (load, count * each.interactions));
+            let wanted = list(wanted);
+            let found = list(each.counts.accesses());
+            let what = format!("memory accesses in loop {}", each.label);
+            self.equal(entry.symbol, what, wanted, found);
+            if !numerics.unsoftened {
+                let (all, certain) = (each.interactions, each.fewest_interactions);
+                let what = format!("interactions without a guard in loop {}", each.label);
+                self.equal(entry.symbol, what, all, certain);
+            }
+            self.arithmetic(entry, law, numerics, each);
+        }
+    }
+
+    /// The pair formula, and nothing beside it, in the loop.
+    fn arithmetic(
+        &mut self,
+        entry: &Entry,
+        law: Law,
+        numerics: NumericsName,
+        each: &InteractionLoop,
+    ) {
+        let precision = match numerics.precision {
+            Scalar::F16 => Precision::Half,
+            Scalar::F32 => Precision::Single,
+            Scalar::F64 => Precision::Double,
+        };
+        let pair = law.operations(numerics.fused);
+        let root = numerics.refinement();
+        let exact = u32::from(!numerics.approximate);
+        let count = |kinds: &[Kind]| -> usize {
+            let counts = kinds
+                .iter()
+                .map(|&kind| each.counts.of_precision(kind, precision));
+            counts.sum()
+        };
+        let mut all = 0;
+        for (kinds, expected) in [
+            (&[Kind::Fma][..], pair.multiply_adds + root.multiply_adds),
+            (&[Kind::Mul], pair.multiplications + root.multiplications),
+            (&[Kind::Add], pair.additions + root.additions),
+            (&[Kind::Rsqrt], 1 - exact),
+            (&[Kind::Sqrt], exact),
+            (&[Kind::Rcp, Kind::Div], exact),
+        ] {
+            let expected = expected as usize * each.interactions;
+            all += expected;
+            let what = format!("{kinds:?} instructions in loop {}", each.label);
+            self.equal(entry.symbol, what, expected, count(kinds));
+        }
+        let found = [Precision::Half, Precision::Single, Precision::Double]
+            .map(|any| each.counts.arithmetic(any))
+            .iter()
+            .sum();
+        let what = format!("floating-point instructions in loop {}", each.label);
+        self.equal(entry.symbol, what, all, found);
+    }
+}
+
+/// The loads that fetch a source in the inner loop, and how many of each.
+fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Access, usize> {
+    let space = match schedule {
+        ScheduleName::Direct => Space::Global,
+        ScheduleName::Tiled => Space::Shared,
+    };
+    let bits = match entry.layout.precision {
+        Scalar::F16 => 16,
+        Scalar::F32 => 32,
+        Scalar::F64 => 64,
+    };
+    let mut loads = BTreeMap::new();
+    let mut load = |elements| {
+        let access = Access {
+            transfer: Transfer::Load,
+            space,
+            read_only: false,
+            elements,
+            bits,
+        };
+        *loads.entry(access).or_default() += 1;
+    };
+    let wanted = match law {
+        Law::Gravity => 4,
+        Law::Unit => 3, // no mass
+    };
+    match entry.layout.name {
+        LayoutName::Aos | LayoutName::Soa => (0..wanted).for_each(|_| load(1)),
+        LayoutName::Float4 => {
+            let widest = 128 / bits;
+            for first in (0..4).step_by(widest as usize) {
+                // Of two the compiler leaves out the one that nobody reads, where it sees the load.
+                let one = space == Space::Global && wanted - first == 1;
+                load(if one { 1 } else { widest });
+            }
+        }
+    }
+    loads
+}
+
+fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
+    let accesses = accesses.into_iter();
+    accesses
+        .map(|(access, count)| format!("{count} {access}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PTX_MODULES, entry_text};
+    use super::*;
+    use crate::variants;
+
+    const KERNEL: &str = "force_tiled_float4_f32_approximate_u16_gravity";
+
+    fn precise() -> &'static PtxModule {
+        PTX_MODULES
+            .iter()
+            .find(|module| !module.ftz)
+            .expect("there is a precise module")
+    }
+
+    /// What is wrong after one instruction of the kernel was exchanged.
+    fn broken_by(from: &str, to: &str) -> Vec<BrokenClaim> {
+        let module = precise();
+        let kernel = entry_text(module.text, KERNEL).expect("listed");
+        assert!(kernel.contains(from), "{KERNEL} has `{from}`");
+        let text = module
+            .text
+            .replace(kernel, &kernel.replacen(from, to, 1))
+            .leak();
+        let module = PtxModule { text, ..*module };
+        let variant = variants::find("tiled").expect("listed");
+        let mut broken = check_module(&module).err().unwrap_or_default();
+        broken.extend(check(variant, &module).err().unwrap_or_default());
+        broken
+    }
+
+    /// A check that could not fail would prove nothing.
+    #[test]
+    fn changed_code_breaks_a_claim() {
+        assert_eq!(broken_by(KERNEL, KERNEL), []);
+        for (from, to) in [
+            ("fma.rn.f32", "add.rn.f32"),
+            ("fma.rn.f32", "fma.rn.ftz.f32"),
+            ("rsqrt.approx.f32", "sqrt.rn.f32"),
+            ("rsqrt.approx.f32", "rcp.rn.f32"),
+            ("mul.rn.f32", "mul.rn.f64"),
+            ("ld.shared.v4.f32", "ld.global.v4.f32"),
+            ("ld.shared.v4.f32", "ld.shared.f32"),
+            ("ld.global.v4.b32", "ld.v4.b32"),
+            ("st.global", "st.local"),
+            ("bar.sync", "call.uni"),
+            (KERNEL, "force_unheard_of"),
+        ] {
+            let broken = broken_by(from, to);
+            assert!(!broken.is_empty(), "{from} → {to}");
+            assert!(broken.iter().all(|b| !b.to_string().is_empty()));
+        }
+    }
+}

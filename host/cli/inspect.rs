@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use allpairs::force::Law;
-use allpairs::ptx::{self, EntryReport, Ptxas, claims};
+use allpairs::ptx::{self, EntryReport, PtxModule, Ptxas, claims};
 use allpairs::variants::{self, Build, Method, VARIANTS};
 use anyhow::{Context, bail};
 
@@ -85,11 +85,12 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
     let entry = variant
         .force(law, options.unsoftened)
         .with_context(|| format!("kernel `{}` is not compiled for this law", variant.name))?;
-    let module = ptx::PTX_MODULES
-        .iter()
-        .find(|module| module.sm == options.sm && module.ftz == (build == Build::Ftz))
+    let of_build = |module: &&PtxModule| module.ftz == (build == Build::Ftz);
+    let modules = || ptx::PTX_MODULES.iter().filter(of_build);
+    let module = modules()
+        .find(|module| module.sm == options.sm)
         .with_context(|| {
-            let there: Vec<String> = ptx::PTX_MODULES.iter().map(|m| m.sm.to_string()).collect();
+            let there: Vec<String> = modules().map(|m| m.sm.to_string()).collect();
             format!(
                 "there is no module for sm_{}; there are {}",
                 options.sm,

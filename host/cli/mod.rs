@@ -65,7 +65,7 @@ struct Interrupted;
 
 pub(crate) fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let mut out = io::stdout().lock();
+    let mut out = WhileRead(Some(io::stdout().lock()));
     let result = match &arguments.command {
         None => run::demo(&mut out),
         Some(Command::Run(options)) => run::run(options, &mut out),
@@ -82,12 +82,10 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    if error.downcast_ref().is_some_and(broken_pipe) {
-        return ExitCode::SUCCESS; // whoever read has read enough
-    }
     let code = if error.is::<ReadError>() {
         code::DATA
+    } else if let Some(SelectionError::Unknown(_)) = error.downcast_ref() {
+        code::USAGE
     } else if error.is::<SelectionError>() || error.is::<ForceError>() {
         code::UNAVAILABLE
     } else if error.is::<WriteError>() || error.is::<PictureError>() || error.is::<io::Error>() {
@@ -101,6 +99,39 @@ fn report(error: &anyhow::Error) -> ExitCode {
     };
     eprintln!("allpairs: {error:#}");
     ExitCode::from(code)
+}
+
+/// An output that may lose its reader (`allpairs … | head`): from then on what is written to it goes
+/// nowhere, and the work is done all the same.
+struct WhileRead<W>(Option<W>);
+
+impl<W: Write> WhileRead<W> {
+    fn unless_closed<T>(
+        &mut self,
+        closed: T,
+        action: impl FnOnce(&mut W) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let Some(out) = &mut self.0 else {
+            return Ok(closed);
+        };
+        match action(out) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.0 = None;
+                Ok(closed)
+            }
+            other => other,
+        }
+    }
+}
+
+impl<W: Write> Write for WhileRead<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_closed(bytes.len(), |out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_closed((), Write::flush)
+    }
 }
 
 /// Where to run.

@@ -163,9 +163,9 @@ fn simulate(
         time: start,
         bodies,
     } = snapshot;
-    let outputs = Outputs::prepare(options, format)?;
     let physics = physics(options, &bodies)?;
     let selection = select(options.place.device, options.kernel.as_deref(), physics.law)?;
+    let outputs = Outputs::prepare(options, format)?;
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,

@@ -19,8 +19,14 @@ use cuda_std::{GpuFloat, thread};
 /// # Shared memory
 /// None.
 ///
+/// # Constraints
+/// None.
+///
 /// # Safety
 /// The buffers are as said and do not overlap.
+///
+/// # Source
+/// Quinn, Katz, Stadel & Lake (1997), Time stepping N-body simulations, arXiv:astro-ph/9710043.
 #[inline(always)]
 pub unsafe fn kick<L: Layout>(state: *mut L::Word, acceleration: *const L::Word, params: Params) {
     let i = thread::index_1d();
@@ -51,8 +57,14 @@ pub unsafe fn kick<L: Layout>(state: *mut L::Word, acceleration: *const L::Word,
 /// # Shared memory
 /// None.
 ///
+/// # Constraints
+/// None.
+///
 /// # Safety
 /// The buffer is as said.
+///
+/// # Source
+/// As the kick.
 #[inline(always)]
 pub unsafe fn drift<L: Layout>(state: *mut L::Word, params: Params) {
     let i = thread::index_1d();

@@ -32,6 +32,10 @@ type Double = Numerics<f64, Fused, Exact, Unsoftened>;
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
+///
+/// # Source
+/// The tiles are those of Nyland, Harris & Prins, GPU Gems 3 (2007), ch. 31; the sums are taken by
+/// halves as in M. Harris, Optimizing Parallel Reduction in CUDA (2007).
 #[inline(always)]
 pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f64, params: Params) {
     let (slot, block) = (thread::thread_idx_x(), thread::block_dim_x());

@@ -1,0 +1,438 @@
+//! The program as a person or a script meets it: what it writes, says and refuses, and how it ends.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use allpairs::io::read;
+use allpairs::variants::VARIANTS;
+use program::{Ended, allpairs, galaxy, run};
+use tempfile::{TempDir, tempdir};
+
+const USAGE: i32 = 2;
+const DATA: i32 = 65;
+const UNAVAILABLE: i32 = 69;
+
+/// Runs `allpairs` with these arguments, separated by spaces, in `folder`.
+fn try_in(folder: &TempDir, arguments: &str) -> Ended {
+    run(allpairs(folder.path()).args(arguments.split_whitespace()))
+}
+
+fn new_folder() -> TempDir {
+    tempdir().expect("a temporary folder")
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a readable folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("a readable folder").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_galaxy_is_simulated() {
+    let folder = new_folder();
+    let arguments = ["--steps", "3", "--dt", "0.07", "--out", "out"];
+    run(allpairs(folder.path())
+        .arg("run")
+        .arg(galaxy())
+        .args(arguments))
+    .expect(
+        0,
+        &[
+            "20000 bodies",
+            "kernel cpu-f32 on CPU",
+            "GPUs are switched off",
+            "3 steps in",
+            "interactions/s",
+            "energy",
+            "angular momentum",
+            "wrote out/final.bin",
+            "wrote out/final.png",
+        ],
+    );
+    assert_eq!(
+        names_in(&folder.path().join("out")),
+        ["final.bin", "final.png"]
+    );
+    let snapshot = folder.path().join("out/final.bin");
+    let (start, format) = read(&galaxy(), None).expect("a sound file");
+    let (end, format_written) = read(&snapshot, None).expect("a sound file");
+    assert_eq!(format_written, format);
+    assert_eq!(end.bodies.id, start.bodies.id);
+    assert!((end.time - 0.21).abs() <= 1e-15);
+    assert_ne!(end.bodies.x, start.bodies.x);
+    let picture = fs::read(folder.path().join("out/final.png")).expect("written");
+    assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(picture.len() > 10_000, "{} bytes", picture.len());
+}
+
+#[test]
+fn runs_repeat_bit_for_bit_and_can_be_continued() {
+    let folder = new_folder();
+    let start = "run plummer --bodies 300 --seed 7 --softening 0.1 --dt 0.01 --kernel cpu-f64";
+    for out in ["a", "b"] {
+        try_in(&folder, &format!("{start} --steps 20 --out {out}")).expect(0, &["wrote"]);
+    }
+    let bytes = |name: &str| fs::read(folder.path().join(name)).expect("written");
+    assert_eq!(bytes("a/final.bin"), bytes("b/final.bin"));
+    assert_eq!(bytes("a/final.png"), bytes("b/final.png"));
+    let next = "run a/final.bin --steps 5 --softening 0.1 --dt 0.01 --out c";
+    try_in(&folder, next).expect(0, &["at time 0.2"]);
+    let (end, _) = read(&folder.path().join("c/final.bin"), None).expect("a sound file");
+    assert!((end.time - 0.25).abs() <= 1e-12, "{}", end.time);
+}
+
+#[test]
+fn a_run_on_the_emulator_gives_what_the_cpu_gives() {
+    let folder = new_folder();
+    let start = "run plummer --bodies 100 --seed 1 --softening 0.1 --dt 0.01 --steps 4";
+    for (kernel, device) in [("tiled", "emulator"), ("cpu-f64", "cpu")] {
+        let place = format!("--kernel {kernel} --device {device} --out {kernel}");
+        try_in(&folder, &format!("{start} {place}")).expect(0, &["as asked", kernel]);
+    }
+    let end = |kernel: &str| {
+        let path = folder.path().join(kernel).join("final.bin");
+        read(&path, None).expect("a sound file").0.bodies
+    };
+    let (emulated, cpu) = (end("tiled"), end("cpu-f64"));
+    for (a, b) in emulated.iter().zip(cpu.iter()) {
+        for axis in 0..3 {
+            // Positions up to some tens, a few roundings to f32 each.
+            assert!((a.position[axis] - b.position[axis]).abs() <= 1e-5);
+        }
+    }
+}
+
+#[test]
+fn outputs_of_an_earlier_run_are_replaced_only_if_told_to() {
+    let folder = new_folder();
+    let snapshot = folder.path().join("out/final.bin");
+    let first = "run two-body --steps 5 --out out";
+    try_in(&folder, first).expect(0, &["wrote out/final.bin"]);
+    let before = fs::read(&snapshot).expect("written");
+
+    let longer = "run two-body --steps 9 --out out";
+    try_in(&folder, longer).expect(USAGE, &["out/final.bin is there already", "--overwrite"]);
+    assert_eq!(fs::read(&snapshot).expect("still there"), before);
+
+    try_in(&folder, &format!("{longer} --overwrite")).expect(0, &["wrote out/final.bin"]);
+    assert_ne!(fs::read(&snapshot).expect("written"), before);
+
+    // Where no folder is named, every run gets its own.
+    for _ in 0..2 {
+        try_in(&folder, "run two-body --steps 1").expect(0, &["wrote"]);
+    }
+    let folders = names_in(&folder.path().join("allpairs-out"));
+    assert_eq!(folders, ["two-body", "two-body-2"]);
+}
+
+/// The galaxy's file with some bytes changed.
+fn galaxy_with(offset: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = fs::read(galaxy()).expect("comes with the sources");
+    file[offset..offset + bytes.len()].copy_from_slice(bytes);
+    file
+}
+
+#[test]
+fn bad_files_are_refused_and_nothing_is_touched() {
+    let huge = 2_000_000_000_i32.to_le_bytes();
+    // Mass and x of body 2, in records of 36 bytes after a header of 32.
+    let (mass, x) = (32 + 2 * 36, 32 + 2 * 36 + 4);
+    let csv = |line: &str| format!("x,y,z,vx,vy,vz,mass\n0,0,0,0,0,0,1\n{line}\n").into_bytes();
+    let whole = fs::read(galaxy()).expect("comes with the sources");
+    let cases: [(&str, Vec<u8>, &[&str]); 14] = [
+        ("empty.bin", vec![], &["the file is empty"]),
+        ("stub.bin", whole[..20].to_vec(), &["ends after 20 bytes"]),
+        (
+            "short.bin",
+            whole[..500_000].to_vec(),
+            &["ends after 500000 bytes", "need 860032"],
+        ),
+        (
+            "long.bin",
+            [&whole[..], &[0; 7]].concat(),
+            &["ends after 860039 bytes"],
+        ),
+        (
+            "noise.bin",
+            vec![0xa7; 4096],
+            &["byte offset 12", "not a Tipsy file"],
+        ),
+        (
+            "count.bin",
+            galaxy_with(8, &huge),
+            &["byte offset 8", "2000000000 bodies"],
+        ),
+        ("dark.bin", galaxy_with(20, &huge), &["byte offset 8"]),
+        (
+            "nan.bin",
+            galaxy_with(x, &f32::NAN.to_le_bytes()),
+            &["byte offset 108", "body 2"],
+        ),
+        (
+            "negative.bin",
+            galaxy_with(mass, &(-1_f32).to_le_bytes()),
+            &["byte offset 104", "body 2"],
+        ),
+        ("galaxy.xyz", whole.clone(), &["does not tell the format"]),
+        (
+            "header.csv",
+            b"x,y,z\n".to_vec(),
+            &["line 1", "no column `vx`"],
+        ),
+        (
+            "word.csv",
+            csv("0,0,0,zero,0,0,1"),
+            &["line 3", "column 4", "`zero`"],
+        ),
+        ("inf.csv", csv("0,0,0,0,0,inf,1"), &["line 3", "body 1"]),
+        ("fields.csv", csv("0,0,0"), &["line 3", "3 fields"]),
+    ];
+    let folder = new_folder();
+    fs::create_dir(folder.path().join("out")).expect("a writable folder");
+    let precious = ["out/final.bin", "out/final.csv", "out/final.png"];
+    for name in precious {
+        fs::write(folder.path().join(name), "precious").expect("a writable folder");
+    }
+    for (name, content, complaints) in cases {
+        fs::write(folder.path().join(name), content).expect("a writable folder");
+        let before = names_in(folder.path());
+        for options in ["", "--out out --overwrite"] {
+            try_in(&folder, &format!("run {name} --steps 1 {options}"))
+                .expect(DATA, complaints)
+                .expect(DATA, &[name]);
+            assert_eq!(names_in(folder.path()), before);
+        }
+    }
+    try_in(&folder, "run missing.bin").expect(DATA, &["missing.bin", "there is no such file"]);
+    try_in(&folder, "run out").expect(DATA, &["not a regular file"]);
+    for name in precious {
+        let content = fs::read(folder.path().join(name)).expect("still there");
+        assert_eq!(content, b"precious");
+    }
+}
+
+#[test]
+fn a_choice_that_cannot_run_is_refused_with_the_reason() {
+    let folder = new_folder();
+    for (arguments, code, complaints) in [
+        (
+            "run two-body --kernel tiled",
+            UNAVAILABLE,
+            ["`tiled` is GPU code", "--device cuda"],
+        ),
+        (
+            "run two-body --kernel tiled --device cpu",
+            UNAVAILABLE,
+            ["`tiled` is GPU code", "emulator"],
+        ),
+        (
+            "run two-body --device cuda",
+            UNAVAILABLE,
+            ["needs a GPU", "switched off"],
+        ),
+        (
+            "run two-body --kernel cpu-f64 --device emulator",
+            UNAVAILABLE,
+            ["`cpu-f64` is CPU code", "--device cpu"],
+        ),
+        (
+            "verify --kernel cpu-f64 --device emulator",
+            UNAVAILABLE,
+            ["`cpu-f64` is CPU code", "--device cpu"],
+        ),
+        (
+            "bench --device cuda:3",
+            UNAVAILABLE,
+            ["needs a GPU", "switched off"],
+        ),
+        (
+            "run two-body --kernel tilde",
+            USAGE,
+            ["no kernel `tilde`", "allpairs list"],
+        ),
+        (
+            "inspect tilde",
+            USAGE,
+            ["no kernel `tilde`", "allpairs list"],
+        ),
+        (
+            "inspect tiled --sm 60",
+            USAGE,
+            ["no module for sm_60", "75, 80, 90"],
+        ),
+        ("inspect cpu-f64", USAGE, ["is CPU code", "no PTX"]),
+        (
+            "list --study mars",
+            USAGE,
+            ["no kernel is of study `mars`", "venus"],
+        ),
+        (
+            "run two-body --device gpu",
+            USAGE,
+            ["no device `gpu`", "emulator"],
+        ),
+        (
+            "run two-body --bodies 5",
+            USAGE,
+            ["`two-body` has no number of bodies", "leave it out"],
+        ),
+        ("run plummer --bodies 0", USAGE, ["0 bodies", "at least 1"]),
+        (
+            "run two-body --softening=-1",
+            USAGE,
+            ["--softening -1", "no length"],
+        ),
+        (
+            "run two-body --gravity nan",
+            USAGE,
+            ["--gravity NaN", "no number"],
+        ),
+        ("run two-body --integrator rk4", USAGE, ["rk4", "leapfrog"]),
+        ("run two-body --steps=-3", USAGE, ["-3", "--steps"]),
+        ("bench --bodies 0", USAGE, ["0", "--bodies"]),
+        ("run", USAGE, ["INPUT", "Usage"]),
+        ("simulate", USAGE, ["simulate", "Usage"]),
+    ] {
+        try_in(&folder, arguments).expect(code, &complaints);
+        assert_eq!(names_in(folder.path()), [""; 0], "{arguments}");
+    }
+    try_in(&folder, "run two-body --dt 0").expect(USAGE, &["--dt 0", "does not advance"]);
+}
+
+#[test]
+fn what_there_is_is_listed() {
+    let folder = new_folder();
+    try_in(&folder, "devices").expect(0, &["no GPU: GPUs are switched off", "CPU ("]);
+    let all: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
+    try_in(&folder, "list").expect(0, &all);
+    let ladder = try_in(&folder, "list --study venus");
+    ladder.expect(0, &["naive-aos", "tiled-soa-rsqrt", "schedule: tiled"]);
+    assert!(!ladder.said.contains("cpu-f64"));
+    try_in(&folder, "--help").expect(0, &["run", "devices", "list", "verify", "bench", "inspect"]);
+    try_in(&folder, "--version").expect(0, &[env!("CARGO_PKG_VERSION")]);
+}
+
+#[test]
+fn kernels_are_verified_timed_and_inspected() {
+    let folder = new_folder();
+    let verdict = try_in(
+        &folder,
+        "verify --kernel tiled --device emulator --bodies 300",
+    );
+    verdict.expect(0, &["the largest of 300 bodies", "tiled ", "passed"]);
+    let verdict = try_in(&folder, "verify --device cpu --bodies 300");
+    verdict.expect(0, &["reference", "cpu-f64", "cpu-f32", "passed"]);
+    let times = try_in(
+        &folder,
+        "bench --device cpu --bodies 64,100 --repetitions 2",
+    );
+    times.expect(0, &["cpu-f32", "100", "interactions/s", "rms error"]);
+    let times = try_in(
+        &folder,
+        "bench --device emulator --kernel tiled --bodies 64 --repetitions 1",
+    );
+    times.expect(0, &["On CPU emulator of a GPU", "tiled "]);
+
+    let report = try_in(&folder, "inspect tiled --sm 75");
+    report.expect(
+        0,
+        &[
+            "main interaction loop",
+            "interactions a trip: 16",
+            "ld.shared.v4",
+        ],
+    );
+    let ptx = try_in(&folder, "inspect tiled --ptx --law unit --unsoftened");
+    ptx.expect(
+        0,
+        &[".entry force_tiled", "_unit_eps0", "rsqrt.approx.ftz.f32"],
+    );
+    try_in(&folder, "inspect tiled --check").expect(0, &["tiled: as claimed"]);
+    let checks = try_in(&folder, "inspect --check");
+    checks.expect(0, &["naive-aos: as claimed", "tiled-f64: as claimed"]);
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// `allpairs … | head` must neither panic nor lose the files of a run.
+    #[test]
+    fn a_closed_pipe_does_not_stop_the_work() {
+        let folder = new_folder();
+        for arguments in ["list", "run two-body --steps 3 --out out"] {
+            // The shell waits until nobody reads any more.
+            let script = "sleep 0.2; exec \"$0\" \"$@\"";
+            let program = allpairs(folder.path());
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]).arg(program.get_program());
+            shell.args(arguments.split_whitespace());
+            shell
+                .current_dir(folder.path())
+                .env(cuda_driver::LIBRARY_VARIABLE, "none")
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            let mut child = shell.spawn().expect("there is a shell");
+            drop(child.stdout.take());
+            let ended = Ended::of(child.wait_with_output().expect("it ends"));
+            ended.expect(0, &[]);
+            assert_eq!(ended.complained, "", "{arguments}");
+        }
+        assert_eq!(
+            names_in(&folder.path().join("out")),
+            ["final.bin", "final.png"]
+        );
+    }
+
+    #[test]
+    fn an_interrupted_run_writes_what_it_has() {
+        let folder = new_folder();
+        let mut command = allpairs(folder.path());
+        let arguments = "run plummer --bodies 200 --steps 1000000000000 --dt 1e-9 --out out";
+        command.args(arguments.split(' '));
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        while !line.contains("1000000000000 steps") {
+            line.clear();
+            assert!(
+                said.read_line(&mut line).expect("UTF-8") > 0,
+                "it ended by itself"
+            );
+        }
+        // After this line it takes two evaluations of the force to begin.
+        std::thread::sleep(Duration::from_millis(700));
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(kill.expect("there is `kill`").success());
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("UTF-8");
+        let ended = Ended::of(child.wait_with_output().expect("it ends"));
+        ended.expect(130, &["interrupted"]);
+        assert!(
+            rest.contains("wrote out/final.bin") && rest.contains("energy"),
+            "{rest}"
+        );
+        assert_eq!(
+            names_in(&folder.path().join("out")),
+            ["final.bin", "final.png"]
+        );
+        let (end, _) = read(&folder.path().join("out/final.bin"), None).expect("a sound file");
+        assert!(end.time > 0.0 && end.time < 1000.0);
+    }
+}

@@ -1,0 +1,166 @@
+//! Every kernel on the emulator, against the f64 reference: in blocks of several sizes, with
+//! threads in several orders. And whether a kernel that is wrong would be found.
+
+mod support;
+
+use std::rc::Rc;
+
+use allpairs::force::device::Device;
+use allpairs::force::emulated::{EmulatedMemory, Emulator};
+use allpairs::force::resident::Resident;
+use allpairs::force::{Backend, ForceError, Law};
+use allpairs::plan::{self, Launch, Limits};
+use allpairs::selection::Machine;
+use allpairs::variants::{self, Method, VARIANTS, Variant};
+use allpairs::verify::{Case, edge_cases};
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::{Entry, Work};
+use rayon::prelude::*;
+use support::{Table, assert_none};
+
+/// The kernels as they are offered.
+fn kernels() -> Vec<Variant> {
+    let is_kernel = |v: &&Variant| matches!(v.method, Method::Kernel { .. });
+    VARIANTS.iter().filter(is_kernel).copied().collect()
+}
+
+/// The kernels in blocks of `threads`, those that can be.
+fn kernels_in_blocks_of(threads: u32) -> Vec<Variant> {
+    let limits = Emulator::new(0).limits();
+    let runs = |variant: &Variant| {
+        [Law::Gravity, Law::Unit]
+            .into_iter()
+            .filter_map(|law| variant.force(law, false))
+            .all(|entry| plan::force(entry, 1, threads, &limits).is_ok())
+    };
+    let kernels = kernels().into_iter().map(|v| v.in_blocks_of(threads));
+    kernels.filter(runs).collect()
+}
+
+/// Fails if any of `kernels` is wrong with the threads in this order.
+fn verify(kernels: &[Variant], table: &Table, thread_order: u64) {
+    assert!(!kernels.is_empty(), "nothing to verify");
+    let failures = kernels
+        .par_iter()
+        .flat_map_iter(|kernel| table.failures(&Machine::emulator(thread_order), kernel));
+    assert_none(&failures.collect::<Vec<_>>());
+}
+
+#[test]
+fn offered_kernels_are_right() {
+    let table = Table::new(256, 700);
+    for thread_order in [0, 20_260_101] {
+        verify(&kernels(), &table, thread_order);
+    }
+}
+
+#[test]
+fn kernels_are_right_in_small_blocks() {
+    for threads in [32, 64] {
+        let table = Table::new(threads, 200);
+        for thread_order in [0, 1, 2] {
+            verify(&kernels_in_blocks_of(threads), &table, thread_order);
+        }
+    }
+}
+
+/// An emulator that launches forces with something changed.
+struct Mutant {
+    emulator: Emulator,
+    change: fn(&mut Launch, &mut Params),
+}
+
+impl Device for Mutant {
+    type Buffer = EmulatedMemory;
+
+    fn limits(&self) -> Limits {
+        self.emulator.limits()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
+        self.emulator.allocate(bytes)
+    }
+
+    fn zero(&self, buffer: &EmulatedMemory) -> Result<(), ForceError> {
+        self.emulator.zero(buffer)
+    }
+
+    fn upload<T: bytemuck::Pod>(&self, to: &EmulatedMemory, from: &[T]) -> Result<(), ForceError> {
+        self.emulator.upload(to, from)
+    }
+
+    fn download<T: bytemuck::Pod>(
+        &self,
+        from: &EmulatedMemory,
+        to: &mut [T],
+    ) -> Result<(), ForceError> {
+        self.emulator.download(from, to)
+    }
+
+    unsafe fn launch(
+        &self,
+        entry: &'static Entry,
+        mut launch: Launch,
+        buffers: &[&EmulatedMemory],
+        mut params: Params,
+    ) -> Result<(), ForceError> {
+        if matches!(entry.work, Work::Force { .. }) {
+            (self.change)(&mut launch, &mut params);
+        }
+        // SAFETY: the caller's promise, as far as `change` keeps it; the emulator checks every
+        // access against the buffers.
+        unsafe { self.emulator.launch(entry, launch, buffers, params) }
+    }
+
+    fn synchronize(&self) -> Result<(), ForceError> {
+        self.emulator.synchronize()
+    }
+
+    fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError> {
+        self.emulator.seconds_of(work)
+    }
+}
+
+/// Whether a case tells a changed kernel from the right one, by a fault or by its forces.
+fn is_found(case: &Case, variant: &Variant, change: fn(&mut Launch, &mut Params)) -> bool {
+    let emulator = Emulator::new(0);
+    let mutant = Rc::new(Mutant { emulator, change });
+    let threads = 32;
+    let mut backend = Resident::new(mutant, variant, threads, &case.bodies, case.physics)
+        .expect("fits the emulator");
+    match backend.accelerate() {
+        Err(ForceError::Kernel(_)) => true,
+        Err(other) => panic!("{other}"),
+        Ok(()) => {
+            let computed = backend.accelerations().expect("the launch succeeded");
+            case.check(variant, &computed).is_err()
+        }
+    }
+}
+
+#[test]
+fn planted_errors_are_found() {
+    type Change = (&'static str, fn(&mut Launch, &mut Params));
+    let changes: [Change; 8] = [
+        ("the last body is left out", |_, p| p.n -= 1),
+        ("a body too many", |_, p| p.n += 1),
+        ("bodies are looked for elsewhere", |_, p| p.stride -= 32),
+        ("softening 1 % off", |_, p| p.softening_squared *= 1.02),
+        ("G 10⁻⁴ off", |_, p| p.g *= 1.0001),
+        ("G of the other sign", |_, p| p.g = -p.g),
+        ("a block too few", |l, _| l.grid[0] -= 1),
+        ("half of the shared memory", |l, _| l.shared_bytes /= 2),
+    ];
+    let cases: Vec<Case> = edge_cases(32)
+        .into_iter()
+        .filter(|case| case.name == "cloud, N = 65")
+        .collect();
+    assert_eq!(cases.len(), 1);
+    for name in ["tiled-soa", "tiled-soa-rsqrt"] {
+        let variant = variants::find(name).expect("listed").in_blocks_of(32);
+        assert!(!is_found(&cases[0], &variant, |_, _| {}));
+        for (what, change) in changes {
+            assert!(is_found(&cases[0], &variant, change), "{name}: {what}");
+        }
+    }
+}

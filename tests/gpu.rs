@@ -1,0 +1,37 @@
+//! The table of cases on the GPUs of this machine. Skipped, aloud, where there is none.
+
+mod support;
+
+use std::io::Write;
+
+use allpairs::force::Law;
+use allpairs::selection::{DeviceChoice, Machine, eligible, select};
+use allpairs::variants::{VARIANTS, Variant};
+use support::{Table, assert_none};
+
+#[test]
+fn kernels_are_right_on_every_gpu() {
+    let gpus = match cuda_driver::devices() {
+        Ok(gpus) => gpus,
+        Err(why) => {
+            // Not `eprintln!`, whose output the test harness keeps to itself.
+            let _ = writeln!(std::io::stderr(), "SKIPPED the tests on a GPU: {why}");
+            return;
+        }
+    };
+    let table = Table::new(256, 16_384);
+    for gpu in gpus {
+        let device = DeviceChoice::Cuda(gpu.ordinal);
+        let place = select(device, None, Law::Gravity)
+            .expect("it is there")
+            .place;
+        let machine = Machine::new(place);
+        let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
+        let kernels: Vec<_> = VARIANTS.iter().filter(can_run).collect();
+        assert!(!kernels.is_empty(), "no kernel runs on {}", machine.place());
+        let failures = kernels
+            .iter()
+            .flat_map(|kernel| table.failures(&machine, kernel));
+        assert_none(&failures.collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,299 @@
+//! Whole runs against what mechanics says about them: Kepler's orbits, orders of convergence,
+//! reversibility, conserved quantities.
+
+use std::f64::consts::{PI, TAU};
+use std::ops::ControlFlow;
+
+use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::diagnostics;
+use allpairs::force::reference;
+use allpairs::force::{Backend, Law, Physics};
+use allpairs::initial_conditions::{plummer, two_body};
+use allpairs::integrator::Integrator;
+use allpairs::selection::{Machine, Place};
+use allpairs::simulation::Simulation;
+use allpairs::variants::{self, Method, Variant};
+
+const F64: [&str; 3] = ["reference", "cpu-f64", "tiled-f64"];
+const ALL: [&str; 5] = ["reference", "cpu-f64", "tiled-f64", "cpu-f32", "tiled"];
+
+fn gravity(softening: f64) -> Physics {
+    Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening,
+    }
+}
+
+fn variant(name: &str) -> &'static Variant {
+    variants::find(name).expect("listed")
+}
+
+/// The variant on the CPU or, if it is one of kernels, on the emulator.
+fn backend(name: &str, bodies: &Bodies, physics: Physics) -> Box<dyn Backend> {
+    let place = match variant(name).method {
+        Method::Kernel { .. } => Place::Emulator,
+        Method::Reference | Method::Cpu(_) => Place::Cpu,
+    };
+    let backend = Machine::new(place).backend(variant(name), bodies, physics);
+    backend.expect("runs here")
+}
+
+fn simulation(
+    name: &str,
+    bodies: &Bodies,
+    physics: Physics,
+    integrator: Integrator,
+    dt: f64,
+) -> Simulation {
+    let backend = backend(name, bodies, physics);
+    let simulation = Simulation::new(backend, bodies.clone(), physics, integrator, dt, 0.0);
+    simulation.expect("runs here")
+}
+
+fn take(simulation: &mut Simulation, steps: u64) {
+    let outcome = simulation.run(steps, |_| ControlFlow::Continue(()));
+    assert_eq!(outcome.expect("runs here"), ControlFlow::Continue(()));
+}
+
+/// The second body as the first one sees it.
+fn separation(bodies: &Bodies) -> [f64; 3] {
+    [&bodies.x, &bodies.y, &bodies.z].map(|x| x[1] - x[0])
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let squares = (0..3).map(|axis| (a[axis] - b[axis]).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+/// Where [`two_body`]'s second body is at time `t`, seen from the first: it starts at apocentre of
+/// an orbit of semi-major axis 1 and period 2π.
+fn kepler(eccentricity: f64, t: f64) -> [f64; 3] {
+    // Kepler's equation from apocentre: M = E − e sin E with M = π + t.
+    let mean = PI + t;
+    let mut anomaly = mean;
+    for _ in 0..50 {
+        let excess = anomaly - eccentricity * anomaly.sin() - mean;
+        anomaly -= excess / (1.0 - eccentricity * anomaly.cos());
+    }
+    let minor = (1.0 - eccentricity * eccentricity).sqrt();
+    // Apocentre lies in the direction of +x.
+    [eccentricity - anomaly.cos(), -minor * anomaly.sin(), 0.0]
+}
+
+#[test]
+fn kepler_agrees_with_the_initial_conditions() {
+    for eccentricity in [0.0, 0.5] {
+        let bodies = two_body(0.3, eccentricity).expect("in range");
+        let start = kepler(eccentricity, 0.0);
+        assert!(distance(separation(&bodies), start) <= 1e-15);
+        let h = 1e-6;
+        let speed = (kepler(eccentricity, h)[1] - kepler(eccentricity, -h)[1]) / (2.0 * h);
+        assert!((speed - (bodies.vy[1] - bodies.vy[0])).abs() <= 1e-9);
+    }
+}
+
+/// Leapfrog's error on a circle is known: with θ the angle of a step, the orbit has a discrete
+/// circular neighbour whose phase runs ahead by θ²/24, and starts out faster than that by θ²/8,
+/// which makes its period longer by 3θ²/8; together the body is late by (1/3) θ² · 2π.
+#[test]
+fn a_circular_orbit_closes_but_for_the_known_error() {
+    for name in F64 {
+        let steps = 400;
+        let dt = TAU / steps as f64;
+        let bodies = two_body(0.5, 0.0).expect("in range");
+        let mut orbit = simulation(name, &bodies, gravity(0.0), Integrator::Leapfrog, dt);
+        let before = orbit.conserved().expect("runs here");
+        take(&mut orbit, steps);
+        let error = distance(
+            separation(orbit.bodies().expect("runs here")),
+            [1.0, 0.0, 0.0],
+        );
+        let known = TAU * dt * dt / 3.0;
+        assert!(
+            (error / known - 1.0).abs() <= 0.01,
+            "{name}: {error:e}, known {known:e}"
+        );
+
+        let drift = orbit.conserved().expect("runs here").drift_since(&before);
+        // The distance varies by θ²/2 at most, and the energy error with its square.
+        assert!(drift.energy <= dt.powi(4), "{name}: {:e}", drift.energy);
+        // Kicks are central, drifts along the velocity: rounding is all there is.
+        let rounding = 4.0 * steps as f64 * f64::EPSILON;
+        assert!(
+            drift.angular_momentum <= rounding,
+            "{name}: {:e}",
+            drift.angular_momentum
+        );
+        assert!(drift.momentum <= rounding, "{name}: {:e}", drift.momentum);
+    }
+}
+
+/// Position errors at a time when nothing cancels, for steps halved again and again.
+#[test]
+fn integrators_converge_with_their_order() {
+    let (eccentricity, end) = (0.3, 2.0);
+    let bodies = two_body(0.5, eccentricity).expect("in range");
+    let exact = kepler(eccentricity, end);
+    for (integrator, order) in [
+        (Integrator::SemiImplicitEuler, 1.0),
+        (Integrator::Leapfrog, 2.0),
+    ] {
+        for name in ALL {
+            // Coarse enough that the rounding of f32, 10⁻⁷, does not show.
+            let errors = [16_u64, 32, 64, 128].map(|steps| {
+                let dt = end / steps as f64;
+                let mut orbit = simulation(name, &bodies, gravity(0.0), integrator, dt);
+                take(&mut orbit, steps);
+                distance(separation(orbit.bodies().expect("runs here")), exact)
+            });
+            for pair in errors.windows(2) {
+                let measured = (pair[0] / pair[1]).log2();
+                assert!(
+                    (measured - order).abs() <= 0.1,
+                    "{} with {name}: order {measured}, errors {errors:?}",
+                    integrator.name()
+                );
+            }
+        }
+    }
+}
+
+/// Largest distance between where bodies are and where they should be.
+fn largest_distance(a: &Bodies, b: &Bodies) -> f64 {
+    let distances = a.iter().zip(b.iter());
+    distances
+        .map(|(a, b)| distance(a.position, b.position))
+        .fold(0.0, |largest, d| if d <= largest { largest } else { d })
+}
+
+#[test]
+fn leapfrog_runs_backwards_to_where_it_began() {
+    let start = plummer(64, 3).expect("in range");
+    let there_and_back = |name, integrator| {
+        let (physics, dt, steps) = (gravity(0.1), 1.0 / 32.0, 50);
+        let mut forwards = simulation(name, &start, physics, integrator, dt);
+        take(&mut forwards, steps);
+        let end = forwards.bodies().expect("runs here").clone();
+        let mut backwards = simulation(name, &end, physics, integrator, -dt);
+        take(&mut backwards, steps);
+        largest_distance(backwards.bodies().expect("runs here"), &start)
+    };
+    for name in ALL {
+        // Some roundings a step of coordinates up to 10, added up and made larger by encounters.
+        let u = variant(name).precision().unit_roundoff();
+        let error = there_and_back(name, Integrator::Leapfrog);
+        assert!(error <= 1e3 * u, "{name}: off by {error:e}");
+    }
+    // What is not reversible does not come back.
+    let error = there_and_back("cpu-f64", Integrator::SemiImplicitEuler);
+    assert!(error > 1e-3, "{error:e}");
+}
+
+/// Forces of a pair are computed twice, once for each of its bodies, and cancel but for rounding.
+#[test]
+fn momentum_is_conserved_to_rounding() {
+    let physics = gravity(0.05);
+    let (dt, steps) = (1.0 / 64.0, 64);
+    let bodies = plummer(256, 4).expect("in range");
+    let targets: Vec<usize> = (0..bodies.len()).collect();
+    let forces = reference::accelerations_of(&bodies, &physics, &targets);
+    let forces: f64 = forces
+        .iter()
+        .zip(&bodies.mass)
+        .map(|(f, m)| m * f.scale)
+        .sum();
+    for name in ALL {
+        let mut cluster = simulation(name, &bodies, physics, Integrator::Leapfrog, dt);
+        let before = cluster.conserved().expect("runs here");
+        take(&mut cluster, steps);
+        let after = cluster.conserved().expect("runs here");
+        let u = variant(name).precision().unit_roundoff();
+        let force_error = diagnostics::tolerance(u, variant(name).additions(bodies.len()), 42.5);
+        // An error of the force in each kick, and a rounding of the velocity in each half.
+        let allowed = steps as f64 * (dt * force_error * forces + 2.0 * u * before.momentum_scale);
+        let drift = distance(after.momentum, before.momentum);
+        assert!(
+            drift <= allowed,
+            "{name}: {drift:e}, rounding explains {allowed:e}"
+        );
+    }
+}
+
+/// Largest |E − E₀| / |E₀| on the way, and the virial ratios.
+fn energy_and_virial(name: &str, bodies: &Bodies, dt: f64, end: f64) -> (f64, Vec<f64>) {
+    let mut cluster = simulation(name, bodies, gravity(0.1), Integrator::Leapfrog, dt);
+    let before = cluster.conserved().expect("runs here");
+    let mut largest = 0.0_f64;
+    let mut ratios = vec![before.energy.virial_ratio()];
+    for _ in 0..8 {
+        take(&mut cluster, (end / dt) as u64 / 8);
+        let now = cluster.conserved().expect("runs here");
+        let drift = now.drift_since(&before).energy;
+        assert!(drift.is_finite());
+        largest = largest.max(drift);
+        ratios.push(now.energy.virial_ratio());
+    }
+    (largest, ratios)
+}
+
+#[test]
+fn a_plummer_sphere_keeps_its_energy_and_its_balance() {
+    for (name, n, end) in [
+        ("cpu-f64", 1024, 8.0),
+        ("cpu-f32", 1024, 8.0),
+        ("tiled", 128, 2.0),
+    ] {
+        let bodies = plummer(n, 5).expect("in range");
+        let [coarse, fine] =
+            [1.0 / 32.0, 1.0 / 64.0].map(|dt| energy_and_virial(name, &bodies, dt, end));
+        let [(coarse, ratios), (fine, _)] = [coarse, fine];
+        assert!(coarse <= 3e-4, "{name}: energy drifts by {coarse:e}");
+        // The error is the integrator's and of second order: a quarter for half the step.
+        let ratio = coarse / fine;
+        assert!(
+            (3.0..5.0).contains(&ratio),
+            "{name}: {coarse:e} and {fine:e}"
+        );
+        // A sphere in equilibrium breathes a few times as much as the noise of N bodies.
+        let noise = 4.0 / (n as f64).sqrt();
+        let balanced = ratios.iter().all(|ratio| (ratio - 1.0).abs() <= noise);
+        assert!(balanced, "{name}: {ratios:?}");
+    }
+}
+
+/// Three equal masses chase each other on one figure of eight (A. Chenciner & R. Montgomery, Annals
+/// of Mathematics 152, 881, 2000; the digits are C. Simó's) and are back after a period.
+#[test]
+fn the_figure_of_eight_closes() {
+    const PERIOD: f64 = 6.325_913_98;
+    let mut bodies = Bodies::with_capacity(3);
+    let ([x, y], [vx, vy]) = ([0.970_004_36, -0.243_087_53], [0.932_407_37, 0.864_731_46]);
+    for (id, position, velocity) in [
+        (0, [x, y, 0.0], [vx / 2.0, vy / 2.0, 0.0]),
+        (1, [-x, -y, 0.0], [vx / 2.0, vy / 2.0, 0.0]),
+        (2, [0.0; 3], [-vx, -vy, 0.0]),
+    ] {
+        bodies.push(Body {
+            position,
+            velocity,
+            mass: 1.0,
+            id,
+            kind: Kind::Star,
+        });
+    }
+    for name in F64 {
+        let [coarse, fine] = [500_u64, 1000].map(|steps| {
+            let dt = PERIOD / steps as f64;
+            let mut dance = simulation(name, &bodies, gravity(0.0), Integrator::Leapfrog, dt);
+            take(&mut dance, steps);
+            largest_distance(dance.bodies().expect("runs here"), &bodies)
+        });
+        assert!(coarse <= 1e-3, "{name}: {coarse:e}");
+        let ratio = coarse / fine;
+        assert!(
+            (3.5..4.5).contains(&ratio),
+            "{name}: {coarse:e} and {fine:e}"
+        );
+    }
+}

@@ -16,7 +16,7 @@ use allpairs::verify::{Case, edge_cases};
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
 use rayon::prelude::*;
-use support::{Table, assert_none};
+use support::{Table, assert_none, repetition_failure};
 
 /// The kernels as they are offered.
 fn kernels() -> Vec<Variant> {
@@ -62,6 +62,15 @@ fn kernels_are_right_in_small_blocks() {
             verify(&kernels_in_blocks_of(threads), &table, thread_order);
         }
     }
+}
+
+#[test]
+fn repeated_steps_are_single_steps() {
+    let kernels = kernels();
+    let failures = kernels
+        .par_iter()
+        .filter_map(|kernel| repetition_failure(&Machine::emulator(0), kernel));
+    assert_none(&failures.collect::<Vec<_>>());
 }
 
 /// An emulator that launches forces with something changed.

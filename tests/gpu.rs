@@ -7,7 +7,7 @@ use std::io::Write;
 use allpairs::force::Law;
 use allpairs::selection::{DeviceChoice, Machine, eligible, select};
 use allpairs::variants::{VARIANTS, Variant};
-use support::{Table, assert_none};
+use support::{Table, assert_none, repetition_failure};
 
 #[test]
 fn kernels_are_right_on_every_gpu() {
@@ -29,9 +29,11 @@ fn kernels_are_right_on_every_gpu() {
         let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
         let kernels: Vec<_> = VARIANTS.iter().filter(can_run).collect();
         assert!(!kernels.is_empty(), "no kernel runs on {}", machine.place());
-        let failures = kernels
-            .iter()
-            .flat_map(|kernel| table.failures(&machine, kernel));
+        let failures = kernels.iter().flat_map(|kernel| {
+            let mut failures = table.failures(&machine, kernel);
+            failures.extend(repetition_failure(&machine, kernel));
+            failures
+        });
         assert_none(&failures.collect::<Vec<_>>());
     }
 }

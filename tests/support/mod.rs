@@ -1,5 +1,8 @@
 //! The one runner behind the tests of all variants.
 
+use allpairs::force::{Backend, ForceError, Law, Physics};
+use allpairs::initial_conditions::plummer;
+use allpairs::integrator::Integrator;
 use allpairs::selection::Machine;
 use allpairs::variants::Variant;
 use allpairs::verify::{Case, TwoSteps, edge_cases, judge, large_case};
@@ -30,6 +33,38 @@ impl Table {
             .map(|(case, why)| format!("{name}, {case}: {why}"))
             .collect()
     }
+}
+
+/// Whether steps that a device may record and replay go elsewhere than steps taken one by one.
+pub(crate) fn repetition_failure(machine: &Machine, variant: &Variant) -> Option<String> {
+    const STEPS: u64 = 9;
+    let bodies = plummer(300, 2).expect("in range");
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.1,
+    };
+    let run = |take: &dyn Fn(&mut dyn Backend) -> Result<(), ForceError>| {
+        let mut end = bodies.clone();
+        let mut backend = machine.backend(variant, &bodies, physics)?;
+        backend.accelerate()?;
+        take(&mut *backend)?;
+        backend.download(&mut end)?;
+        Ok::<_, ForceError>(end)
+    };
+    let step = |backend: &mut dyn Backend| Integrator::Leapfrog.step(backend, 0.01);
+    let repeated = run(&|backend| backend.repeat(STEPS, &mut { step }));
+    let single = run(&|backend| (0..STEPS).try_for_each(|_| step(backend)));
+    let (repeated, single) = match (repeated, single) {
+        (Ok(repeated), Ok(single)) => (repeated, single),
+        (Err(error), _) | (_, Err(error)) => return Some(format!("{}: {error}", variant.name)),
+    };
+    // Equal, but for the order of atomic additions in f32.
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-5;
+    let agree = [(&repeated.x, &single.x), (&repeated.vz, &single.vz)]
+        .into_iter()
+        .all(|(a, b)| a.iter().zip(b).all(is_near));
+    (!agree).then(|| format!("{}: repeated steps go elsewhere", variant.name))
 }
 
 /// Fails with all the lines, if there are any.

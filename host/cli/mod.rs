@@ -4,7 +4,9 @@ mod bench;
 mod devices;
 mod inspect;
 mod list;
+mod render;
 mod run;
+mod series;
 mod verify;
 
 use std::io::{self, Write};
@@ -13,6 +15,7 @@ use std::process::ExitCode;
 use allpairs::force::{ForceError, Law};
 use allpairs::io::{ReadError, WriteError};
 use allpairs::output::PictureError;
+use allpairs::output::movie::MovieError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -38,6 +41,8 @@ enum Command {
     Verify(verify::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
+    /// Draw snapshots: density maps as PNG files, or a movie.
+    Render(render::Options),
     /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
     Inspect(inspect::Options),
 }
@@ -73,6 +78,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
+        Some(Command::Render(options)) => render::render(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
@@ -88,7 +94,11 @@ fn report(error: &anyhow::Error) -> ExitCode {
         code::USAGE
     } else if error.is::<SelectionError>() || error.is::<ForceError>() {
         code::UNAVAILABLE
-    } else if error.is::<WriteError>() || error.is::<PictureError>() || error.is::<io::Error>() {
+    } else if error.is::<WriteError>()
+        || error.is::<PictureError>()
+        || error.is::<MovieError>()
+        || error.is::<io::Error>()
+    {
         code::IO
     } else if error.is::<ChecksFailed>() {
         code::FAILED

@@ -8,6 +8,7 @@ mod render;
 mod run;
 mod series;
 mod verify;
+mod view;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use allpairs::force::{ForceError, Law};
 use allpairs::io::{ReadError, WriteError};
 use allpairs::output::PictureError;
 use allpairs::output::movie::MovieError;
+use allpairs::output::viewer::ViewError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -43,6 +45,8 @@ enum Command {
     Bench(bench::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
     Render(render::Options),
+    /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
+    View(view::Options),
     /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
     Inspect(inspect::Options),
 }
@@ -79,6 +83,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
         Some(Command::Render(options)) => render::render(options, &mut out),
+        Some(Command::View(options)) => view::view(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
@@ -97,6 +102,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
     } else if error.is::<WriteError>()
         || error.is::<PictureError>()
         || error.is::<MovieError>()
+        || error.is::<ViewError>()
         || error.is::<io::Error>()
     {
         code::IO

@@ -6,11 +6,13 @@ mod framing;
 mod image;
 pub mod movie;
 mod smoothing;
+pub mod viewer;
 
 pub use colour_map::{ColourMap, UnknownColourMap};
 pub use density::{DensityPicture, PictureError, Projection, Weight};
 pub use framing::{Frame, Selection};
 pub use image::{Image, Shades};
+pub use viewer::Viewer;
 
 /// A word that names none of the choices there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -191,7 +191,14 @@ impl TwoSteps {
     }
 
     /// Errors of the positions after two steps of a variant.
-    fn digits(&self, machine: &Machine, variant: &Variant) -> Result<DigitHistogram, ForceError> {
+    ///
+    /// # Errors
+    /// If it cannot run.
+    pub fn digits(
+        &self,
+        machine: &Machine,
+        variant: &Variant,
+    ) -> Result<DigitHistogram, ForceError> {
         let mut end = self.start.clone();
         two_steps(
             &mut *machine.backend(variant, &self.start, self.physics)?,

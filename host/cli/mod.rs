@@ -4,6 +4,7 @@ mod bench;
 mod devices;
 mod inspect;
 mod list;
+mod plot;
 mod render;
 mod run;
 mod series;
@@ -13,11 +14,13 @@ mod view;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use allpairs::bench_record::RecordError;
 use allpairs::force::{ForceError, Law};
 use allpairs::io::{ReadError, WriteError};
-use allpairs::output::PictureError;
 use allpairs::output::movie::MovieError;
+use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
+use allpairs::output::{ChartError, PictureError};
 use allpairs::selection::{DeviceChoice, SelectionError};
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -47,6 +50,8 @@ enum Command {
     Render(render::Options),
     /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
     View(view::Options),
+    /// Draw charts, as PNG and SVG: of a run's log, of orbits, of a benchmark.
+    Plot(plot::Options),
     /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
     Inspect(inspect::Options),
 }
@@ -84,6 +89,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
         Some(Command::Render(options)) => render::render(options, &mut out),
         Some(Command::View(options)) => view::view(options, &mut out),
+        Some(Command::Plot(options)) => plot::plot(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
@@ -93,7 +99,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
-    let code = if error.is::<ReadError>() {
+    let code = if error.is::<ReadError>() || error.is::<LogError>() || error.is::<RecordError>() {
         code::DATA
     } else if let Some(SelectionError::Unknown(_)) = error.downcast_ref() {
         code::USAGE
@@ -103,6 +109,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<PictureError>()
         || error.is::<MovieError>()
         || error.is::<ViewError>()
+        || error.is::<ChartError>()
         || error.is::<io::Error>()
     {
         code::IO

@@ -69,7 +69,7 @@ pub enum Projection {
 
 impl Projection {
     /// Numbers of the axes to the right and up.
-    fn axes(self) -> [usize; 2] {
+    pub(super) fn axes(self) -> [usize; 2] {
         match self {
             Projection::Xy => [0, 1],
             Projection::Xz => [0, 2],

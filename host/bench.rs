@@ -78,6 +78,7 @@ pub fn measure(
             beyond: digits.beyond,
             not_finite: digits.not_finite,
         }),
+        force_digits: case.right_digits(&computed).to_vec(),
     }))
 }
 
@@ -140,6 +141,7 @@ mod tests {
         assert!(row.fastest <= row.seconds && row.seconds <= row.slowest && row.fastest > 0.0);
         assert!((row.rate * row.seconds / 9e4 - 1.0).abs() < 1e-12);
         assert!(row.error < 1e-12, "{}", row.error);
+        assert_eq!(row.force_digits.iter().sum::<u64>(), 300);
         assert_eq!((row.bodies, row.limit), (300, None));
         assert_eq!(row.choices["precision"], "f64");
     }

@@ -62,6 +62,10 @@ pub struct BenchRow {
     pub error: f64,
     /// Errors of the positions after two steps, by decimal digit.
     pub digits: Option<Digits>,
+    /// Bodies whose acceleration has 0, 1, 2, … right digits: a relative error below 10⁻¹, 10⁻², …
+    /// for one more each.
+    #[serde(default)]
+    pub force_digits: Vec<u64>,
 }
 
 /// How many coordinates were first off in which decimal.
@@ -258,6 +262,7 @@ mod tests {
                     beyond: 5,
                     not_finite: 0,
                 }),
+                force_digits: vec![0, 7, 3],
             }],
             failures: vec![],
         }

@@ -130,9 +130,9 @@ mod tests {
             let files = in_folder(folder.path()).unwrap();
             files.iter().map(|file| name(file)).collect::<Vec<_>>()
         };
-        ["b.bin", "a.tipsy", "a.png"].map(write);
+        ["b.bin", "a.tipsy", "a.png"].into_iter().for_each(write);
         assert_eq!(names(), ["a.tipsy", "b.bin"]);
-        ["snapshot-10.bin", "snapshot-9.bin", "log.csv"].map(write);
+        ["snapshot-10.bin", "snapshot-9.bin", "log.csv"].into_iter().for_each(write);
         assert_eq!(names(), ["snapshot-9.bin", "snapshot-10.bin"]);
         fs::create_dir(folder.path().join("snapshots")).unwrap();
         write("snapshots/0.csv");

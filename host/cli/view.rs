@@ -49,12 +49,11 @@ pub(super) fn view(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         Overwrite::Refuse
     };
     viewer.write(&path, overwrite)?;
-    let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-    writeln!(
-        out,
-        "wrote {} ({:.1} MB)",
-        path.display(),
-        1e-6 * bytes as f64
-    )?;
+    let bytes = std::fs::metadata(&path)?.len();
+    let size = match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        _ => format!("{:.1} MB", 1e-6 * bytes as f64),
+    };
+    writeln!(out, "wrote {} ({size})", path.display())?;
     Ok(())
 }

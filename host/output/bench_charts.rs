@@ -15,7 +15,7 @@ use crate::bench_record::{BenchRecord, BenchRow};
 const MOST_LINES: usize = 8;
 
 /// All charts that a record allows: `time` and `speedup` (of every study in it, too), `rate`,
-/// `pareto`, `digits`, and `sweep-…` of each choice that was varied by number.
+/// `pareto`, `position-digits`, `force-digits`, and `sweep-…` of each choice that was varied by number.
 ///
 /// Where a chart shows one number of bodies, it is the largest that most kernels were timed at.
 ///
@@ -63,7 +63,8 @@ pub fn bench_charts(record: &BenchRecord) -> Result<Vec<NamedChart>, ChartError>
     }
     add("rate".into(), rate(record))?;
     add("pareto".into(), pareto(&rows, &about))?;
-    add("digits".into(), digits(&rows, &about))?;
+    add("position-digits".into(), position_digits(&rows, &about))?;
+    add("force-digits".into(), force_digits(&rows, &about))?;
     for (axis, lines) in sweeps(&rows) {
         let chart = Lines {
             title: format!("Sweep: {axis}"),
@@ -72,6 +73,7 @@ pub fn bench_charts(record: &BenchRecord) -> Result<Vec<NamedChart>, ChartError>
                 (axis.clone(), Scale::Log),
                 ("interactions/s".into(), Scale::Linear),
             ],
+            ticks: values_across(&lines),
             lines,
             map: false,
         };
@@ -259,6 +261,7 @@ fn rate(record: &BenchRecord) -> Result<Chart, ChartError> {
     } else {
         String::new()
     };
+    let ticks = values_across(&lines);
     Lines {
         title: "Rate against number of bodies".into(),
         subtitle: format!("{}{of_all}", record.device),
@@ -268,8 +271,21 @@ fn rate(record: &BenchRecord) -> Result<Chart, ChartError> {
         ],
         lines,
         map: false,
+        ticks,
     }
     .chart()
+}
+
+/// The values that were measured at, if they are few enough to write them all.
+fn values_across(lines: &[Line]) -> Vec<f64> {
+    let points = lines
+        .iter()
+        .filter(|line| !line.dashed)
+        .flat_map(|line| &line.points);
+    let mut values: Vec<f64> = points.map(|point| point[0]).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    if values.len() > 9 { vec![] } else { values }
 }
 
 fn pareto(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
@@ -293,44 +309,110 @@ fn pareto(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
 }
 
 /// Which decimal of the positions goes wrong first, as shares of all coordinates.
-fn digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
-    let classes = rows
-        .iter()
-        .filter_map(|row| row.digits.as_ref())
-        .map(|digits| digits.decimals.len())
-        .max()
-        .ok_or_else(|| ChartError::Empty("errors by digit".into()))?;
-    // Early decimals are warm, late ones cool and bright: the more yellow, the better.
-    let shade =
-        |class: usize| ColourMap::Plasma.colour(0.05 + 0.87 * class as f64 / (classes + 1) as f64);
-    let bar = |row: &&BenchRow| {
+fn position_digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
+    let counts = |row: &BenchRow| {
         let digits = row.digits.as_ref()?;
         let mut counts = vec![digits.whole + digits.not_finite];
         counts.extend(&digits.decimals);
-        counts.resize(classes + 1, 0);
         counts.push(digits.beyond);
+        Some(counts)
+    };
+    let class = |class: usize, last: usize| match class {
+        0 => "before the point".to_owned(),
+        _ if class == last => "later, or nowhere".to_owned(),
+        _ => format!("decimal {class}"),
+    };
+    shares(
+        rows,
+        "Where positions go wrong first",
+        &format!("{about} · coordinates after two steps, against the f64 reference"),
+        "% of the coordinates",
+        counts,
+        class,
+    )
+}
+
+/// How many digits of the forces are right, as shares of the bodies.
+fn force_digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
+    shares(
+        rows,
+        "Right digits of the force",
+        &format!("{about} · against the f64 reference"),
+        "% of the bodies",
+        |row| (!row.force_digits.is_empty()).then(|| row.force_digits.clone()),
+        |class, last| {
+            if class == last {
+                format!("{class} or all")
+            } else {
+                class.to_string()
+            }
+        },
+    )
+}
+
+/// Bars of classes from bad to good: the more yellow, the better.
+fn shares(
+    rows: &[&BenchRow],
+    title: &str,
+    subtitle: &str,
+    label: &str,
+    counts: impl Fn(&BenchRow) -> Option<Vec<u64>>,
+    class: impl Fn(usize, usize) -> String,
+) -> Result<Chart, ChartError> {
+    let counted: Vec<(&str, Vec<u64>)> = rows
+        .iter()
+        .filter_map(|row| Some((row.kernel.as_str(), counts(row)?)))
+        .collect();
+    let classes = counted
+        .iter()
+        .map(|(_, counts)| counts.len())
+        .max()
+        .unwrap_or(0);
+    if classes < 2 {
+        return Err(ChartError::Empty(title.to_owned()));
+    }
+    let occurs = |class: usize| {
+        counted
+            .iter()
+            .any(|(_, counts)| counts.get(class).is_some_and(|n| *n > 0))
+    };
+    let there: Vec<usize> = (0..classes).filter(|class| occurs(*class)).collect();
+    // Classes that occur share all the colours, to be told apart.
+    let shade = |class: usize| {
+        let rank = there.iter().position(|k| *k == class).unwrap_or(0);
+        ColourMap::Plasma.colour(0.05 + 0.87 * (rank + 1) as f64 / there.len() as f64)
+    };
+    let bar = |(kernel, counts): &(&str, Vec<u64>)| {
         let total: u64 = counts.iter().sum();
-        let share = |count: u64| 100.0 * count as f64 / total.max(1) as f64;
-        Some(Bar {
-            name: row.kernel.clone(),
+        let share = |n: u64| 100.0 * n as f64 / total.max(1) as f64;
+        // The class that the middle one of all values belongs to.
+        let mut sum = 0;
+        let median = counts.iter().position(|n| {
+            sum += n;
+            2 * sum >= total.max(1)
+        });
+        Bar {
+            name: (*kernel).to_owned(),
             parts: counts
                 .iter()
                 .enumerate()
                 .map(|(class, n)| (share(*n), shade(class)))
                 .collect(),
-            note: format!("{:.1} % after decimal {classes}", share(digits.beyond)),
-        })
+            note: median.map_or_else(String::new, |m| {
+                format!("median: {}", class(m, classes - 1))
+            }),
+        }
     };
-    let mut legend = vec![("before the point".to_owned(), shade(0))];
-    legend.extend((1..=classes).map(|decimal| (format!("decimal {decimal}"), shade(decimal))));
-    legend.push(("later, or nowhere".into(), shade(classes + 1)));
     Bars {
-        title: "Where positions go wrong first".into(),
-        subtitle: format!("{about} · coordinates after two steps, against the f64 reference"),
-        label: "% of the coordinates".into(),
+        title: title.into(),
+        subtitle: subtitle.into(),
+        label: label.into(),
         scale: Scale::Linear,
-        bars: rows.iter().filter_map(bar).collect(),
-        legend,
+        bars: counted.iter().map(bar).collect(),
+        legend: there
+            .iter()
+            .map(|k| (class(*k, classes - 1), shade(*k)))
+            .collect(),
     }
     .chart()
 }
@@ -420,6 +502,7 @@ mod tests {
             limit: None,
             error: 1e-7,
             digits: None,
+            force_digits: vec![],
         }
     }
 
@@ -467,7 +550,7 @@ mod tests {
             not_finite: 0,
         });
         let all = names(&record(rows));
-        for name in ["rate", "digits"] {
+        for name in ["rate", "position-digits"] {
             assert!(all.iter().any(|found| found == name), "{all:?}");
         }
         assert!(matches!(

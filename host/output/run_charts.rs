@@ -87,6 +87,7 @@ pub fn run_charts(log: &RunLog, subtitle: &str) -> Result<Vec<NamedChart>, Chart
             axes: [("time".into(), Scale::Linear), (label.into(), scale)],
             lines,
             map: false,
+            ticks: vec![],
         };
         match lines.chart() {
             Ok(chart) => charts.push((name.to_owned(), chart)),
@@ -158,6 +159,7 @@ pub fn orbit_chart(
         axes: [(label(right), Scale::Linear), (label(up), Scale::Linear)],
         lines: paths.iter().map(line).collect(),
         map: true,
+        ticks: vec![],
     }
     .chart()
 }

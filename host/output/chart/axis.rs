@@ -14,6 +14,8 @@ pub(crate) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
+    /// Ticks that were asked for.
+    ticks: Option<Vec<Tick>>,
 }
 
 /// A value with a grid line, and what is written beside it.
@@ -52,12 +54,20 @@ impl Axis {
             scale,
             low,
             high,
+            ticks: None,
         })
     }
 
-    /// The same axis, begun at zero: for bars, whose lengths are compared.
-    pub(crate) fn from_zero(self) -> Self {
-        Self { low: 0.0, ..self }
+    /// The same axis with these ticks, written in full.
+    pub(crate) fn with_ticks(self, values: &[f64]) -> Self {
+        let ticks = values.iter().map(|value| Tick {
+            value: *value,
+            text: value.to_string(),
+        });
+        Self {
+            ticks: Some(ticks.collect()),
+            ..self
+        }
     }
 
     /// The axis over this range as it is.
@@ -67,6 +77,7 @@ impl Axis {
             scale: Scale::Linear,
             low,
             high,
+            ticks: None,
         }
     }
 
@@ -85,6 +96,9 @@ impl Axis {
 
     /// About `wanted` ticks, and the power of ten that the label has to name, if one.
     pub(crate) fn ticks(&self, wanted: usize) -> (Vec<Tick>, Option<i32>) {
+        if let Some(ticks) = &self.ticks {
+            return (ticks.clone(), None);
+        }
         match self.scale {
             Scale::Linear => linear_ticks(self.low, self.high, wanted),
             Scale::Log => (log_ticks(self.low, self.high, wanted), None),

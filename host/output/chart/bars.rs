@@ -34,7 +34,11 @@ impl Bars {
         let axis = Axis::over(&self.label, self.scale, self.bars.iter().map(length))
             .ok_or_else(|| ChartError::Empty(self.title.clone()))?;
         let axis = match self.scale {
-            Scale::Linear => axis.from_zero(),
+            // Lengths are compared, so it begins at zero.
+            Scale::Linear => {
+                let longest = self.bars.iter().map(length).filter(|l| l.is_finite());
+                Axis::exactly(&self.label, 0.0, longest.fold(f64::MIN_POSITIVE, f64::max))
+            }
             Scale::Log => axis,
         };
         let widest = |text: &dyn Fn(&Bar) -> f64| self.bars.iter().map(text).fold(0.0, f64::max);
@@ -44,21 +48,16 @@ impl Bars {
         let right = width - 30.0 - notes;
 
         let rows = self.bars.len() as f64;
-        let legend: Vec<_> = self
-            .legend
-            .iter()
-            .map(|(name, colour)| (name.clone(), *colour, false))
-            .collect();
         // Laid out twice: how tall it is, is known once the legend has its rows.
         let top = {
             let mut trial = Chart::new(width, 0.0);
             let below = trial.heading(&self.title, &self.subtitle);
-            trial.legend(below, &legend) + 8.0
+            trial.legend(below, &self.legend) + 8.0
         };
         let bottom = top + ROW * rows;
         let mut chart = Chart::new(width, bottom + 58.0);
         let below = chart.heading(&self.title, &self.subtitle);
-        chart.legend(below, &legend);
+        chart.legend(below, &self.legend);
 
         let at = |value: f64| axis.place(value).map(|place| left + (right - left) * place);
         let (ticks, shift) = axis.ticks(6);

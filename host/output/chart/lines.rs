@@ -20,7 +20,7 @@ pub(crate) struct Line {
     pub(crate) points: Vec<[f64; 2]>,
     /// Which points have a dot.
     pub(crate) marks: Marks,
-    /// For what is no measurement: a limit, a goal.
+    /// For what is no measurement: a limit, a goal. It carries its name itself.
     pub(crate) dashed: bool,
 }
 
@@ -45,6 +45,8 @@ pub(crate) struct Lines {
     pub(crate) lines: Vec<Line>,
     /// Whether both axes have the same scale, as on a map.
     pub(crate) map: bool,
+    /// The values across that have a grid line; none for a choice by the axis.
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl Lines {
@@ -88,8 +90,8 @@ impl Lines {
             .lines
             .iter()
             .zip(&colours)
-            .filter(|(line, _)| !single && !line.name.is_empty())
-            .map(|(line, colour)| (line.name.clone(), *colour, line.dashed))
+            .filter(|(line, _)| !single && !line.dashed && !line.name.is_empty())
+            .map(|(line, colour)| (line.name.clone(), *colour))
             .collect();
         let top = chart.legend(top, &entries) + 8.0;
         let bottom = height - 52.0;
@@ -102,6 +104,9 @@ impl Lines {
         };
         if self.map {
             (across, up) = same_scale(&across, &up, &plot);
+        }
+        if !self.ticks.is_empty() {
+            across = across.with_ticks(&self.ticks);
         }
         plot.grid(&mut chart, &across, &up);
         for (line, colour) in self.lines.iter().zip(&colours) {
@@ -180,6 +185,8 @@ impl Plot {
                 run.iter().for_each(|at| chart.dot(*at, 3.4, colour));
             }
             if run.len() > 1 && line.dashed {
+                let end = run[run.len() - 1];
+                chart.text([end[0], end[1] - 9.0], &line.name, 11.5, Side::Right, FAINT);
                 chart.dashed(run, colour, 1.6);
             } else if run.len() > 1 {
                 chart.line(run, colour, 1.8);
@@ -259,6 +266,7 @@ mod tests {
             axes: [("x".into(), Scale::Linear), ("y".into(), scale)],
             lines: vec![Line::new("a", points)],
             map: false,
+            ticks: vec![],
         }
     }
 

@@ -29,6 +29,10 @@ const FINE: f64 = 4.0;
 /// Drawn pixels of each pixel of a PNG: that has two pixels a unit.
 const AVERAGED: usize = 2;
 
+/// The drawing library centres the line box of a bitmap's text, not its letters as in SVG: so much
+/// of the size are those too high.
+const BITMAP_DROP: f64 = 0.15;
+
 /// The family as SVG names it, for viewers that have the font, or one as wide.
 const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 static FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");
@@ -54,6 +58,12 @@ pub enum ChartError {
         /// The reason; `AlreadyExists` under [`Overwrite::Refuse`].
         fault: io::Error,
     },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Svg,
+    Bitmap,
 }
 
 /// Red, green, blue.
@@ -195,19 +205,14 @@ impl Chart {
     }
 
     /// Names and their colours, in as many rows as it takes. Returns where the rest may begin.
-    pub(super) fn legend(&mut self, top: f64, entries: &[(String, Colour, bool)]) -> f64 {
+    pub(super) fn legend(&mut self, top: f64, entries: &[(String, Colour)]) -> f64 {
         let (mut x, mut y) = (16.0, top + 8.0);
-        for (name, colour, dashed) in entries {
+        for (name, colour) in entries {
             let width = 22.0 + text_width(name, 12.0) + 22.0;
             if x + width > self.width && x > 16.0 {
                 (x, y) = (16.0, y + 20.0);
             }
-            let stroke = vec![[x, y], [x + 17.0, y]];
-            if *dashed {
-                self.dashed(stroke, *colour, 2.5);
-            } else {
-                self.line(stroke, *colour, 3.0);
-            }
+            self.line(vec![[x, y], [x + 17.0, y]], *colour, 3.0);
             self.text([x + 22.0, y], name, 12.0, Side::Left, INK);
             x += width;
         }
@@ -221,7 +226,10 @@ impl Chart {
     pub fn svg(&self) -> Result<String, ChartError> {
         let [width, height] = self.fine_size();
         let mut text = String::new();
-        self.paint(SVGBackend::with_string(&mut text, (width, height)))?;
+        self.paint(
+            SVGBackend::with_string(&mut text, (width, height)),
+            Target::Svg,
+        )?;
         // Its own size, instead of that of the fine units within.
         let fine = format!("width=\"{width}\" height=\"{height}\"");
         let own = format!("width=\"{}\" height=\"{}\"", self.width, self.height);
@@ -235,10 +243,8 @@ impl Chart {
     pub fn image(&self) -> Result<Image, ChartError> {
         let [width, height] = self.fine_size().map(|side| side as usize);
         let mut fine = vec![0; 3 * width * height];
-        self.paint(BitMapBackend::with_buffer(
-            &mut fine,
-            (width as u32, height as u32),
-        ))?;
+        let bitmap = BitMapBackend::with_buffer(&mut fine, (width as u32, height as u32));
+        self.paint(bitmap, Target::Bitmap)?;
         let (small_width, small_height) = (width / AVERAGED, height / AVERAGED);
         let mut rgb = Vec::with_capacity(3 * small_width * small_height);
         for y in 0..small_height {
@@ -292,7 +298,11 @@ impl Chart {
         [self.width, self.height].map(|side| (FINE * side).round() as u32)
     }
 
-    fn paint<B: DrawingBackend>(&self, backend: B) -> Result<(), ChartError> {
+    fn paint<B: DrawingBackend>(&self, backend: B, target: Target) -> Result<(), ChartError> {
+        let drop = match target {
+            Target::Svg => 0.0,
+            Target::Bitmap => BITMAP_DROP,
+        };
         embed_font();
         let area = backend.into_drawing_area();
         let drawn = || -> Result<(), plotters::drawing::DrawingAreaErrorKind<B::ErrorType>> {
@@ -313,7 +323,17 @@ impl Chart {
                         };
                         for points in strokes {
                             let points: Vec<_> = points.into_iter().map(fine).collect();
-                            area.draw(&PathElement::new(points, style))?;
+                            if target == Target::Svg {
+                                area.draw(&PathElement::new(points, style))?;
+                                continue;
+                            }
+                            // Its bitmaps join strokes in points that shoot far beyond sharp
+                            // turns: stroke by stroke, with round joints, instead.
+                            let radius = (FINE * width / 2.0) as i32;
+                            for pair in points.windows(2) {
+                                area.draw(&PathElement::new(pair.to_vec(), style))?;
+                                area.draw(&Circle::new(pair[1], radius, rgb(*colour).filled()))?;
+                            }
                         }
                     }
                     Shape::Bar { corners, colour } => {
@@ -346,7 +366,12 @@ impl Chart {
                         let style = TextStyle::from(font)
                             .color(&colour)
                             .pos(Pos::new(side, VPos::Center));
-                        area.draw_text(text, &style, fine(*at))?;
+                        let at = if *upright {
+                            [at[0] + drop * size, at[1]]
+                        } else {
+                            [at[0], at[1] + drop * size]
+                        };
+                        area.draw_text(text, &style, fine(at))?;
                     }
                 }
             }
@@ -438,10 +463,10 @@ mod tests {
     #[test]
     fn glyphs_are_there() {
         // A glyph that the subset lacks is as wide as the box that stands for it.
-        let missing = text_width("\u{4e00}", 100.0);
+        let missing = text_width("\u{4e00}", 1e4);
         for c in "ΔΣεπ⊙⁰¹²³⁴⁵⁶⁷⁸⁹⁻×−·√≤≥∞…–—₅".chars()
         {
-            let width = text_width(&c.to_string(), 100.0);
+            let width = text_width(&c.to_string(), 1e4);
             assert!(width > 0.0 && width != missing, "{c}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Scale};
 use super::lines::{Plot, label_width};
-use super::{Chart, ChartError, Colour, FAINT, GRID, INK, Side, text_width};
+use super::{Chart, ChartError, Colour, FAINT, INK, Side, text_width};
 
 /// A point.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,12 +51,7 @@ impl Scatter {
         let (width, height) = (980.0, 620.0);
         let mut chart = Chart::new(width, height);
         let top = chart.heading(&self.title, &self.subtitle);
-        let legend: Vec<_> = self
-            .legend
-            .iter()
-            .map(|(name, colour)| (name.clone(), *colour, false))
-            .collect();
-        let top = chart.legend(top, &legend) + 8.0;
+        let top = chart.legend(top, &self.legend) + 8.0;
         let plot = Plot {
             left: 30.0 + label_width(&up),
             right: width - 24.0,
@@ -73,10 +68,15 @@ impl Scatter {
         for pair in corners.windows(2) {
             steps.extend([pair[0], [pair[1][0], pair[0][1]], pair[1]]);
         }
+        let mut taken = Taken::within(&plot);
+        for pair in steps.windows(2) {
+            let [low, high] =
+                [f64::min, f64::max].map(|of| [0, 1].map(|k| of(pair[0][k], pair[1][k])));
+            taken.add([low[0], low[1] - 1.0], [high[0], high[1] + 1.0]);
+        }
         if !steps.is_empty() {
             chart.dashed(steps, FAINT, 1.2);
         }
-        let mut taken = Taken::within(&plot);
         let dots: Vec<(&Point, [f64; 2])> = self
             .points
             .iter()
@@ -92,9 +92,6 @@ impl Scatter {
         for &&(point, at) in best.iter().chain(&others) {
             let colour = if is_front(point) { INK } else { FAINT };
             if let Some((text_at, side)) = taken.room(at, text_width(&point.name, LABEL)) {
-                if (text_at[1] - at[1]).abs() > 16.0 {
-                    chart.line(vec![at, [text_at[0], text_at[1]]], GRID, 1.0);
-                }
                 chart.text(text_at, &point.name, LABEL, side, colour);
             }
         }
@@ -122,7 +119,7 @@ impl Taken {
 
     /// Room for a text of this width by a point, the nearest first, which is then taken.
     fn room(&mut self, at: [f64; 2], width: f64) -> Option<([f64; 2], Side)> {
-        let offsets = [0.0, -11.0, 11.0, -22.0, 22.0, -33.0, 33.0, -44.0, 44.0];
+        let offsets = [0.0, -8.0, 8.0, -14.0, 14.0];
         let sides = [(Side::Right, -9.0), (Side::Left, 9.0)];
         let candidates = offsets.into_iter().flat_map(|dy| {
             sides

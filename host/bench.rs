@@ -30,7 +30,7 @@ pub enum Outcome {
 /// If `repetitions` is 0.
 pub fn measure(
     machine: &Machine,
-    variant: &'static Variant,
+    variant: &Variant,
     case: &Case,
     steps: &TwoSteps,
     repetitions: u32,

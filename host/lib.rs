@@ -18,13 +18,15 @@
 //! | choose what computes the forces, and where | [`variants`], [`selection`] |
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
-//! | judge a run, or a variant | [`diagnostics`], [`verify`] |
+//! | judge a run, or a variant | [`diagnostics`], [`verify`], [`bench`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
 //!
 //! It is the library behind the program `allpairs`. It does not do trees, gas, collisions or
 //! cosmology: every pair of bodies is computed, and gravity is all there is.
 
+pub mod bench;
+pub mod bench_record;
 pub mod bodies;
 pub mod diagnostics;
 pub mod force;

@@ -66,6 +66,22 @@ impl Case {
         )
     }
 
+    /// How many of the compared bodies have computed accelerations (of all bodies) with 0, 1, … 16
+    /// or more right digits: a relative error below 10⁻¹, 10⁻², … for one more each.
+    ///
+    /// # Panics
+    /// If they are not of the case's bodies.
+    pub fn right_digits(&self, accelerations: &[[f64; 3]]) -> [u64; 17] {
+        let mut counts = [0; 17];
+        for (computed, field) in self.pick(accelerations).iter().zip(&self.expected) {
+            let one = Accuracy::of(&[*computed], std::slice::from_ref(field)).expect("one each");
+            // No error at all: the logarithm is infinite, and all digits are right.
+            let digits = -one.max_relative.log10();
+            counts[digits.clamp(0.0, 16.0) as usize] += 1;
+        }
+        counts
+    }
+
     fn pick(&self, accelerations: &[[f64; 3]]) -> Vec<[f64; 3]> {
         assert_eq!(
             accelerations.len(),
@@ -191,7 +207,14 @@ impl TwoSteps {
     }
 
     /// Errors of the positions after two steps of a variant.
-    fn digits(&self, machine: &Machine, variant: &Variant) -> Result<DigitHistogram, ForceError> {
+    ///
+    /// # Errors
+    /// If it cannot run.
+    pub fn digits(
+        &self,
+        machine: &Machine,
+        variant: &Variant,
+    ) -> Result<DigitHistogram, ForceError> {
         let mut end = self.start.clone();
         two_steps(
             &mut *machine.backend(variant, &self.start, self.physics)?,
@@ -349,6 +372,7 @@ mod tests {
             .map(|field| field.acceleration)
             .collect();
         assert_eq!(case.check(variant, &right), Ok(()));
+        assert_eq!(case.right_digits(&right)[16], 100);
         let (tolerance, position_error) = case.allowance(variant);
         for body in [0, 57, 99] {
             let mut wrong = right.clone();
@@ -357,6 +381,7 @@ mod tests {
             wrong[body][1] = f64::NAN;
             assert!(case.check(variant, &wrong).is_err());
             assert!(case.accuracy(&wrong).rms_relative.is_infinite());
+            assert_eq!(case.right_digits(&wrong)[0], 1);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! `allpairs bench`.
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use allpairs::force::{Backend, Law};
-use allpairs::limits;
-use allpairs::selection::{Machine, Place, select};
-use allpairs::verify::{Case, large_case};
+use allpairs::bench::{self, Outcome};
+use allpairs::bench_record::BenchRow;
+use allpairs::force::Law;
+use allpairs::io::Overwrite;
+use allpairs::selection::{Machine, select};
+use allpairs::verify::large_case;
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
-use gpu_kernels::numerics::Precision;
 
 use super::{ChecksFailed, Where};
 
@@ -26,10 +28,28 @@ pub(super) struct Options {
     /// Timed repetitions; their median and spread are reported.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
+    /// Write the figures as JSON, which `allpairs plot bench` draws.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the figures as CSV.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Replace what is there.
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// Verifies and times each kernel: what is wrong is shown as failed, and has no time.
 pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let files = [&options.json, &options.csv];
+    for path in files.into_iter().flatten() {
+        // Said before minutes of work rather than after them.
+        anyhow::ensure!(
+            options.overwrite || !path.exists(),
+            "{} is there already: give another name, or --overwrite",
+            path.display()
+        );
+    }
     let place = select(
         options.place.device,
         options.kernel.as_deref(),
@@ -47,31 +67,21 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "#of limit",
         "#rms error",
     ]);
-    let mut all_right = true;
     let machine = Machine::new(place);
+    let mut outcomes = vec![];
     for &n in &options.bodies {
-        let (case, _) = large_case(n as usize);
+        let (case, steps) = large_case(n as usize);
         for variant in super::verify::chosen(options.kernel.as_deref(), machine.place())? {
-            let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
-            backend.accelerate()?; // warms up as well
-            let computed = backend.accelerations()?;
-            let mut row = vec![variant.name.to_owned(), n.to_string()];
-            match case.check(variant, &computed) {
-                Ok(()) => {
-                    let seconds = time(&mut *backend, options.repetitions)?;
-                    row.extend(figures(
-                        &seconds,
-                        n,
-                        limit(machine.place(), variant.precision()),
-                    ));
-                    row.push(super::scientific(rms_error(&case, &computed)));
-                }
-                Err(why) => {
-                    all_right = false;
-                    row.push(format!("FAILED: {why}"));
-                }
-            }
-            table.add_row(row);
+            let outcome = bench::measure(&machine, variant, &case, &steps, options.repetitions)?;
+            match &outcome {
+                Outcome::Timed(row) => table.add_row(figures(row)),
+                Outcome::Wrong(failure) => table.add_row([
+                    failure.kernel.clone(),
+                    failure.bodies.to_string(),
+                    format!("FAILED: {}", failure.why),
+                ]),
+            };
+            outcomes.push(outcome);
         }
     }
     writeln!(out, "{table}")?;
@@ -80,46 +90,38 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
          kernel that computes each\npair for one body; `allpairs devices` explains it."
     )?;
-    if all_right {
+    let record = bench::record(machine.place(), outcomes);
+    let overwrite = if options.overwrite {
+        Overwrite::Allow
+    } else {
+        Overwrite::Refuse
+    };
+    if let Some(path) = &options.json {
+        record.write_json(path, overwrite)?;
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    if let Some(path) = &options.csv {
+        record.write_csv(path, overwrite)?;
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    if record.failures.is_empty() {
         Ok(())
     } else {
         Err(ChecksFailed.into())
     }
 }
 
-fn rms_error(case: &Case, computed: &[[f64; 3]]) -> f64 {
-    case.accuracy(computed).rms_relative
-}
-
-/// Sorted times of the repetitions.
-fn time(backend: &mut dyn Backend, repetitions: u32) -> anyhow::Result<Vec<f64>> {
-    let mut seconds = vec![];
-    for _ in 0..repetitions {
-        seconds.push(backend.time_acceleration()?);
-    }
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds)
-}
-
-fn figures(seconds: &[f64], n: u32, limit: Option<f64>) -> Vec<String> {
-    let median = seconds[seconds.len() / 2];
-    let spread = (seconds[seconds.len() - 1] - seconds[0]) / median;
-    let rate = f64::from(n) * f64::from(n) / median;
-    vec![
-        format!("{:.4}", 1e3 * median),
+fn figures(row: &BenchRow) -> [String; 8] {
+    let spread = (row.slowest - row.fastest) / row.seconds;
+    let of_limit = |limit: f64| format!("{:.1} %", 100.0 * row.rate / limit);
+    [
+        row.kernel.clone(),
+        row.bodies.to_string(),
+        format!("{:.4}", 1e3 * row.seconds),
         format!("{:.1} %", 100.0 * spread),
-        super::scientific(rate),
-        format!("{:.0}", 1e-9 * rate * f64::from(FLOPS_PER_INTERACTION)),
-        limit.map_or_else(String::new, |limit| {
-            format!("{:.1} %", 100.0 * rate / limit)
-        }),
+        super::scientific(row.rate),
+        format!("{:.0}", 1e-9 * row.rate * f64::from(FLOPS_PER_INTERACTION)),
+        row.limit.map_or_else(String::new, of_limit),
+        super::scientific(row.error),
     ]
-}
-
-fn limit(place: &Place, precision: Precision) -> Option<f64> {
-    match (place, precision) {
-        (Place::Gpu(info), Precision::F64) => limits::one_sided_f64(info),
-        (Place::Gpu(info), _) => limits::one_sided_f32(info),
-        (Place::Cpu | Place::Emulator, _) => None,
-    }
 }

@@ -4,15 +4,23 @@ mod bench;
 mod devices;
 mod inspect;
 mod list;
+mod plot;
+mod render;
 mod run;
+mod series;
 mod verify;
+mod view;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use allpairs::bench_record::RecordError;
 use allpairs::force::{ForceError, Law};
 use allpairs::io::{ReadError, WriteError};
-use allpairs::output::PictureError;
+use allpairs::output::movie::MovieError;
+use allpairs::output::run_log::LogError;
+use allpairs::output::viewer::ViewError;
+use allpairs::output::{ChartError, PictureError};
 use allpairs::selection::{DeviceChoice, SelectionError};
 use clap::{Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -38,6 +46,12 @@ enum Command {
     Verify(verify::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
+    /// Draw snapshots: density maps as PNG files, or a movie.
+    Render(render::Options),
+    /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
+    View(view::Options),
+    /// Draw charts, as PNG and SVG: of a run's log, of orbits, of a benchmark.
+    Plot(plot::Options),
     /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
     Inspect(inspect::Options),
 }
@@ -73,6 +87,9 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
+        Some(Command::Render(options)) => render::render(options, &mut out),
+        Some(Command::View(options)) => view::view(options, &mut out),
+        Some(Command::Plot(options)) => plot::plot(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
@@ -82,13 +99,19 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
-    let code = if error.is::<ReadError>() {
+    let code = if error.is::<ReadError>() || error.is::<LogError>() || error.is::<RecordError>() {
         code::DATA
     } else if let Some(SelectionError::Unknown(_)) = error.downcast_ref() {
         code::USAGE
     } else if error.is::<SelectionError>() || error.is::<ForceError>() {
         code::UNAVAILABLE
-    } else if error.is::<WriteError>() || error.is::<PictureError>() || error.is::<io::Error>() {
+    } else if error.is::<WriteError>()
+        || error.is::<PictureError>()
+        || error.is::<MovieError>()
+        || error.is::<ViewError>()
+        || error.is::<ChartError>()
+        || error.is::<io::Error>()
+    {
         code::IO
     } else if error.is::<ChecksFailed>() {
         code::FAILED

@@ -1,15 +1,18 @@
 //! Pictures of the surface density.
 //!
-//! Each panel shows the bodies along one axis, as `ln(1 + Σ/Σ₀)` of the surface density Σ on the
-//! inferno colour map.
+//! Each panel shows the bodies along one axis, as `ln(1 + Σ/Σ₀)` of the surface density Σ on a
+//! colour map.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use thiserror::Error;
 
+use super::framing::{choose, quantile};
 use super::smoothing::{Grid, Splat, surface_density};
-use crate::bodies::{Bodies, BodyFault, Kind};
+use super::{ColourMap, Frame, Image, Selection, Shades, UnknownChoice};
+use crate::bodies::{Bodies, BodyFault};
 use crate::io::{Overwrite, write_atomically};
 
 /// What a picture shows, and how. The default is a face-on and an edge-on panel of a disk in the
@@ -30,6 +33,11 @@ pub struct DensityPicture {
     pub frame: Option<Frame>,
     /// How many powers of ten lie between the brightest and the darkest shades.
     pub decades: f64,
+    /// The surface density of the brightest shade, in bodies (or mass) per pixel; `None` takes the
+    /// picture's own ([`DensityPicture::brightness`]).
+    pub brightest: Option<f64>,
+    /// The colours.
+    pub colour_map: ColourMap,
 }
 
 impl Default for DensityPicture {
@@ -42,6 +50,8 @@ impl Default for DensityPicture {
             weight: Weight::Count,
             frame: None,
             decades: 3.0,
+            brightest: None,
+            colour_map: ColourMap::default(),
         }
     }
 }
@@ -59,7 +69,7 @@ pub enum Projection {
 
 impl Projection {
     /// Numbers of the axes to the right and up.
-    fn axes(self) -> [usize; 2] {
+    pub(super) fn axes(self) -> [usize; 2] {
         match self {
             Projection::Xy => [0, 1],
             Projection::Xz => [0, 2],
@@ -68,16 +78,18 @@ impl Projection {
     }
 }
 
-/// Which bodies are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Selection {
-    /// What would shine: gas and stars; dark matter only where there is nothing else. A halo of
-    /// massive dark bodies would hide the disk within.
-    Luminous,
-    /// Every body.
-    All,
-    /// Bodies of one kind.
-    Only(Kind),
+/// `xy`, `xz` or `yz`.
+impl FromStr for Projection {
+    type Err = UnknownChoice;
+
+    fn from_str(name: &str) -> Result<Self, UnknownChoice> {
+        match name {
+            "xy" => Ok(Self::Xy),
+            "xz" => Ok(Self::Xz),
+            "yz" => Ok(Self::Yz),
+            _ => Err(UnknownChoice::new(name, "xy, xz, yz")),
+        }
+    }
 }
 
 /// What a body counts for in the density.
@@ -89,54 +101,17 @@ pub enum Weight {
     Mass,
 }
 
-/// The section of space that a picture shows.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Frame {
-    /// The point in the middle of each panel.
-    pub centre: [f64; 3],
-    /// Length from the middle to the nearest edge of a panel, above zero. Both axes have the same
-    /// scale.
-    pub half_width: f64,
-}
+/// `count` or `mass`.
+impl FromStr for Weight {
+    type Err = UnknownChoice;
 
-impl Frame {
-    /// The frame that shows 95 of 100 of the bodies numbered `chosen`, with a margin: around the
-    /// median of each coordinate, which stragglers do not move.
-    fn around_chosen(bodies: &Bodies, chosen: &[usize]) -> Self {
-        let centre = [&bodies.x, &bodies.y, &bodies.z].map(|column| {
-            quantile(chosen.iter().map(|&i| column[i]).collect(), 0.5).unwrap_or_default()
-        });
-        let distances = chosen.iter().map(|&i| {
-            let position = bodies.body(i).position;
-            [0, 1, 2]
-                .into_iter()
-                .map(|k| (position[k] - centre[k]).powi(2))
-                .sum::<f64>()
-                .sqrt()
-        });
-        let radius = quantile(distances.collect(), 0.95).unwrap_or_default();
-        // One body, or several in one place, have no extent of their own.
-        let half_width = if radius > 0.0 { 1.35 * radius } else { 1.0 };
-        Self { centre, half_width }
+    fn from_str(name: &str) -> Result<Self, UnknownChoice> {
+        match name {
+            "count" => Ok(Self::Count),
+            "mass" => Ok(Self::Mass),
+            _ => Err(UnknownChoice::new(name, "count, mass")),
+        }
     }
-
-    /// The frame that shows 95 of 100 of the selected bodies, with a margin: around the median of
-    /// each coordinate, which stragglers do not move. Take it from one snapshot and give it to all
-    /// pictures of a series.
-    pub fn around(bodies: &Bodies, selection: Selection) -> Self {
-        Self::around_chosen(bodies, &choose(bodies, selection))
-    }
-}
-
-/// A finished picture: rows from top to bottom, three bytes (red, green, blue) a pixel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// `3 × width × height` bytes.
-    pub rgb: Vec<u8>,
 }
 
 /// Why there is no picture.
@@ -194,6 +169,40 @@ impl DensityPicture {
     /// # Errors
     /// Bodies that fail [`Bodies::check`], nothing selected, or settings out of range.
     pub fn render(&self, bodies: &Bodies) -> Result<Image, PictureError> {
+        Ok(self.shades(bodies)?.image(self.colour_map))
+    }
+
+    /// Draws the bodies, but for the colours.
+    ///
+    /// # Errors
+    /// Those of [`DensityPicture::render`].
+    pub fn shades(&self, bodies: &Bodies) -> Result<Shades, PictureError> {
+        let panels = self.panels(bodies)?;
+        let brightest = self.brightest.unwrap_or_else(|| brightness(&panels));
+        let darkest = brightest / 10.0_f64.powf(self.decades);
+        let range = (1.0 + brightest / darkest).ln();
+        let shade = |value: &f64| ((1.0 + value / darkest).ln() / range).min(1.0) as f32;
+        let rows = 0..self.height as usize;
+        Ok(Shades {
+            width: self.width,
+            height: self.height,
+            values: rows
+                .flat_map(|row| panels.iter().flat_map(move |panel| panel.row(row)))
+                .map(shade)
+                .collect(),
+        })
+    }
+
+    /// The surface density that this picture of the bodies would show in its brightest shade. Give
+    /// one to all pictures of a series, that they do not flicker.
+    ///
+    /// # Errors
+    /// Those of [`DensityPicture::render`].
+    pub fn brightness(&self, bodies: &Bodies) -> Result<f64, PictureError> {
+        Ok(brightness(&self.panels(bodies)?))
+    }
+
+    fn panels(&self, bodies: &Bodies) -> Result<Vec<Grid>, PictureError> {
         self.check()?;
         bodies.check()?;
         let chosen = choose(bodies, self.selection);
@@ -210,16 +219,16 @@ impl DensityPicture {
         let edges: Vec<usize> = (0..=self.projections.len())
             .map(|i| self.width as usize * i / self.projections.len())
             .collect();
-        let panels: Vec<Grid> = self
+        let panel = |(projection, edge): (&Projection, &[usize])| {
+            let size = [edge[1] - edge[0], self.height as usize];
+            surface_density(self.splats(bodies, &chosen, frame, *projection, size), size)
+        };
+        Ok(self
             .projections
             .iter()
             .zip(edges.windows(2))
-            .map(|(projection, edge)| {
-                let size = [edge[1] - edge[0], self.height as usize];
-                surface_density(self.splats(bodies, &chosen, frame, *projection, size), size)
-            })
-            .collect();
-        Ok(self.colour(&panels))
+            .map(panel)
+            .collect())
     }
 
     /// Draws the bodies into a PNG file, which appears whole or not at all.
@@ -253,6 +262,7 @@ impl DensityPicture {
             });
         }
         let mut numbers = vec![("decades", self.decades, true)];
+        numbers.extend(self.brightest.map(|value| ("brightest", value, true)));
         if let Some(Frame { centre, half_width }) = self.frame {
             numbers.push(("half_width", half_width, true));
             numbers.extend(centre.map(|coordinate| ("centre", coordinate, false)));
@@ -295,87 +305,23 @@ impl DensityPicture {
         };
         chosen.iter().map(splat).collect()
     }
-
-    /// Puts the panels side by side in colour, on one scale.
-    fn colour(&self, panels: &[Grid]) -> Image {
-        // A few pixels of an extreme centre shall not darken all others.
-        let lit = panels
-            .iter()
-            .flat_map(|panel| &panel.cells)
-            .copied()
-            .filter(|v| *v > 0.0);
-        let brightest = quantile(lit.collect(), 0.9995).unwrap_or(1.0);
-        let darkest = brightest / 10.0_f64.powf(self.decades);
-        let range = (1.0 + brightest / darkest).ln();
-
-        let palette: Vec<[u8; 3]> = (0..1024)
-            .map(|i| {
-                colorous::INFERNO
-                    .eval_continuous(i as f64 / 1023.0)
-                    .as_array()
-            })
-            .collect();
-        let mut rgb = Vec::with_capacity(3 * self.width as usize * self.height as usize);
-        for row in 0..self.height as usize {
-            for value in panels.iter().flat_map(|panel| panel.row(row)) {
-                let shade = (1.0 + value / darkest).ln() / range;
-                rgb.extend(palette[(1023.0 * shade.min(1.0)) as usize]);
-            }
-        }
-        Image {
-            width: self.width,
-            height: self.height,
-            rgb,
-        }
-    }
 }
 
-impl Image {
-    /// Writes the picture as PNG.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write_png(&self, file: &mut impl Write) -> io::Result<()> {
-        let mut encoder = png::Encoder::new(file, self.width, self.height);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&self.rgb)?;
-        Ok(writer.finish()?)
-    }
-}
-
-/// The numbers of the selected bodies.
-fn choose(bodies: &Bodies, selection: Selection) -> Vec<usize> {
-    let of = |wanted: &dyn Fn(Kind) -> bool| -> Vec<usize> {
-        (0..bodies.len())
-            .filter(|i| wanted(bodies.kind[*i]))
-            .collect()
-    };
-    match selection {
-        Selection::All => of(&|_| true),
-        Selection::Only(kind) => of(&|other| other == kind),
-        Selection::Luminous => {
-            let luminous = of(&|kind| kind != Kind::Dark);
-            if luminous.is_empty() {
-                of(&|_| true)
-            } else {
-                luminous
-            }
-        }
-    }
-}
-
-/// The value below which the part `fraction` of `values` lies; `None` of none.
-fn quantile(mut values: Vec<f64>, fraction: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    let index = (fraction * last as f64).round() as usize;
-    Some(*values.select_nth_unstable_by(index, f64::total_cmp).1)
+/// The surface density that but a few pixels of an extreme centre exceed: those shall not darken
+/// all others.
+fn brightness(panels: &[Grid]) -> f64 {
+    let lit = panels
+        .iter()
+        .flat_map(|panel| &panel.cells)
+        .copied()
+        .filter(|v| *v > 0.0);
+    quantile(lit.collect(), 0.9995).unwrap_or(1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bodies::Kind;
     use crate::initial_conditions::plummer;
     use std::io::Cursor;
 
@@ -481,27 +427,22 @@ mod tests {
         assert!(difference(Weight::Mass) > 200);
     }
 
+    /// With a brightness of its own, half of the bodies would look like all of them.
     #[test]
-    fn frames_ignore_stragglers() {
-        let mut bodies = plummer(1_000, 1).unwrap();
-        let frame = Frame::around(&bodies, Selection::Luminous);
-        // 95 of 100 lie within 5.4 scale radii: 3.2 in standard units.
-        assert!((3.0..6.0).contains(&frame.half_width), "{frame:?}");
-        for i in 0..10 {
-            bodies.x[i] = 1e6;
-        }
-        let moved = Frame::around(&bodies, Selection::Luminous);
-        assert!(moved.half_width < 2.0 * frame.half_width && moved.centre[0].abs() < 0.1);
-
-        let single: Bodies = [body_at([3.0; 3], Kind::Star)].into_iter().collect();
-        let frame = Frame::around(&single, Selection::All);
-        assert_eq!(
-            frame,
-            Frame {
-                centre: [3.0; 3],
-                half_width: 1.0
-            }
-        );
+    fn a_common_brightness_makes_pictures_comparable() {
+        let bodies = plummer(2_000, 1).unwrap();
+        let half: Bodies = bodies.iter().step_by(2).collect();
+        let light = |picture: &DensityPicture, bodies: &Bodies| {
+            let shades = picture.shades(bodies).unwrap().values;
+            f64::from(shades.iter().sum::<f32>())
+        };
+        let common = DensityPicture {
+            brightest: Some(small().brightness(&bodies).unwrap()),
+            ..small()
+        };
+        assert_eq!(light(&common, &bodies), light(&small(), &bodies));
+        let of_all = light(&common, &bodies);
+        assert!(light(&common, &half) < 0.95 * of_all, "{of_all}");
     }
 
     #[test]
@@ -563,6 +504,11 @@ mod tests {
                 }
             ));
         }
+        let picture = DensityPicture {
+            brightest: Some(0.0),
+            ..small()
+        };
+        assert!(matches!(refusal(picture), PictureError::Number { .. }));
         for (half_width, centre) in [(0.0, 0.0), (f64::INFINITY, 0.0), (1.0, f64::NAN)] {
             let frame = Some(Frame {
                 centre: [centre; 3],

@@ -1,0 +1,240 @@
+//! `allpairs render`.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use allpairs::io::{Overwrite, Snapshot};
+use allpairs::output::movie::{Movie, MovieFormat, ffmpeg_is_there};
+use allpairs::output::{
+    ColourMap, DensityPicture, Frame, PictureError, Projection, Selection, Weight,
+};
+use anyhow::{Context, bail, ensure};
+use indicatif::ProgressBar;
+
+use super::series::Series;
+
+/// Snapshots that settle the frame and the brightness of a series: enough to see all of it.
+const SAMPLES: usize = 16;
+
+/// What to draw, and how.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    series: Series,
+    /// What to write: a .png (of several snapshots: numbered ones), or a movie: .mp4, .webm (by
+    /// ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The panels from left to right, seen along the axis that is not named.
+    #[arg(long, value_delimiter = ',', default_value = "xy,xz")]
+    axes: Vec<Projection>,
+    /// Width and height of the whole picture in pixels [default: 800 a panel; 400 for a gif]
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    size: Option<[u32; 2]>,
+    /// inferno, magma, plasma, viridis, cividis, cubehelix, turbo or grey.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    colour_map: ColourMap,
+    /// Which bodies: luminous (gas and stars, if there are any), all, gas, dark or star.
+    #[arg(long, value_name = "WHICH", default_value = "luminous")]
+    select: Selection,
+    /// What a body counts for: count (each the same) or mass.
+    #[arg(long, value_name = "WHAT", default_value = "count")]
+    weight: Weight,
+    /// Magnifies what the picture would show by itself.
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value_t = 1.0,
+        conflicts_with = "half_width"
+    )]
+    zoom: f64,
+    /// Length from the middle of a panel to its nearest edge.
+    #[arg(long, value_name = "LENGTH")]
+    half_width: Option<f64>,
+    /// The point in the middle of each panel, as x,y,z.
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        value_delimiter = ',',
+        num_args = 3,
+        allow_negative_numbers = true
+    )]
+    centre: Option<Vec<f64>>,
+    /// How many powers of ten lie between the brightest and the darkest shades.
+    #[arg(long, default_value_t = 3.0)]
+    decades: f64,
+    /// Pictures a second of a movie.
+    #[arg(long, value_name = "RATE", default_value_t = 25)]
+    fps: u16,
+    /// Replace what is there.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// `1600x800`.
+fn size(text: &str) -> anyhow::Result<[u32; 2]> {
+    let (width, height) = text
+        .split_once('x')
+        .context("use WIDTHxHEIGHT, as 1600x800")?;
+    Ok([width.parse()?, height.parse()?])
+}
+
+/// What will be written.
+enum Target {
+    Picture(PathBuf),
+    Pictures(PathBuf),
+    Movie(PathBuf, MovieFormat),
+}
+
+pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let files = options.series.files()?;
+    let target = target(options, &files, out)?;
+    let picture = picture(options, &files, &target)?;
+    let overwrite = if options.overwrite {
+        Overwrite::Allow
+    } else {
+        Overwrite::Refuse
+    };
+    let read = |file: &Path| options.series.read(file);
+    let path = match target {
+        Target::Picture(path) => {
+            picture.write(&path, &read(&files[0])?.bodies, overwrite)?;
+            path
+        }
+        Target::Pictures(path) => {
+            let bar = progress(files.len());
+            for (index, file) in files.iter().enumerate() {
+                picture.write(&numbered(&path, index), &read(file)?.bodies, overwrite)?;
+                bar.inc(1);
+            }
+            bar.finish_and_clear();
+            writeln!(out, "wrote {} pictures:", files.len())?;
+            numbered(&path, 0)
+        }
+        Target::Movie(path, format) => {
+            let bar = progress(files.len());
+            let movie = Movie {
+                format,
+                pictures_per_second: options.fps,
+                colour_map: options.colour_map,
+            };
+            movie.write(
+                &path,
+                overwrite,
+                files.len(),
+                |index| -> anyhow::Result<_> {
+                    bar.set_position(index as u64);
+                    Ok(picture.shades(&read(&files[index])?.bodies)?)
+                },
+            )?;
+            bar.finish_and_clear();
+            path
+        }
+    };
+    writeln!(out, "wrote {}", path.display())?;
+    Ok(())
+}
+
+fn progress(count: usize) -> ProgressBar {
+    if std::io::stderr().is_terminal() {
+        ProgressBar::new(count as u64)
+    } else {
+        ProgressBar::hidden()
+    }
+}
+
+/// `a-0000.png` for `a.png`.
+fn numbered(path: &Path, index: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{index:04}.png"))
+}
+
+fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow::Result<Target> {
+    let several = files.len() > 1;
+    let path = match &options.output {
+        Some(path) => path.clone(),
+        None if several => PathBuf::from("movie.mp4"),
+        None => Path::new(files[0].file_name().unwrap_or_default()).with_extension("png"),
+    };
+    if path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
+    {
+        return Ok(if several {
+            Target::Pictures(path)
+        } else {
+            Target::Picture(path)
+        });
+    }
+    match MovieFormat::from_path(&path) {
+        Some(format) if format.needs_ffmpeg() && !ffmpeg_is_there() => {
+            let path = path.with_extension("gif");
+            writeln!(
+                out,
+                "a .{format} is made by ffmpeg, which is not on PATH: writing {} instead",
+                path.display()
+            )?;
+            Ok(Target::Movie(path, MovieFormat::Gif))
+        }
+        Some(format) => Ok(Target::Movie(path, format)),
+        None => bail!(
+            "{}: the name of a picture ends in .png, that of a movie in .mp4, .webm, .gif or .apng",
+            path.display()
+        ),
+    }
+}
+
+/// The picture, with one frame and one brightness for the whole series.
+fn picture(
+    options: &Options,
+    files: &[PathBuf],
+    target: &Target,
+) -> anyhow::Result<DensityPicture> {
+    ensure!(
+        options.zoom.is_finite() && options.zoom > 0.0,
+        "--zoom {} is no number above zero",
+        options.zoom
+    );
+    let side: u32 = match target {
+        Target::Movie(_, MovieFormat::Gif) => 400,
+        _ => 800,
+    };
+    let panels = u32::try_from(options.axes.len()).unwrap_or(u32::MAX);
+    let [width, height] = options.size.unwrap_or([side.saturating_mul(panels), side]);
+    let mut picture = DensityPicture {
+        width,
+        height,
+        projections: options.axes.clone(),
+        selection: options.select,
+        weight: options.weight,
+        frame: None,
+        decades: options.decades,
+        brightest: None,
+        colour_map: options.colour_map,
+    };
+    let sample: Vec<&PathBuf> = (0..files.len().min(SAMPLES))
+        .map(|i| &files[i * (files.len() - 1) / (SAMPLES.min(files.len()) - 1).max(1)])
+        .collect();
+    let mut frames = vec![];
+    for file in &sample {
+        let Snapshot { bodies, .. } = options.series.read(file)?;
+        bodies.check().map_err(PictureError::Bodies)?;
+        frames.push(Frame::around(&bodies, options.select));
+    }
+    let mut frame = Frame::enclosing(&frames).context("no snapshots")?;
+    frame.half_width = options
+        .half_width
+        .unwrap_or(frame.half_width / options.zoom);
+    if let Some(centre) = &options.centre {
+        frame.centre.copy_from_slice(centre);
+    }
+    picture.frame = Some(frame);
+    if files.len() > 1 {
+        let mut brightest = 0.0_f64;
+        for file in &sample {
+            brightest = brightest.max(picture.brightness(&options.series.read(file)?.bodies)?);
+        }
+        picture.brightest = Some(brightest);
+    }
+    Ok(picture)
+}

@@ -1,0 +1,141 @@
+//! Snapshots that belong together, as the commands that draw them take them.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use allpairs::io::{Format, Snapshot};
+use anyhow::{Context, ensure};
+
+/// Where the snapshots are.
+#[derive(Debug, clap::Args)]
+pub(super) struct Series {
+    /// Snapshot files, in the order of time; or the folder of a run, for all snapshots in it.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The format of the files, where their names do not tell it.
+    #[arg(long, value_name = "NAME")]
+    format: Option<Format>,
+    /// Of many snapshots, only every so-maniest.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+}
+
+impl Series {
+    /// The files, one at least.
+    pub(super) fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = vec![];
+        for path in &self.files {
+            if path.is_dir() {
+                files.extend(in_folder(path)?);
+            } else {
+                files.push(path.clone());
+            }
+        }
+        Ok(files.into_iter().step_by(self.every as usize).collect())
+    }
+
+    pub(super) fn read(&self, file: &Path) -> anyhow::Result<Snapshot> {
+        Ok(allpairs::io::read(file, self.format)?.0)
+    }
+}
+
+/// The snapshots in a folder, by name: those called `snapshot…` where there are any (a run writes
+/// other tables beside them), in the folder itself or in `snapshots`.
+fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let inner = folder.join("snapshots");
+    let folder = if inner.is_dir() { &inner } else { folder };
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut files = vec![];
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_file() && Format::from_path(&path).is_some() {
+            files.push(path);
+        }
+    }
+    let is_snapshot = |path: &PathBuf| name(path).starts_with("snapshot");
+    if files.iter().any(is_snapshot) {
+        files.retain(is_snapshot);
+    }
+    ensure!(
+        !files.is_empty(),
+        "there are no snapshots in {}",
+        folder.display()
+    );
+    files.sort_by(|a, b| natural(&name(a), &name(b)));
+    Ok(files)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The order in which people count: `a9` before `a10`.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let number = |text: &str| {
+            let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            (digits > 0).then_some(digits)
+        };
+        match (number(a), number(b)) {
+            (Some(m), Some(n)) => {
+                let (x, y) = (
+                    a[..m].trim_start_matches('0'),
+                    b[..n].trim_start_matches('0'),
+                );
+                let order = x.len().cmp(&y.len()).then_with(|| x.cmp(y));
+                if order.is_ne() {
+                    return order;
+                }
+                (a, b) = (&a[m..], &b[n..]);
+            }
+            _ => {
+                let (mut rest_a, mut rest_b) = (a.chars(), b.chars());
+                match (rest_a.next(), rest_b.next()) {
+                    (None, None) => return Ordering::Equal,
+                    (x, y) if x != y => return x.cmp(&y),
+                    _ => (a, b) = (rest_a.as_str(), rest_b.as_str()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count() {
+        let mut names = ["s10.bin", "s9.bin", "s.bin", "r1", "s9-a", "s010.bin", "é2"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(
+            names,
+            ["r1", "s.bin", "s9-a", "s9.bin", "s10.bin", "s010.bin", "é2"]
+        );
+    }
+
+    #[test]
+    fn a_folder_stands_for_its_snapshots() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(in_folder(folder.path()).is_err());
+        let write = |name: &str| fs::write(folder.path().join(name), "x").unwrap();
+        let names = || {
+            let files = in_folder(folder.path()).unwrap();
+            files.iter().map(|file| name(file)).collect::<Vec<_>>()
+        };
+        ["b.bin", "a.tipsy", "a.png"].into_iter().for_each(write);
+        assert_eq!(names(), ["a.tipsy", "b.bin"]);
+        ["snapshot-10.bin", "snapshot-9.bin", "log.csv"].into_iter().for_each(write);
+        assert_eq!(names(), ["snapshot-9.bin", "snapshot-10.bin"]);
+        fs::create_dir(folder.path().join("snapshots")).unwrap();
+        write("snapshots/0.csv");
+        assert_eq!(names(), ["0.csv"]);
+    }
+}

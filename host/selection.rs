@@ -9,7 +9,7 @@ use cuda_driver::{DeviceInfo, NoGpu, devices};
 use gpu_kernels::numerics::Precision;
 
 use crate::bodies::Bodies;
-use crate::force::cpu::{Cpu, InstructionSet};
+use crate::force::cpu::{Choices, Cpu, InstructionSet};
 use crate::force::cuda::Cuda;
 use crate::force::emulated::Emulator;
 use crate::force::reference::Reference;
@@ -182,8 +182,8 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
             }
         }
         (Method::Kernel { .. }, Place::Emulator) => Ok(()),
-        (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
-        (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
+        (Method::Reference | Method::Cpu { .. }, Place::Cpu) => Ok(()),
+        (Method::Reference | Method::Cpu { .. }, _) => Err(Ineligible::NeedsCpu(variant.name)),
     }
 }
 
@@ -301,8 +301,21 @@ impl Machine {
         }
         let (build, block) = match variant.method {
             Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),
-            Method::Cpu(Precision::F64) => return Ok(Box::new(Cpu::<f64>::new(bodies, physics))),
-            Method::Cpu(_) => return Ok(Box::new(Cpu::<f32>::new(bodies, physics))),
+            Method::Cpu {
+                precision,
+                root,
+                pairs,
+            } => {
+                let choices = Choices {
+                    root,
+                    pairs,
+                    ..Choices::default()
+                };
+                return Ok(match precision {
+                    Precision::F64 => Box::new(Cpu::<f64>::with(bodies, physics, choices)),
+                    _ => Box::new(Cpu::<f32>::with(bodies, physics, choices)),
+                });
+            }
             Method::Kernel { build, block, .. } => (build, block),
         };
         match &self.place {

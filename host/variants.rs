@@ -11,7 +11,7 @@ use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::{NumericsName, Precision};
 use gpu_kernels::schedule::ScheduleName;
 
-use crate::force::cpu;
+use crate::force::cpu::{self, PairsName, RootName};
 use crate::force::resident::Kernels;
 
 /// A way to compute the forces, by name.
@@ -34,8 +34,15 @@ pub struct Variant {
 pub enum Method {
     /// The f64 reference that judges the others.
     Reference,
-    /// The CPU path in this precision.
-    Cpu(Precision),
+    /// The CPU path.
+    Cpu {
+        /// Type of the pairs.
+        precision: Precision,
+        /// Where 1/√ comes from.
+        root: RootName,
+        /// How often a pair is computed.
+        pairs: PairsName,
+    },
     /// Kernels, on a GPU or the emulator.
     Kernel {
         /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
@@ -61,6 +68,14 @@ const fn kernel(entry: &'static str) -> Method {
         entry,
         build: Build::Precise,
         block: 256,
+    }
+}
+
+const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Method {
+    Method::Cpu {
+        precision,
+        root,
+        pairs,
     }
 }
 
@@ -103,10 +118,24 @@ impl Variant {
 pub const VARIANTS: &[Variant] = &[
     first("reference", Method::Reference,
         "f64 on the CPU, pair by pair with compensated sums: the judge of all others"),
-    first("cpu-f64", Method::Cpu(Precision::F64),
-        "all cores and vector units of the CPU, in double precision"),
-    variant("cpu-f32", "cpu-f64", Method::Cpu(Precision::F32),
-        "all cores and vector units of the CPU, pairs in single precision and sums in double"),
+    first("cpu-exact-f64", cpu(Precision::F64, RootName::Exact, PairsName::Twice),
+        "all cores and vector units of the CPU, and the same bits on every CPU with fused multiply-add"),
+    variant("cpu-exact-f32", "cpu-exact-f64", cpu(Precision::F32, RootName::Exact, PairsName::Twice),
+        "pairs in single precision, sums in double"),
+    variant("cpu-one-sided", "cpu-exact-f64", cpu(Precision::F64, RootName::Refined, PairsName::Twice),
+        "1/√ from the processor's estimate, refined to rounding level"),
+    variant("cpu-shared-edge", "cpu-one-sided", cpu(Precision::F64, RootName::Refined, PairsName::Once),
+        "each pair once, for both bodies; tiles meet in the order of a tournament"),
+    variant("cpu-f64", "cpu-shared-edge", cpu(Precision::F64, RootName::Refined, PairsName::ByNumber),
+        "each pair once where there are bodies enough: the fastest in double precision"),
+    variant("cpu-one-sided-f32", "cpu-exact-f32", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
+        "1/√ from the processor's estimate, refined to rounding level"),
+    variant("cpu-shared-edge-f32", "cpu-one-sided-f32", cpu(Precision::F32, RootName::Refined, PairsName::Once),
+        "each pair once, for both bodies; tiles meet in the order of a tournament"),
+    variant("cpu-f32", "cpu-shared-edge-f32", cpu(Precision::F32, RootName::Refined, PairsName::ByNumber),
+        "each pair once where there are bodies enough: the fastest that is right to rounding"),
+    variant("cpu-f32-approximate", "cpu-f32", cpu(Precision::F32, RootName::Estimated, PairsName::ByNumber),
+        "1/√ from the processor's estimate as it is: three to four digits"),
 
     first("naive-aos", kernel("direct_aos_f32_exact"),
         "one thread a body, every source read from global memory").of_study("venus"),
@@ -195,9 +224,29 @@ impl Variant {
         };
         match self.method {
             Method::Reference => add("path", &"reference"),
-            Method::Cpu(precision) => {
+            Method::Cpu {
+                precision,
+                root,
+                pairs,
+            } => {
                 add("path", &"cpu");
                 add("precision", &precision.name());
+                add(
+                    "1/√",
+                    match root {
+                        RootName::Exact => &"exact",
+                        RootName::Refined => &"refined estimate",
+                        RootName::Estimated => &"estimate",
+                    },
+                );
+                add(
+                    "each pair",
+                    match pairs {
+                        PairsName::Twice => &"twice",
+                        PairsName::Once => &"once",
+                        PairsName::ByNumber => &"once or twice, by N",
+                    },
+                );
             }
             Method::Kernel { build, block, .. } => {
                 let entry = self.any_force();
@@ -266,7 +315,7 @@ impl Variant {
         let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
         match self.method {
             Method::Reference => 1,
-            Method::Cpu(_) => in_blocks(cpu::BLOCK),
+            Method::Cpu { pairs, .. } => cpu::additions(pairs, n),
             Method::Kernel { block, .. } => match self.schedule() {
                 ScheduleName::Direct => n,
                 ScheduleName::Tiled => in_blocks(block as usize),
@@ -278,15 +327,15 @@ impl Variant {
     pub fn precision(&self) -> Precision {
         match self.method {
             Method::Reference => Precision::F64,
-            Method::Cpu(precision) => precision,
+            Method::Cpu { precision, .. } => precision,
             Method::Kernel { .. } => self.any_force().layout.precision,
         }
     }
 
-    /// Whether its 1/√ is an approximation.
+    /// Whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {
-            Method::Reference | Method::Cpu(_) => false,
+            Method::Reference | Method::Cpu { .. } => false,
             Method::Kernel { .. } => force_work(self.any_force()).1.approximate,
         }
     }

@@ -4,7 +4,7 @@
 //! `a_i = G Σ_j w_j r / d³` with `r = x_j − x_i` and `d² = |r|² + ε²`, where the law says what the
 //! weight `w_j` is. ε² > 0 also makes the self-interaction harmless: r = 0 there.
 
-use crate::numerics::{Arithmetic, Operations};
+use crate::numerics::{Operations, PairArithmetic};
 use cuda_std::GpuFloat;
 
 /// Floating-point operations of one interaction, counted beside each line of [`interact`]; the
@@ -72,9 +72,9 @@ impl PairLaw for Gravity {
 /// One interaction: adds `weight · r / d³` to `sum`.
 ///
 /// The terms are nested so that each multiplication has an addition to fuse with; whether they do
-/// fuse is [`Arithmetic`]'s choice. 12 instructions and a 1/√ with fusion, 18 and a 1/√ without.
+/// fuse is [`PairArithmetic`]'s choice. 12 instructions and a 1/√ with fusion, 18 and a 1/√ without.
 #[inline(always)]
-pub fn interact<A: Arithmetic>(
+pub fn interact<A: PairArithmetic>(
     target: [A::Real; 3],
     source: [A::Real; 3],
     weight: A::Real,
@@ -82,16 +82,41 @@ pub fn interact<A: Arithmetic>(
     sum: &mut [A::Real; 3],
 ) {
     let r = separation::<A>(target, source); // 3 flops
-    let inverse = A::inverse_sqrt(distance_squared::<A>(r, softening_squared)); // 6 flops and 2
-    let scale = (weight * inverse) * (inverse * inverse); // 3 flops; 2 where the weight is 1
+    let d2 = distance_squared::<A>(r, softening_squared); // 6 flops
+    let scale = A::weighted_inverse_cube(weight, d2); // 2 flops and 3; 2 where the weight is 1
     sum[0] = A::mul_add(scale, r[0], sum[0]); // 6 flops
     sum[1] = A::mul_add(scale, r[1], sum[1]);
     sum[2] = A::mul_add(scale, r[2], sum[2]);
 }
 
+/// One pair, for both its bodies: adds `source_weight · r / d³` to the target's sum and
+/// `−target_weight · r / d³` to the source's, as Newton's third law has it.
+///
+/// 16 instructions and a 1/√ for two interactions, 14 where the weights are 1, against 24 and two
+/// 1/√ by [`interact`]; in double precision the approximate 1/√³ takes five more.
+#[inline(always)]
+pub fn interact_pair<A: PairArithmetic>(
+    [target, source]: [[A::Real; 3]; 2],
+    [target_weight, source_weight]: [A::Real; 2],
+    softening_squared: A::Real,
+    target_sum: &mut [A::Real; 3],
+    source_sum: &mut [A::Real; 3],
+) {
+    let r = separation::<A>(target, source); // 3 flops
+    let scale = A::inverse_cube(distance_squared::<A>(r, softening_squared)); // 6 flops and 4
+    let pull = scale * source_weight; // 1 flop; none where the weight is 1
+    target_sum[0] = A::mul_add(pull, r[0], target_sum[0]); // 6 flops
+    target_sum[1] = A::mul_add(pull, r[1], target_sum[1]);
+    target_sum[2] = A::mul_add(pull, r[2], target_sum[2]);
+    let pull = -(scale * target_weight); // 1 flop; a sign is free
+    source_sum[0] = A::mul_add(pull, r[0], source_sum[0]); // 6 flops
+    source_sum[1] = A::mul_add(pull, r[1], source_sum[1]);
+    source_sum[2] = A::mul_add(pull, r[2], source_sum[2]);
+}
+
 /// `weight / d`, the magnitude of a pair's potential per G and per mass of the target.
 #[inline(always)]
-pub fn potential<A: Arithmetic>(
+pub fn potential<A: PairArithmetic>(
     target: [A::Real; 3],
     source: [A::Real; 3],
     weight: A::Real,
@@ -102,7 +127,7 @@ pub fn potential<A: Arithmetic>(
 }
 
 #[inline(always)]
-fn separation<A: Arithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {
+fn separation<A: PairArithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {
     [
         source[0] - target[0],
         source[1] - target[1],
@@ -112,7 +137,7 @@ fn separation<A: Arithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::
 
 /// `x·x + (y·y + (z·z + ε²))`: three multiply–adds.
 #[inline(always)]
-fn distance_squared<A: Arithmetic>(r: [A::Real; 3], softening_squared: A::Real) -> A::Real {
+fn distance_squared<A: PairArithmetic>(r: [A::Real; 3], softening_squared: A::Real) -> A::Real {
     A::mul_add(
         r[0],
         r[0],
@@ -123,7 +148,9 @@ fn distance_squared<A: Arithmetic>(r: [A::Real; 3], softening_squared: A::Real) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numerics::{Approximate, Exact, Fused, Numerics, Separate, Softened, Unsoftened};
+    use crate::numerics::{
+        Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
+    };
 
     /// The two counts of the same formula agree: a 1/√ is two operations.
     #[test]
@@ -197,6 +224,54 @@ mod tests {
             );
         }
         assert!(worst_error::<Numerics<f32, Fused, Exact, Unsoftened>>(0.0) <= ROUNDINGS * u32_);
+    }
+
+    /// Two bodies seen from both sides: a pair's forces are those of two interactions, and what one
+    /// body is given in momentum the other loses.
+    fn worst_pair_difference<A: Arithmetic>(softening: f64) -> f64 {
+        let real = A::Real::from_f64;
+        let mut worst = 0.0_f64;
+        for k in 0..1000 {
+            let k = f64::from(k);
+            let at = [0.731, 1.137, 0.377].map(|f| real((k * f).sin()));
+            let to = [1.31, 0.7, 2.9].map(|f| real((k * f).cos()));
+            let weights = [real(0.5 + k), real(3.0 / (1.0 + k))];
+            let eps2 = real(softening * softening);
+            let mut sums = [[real(0.0); 3]; 2];
+            let [target_sum, source_sum] = &mut sums;
+            interact_pair::<A>([at, to], weights, eps2, target_sum, source_sum);
+            let mut expected = [[real(0.0); 3]; 2];
+            interact::<A>(at, to, weights[1], eps2, &mut expected[0]);
+            interact::<A>(to, at, weights[0], eps2, &mut expected[1]);
+            for (sum, expected) in sums.iter().flatten().zip(expected.iter().flatten()) {
+                let (sum, expected) = (sum.to_f64(), expected.to_f64());
+                let error = ((sum - expected) / expected).abs();
+                assert!(!error.is_nan(), "pair {k}: {sum} {expected}");
+                worst = worst.max(error);
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn a_pair_is_two_interactions() {
+        let (u32_, u64_) = (f64::from(f32::EPSILON) / 2.0, f64::EPSILON / 2.0);
+        // The same d² and root; each side then rounds four products its own way.
+        let tolerance = 8.0;
+        for softening in [0.1, 1e-3] {
+            let single = [
+                worst_pair_difference::<Numerics<f32, Fused, Exact, Softened>>(softening),
+                worst_pair_difference::<Numerics<f32, Separate, Exact, Softened>>(softening),
+                worst_pair_difference::<Numerics<f32, Fused, Approximate, Unsoftened>>(softening),
+            ];
+            assert!(single.iter().all(|error| *error <= tolerance * u32_));
+            let exact = worst_pair_difference::<Numerics<f64, Fused, Exact, Softened>>(softening);
+            assert!(exact <= tolerance * u64_);
+            // Here the roots are refined apart: 3 roundings, cubed, on one side and 4 on the other.
+            let refined =
+                worst_pair_difference::<Numerics<f64, Fused, Approximate, Softened>>(softening);
+            assert!(refined <= (tolerance + 13.0) * u64_);
+        }
     }
 
     #[test]

@@ -1,18 +1,36 @@
 //! How the pair formula is rounded: four independent choices, bundled in one type.
 
 use core::marker::PhantomData;
+use core::ops::{Add, Mul, Neg, Sub};
 use cuda_std::GpuFloat;
 
-/// What the pair formula asks of its arithmetic.
-pub trait Arithmetic {
-    /// The floating-point type.
-    type Real: GpuFloat;
-    /// Which choices these are, for tables.
-    const NAME: NumericsName;
+/// What the pair formula asks of its arithmetic: on single numbers in the kernels, on vector
+/// registers in the CPU path.
+pub trait PairArithmetic {
+    /// A number, or a vector of them.
+    type Real: Copy
+        + Add<Output = Self::Real>
+        + Sub<Output = Self::Real>
+        + Mul<Output = Self::Real>
+        + Neg<Output = Self::Real>;
     /// `a · b + c`.
     fn mul_add(a: Self::Real, b: Self::Real, c: Self::Real) -> Self::Real;
     /// 1/√x of a squared distance.
     fn inverse_sqrt(x: Self::Real) -> Self::Real;
+    /// 1/√x³ of a squared distance.
+    fn inverse_cube(x: Self::Real) -> Self::Real;
+    /// `weight · 1/√x³` of a squared distance.
+    #[inline(always)]
+    fn weighted_inverse_cube(weight: Self::Real, x: Self::Real) -> Self::Real {
+        let inverse = Self::inverse_sqrt(x);
+        (weight * inverse) * (inverse * inverse)
+    }
+}
+
+/// The arithmetic of a kernel.
+pub trait Arithmetic: PairArithmetic<Real: Real> {
+    /// Which choices these are, for tables.
+    const NAME: NumericsName;
 }
 
 /// The four choices as data.
@@ -157,6 +175,8 @@ pub trait InverseSqrt {
     const APPROXIMATE: bool;
     /// 1/√x.
     fn inverse_sqrt<R: Real>(x: R) -> R;
+    /// 1/√x³.
+    fn inverse_cube<R: Real>(x: R) -> R;
 }
 
 /// A correctly rounded root and a correctly rounded division.
@@ -169,6 +189,11 @@ impl InverseSqrt for Exact {
     fn inverse_sqrt<R: Real>(x: R) -> R {
         x.rsqrt_exact()
     }
+    #[inline(always)]
+    fn inverse_cube<R: Real>(x: R) -> R {
+        let root = x.rsqrt_exact();
+        root * root * root
+    }
 }
 
 /// The special-function unit's approximation.
@@ -180,6 +205,11 @@ impl InverseSqrt for Approximate {
     #[inline(always)]
     fn inverse_sqrt<R: Real>(x: R) -> R {
         x.rsqrt_approx()
+    }
+    #[inline(always)]
+    fn inverse_cube<R: Real>(x: R) -> R {
+        let root = x.rsqrt_approx();
+        root * root * root
     }
 }
 
@@ -211,13 +241,16 @@ impl Closest for Unsoftened {
 pub struct Numerics<R, M, S, C>(PhantomData<(R, M, S, C)>);
 
 impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numerics<R, M, S, C> {
-    type Real = R;
     const NAME: NumericsName = NumericsName {
         precision: R::PRECISION,
         fused: M::FUSED,
         approximate: S::APPROXIMATE,
         unsoftened: C::UNSOFTENED,
     };
+}
+
+impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> PairArithmetic for Numerics<R, M, S, C> {
+    type Real = R;
 
     #[inline(always)]
     fn mul_add(a: R, b: R, c: R) -> R {
@@ -231,6 +264,15 @@ impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numeric
             R::from_f64(0.0)
         } else {
             S::inverse_sqrt(x)
+        }
+    }
+
+    #[inline(always)]
+    fn inverse_cube(x: R) -> R {
+        if C::UNSOFTENED && x < R::SMALLEST_SQUARE {
+            R::from_f64(0.0)
+        } else {
+            S::inverse_cube(x)
         }
     }
 }

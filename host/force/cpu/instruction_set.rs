@@ -2,26 +2,35 @@
 
 use std::fmt;
 
-use gpu_kernels::numerics::{Fused, MultiplyAdd, Separate};
+use gpu_kernels::numerics::{MultiplyAdd, Precision};
+
+#[cfg(target_arch = "aarch64")]
+use super::vector::neon::Neon as Baseline;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use super::vector::scalar::Scalar as Baseline;
+#[cfg(target_arch = "x86_64")]
+use super::vector::x86::{Avx2, Avx512, Sse2 as Baseline};
+use super::vector::{Registers, Vector};
 
 /// A loop that is compiled once for each instruction set.
 pub(super) trait Kernel {
-    /// Does the work, with multiply-adds as the instructions have them: a fused one where there is
-    /// none would be a library call per operation.
+    /// What the work results in.
+    type Output;
+    /// Does the work with these registers.
     ///
     /// Must be `#[inline(always)]`, down to the innermost operation: only what is inlined into a
     /// function with a target feature is compiled with it.
-    fn run<M: MultiplyAdd>(self);
+    fn run<S: Registers>(self) -> Self::Output;
 }
 
 /// Vector instructions that this machine has.
 ///
 /// A value exists only for instructions that were detected, so holding one is the proof that
 /// they may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InstructionSet(Level);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Level {
     /// What the compiler may assume on its target: SSE2 on x86-64, NEON on AArch64.
     Baseline,
@@ -57,19 +66,20 @@ impl InstructionSet {
             .unwrap_or(Self(Level::Baseline))
     }
 
-    /// Whether multiply-add rounds once. Sets that agree in this compute the same bits.
+    /// Whether multiply-add rounds once. Sets that agree in this compute the same bits with
+    /// [`RootName::Exact`](super::RootName::Exact) roots.
     pub fn is_fused(self) -> bool {
-        match self.0 {
-            Level::Baseline => BASELINE_IS_FUSED,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 | Level::Avx512 => true,
-        }
+        self.run(IsFused)
     }
 
-    pub(super) fn run<K: Kernel>(self, kernel: K) {
+    /// Bound of the relative error of the processor's 1/√, if it has one of this precision.
+    pub fn estimate_error(self, precision: Precision) -> f64 {
+        self.run(EstimateError(precision))
+    }
+
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Level::Baseline if BASELINE_IS_FUSED => kernel.run::<Fused>(),
-            Level::Baseline => kernel.run::<Separate>(),
+            Level::Baseline => kernel.run::<Baseline>(),
             // SAFETY: `available`, the only source of this level, has seen avx2 and fma.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { run_avx2(kernel) },
@@ -80,18 +90,39 @@ impl InstructionSet {
     }
 }
 
-const BASELINE_IS_FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
-
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn run_avx2<K: Kernel>(kernel: K) {
-    kernel.run::<Fused>();
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx2>()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn run_avx512<K: Kernel>(kernel: K) {
-    kernel.run::<Fused>();
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx512>()
+}
+
+struct IsFused;
+
+impl Kernel for IsFused {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Registers>(self) -> bool {
+        S::MultiplyAdd::FUSED
+    }
+}
+
+struct EstimateError(Precision);
+
+impl Kernel for EstimateError {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Registers>(self) -> f64 {
+        match self.0 {
+            Precision::F64 => S::F64::ESTIMATE_ERROR,
+            Precision::F32 | Precision::F16 => S::F32::ESTIMATE_ERROR,
+        }
+    }
 }
 
 impl fmt::Display for InstructionSet {
@@ -119,21 +150,5 @@ mod tests {
         let mut names: Vec<String> = available.iter().map(|set| set.to_string()).collect();
         names.dedup();
         assert_eq!(names.len(), available.len());
-    }
-
-    #[test]
-    fn every_set_runs_a_kernel_as_it_says() {
-        struct Report<'a>(&'a mut Option<bool>);
-        impl Kernel for Report<'_> {
-            #[inline(always)]
-            fn run<M: MultiplyAdd>(self) {
-                *self.0 = Some(M::FUSED);
-            }
-        }
-        for set in InstructionSet::available() {
-            let mut fused = None;
-            set.run(Report(&mut fused));
-            assert_eq!(fused, Some(set.is_fused()), "{set}");
-        }
     }
 }

@@ -1,24 +1,22 @@
-//! The inner loops: a group of targets in vector registers, one source at a time broadcast to it.
+//! The inner loops: bodies in vector registers.
 //!
-//! Written for one lane and left to the compiler to vectorise: the loop over [`LANES`] has no
-//! dependence between lanes and no branch (the test for coincident bodies becomes a mask). Each
-//! target's terms are added in index order, block by block, whatever the vector width, so that
-//! width, tasks and threads leave no trace in the result.
+//! Each body's terms are added in index order, block by block, whatever the width of the registers,
+//! so that width, tasks and threads leave no trace in the result; where a pair is computed once for
+//! both bodies, the width does.
 //!
 //! A block's sum is kept in the working precision and then added in f64. In f32 this keeps the
 //! error of a long sum at that of [`BLOCK`] additions, for no measurable time.
-//!
-//! 1/√ is a correctly rounded root and division. They bound the speed where the divider is narrow
-//! (f32 reached 80 % of what an approximate root with one Newton step did on Zen 4, 94 % on Zen 5),
-//! and they give the same bits on every processor, which approximations do not promise.
 
-use gpu_kernels::interaction::{interact, potential};
+use std::ops::Range;
+
+use cuda_std::GpuFloat;
+use gpu_kernels::interaction::{interact, interact_pair, potential};
 use gpu_kernels::numerics::{Closest, Exact, MultiplyAdd, Numerics, Real, Softened, Unsoftened};
 
 use super::instruction_set::Kernel;
+use super::vector::{self, Estimated, Lane, Lanes, Refined, Registers, Root, RootName, Vector};
 
-/// Targets that are worked on at once: one AVX-512 register of f32, two of f64. Twice as many
-/// were no faster, half as many half as fast in AVX2.
+/// Targets in the order in which lanes take them: a multiple of every register.
 pub(super) const LANES: usize = 16;
 
 /// Sources whose sum is formed in the working precision.
@@ -30,67 +28,260 @@ pub(super) type Group<R> = [[R; LANES]; 3];
 /// x, y, z and weight.
 pub(super) type Source<R> = [R; 4];
 
-/// Adds `Σ_j w_j r / d³` over all sources to `sums`, one group for each of `targets`.
-pub(super) struct Pull<'a, R> {
-    pub(super) targets: &'a [Group<R>],
-    pub(super) sources: &'a [Source<R>],
+/// How 1/d is computed: the root, and the squared softening that says whether d can be zero.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Distance<R> {
+    pub(super) root: RootName,
     pub(super) softening_squared: R,
-    pub(super) sums: &'a mut [[[f64; LANES]; 3]],
 }
 
-impl<R: Real> Kernel for Pull<'_, R> {
+/// A loop for one kind of [`Distance`].
+trait Loop<R> {
+    fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self);
+}
+
+impl<R: Lane> Distance<R> {
     #[inline(always)]
-    fn run<M: MultiplyAdd>(self) {
+    fn run<V: Vector<Lane = R>>(self, work: impl Loop<R>) {
+        match self.root {
+            RootName::Exact => self.run_with::<V, vector::Exact>(work),
+            RootName::Refined => self.run_with::<V, Refined>(work),
+            RootName::Estimated => self.run_with::<V, Estimated>(work),
+        }
+    }
+
+    #[inline(always)]
+    fn run_with<V: Vector<Lane = R>, S: Root>(self, work: impl Loop<R>) {
         if self.softening_squared < R::SMALLEST_SQUARE {
-            self.sum::<M, Unsoftened>();
+            work.run::<V, S, Unsoftened>();
         } else {
-            self.sum::<M, Softened>();
+            work.run::<V, S, Softened>();
         }
     }
 }
 
-impl<R: Real> Pull<'_, R> {
+/// Adds `Σ_j w_j r / d³` over all sources to `sums`, one group for each of `targets`.
+pub(super) struct Pull<'a, R> {
+    pub(super) targets: &'a [Group<R>],
+    pub(super) sources: &'a [Source<R>],
+    pub(super) distance: Distance<R>,
+    pub(super) sums: &'a mut [[[f64; LANES]; 3]],
+}
+
+impl<R: Lane> Kernel for Pull<'_, R> {
+    type Output = ();
     #[inline(always)]
-    fn sum<M: MultiplyAdd, C: Closest>(self) {
-        // Blocks outside, groups inside: a block stays in the first-level cache for all groups.
-        for block in self.sources.chunks(BLOCK) {
-            for (targets, sums) in self.targets.iter().zip(self.sums.iter_mut()) {
-                let sum = pull_of_block::<R, M, C>(targets, block, self.softening_squared);
-                for (sum, part) in sums.as_flattened_mut().iter_mut().zip(sum.as_flattened()) {
-                    *sum += part.to_f64();
+    fn run<S: Registers>(self) {
+        self.distance.run::<R::In<S>>(self);
+    }
+}
+
+impl<R: Lane> Loop<R> for Pull<'_, R> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self) {
+        // Two registers of targets share a source that has been read, if there is room for them.
+        let at_once = if V::REGISTERS >= 32 { 2 } else { 1 };
+        let registers = self.targets.len() * LANES / V::LANES;
+        let even = registers / at_once * at_once;
+        let Self {
+            targets,
+            sources,
+            distance,
+            sums,
+        } = self;
+        // Blocks outside, targets inside: a block stays in the first-level cache for all targets.
+        for block in sources.chunks(BLOCK) {
+            for first in (0..even).step_by(at_once) {
+                if at_once == 2 {
+                    pull_of_block::<V, S, C, 2>(targets, first, block, distance, sums);
+                } else {
+                    pull_of_block::<V, S, C, 1>(targets, first, block, distance, sums);
+                }
+            }
+            if even < registers {
+                pull_of_block::<V, S, C, 1>(targets, even, block, distance, sums);
+            }
+        }
+    }
+}
+
+/// The pull of a block of sources on the targets that fill `COUNT` registers, from the `first` on.
+#[inline(always)]
+fn pull_of_block<V: Vector, S: Root, C: Closest, const COUNT: usize>(
+    targets: &[Group<V::Lane>],
+    first: usize,
+    block: &[Source<V::Lane>],
+    distance: Distance<V::Lane>,
+    sums: &mut [[[f64; LANES]; 3]],
+) {
+    let place = |register: usize| {
+        let lane = (first + register) * V::LANES;
+        (lane / LANES, lane % LANES..lane % LANES + V::LANES)
+    };
+    let zero = V::splat(V::Lane::default());
+    let mut at = [[zero; 3]; COUNT];
+    for (register, at) in at.iter_mut().enumerate() {
+        let (group, lanes) = place(register);
+        let [x, y, z] = &targets[group];
+        let first = lanes.start;
+        *at = [
+            V::load(&x[first..]),
+            V::load(&y[first..]),
+            V::load(&z[first..]),
+        ];
+    }
+    let softening_squared = V::splat(distance.softening_squared);
+    let mut pulls = [[zero; 3]; COUNT];
+    for &[x, y, z, weight] in block {
+        let (source, weight) = (splat(x, y, z), V::splat(weight));
+        for (at, pull) in at.iter().zip(&mut pulls) {
+            interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
+        }
+    }
+    for (register, pull) in pulls.into_iter().enumerate() {
+        let (group, lanes) = place(register);
+        for (sums, pull) in sums[group].iter_mut().zip(pull) {
+            add(pull, &mut sums[lanes.clone()]);
+        }
+    }
+}
+
+/// A position in every lane. Not `map`: library functions that are handed closures are compiled
+/// without the vector instructions unless the compiler chooses to inline them.
+#[inline(always)]
+fn splat<V: Vector>(x: V::Lane, y: V::Lane, z: V::Lane) -> [V; 3] {
+    [V::splat(x), V::splat(y), V::splat(z)]
+}
+
+/// Adds the lanes to sums in f64.
+#[inline(always)]
+fn add<V: Vector>(vector: V, sums: &mut [f64]) {
+    let mut lanes = [V::Lane::default(); LANES];
+    vector.store(&mut lanes);
+    for (sum, lane) in sums.iter_mut().zip(&lanes[..V::LANES]) {
+        *sum += lane.to_f64();
+    }
+}
+
+/// Bodies that meet others in pairs: coordinates and weights, each a multiple of [`LANES`], what is
+/// beyond the last body without weight; and the sums of what they are pulled with.
+#[derive(Clone, Debug)]
+pub(super) struct Tile<R> {
+    pub(super) bodies: Vec<Source<R>>,
+    pub(super) lanes: [Vec<R>; 4],
+    pub(super) sums: [Vec<f64>; 3],
+}
+
+/// Each pair of a body of one tile and a body of another: once, for both.
+pub(super) struct Meet<'a, R> {
+    pub(super) tiles: [&'a mut Tile<R>; 2],
+    pub(super) distance: Distance<R>,
+}
+
+impl<R: Lane> Kernel for Meet<'_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        self.distance.run::<R::In<S>>(self);
+    }
+}
+
+impl<R: Lane> Loop<R> for Meet<'_, R> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self) {
+        let [one, other] = self.tiles;
+        let blocks = |tile: &Tile<R>| {
+            let n = tile.lanes[0].len();
+            (0..n)
+                .step_by(BLOCK)
+                .map(move |start| start..n.min(start + BLOCK))
+        };
+        for sources in blocks(other) {
+            for targets in blocks(one) {
+                // Four targets share a register of sources, if there is room for them.
+                if V::REGISTERS >= 32 {
+                    meet_in_blocks::<V, S, C, 4>(
+                        one,
+                        targets,
+                        other,
+                        sources.clone(),
+                        self.distance,
+                    );
+                } else {
+                    meet_in_blocks::<V, S, C, 1>(
+                        one,
+                        targets,
+                        other,
+                        sources.clone(),
+                        self.distance,
+                    );
                 }
             }
         }
     }
 }
 
+/// Pairs of a block of targets, `COUNT` at once in all lanes, with a block of sources in registers.
 #[inline(always)]
-fn pull_of_block<R: Real, M: MultiplyAdd, C: Closest>(
-    targets: &Group<R>,
-    block: &[Source<R>],
-    softening_squared: R,
-) -> Group<R> {
-    // Copies, so that the compiler knows that nothing else refers to them: registers.
-    let [tx, ty, tz] = *targets;
-    let [mut ax, mut ay, mut az] = [[R::from_f64(0.0); LANES]; 3];
-    for &[x, y, z, weight] in block {
-        for lane in 0..LANES {
-            let mut sum = [ax[lane], ay[lane], az[lane]];
-            interact::<Numerics<R, M, Exact, C>>(
-                [tx[lane], ty[lane], tz[lane]],
-                [x, y, z],
-                weight,
-                softening_squared,
-                &mut sum,
-            );
-            [ax[lane], ay[lane], az[lane]] = sum;
+fn meet_in_blocks<V: Vector, S: Root, C: Closest, const COUNT: usize>(
+    one: &mut Tile<V::Lane>,
+    targets: Range<usize>,
+    other: &mut Tile<V::Lane>,
+    sources: Range<usize>,
+    distance: Distance<V::Lane>,
+) {
+    let softening_squared = V::splat(distance.softening_squared);
+    let zero = V::Lane::default();
+    let count = sources.len();
+    let [x, y, z, weights] = other.lanes.each_ref().map(|lanes| &lanes[sources.clone()]);
+    let mut reactions = [[zero; BLOCK]; 3];
+    let [rx, ry, rz] = &mut reactions;
+    for first in targets.step_by(COUNT) {
+        let at: &[Source<V::Lane>; COUNT] =
+            one.bodies[first..first + COUNT].try_into().expect("COUNT");
+        let mut pulls = [[V::splat(zero); 3]; COUNT];
+        for lane in (0..count).step_by(V::LANES) {
+            let source = [
+                V::load(&x[lane..]),
+                V::load(&y[lane..]),
+                V::load(&z[lane..]),
+            ];
+            let weight = V::load(&weights[lane..]);
+            let mut reaction = [
+                V::load(&rx[lane..]),
+                V::load(&ry[lane..]),
+                V::load(&rz[lane..]),
+            ];
+            for (&[x, y, z, target_weight], pull) in at.iter().zip(&mut pulls) {
+                interact_pair::<Lanes<V, S, C>>(
+                    [splat(x, y, z), source],
+                    [V::splat(target_weight), weight],
+                    softening_squared,
+                    pull,
+                    &mut reaction,
+                );
+            }
+            let [x, y, z] = reaction;
+            x.store(&mut rx[lane..]);
+            y.store(&mut ry[lane..]);
+            z.store(&mut rz[lane..]);
+        }
+        for (target, pull) in pulls.into_iter().enumerate() {
+            for (sums, pull) in one.sums.iter_mut().zip(pull) {
+                sums[first + target] += pull.sum().to_f64();
+            }
         }
     }
-    [ax, ay, az]
+    for (sums, reactions) in other.sums.iter_mut().zip(&reactions) {
+        for (sum, reaction) in sums[sources.clone()].iter_mut().zip(reactions) {
+            *sum += reaction.to_f64();
+        }
+    }
 }
 
 /// Adds `Σ_{j<i} w_j / d` for each target i to `sums`: half of all pairs, and never a body with
-/// itself, whose softened w/ε would drown the rest.
+/// itself, whose softened w/ε would drown the rest. Seldom wanted, and so written for one lane, with
+/// exact roots, and left to the compiler to vectorise.
 pub(super) struct Potential<'a> {
     pub(super) targets: &'a [Group<f64>],
     /// Index of the first target among the sources.
@@ -101,12 +292,13 @@ pub(super) struct Potential<'a> {
 }
 
 impl Kernel for Potential<'_> {
+    type Output = ();
     #[inline(always)]
-    fn run<M: MultiplyAdd>(self) {
+    fn run<S: Registers>(self) {
         if self.softening_squared < f64::SMALLEST_SQUARE {
-            self.sum::<M, Unsoftened>();
+            self.sum::<S::MultiplyAdd, Unsoftened>();
         } else {
-            self.sum::<M, Softened>();
+            self.sum::<S::MultiplyAdd, Softened>();
         }
     }
 }

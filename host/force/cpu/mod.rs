@@ -4,27 +4,82 @@
 //! [`Cpu<f32>`](Cpu) converts to f32 once per force evaluation, O(N) beside O(N²), in a
 //! [`Frame`] found anew from the current positions: it pays single precision for the forces and
 //! nothing for the orbit. Because the frame depends on the state alone, a restarted run computes
-//! the same bits. The number of threads does not enter them either, nor does the instruction set
-//! among those with fused multiply-add.
+//! the same bits. The number of threads does not enter them either. The processor does, because its
+//! estimate of 1/√ starts the roots, unless they are [`RootName::Exact`] and each pair is computed
+//! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod instruction_set;
 mod kernel;
+mod once;
 #[cfg(test)]
 pub(crate) mod samples;
 mod state;
+mod vector;
 
-use gpu_kernels::numerics::{Precision, Real};
+use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
 pub use instruction_set::InstructionSet;
-pub(crate) use kernel::BLOCK;
 pub(super) use state::HostState;
+pub use vector::{Lane, RootName};
 
-use self::kernel::{Group, LANES, Potential, Pull, Source};
+use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use super::{Backend, ForceError, Physics, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy, kinetic};
 use crate::frame::Frame;
+
+/// How often a pair's distance is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PairsName {
+    /// Once for each of its bodies: no body's sum waits for another's.
+    Twice,
+    /// Once for both.
+    Once,
+    /// Once from as many bodies on as make it worth while.
+    ByNumber,
+}
+
+impl PairsName {
+    fn once(self, n: usize, precision: Precision) -> bool {
+        match self {
+            Self::Twice => false,
+            Self::Once => true,
+            Self::ByNumber => n >= once::pays_from(precision),
+        }
+    }
+}
+
+/// The choices of a CPU path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Choices {
+    /// Where 1/√ comes from.
+    pub root: RootName,
+    /// How often a pair is computed.
+    pub pairs: PairsName,
+    /// Which instructions compute it.
+    pub instructions: InstructionSet,
+}
+
+/// The fastest that are right to rounding, on this machine.
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            root: RootName::Refined,
+            pairs: PairsName::ByNumber,
+            instructions: InstructionSet::detect(),
+        }
+    }
+}
+
+/// The longest chain of additions that a pair's force goes through, for n bodies.
+pub(crate) fn additions(pairs: PairsName, n: usize) -> usize {
+    let parts = match pairs {
+        PairsName::Twice => n.div_ceil(BLOCK),
+        PairsName::Once | PairsName::ByNumber => once::parts(n),
+    };
+    BLOCK.min(n) + parts
+}
 
 /// Forces on the CPU in single (`Cpu<f32>`) or double precision (`Cpu<f64>`).
 ///
@@ -33,51 +88,43 @@ use crate::frame::Frame;
 #[derive(Clone, Debug)]
 pub struct Cpu<R> {
     physics: Physics,
-    instructions: InstructionSet,
+    choices: Choices,
     state: HostState,
     packed: Packed<R>,
 }
 
-impl<R: Real + Send + Sync> Cpu<R> {
-    /// Takes a copy of the bodies and uses the best instructions of this machine. Accelerations
+impl<R: Lane> Cpu<R> {
+    /// Takes a copy of the bodies, and makes the best [`Choices`] for this machine. Accelerations
     /// are zero until the first [`accelerate`](Backend::accelerate).
     pub fn new(bodies: &Bodies, physics: Physics) -> Self {
-        Self::with_instructions(bodies, physics, InstructionSet::detect())
+        Self::with(bodies, physics, Choices::default())
     }
 
-    /// As [`new`](Self::new), with chosen instructions.
-    pub fn with_instructions(
-        bodies: &Bodies,
-        physics: Physics,
-        instructions: InstructionSet,
-    ) -> Self {
-        let state = HostState::new(bodies);
+    /// As [`new`](Self::new), with other choices.
+    pub fn with(bodies: &Bodies, physics: Physics, choices: Choices) -> Self {
         Self {
             physics,
-            instructions,
-            state,
+            choices,
+            state: HostState::new(bodies),
             packed: Packed::new(),
         }
     }
 
-    /// The instructions in use.
-    pub fn instructions(&self) -> InstructionSet {
-        self.instructions
+    /// The choices made.
+    pub fn choices(&self) -> Choices {
+        self.choices
     }
 }
 
-impl<R: Real + Send + Sync> Backend for Cpu<R> {
+impl<R: Lane> Backend for Cpu<R> {
     fn accelerate(&mut self) -> Result<(), ForceError> {
         let bodies = &self.state.bodies;
         let frame = frame::<R>(bodies, &self.physics);
         self.packed.fill(bodies, &self.physics, &frame);
-        let sums = self.packed.pulls(self.instructions);
+        let pulls = self.packed.pulls(self.choices);
         let coupling = frame.coupling_to_local(&self.physics);
-        for (i, acceleration) in self.state.accelerations.iter_mut().enumerate() {
-            let [x, y, z] = &sums[i / LANES];
-            let lane = i % LANES;
-            let local = [x[lane], y[lane], z[lane]].map(|sum| coupling * sum);
-            *acceleration = frame.acceleration_from_local(local);
+        for (acceleration, pull) in self.state.accelerations.iter_mut().zip(pulls) {
+            *acceleration = frame.acceleration_from_local(pull.map(|sum| coupling * sum));
         }
         Ok(())
     }
@@ -108,7 +155,11 @@ impl<R: Real + Send + Sync> Backend for Cpu<R> {
     fn energy(&mut self) -> Result<Energy, ForceError> {
         Ok(Energy {
             kinetic: kinetic(&self.state.bodies, &self.physics),
-            potential: potential_energy(&self.state.bodies, &self.physics, self.instructions),
+            potential: potential_energy(
+                &self.state.bodies,
+                &self.physics,
+                self.choices.instructions,
+            ),
         })
     }
 
@@ -134,7 +185,7 @@ pub fn potential_energy(bodies: &Bodies, physics: &Physics, instructions: Instru
 
 /// Scaled units in every precision, a shifted origin only where digits are short: scaling is
 /// exact, so f64 keeps its bits and gains range.
-fn frame<R: Real>(bodies: &Bodies, physics: &Physics) -> Frame {
+fn frame<R: Lane>(bodies: &Bodies, physics: &Physics) -> Frame {
     let frame = Frame::of(bodies, physics);
     match R::PRECISION {
         Precision::F64 => Frame {
@@ -146,10 +197,15 @@ fn frame<R: Real>(bodies: &Bodies, physics: &Physics) -> Frame {
 }
 
 /// Groups of targets in one rayon task. Many groups share the sources that are in the cache; with
-/// few bodies every thread must still find several tasks.
+/// few bodies every thread must still find several tasks. Even, for kernels that take two at once.
 fn groups_per_task(groups: usize) -> usize {
-    (groups / (4 * rayon::current_num_threads())).clamp(1, 16)
+    (groups / (8 * rayon::current_num_threads()))
+        .next_multiple_of(2)
+        .clamp(2, 16)
 }
+
+/// Interactions that take less time than to wake another thread.
+const INTERACTIONS_ALONE: usize = 1 << 15;
 
 /// Bodies and softening in the units of a frame and the layout of the kernels.
 #[derive(Clone, Debug)]
@@ -159,7 +215,7 @@ struct Packed<R> {
     softening_squared: R,
 }
 
-impl<R: Real + Send + Sync> Packed<R> {
+impl<R: Lane> Packed<R> {
     fn new() -> Self {
         Self {
             targets: Vec::new(),
@@ -187,20 +243,41 @@ impl<R: Real + Send + Sync> Packed<R> {
         }
     }
 
-    /// `Σ_j w_j r / d³` for every target.
-    fn pulls(&self, instructions: InstructionSet) -> Vec<[[f64; LANES]; 3]> {
+    /// `Σ_j w_j r / d³` for every body.
+    fn pulls(&self, choices: Choices) -> Vec<[f64; 3]> {
+        let Choices {
+            root,
+            pairs,
+            instructions,
+        } = choices;
+        let n = self.sources.len();
+        let distance = Distance {
+            root,
+            softening_squared: self.softening_squared,
+        };
+        if pairs.once(n, R::PRECISION) {
+            return once::pulls(&self.targets, &self.sources, distance, instructions);
+        }
         let mut sums = vec![[[0.0; LANES]; 3]; self.targets.len()];
-        let task = groups_per_task(self.targets.len());
-        let tasks = sums.par_chunks_mut(task).zip(self.targets.par_chunks(task));
-        tasks.for_each(|(sums, targets)| {
+        let pull = |(sums, targets): (&mut [_], &[_])| {
             instructions.run(Pull {
                 targets,
                 sources: &self.sources,
-                softening_squared: self.softening_squared,
+                distance,
                 sums,
             });
-        });
-        sums
+        };
+        if n * n <= INTERACTIONS_ALONE {
+            pull((&mut sums, &self.targets));
+        } else {
+            let task = groups_per_task(self.targets.len());
+            let tasks = sums.par_chunks_mut(task).zip(self.targets.par_chunks(task));
+            tasks.for_each(pull);
+        }
+        let pulls = sums
+            .iter()
+            .flat_map(|[x, y, z]| (0..LANES).map(move |lane| [x[lane], y[lane], z[lane]]));
+        pulls.take(n).collect()
     }
 }
 

@@ -22,7 +22,7 @@ fn forces(criterion: &mut Criterion) {
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    let is_on_cpu = |method| matches!(method, Method::Cpu(_));
+    let is_on_cpu = |method| matches!(method, Method::Cpu { .. });
     for n in BODIES {
         let (case, _) = large_case(n);
         group.throughput(Throughput::Elements((n * n) as u64));

@@ -16,7 +16,7 @@ use crate::force::reference::Reference;
 use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::ptx;
-use crate::variants::{self, Build, Method, UnknownVariant, Variant, preferred};
+use crate::variants::{self, Build, CpuPath, Method, UnknownVariant, Variant, preferred};
 
 /// Where to run, as a user says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,8 +182,8 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
             }
         }
         (Method::Kernel { .. }, Place::Emulator) => Ok(()),
-        (Method::Reference | Method::Cpu { .. }, Place::Cpu) => Ok(()),
-        (Method::Reference | Method::Cpu { .. }, _) => Err(Ineligible::NeedsCpu(variant.name)),
+        (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
+        (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
     }
 }
 
@@ -301,11 +301,11 @@ impl Machine {
         }
         let (build, block) = match variant.method {
             Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),
-            Method::Cpu {
+            Method::Cpu(CpuPath {
                 precision,
                 root,
                 pairs,
-            } => {
+            }) => {
                 let choices = Choices {
                     root,
                     pairs,

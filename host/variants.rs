@@ -35,14 +35,7 @@ pub enum Method {
     /// The f64 reference that judges the others.
     Reference,
     /// The CPU path.
-    Cpu {
-        /// Type of the pairs.
-        precision: Precision,
-        /// Where 1/√ comes from.
-        root: RootName,
-        /// How often a pair is computed.
-        pairs: PairsName,
-    },
+    Cpu(CpuPath),
     /// Kernels, on a GPU or the emulator.
     Kernel {
         /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
@@ -52,6 +45,17 @@ pub enum Method {
         /// Threads of a block.
         block: u32,
     },
+}
+
+/// What the CPU path can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPath {
+    /// Type of the pairs.
+    pub precision: Precision,
+    /// Where 1/√ comes from.
+    pub root: RootName,
+    /// How often a pair is computed.
+    pub pairs: PairsName,
 }
 
 /// How PTX is made from the kernels.
@@ -72,11 +76,11 @@ const fn kernel(entry: &'static str) -> Method {
 }
 
 const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Method {
-    Method::Cpu {
+    Method::Cpu(CpuPath {
         precision,
         root,
         pairs,
-    }
+    })
 }
 
 const fn variant(
@@ -224,16 +228,12 @@ impl Variant {
         };
         match self.method {
             Method::Reference => add("path", &"reference"),
-            Method::Cpu {
-                precision,
-                root,
-                pairs,
-            } => {
+            Method::Cpu(path) => {
                 add("path", &"cpu");
-                add("precision", &precision.name());
+                add("precision", &path.precision.name());
                 add(
                     "1/√",
-                    match root {
+                    match path.root {
                         RootName::Exact => &"exact",
                         RootName::Refined => &"refined estimate",
                         RootName::Estimated => &"estimate",
@@ -241,7 +241,7 @@ impl Variant {
                 );
                 add(
                     "each pair",
-                    match pairs {
+                    match path.pairs {
                         PairsName::Twice => &"twice",
                         PairsName::Once => &"once",
                         PairsName::ByNumber => &"once or twice, by N",
@@ -315,7 +315,7 @@ impl Variant {
         let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
         match self.method {
             Method::Reference => 1,
-            Method::Cpu { pairs, .. } => cpu::additions(pairs, n),
+            Method::Cpu(path) => cpu::additions(path.pairs, n),
             Method::Kernel { block, .. } => match self.schedule() {
                 ScheduleName::Direct => n,
                 ScheduleName::Tiled => in_blocks(block as usize),
@@ -327,7 +327,7 @@ impl Variant {
     pub fn precision(&self) -> Precision {
         match self.method {
             Method::Reference => Precision::F64,
-            Method::Cpu { precision, .. } => precision,
+            Method::Cpu(path) => path.precision,
             Method::Kernel { .. } => self.any_force().layout.precision,
         }
     }
@@ -335,7 +335,7 @@ impl Variant {
     /// Whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {
-            Method::Reference | Method::Cpu { .. } => false,
+            Method::Reference | Method::Cpu(_) => false,
             Method::Kernel { .. } => force_work(self.any_force()).1.approximate,
         }
     }

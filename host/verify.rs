@@ -9,7 +9,7 @@ use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
 use crate::selection::Machine;
-use crate::variants::{Method, Variant};
+use crate::variants::{CpuPath, Method, Variant};
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
 const MOST_TARGETS: usize = 4096;
@@ -122,15 +122,15 @@ impl Case {
 fn pair_ulps(variant: &Variant) -> f64 {
     let ulps = 38.0;
     match variant.method {
-        Method::Cpu {
+        Method::Cpu(CpuPath {
             root: RootName::Refined,
             ..
-        } => ulps + 2.0,
-        Method::Cpu {
+        }) => ulps + 2.0,
+        Method::Cpu(CpuPath {
             root: RootName::Estimated,
             precision,
             ..
-        } => {
+        }) => {
             let error = InstructionSet::detect().estimate_error(precision);
             ulps + 3.03 * error / precision.unit_roundoff()
         }

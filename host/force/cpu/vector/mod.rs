@@ -348,7 +348,7 @@ use vector;
 
 #[cfg(test)]
 mod tests {
-    use gpu_kernels::numerics::{Softened, Unsoftened};
+    use gpu_kernels::numerics::{Precision, Softened, Unsoftened};
 
     use super::super::instruction_set::{InstructionSet, Kernel};
     use super::*;
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn estimates_are_as_good_as_they_say_and_refined_to_rounding() {
         for set in InstructionSet::available() {
-            let check = |precision: gpu_kernels::numerics::Precision, worst: [f64; 3]| {
+            let check = |precision: Precision, worst: [f64; 3]| {
                 let u = precision.unit_roundoff();
                 let [estimate, root, cube] = worst;
                 let stated = set.estimate_error(precision);
@@ -403,9 +403,9 @@ mod tests {
                 assert!(cube <= 10.5 * u, "{set}: {cube:e}");
             };
             let single = set.run(Worst::<f32>(PhantomData));
-            check(gpu_kernels::numerics::Precision::F32, single);
+            check(Precision::F32, single);
             let double = set.run(Worst::<f64>(PhantomData));
-            check(gpu_kernels::numerics::Precision::F64, double);
+            check(Precision::F64, double);
         }
     }
 

@@ -14,7 +14,7 @@
 //!
 //! | to | look at |
 //! |---|---|
-//! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`] |
+//! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`], [`units`] |
 //! | choose what computes the forces, and where | [`variants`], [`selection`] |
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
@@ -41,6 +41,7 @@ pub mod ptx;
 pub mod selection;
 pub mod simulation;
 pub mod suggest;
+pub mod units;
 pub mod variants;
 pub mod verify;
 

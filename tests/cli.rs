@@ -80,11 +80,11 @@ fn runs_repeat_bit_for_bit_and_can_be_continued() {
         try_in(&folder, &format!("{start} --steps 20 --out {out}")).expect(0, &["wrote"]);
     }
     let bytes = |name: &str| fs::read(folder.path().join(name)).expect("written");
-    assert_eq!(bytes("a/final.bin"), bytes("b/final.bin"));
+    assert_eq!(bytes("a/final.allpairs"), bytes("b/final.allpairs"));
     assert_eq!(bytes("a/final.png"), bytes("b/final.png"));
-    let next = "run a/final.bin --steps 5 --softening 0.1 --dt 0.01 --out c";
+    let next = "run a/final.allpairs --steps 5 --softening 0.1 --dt 0.01 --out c";
     try_in(&folder, next).expect(0, &["at time 0.2"]);
-    let (end, _) = read(&folder.path().join("c/final.bin"), None).expect("a sound file");
+    let (end, _) = read(&folder.path().join("c/final.allpairs"), None).expect("a sound file");
     assert!((end.time - 0.25).abs() <= 1e-12, "{}", end.time);
 }
 
@@ -97,7 +97,7 @@ fn a_run_on_the_emulator_gives_what_the_cpu_gives() {
         try_in(&folder, &format!("{start} {place}")).expect(0, &["as asked", kernel]);
     }
     let end = |kernel: &str| {
-        let path = folder.path().join(kernel).join("final.bin");
+        let path = folder.path().join(kernel).join("final.allpairs");
         read(&path, None).expect("a sound file").0.bodies
     };
     let (emulated, cpu) = (end("tiled"), end("cpu-f64"));
@@ -112,16 +112,19 @@ fn a_run_on_the_emulator_gives_what_the_cpu_gives() {
 #[test]
 fn outputs_of_an_earlier_run_are_replaced_only_if_told_to() {
     let folder = new_folder();
-    let snapshot = folder.path().join("out/final.bin");
+    let snapshot = folder.path().join("out/final.allpairs");
     let first = "run two-body --steps 5 --out out";
-    try_in(&folder, first).expect(0, &["wrote out/final.bin"]);
+    try_in(&folder, first).expect(0, &["wrote out/final.allpairs"]);
     let before = fs::read(&snapshot).expect("written");
 
     let longer = "run two-body --steps 9 --out out";
-    try_in(&folder, longer).expect(USAGE, &["out/final.bin is there already", "--overwrite"]);
+    try_in(&folder, longer).expect(
+        USAGE,
+        &["out/final.allpairs is there already", "--overwrite"],
+    );
     assert_eq!(fs::read(&snapshot).expect("still there"), before);
 
-    try_in(&folder, &format!("{longer} --overwrite")).expect(0, &["wrote out/final.bin"]);
+    try_in(&folder, &format!("{longer} --overwrite")).expect(0, &["wrote out/final.allpairs"]);
     assert_ne!(fs::read(&snapshot).expect("written"), before);
 
     // Where no folder is named, every run gets its own.
@@ -196,7 +199,12 @@ fn bad_files_are_refused_and_nothing_is_touched() {
     ];
     let folder = new_folder();
     fs::create_dir(folder.path().join("out")).expect("a writable folder");
-    let precious = ["out/final.bin", "out/final.csv", "out/final.png"];
+    let precious = [
+        "out/final.allpairs",
+        "out/final.bin",
+        "out/final.csv",
+        "out/final.png",
+    ];
     for name in precious {
         fs::write(folder.path().join(name), "precious").expect("a writable folder");
     }
@@ -390,7 +398,7 @@ mod unix {
         }
         assert_eq!(
             names_in(&folder.path().join("out")),
-            ["final.bin", "final.png"]
+            ["final.allpairs", "final.png"]
         );
     }
 
@@ -425,14 +433,14 @@ mod unix {
         let ended = Ended::of(child.wait_with_output().expect("it ends"));
         ended.expect(130, &["interrupted"]);
         assert!(
-            rest.contains("wrote out/final.bin") && rest.contains("energy"),
+            rest.contains("wrote out/final.allpairs") && rest.contains("energy"),
             "{rest}"
         );
         assert_eq!(
             names_in(&folder.path().join("out")),
-            ["final.bin", "final.png"]
+            ["final.allpairs", "final.png"]
         );
-        let (end, _) = read(&folder.path().join("out/final.bin"), None).expect("a sound file");
+        let (end, _) = read(&folder.path().join("out/final.allpairs"), None).expect("a sound file");
         assert!(end.time > 0.0 && end.time < 1000.0);
     }
 }

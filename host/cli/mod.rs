@@ -1,9 +1,12 @@
 //! The command line: one file a subcommand, and here what they share.
 
 mod bench;
+mod convert;
 mod devices;
+mod ic;
 mod inspect;
 mod list;
+mod made;
 mod plot;
 mod render;
 mod run;
@@ -12,6 +15,7 @@ mod verify;
 mod view;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use allpairs::bench_record::RecordError;
@@ -38,6 +42,10 @@ struct Arguments {
 enum Command {
     /// Simulate a snapshot file or generated initial conditions.
     Run(run::Options),
+    /// Make initial conditions and write them to a file; or list what can be made.
+    Ic(ic::Options),
+    /// Convert a snapshot to another format, and to other units.
+    Convert(convert::Options),
     /// List the GPUs of this machine, or why there is none.
     Devices,
     /// List the kernels: what each is, and what it differs in from its predecessor.
@@ -83,6 +91,8 @@ pub(crate) fn main() -> ExitCode {
     let result = match &arguments.command {
         None => run::demo(&mut out),
         Some(Command::Run(options)) => run::run(options, &mut out),
+        Some(Command::Ic(options)) => ic::ic(options, &mut out),
+        Some(Command::Convert(options)) => convert::convert(options, &mut out),
         Some(Command::Devices) => devices::devices(&mut out),
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
@@ -183,6 +193,15 @@ impl From<LawName> for Law {
             LawName::Unit => Self::Unit,
         }
     }
+}
+
+/// Why no format is known for a file that is to be written.
+fn no_format(path: &Path) -> String {
+    format!(
+        "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
+         .bin, or give the format",
+        path.display()
+    )
 }
 
 /// A line under the header, and nothing else that would come along when a table is copied.

@@ -13,7 +13,7 @@ use allpairs::diagnostics::Conserved;
 use allpairs::force::Physics;
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
-use allpairs::io::{Format, Overwrite, Snapshot, TipsyDialect};
+use allpairs::io::{Format, Overwrite, Snapshot};
 use allpairs::output::DensityPicture;
 use allpairs::selection::{Machine, select};
 use allpairs::simulation::Simulation;
@@ -23,6 +23,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::made::Made;
 use super::{Interrupted, LawName, Where};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
@@ -35,8 +36,8 @@ const OUT: &str = "allpairs-out";
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (.csv, or Tipsy as .bin, .tipsy, .std), or the name of initial conditions:
-    /// plummer, uniform-sphere, two-body.
+    /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), or
+    /// the name of initial conditions, such as plummer: `allpairs ic` lists them.
     input: PathBuf,
     /// Format of the input file, where its name does not tell.
     #[arg(long)]
@@ -75,28 +76,7 @@ pub(super) struct Options {
     overwrite: bool,
 
     #[command(flatten)]
-    made: MadeOptions,
-}
-
-/// What to make, where the input is the name of initial conditions.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Initial conditions")]
-struct MadeOptions {
-    /// Number of bodies.
-    #[arg(long)]
-    bodies: Option<usize>,
-    /// Seed of the random numbers.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// 2K/|U| of a uniform sphere: 0 at rest, 1 in balance.
-    #[arg(long)]
-    virial_ratio: Option<f64>,
-    /// Mass of the second of two bodies over that of the first.
-    #[arg(long)]
-    mass_ratio: Option<f64>,
-    /// Eccentricity of the orbit of two bodies.
-    #[arg(long)]
-    eccentricity: Option<f64>,
+    made: Made,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,18 +117,8 @@ pub(super) fn run(options: &Options, out: &mut impl Write) -> anyhow::Result<()>
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
     let name = options.input.to_str().unwrap_or_default();
     if GENERATORS.iter().any(|generator| generator.name == name) && !options.input.exists() {
-        let made = &options.made;
-        let bodies = initial_conditions::find(name)?.generate(&initial_conditions::Options {
-            seed: made.seed,
-            bodies: made.bodies,
-            virial_ratio: made.virial_ratio,
-            mass_ratio: made.mass_ratio,
-            eccentricity: made.eccentricity,
-        })?;
-        return Ok((
-            Snapshot { time: 0.0, bodies },
-            Format::Tipsy(TipsyDialect::WithIds),
-        ));
+        let bodies = initial_conditions::find(name)?.generate(&options.made.0)?;
+        return Ok((Snapshot { time: 0.0, bodies }, Format::Allpairs));
     }
     Ok(allpairs::io::read(&options.input, options.format)?)
 }
@@ -330,12 +300,7 @@ impl Outputs {
             Some(folder) => folder.clone(),
             None => unused_folder(&options.input),
         };
-        let extension = match format {
-            Format::Csv => "csv",
-            Format::Tipsy(TipsyDialect::WithIds) => "bin",
-            Format::Tipsy(_) => "tipsy",
-        };
-        let snapshot = folder.join("final").with_extension(extension);
+        let snapshot = folder.join("final").with_extension(format.extension());
         let picture = folder.join("final.png");
         let overwrite = if options.overwrite {
             Overwrite::Allow

@@ -1,19 +1,29 @@
 //! Snapshots: the state of all bodies at one time, as files.
 //!
-//! Two formats: [Tipsy](tipsy), the binary format that astrophysics readers such as pynbody and
-//! yt know, and [CSV](csv), which everything else knows.
+//! | format | for |
+//! |---|---|
+//! | [Allpairs's own](binary) | runs: lossless, checksummed, mappable into memory |
+//! | [HDF5](hdf5) in Gadget's layout, [Tipsy](tipsy) | astrophysics programs; pynbody, yt |
+//! | [NumPy archives](npz), [CSV](csv) | Python; everything else |
+//! | [VTK](vtp) | ParaView, VisIt |
+//!
 //! ```text
 //! read(path, None)                  format by the name, Tipsy dialect by the content
 //! read(path, Some(format))          exactly this format, or a fault that says why not
 //! write(path, format, &snapshot, Overwrite::Refuse)
 //! ```
-//! Files are read as streams: besides the bodies (and, for Tipsy, a set of their ids while it is
-//! settled whether they are ids), memory stays constant. Nothing is allocated on
-//! the word of a header before the file's size has confirmed it.
+//! Files are read and written as streams: besides the bodies (and, for Tipsy, a set of their ids
+//! while it is settled whether they are ids; for HDF5, the file that is written), memory stays
+//! constant. Nothing is allocated on the word of a header before the file's size has confirmed it.
 
 mod atomic;
+pub mod binary;
+mod column;
 pub mod csv;
+pub mod hdf5;
+pub mod npz;
 pub mod tipsy;
+pub mod vtp;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -24,8 +34,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::bodies::{Bodies, BodyFault};
+use crate::units::Units;
 
 pub use atomic::{Overwrite, write_atomically};
+pub use binary::BinaryFault;
+pub use column::Malformed;
 pub use csv::CsvFault;
 pub use tipsy::{TipsyDialect, TipsyFault};
 
@@ -41,51 +54,90 @@ pub struct Snapshot {
 /// A snapshot file format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
+    /// Allpairs's own, in double precision, see [`binary`].
+    Allpairs,
     /// Tipsy in single precision, see [`tipsy`].
     Tipsy(TipsyDialect),
     /// Text in double precision, see [`csv`].
     Csv,
+    /// A NumPy archive in double precision, see [`npz`].
+    Npz,
+    /// HDF5 in Gadget's layout and double precision, see [`hdf5`].
+    Hdf5,
+    /// VTK XML PolyData in double precision, see [`vtp`].
+    Vtp,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 4] = [
+    pub const ALL: [Format; 8] = [
+        Format::Allpairs,
         Format::Tipsy(TipsyDialect::Standard),
         Format::Tipsy(TipsyDialect::Native),
         Format::Tipsy(TipsyDialect::WithIds),
         Format::Csv,
+        Format::Npz,
+        Format::Hdf5,
+        Format::Vtp,
     ];
 
     /// The name by which [`FromStr`] knows the format.
     pub fn name(self) -> &'static str {
         match self {
+            Format::Allpairs => "allpairs",
             Format::Tipsy(TipsyDialect::Standard) => "tipsy",
             Format::Tipsy(TipsyDialect::Native) => "tipsy-native",
             Format::Tipsy(TipsyDialect::WithIds) => "tipsy-ids",
             Format::Csv => "csv",
+            Format::Npz => "npz",
+            Format::Hdf5 => "hdf5",
+            Format::Vtp => "vtp",
         }
     }
 
     /// One line on what the format holds.
     pub fn summary(self) -> &'static str {
         match self {
+            Format::Allpairs => "Allpairs's own, f64 without loss, ids, kinds, units, checksums",
             Format::Tipsy(TipsyDialect::Standard) => "Tipsy, big-endian f32, no ids",
             Format::Tipsy(TipsyDialect::Native) => "Tipsy, little-endian f32, no ids",
             Format::Tipsy(TipsyDialect::WithIds) => {
                 "Tipsy, little-endian f32, an i32 id in the place of the potential"
             }
             Format::Csv => "text, f64 without loss: x,y,z,vx,vy,vz,mass[,id][,kind]",
+            Format::Npz => "NumPy archive, f64: position, velocity, mass, id, kind, time",
+            Format::Hdf5 => "HDF5 as Gadget, Arepo and SWIFT write it, f64, ids, units",
+            Format::Vtp => "VTK PolyData for ParaView, f64, ids",
         }
     }
 
-    /// The format that a file name asks for: `.csv`; `.tipsy`, `.tip`, `.std` and step numbers
-    /// such as `run.00128` (standard Tipsy); `.bin` (Tipsy with ids). `None` for other names.
+    /// The extension of file names by which [`Format::from_path`] knows the format, or, of
+    /// Tipsy's dialects, the reader.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Allpairs => "allpairs",
+            Format::Tipsy(TipsyDialect::WithIds) => "bin",
+            Format::Tipsy(_) => "tipsy",
+            Format::Csv => "csv",
+            Format::Npz => "npz",
+            Format::Hdf5 => "hdf5",
+            Format::Vtp => "vtp",
+        }
+    }
+
+    /// The format that a file name asks for: `.allpairs`; `.csv`; `.npz`; `.hdf5` and `.h5`;
+    /// `.vtp`; `.tipsy`, `.tip`, `.std` and step numbers such as `run.00128` (standard Tipsy);
+    /// `.bin` (Tipsy with ids). `None` for other names.
     ///
     /// When reading, a Tipsy dialect found here is only a name: the content decides.
     pub fn from_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
+            "allpairs" => Some(Format::Allpairs),
             "csv" => Some(Format::Csv),
+            "npz" => Some(Format::Npz),
+            "hdf5" | "h5" => Some(Format::Hdf5),
+            "vtp" => Some(Format::Vtp),
             "tipsy" | "tip" | "std" => Some(Format::Tipsy(TipsyDialect::Standard)),
             "bin" => Some(Format::Tipsy(TipsyDialect::WithIds)),
             step if step.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -146,8 +198,9 @@ pub enum ReadFault {
     Empty,
     /// Neither was a format given nor does the file's name tell it.
     #[error(
-        "the file name does not tell the format (known are .csv, .tipsy, .tip, .std, .bin and step \
-         numbers such as .00128); rename the file or give the format"
+        "the file name does not tell the format (known are .allpairs, .csv, .npz, .hdf5, .h5, .vtp, \
+         .tipsy, .tip, .std, .bin and step numbers such as .00128); rename the file or give the \
+         format"
     )]
     UnknownFormat,
     /// The file is well-formed but holds no bodies.
@@ -159,6 +212,15 @@ pub enum ReadFault {
         /// The number of bodies, as confirmed by the file's size.
         bodies: usize,
     },
+    /// Not a sound file of Allpairs's own format.
+    #[error("{0}")]
+    Binary(#[from] BinaryFault),
+    /// Not a sound NumPy, HDF5 or VTK file, or not a snapshot.
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    /// A body that cannot be simulated, in a file whose values have no place of their own.
+    #[error("{0}; repair or leave out this body")]
+    Body(#[from] BodyFault),
     /// Not a sound Tipsy file.
     #[error("{0}")]
     Tipsy(TipsyFault),
@@ -202,7 +264,7 @@ pub enum WriteFault {
     /// a mass that would vanish.
     #[error(
         "body {body}: {field} = {value:e} does not fit single precision; change the units or write \
-         csv"
+         another format"
     )]
     SinglePrecision {
         /// Index of the body.
@@ -215,7 +277,7 @@ pub enum WriteFault {
     /// An id that the format cannot hold.
     #[error(
         "body {body}: id {id} is too large, {format} holds ids up to {max}; renumber the bodies or \
-         write csv",
+         write another format",
         format = Format::Tipsy(TipsyDialect::WithIds),
         max = tipsy::MAX_ID
     )]
@@ -228,7 +290,7 @@ pub enum WriteFault {
     /// Two bodies of one id, by which a reader could not tell ids from potentials.
     #[error(
         "id {id} belongs to more than one body, {format} needs distinct ids; renumber the bodies \
-         or write csv",
+         or write another format",
         format = Format::Tipsy(TipsyDialect::WithIds)
     )]
     DuplicateId {
@@ -236,11 +298,24 @@ pub enum WriteFault {
         id: u64,
     },
     /// More bodies than the format's counters can tell.
-    #[error("{bodies} bodies are more than a Tipsy header can count (2147483647); write csv")]
+    #[error(
+        "{bodies} bodies are more than a Tipsy header can count (2147483647); write another format"
+    )]
     TooManyBodies {
         /// The number of bodies.
         bodies: usize,
     },
+    /// More bodies than one file of this layout can count.
+    #[error(
+        "{bodies} bodies are more than one HDF5 file can count (4294967295); write another format"
+    )]
+    TooManyForHdf5 {
+        /// The number of bodies.
+        bodies: usize,
+    },
+    /// The library for HDF5 refused.
+    #[error("HDF5: {0}; write another format")]
+    Hdf5(String),
     /// The file system failed, or the file is there and [`Overwrite::Refuse`] was asked for.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -252,18 +327,49 @@ pub enum WriteFault {
 /// # Errors
 /// [`ReadError`] names the file, the place and the body.
 pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), ReadError> {
-    let open = || match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(File::open(path)?),
-        Ok(_) => Err(ReadFault::NotAFile),
+    at_path(path, || {
+        let (file, size) = open(path)?;
+        if format.or(Format::from_path(path)) == Some(Format::Hdf5) {
+            return Ok((hdf5::read(&hdf5::open(path)?, size)?, Format::Hdf5));
+        }
+        parse(BufReader::with_capacity(1 << 16, file), size, path, format)
+    })
+}
+
+/// The units of the snapshot at `path`, if its format can tell and the file does. The format is
+/// found as by [`read`].
+///
+/// # Errors
+/// Those of [`read`], as far as they are in the parts of the file that are read here.
+pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, ReadError> {
+    at_path(path, || {
+        let (file, size) = open(path)?;
+        let mut file = BufReader::new(file);
+        match format.or(Format::from_path(path)) {
+            Some(Format::Allpairs) => binary::read_units(&mut file, size),
+            Some(Format::Npz) => npz::read_units(file, size),
+            Some(Format::Hdf5) => Ok(hdf5::units(&hdf5::open(path)?)),
+            Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
+            None => Err(ReadFault::UnknownFormat),
+        }
+    })
+}
+
+fn at_path<T>(path: &Path, read: impl FnOnce() -> Result<T, ReadFault>) -> Result<T, ReadError> {
+    read().map_err(|fault| ReadError {
+        path: path.to_owned(),
+        fault,
+    })
+}
+
+/// A regular file that is not empty, and its size.
+fn open(path: &Path) -> Result<(File, u64), ReadFault> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Err(ReadFault::NotAFile),
+        Ok(metadata) if metadata.len() == 0 => Err(ReadFault::Empty),
+        Ok(metadata) => Ok((File::open(path)?, metadata.len())),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Err(ReadFault::NotFound),
         Err(fault) => Err(fault.into()),
-    };
-    match open() {
-        Ok(file) => read_from(file, path, format),
-        Err(fault) => Err(ReadError {
-            path: path.to_owned(),
-            fault,
-        }),
     }
 }
 
@@ -280,32 +386,44 @@ pub fn read_from<R: Read + Seek>(
     format: Option<Format>,
 ) -> Result<(Snapshot, Format), ReadError> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
-    let mut parse = || {
+    at_path(name, || {
         let size = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
         if size == 0 {
             return Err(ReadFault::Empty);
         }
-        match format.or(Format::from_path(name)) {
-            Some(Format::Tipsy(dialect)) => {
-                let (snapshot, dialect) =
-                    tipsy::read(&mut reader, size, format.is_some().then_some(dialect))?;
-                Ok((snapshot, Format::Tipsy(dialect)))
-            }
-            Some(Format::Csv) => Ok((csv::read(&mut reader)?, Format::Csv)),
-            None => Err(ReadFault::UnknownFormat),
+        parse(reader, size, name, format)
+    })
+}
+
+/// Reads a snapshot of `size` bytes from a reader that stands at its beginning.
+fn parse<R: Read + Seek>(
+    mut reader: BufReader<R>,
+    size: u64,
+    name: &Path,
+    format: Option<Format>,
+) -> Result<(Snapshot, Format), ReadFault> {
+    let found = format.or(Format::from_path(name));
+    let snapshot = match found.ok_or(ReadFault::UnknownFormat)? {
+        Format::Allpairs => binary::read(&mut reader, size)?,
+        Format::Csv => csv::read(&mut reader)?,
+        Format::Npz => npz::read(reader, size)?,
+        Format::Hdf5 => hdf5::read(&hdf5::open_reader(&mut reader)?, size)?,
+        Format::Vtp => vtp::read(&mut reader, size)?,
+        Format::Tipsy(dialect) => {
+            let asked = format.is_some().then_some(dialect);
+            let (snapshot, dialect) = tipsy::read(&mut reader, size, asked)?;
+            return Ok((snapshot, Format::Tipsy(dialect)));
         }
     };
-    parse().map_err(|fault| ReadError {
-        path: name.to_owned(),
-        fault,
-    })
+    Ok((snapshot, found.expect("taken above")))
 }
 
 /// Writes `snapshot` to `path` in `format`, whole or not at all. [`Format::from_path`] tells the
 /// format that suits a name.
 ///
-/// Tipsy holds f32 and groups bodies by kind; only [`TipsyDialect::WithIds`] and CSV keep ids.
+/// Tipsy holds f32, and of its dialects only [`TipsyDialect::WithIds`] keeps ids. Tipsy and HDF5
+/// group bodies by kind. All else keeps everything.
 ///
 /// # Errors
 /// [`WriteError`] names the file and the body.
@@ -313,6 +431,21 @@ pub fn write(
     path: &Path,
     format: Format,
     snapshot: &Snapshot,
+    overwrite: Overwrite,
+) -> Result<(), WriteError> {
+    write_in_units(path, format, snapshot, None, overwrite)
+}
+
+/// As [`write`], and tells the units of the numbers where the format has a place for them
+/// (Allpairs's own, NumPy, HDF5).
+///
+/// # Errors
+/// See [`write`].
+pub fn write_in_units(
+    path: &Path,
+    format: Format,
+    snapshot: &Snapshot,
+    units: Option<Units>,
     overwrite: Overwrite,
 ) -> Result<(), WriteError> {
     let attempt = || {
@@ -325,7 +458,11 @@ pub fn write(
         }
         write_atomically(path, overwrite, |file| match format {
             Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
+            Format::Allpairs => binary::write(file, snapshot, units),
             Format::Csv => csv::write(file, snapshot),
+            Format::Npz => npz::write(file, snapshot, units),
+            Format::Hdf5 => hdf5::write(file, snapshot, units),
+            Format::Vtp => vtp::write(file, snapshot),
         })
     };
     attempt().map_err(|fault| WriteError {
@@ -335,166 +472,4 @@ pub fn write(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bodies::{Body, Kind};
-
-    /// Bodies of all kinds, in mixed order, whose values are exact in f32.
-    fn snapshot(n: u64) -> Snapshot {
-        let bodies = (0..n)
-            .map(|i| {
-                let t = i as f64;
-                Body {
-                    position: [t / 8.0, -t, 1.0 + t / 1024.0],
-                    velocity: [0.25 * t, -0.0, -3.0],
-                    mass: t / 2.0,
-                    id: 3 * i + 1_000,
-                    kind: Kind::ALL[(i % 3) as usize],
-                }
-            })
-            .collect();
-        Snapshot { time: -2.5, bodies }
-    }
-
-    /// What Tipsy makes of it: grouped by kind and, without ids, renumbered.
-    fn as_tipsy_sees(snapshot: &Snapshot, dialect: TipsyDialect) -> Snapshot {
-        let of = |kind| snapshot.bodies.iter().filter(move |body| body.kind == kind);
-        let mut bodies: Bodies = Kind::ALL.into_iter().flat_map(of).collect();
-        if dialect != TipsyDialect::WithIds {
-            bodies.number_ids();
-        }
-        Snapshot {
-            time: snapshot.time,
-            bodies,
-        }
-    }
-
-    #[test]
-    fn every_format_round_trips_through_a_file() {
-        let folder = tempfile::tempdir().unwrap();
-        for format in Format::ALL {
-            for n in [1, 2, 3, 100] {
-                let path = folder.path().join(format!("{n}.{}", format.name()));
-                let written = snapshot(n);
-                write(&path, format, &written, Overwrite::Refuse).unwrap();
-                let expected = match format {
-                    Format::Tipsy(dialect) => as_tipsy_sees(&written, dialect),
-                    Format::Csv => written,
-                };
-                assert_eq!(
-                    read(&path, Some(format)).unwrap(),
-                    (expected, format),
-                    "{format} {n}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn dialects_are_detected() {
-        let folder = tempfile::tempdir().unwrap();
-        for format in Format::ALL {
-            // A single id 0 is the same file as a single potential 0: see `tipsy`.
-            for n in [2, 3, 100] {
-                let name = if format == Format::Csv {
-                    "a.csv"
-                } else {
-                    "a.00001"
-                };
-                let path = folder.path().join(name);
-                write(&path, format, &snapshot(n), Overwrite::Allow).unwrap();
-                assert_eq!(read(&path, None).unwrap().1, format);
-            }
-        }
-    }
-
-    #[test]
-    fn names_tell_formats() {
-        let standard = Some(Format::Tipsy(TipsyDialect::Standard));
-        for (name, format) in [
-            ("a.csv", Some(Format::Csv)),
-            ("a.CSV", Some(Format::Csv)),
-            ("b/run.00128", standard),
-            ("a.std", standard),
-            ("galaxy_20K.bin", Some(Format::Tipsy(TipsyDialect::WithIds))),
-            ("a.hdf5", None),
-            ("csv", None),
-            ("", None),
-        ] {
-            assert_eq!(Format::from_path(Path::new(name)), format, "{name}");
-        }
-        for format in Format::ALL {
-            assert_eq!(format.name().parse(), Ok(format));
-        }
-        let message = "hdf5".parse::<Format>().unwrap_err().to_string();
-        assert!(
-            message.contains("`hdf5`") && message.contains("tipsy-ids"),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn paths_that_hold_no_snapshot_are_explained() {
-        let folder = tempfile::tempdir().unwrap();
-        let fault = |path: &Path| read(path, None).unwrap_err().fault;
-        assert!(matches!(
-            fault(&folder.path().join("none.bin")),
-            ReadFault::NotFound
-        ));
-        assert!(matches!(fault(folder.path()), ReadFault::NotAFile));
-
-        let path = folder.path().join("a.bin");
-        File::create(&path).unwrap();
-        assert!(matches!(fault(&path), ReadFault::Empty));
-
-        let path = folder.path().join("a.dat");
-        fs::write(&path, "x").unwrap();
-        let error = read(&path, None).unwrap_err();
-        assert!(matches!(error.fault, ReadFault::UnknownFormat));
-        assert!(error.to_string().contains("a.dat"));
-    }
-
-    #[test]
-    fn what_cannot_be_written_leaves_no_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        let fault = |format, snapshot: &Snapshot| {
-            let fault = write(&path, format, snapshot, Overwrite::Allow)
-                .unwrap_err()
-                .fault;
-            assert!(!path.exists());
-            fault
-        };
-        let mut broken = snapshot(5);
-        broken.bodies.z[4] = f64::NAN;
-        let mut timeless = snapshot(5);
-        timeless.time = f64::NAN;
-        for format in Format::ALL {
-            assert!(matches!(
-                fault(format, &Snapshot::default()),
-                WriteFault::NoBodies
-            ));
-            assert!(matches!(fault(format, &timeless), WriteFault::Time(_)));
-            let found = fault(format, &broken);
-            assert!(matches!(
-                found,
-                WriteFault::Bodies(BodyFault::NotFinite {
-                    body: 4,
-                    field: "z",
-                    ..
-                })
-            ));
-        }
-    }
-
-    #[test]
-    fn nothing_is_overwritten_unasked() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        fs::write(&path, "precious").unwrap();
-        let error = write(&path, Format::Csv, &snapshot(2), Overwrite::Refuse).unwrap_err();
-        assert!(matches!(&error.fault, WriteFault::Io(fault)
-            if fault.kind() == io::ErrorKind::AlreadyExists));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
-    }
-}
+mod tests;

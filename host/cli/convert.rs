@@ -1,0 +1,134 @@
+//! `allpairs convert`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use allpairs::bodies::Bodies;
+use allpairs::force::cpu::Cpu;
+use allpairs::force::{Backend, Law, Physics};
+use allpairs::io::{Format, Overwrite};
+use allpairs::units::{Units, UnknownUnits};
+use anyhow::{Context, ensure};
+
+/// What to read and what to write.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Snapshot to read.
+    input: PathBuf,
+    /// File to write.
+    output: PathBuf,
+    /// Format of the input, where its name does not tell.
+    #[arg(long)]
+    from: Option<Format>,
+    /// Format of the output, where its name does not tell.
+    #[arg(long)]
+    to: Option<Format>,
+    /// Change units, FROM:TO, or TO alone where the input tells its own.
+    ///
+    /// A system of units is a list: pc,Msun,km/s, or m,kg,s. Two units make a system in which
+    /// G = 1: pc,km/s leaves lengths and speeds and makes the masses fit. Short names are si, pc
+    /// (pc,Msun,km/s), kpc (kpc,1e10Msun,km/s) and au (au,Msun; G = 1). TO may be nbody: total mass
+    /// 1, potential energy -1/2 and G = 1.
+    #[arg(long, value_name = "[FROM:]TO")]
+    units: Option<Change>,
+    /// Replace the output if it is there.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Change {
+    from: Option<Units>,
+    to: Target,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    System(Units),
+    /// Hénon's: the state's own mass and virial radius.
+    Standard,
+}
+
+impl FromStr for Change {
+    type Err = UnknownUnits;
+
+    fn from_str(text: &str) -> Result<Self, UnknownUnits> {
+        let (from, to) = match text.split_once(':') {
+            Some((from, to)) => (Some(from.parse()?), to),
+            None => (None, text),
+        };
+        let to = if to.eq_ignore_ascii_case("nbody") {
+            Target::Standard
+        } else {
+            Target::System(to.parse()?)
+        };
+        Ok(Self { from, to })
+    }
+}
+
+pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let to = options
+        .to
+        .or_else(|| Format::from_path(&options.output))
+        .with_context(|| super::no_format(&options.output))?;
+    // Before the work, not after it; writing refuses as well.
+    ensure!(
+        options.overwrite || !options.output.exists(),
+        "{} is there already: choose another name, or --overwrite",
+        options.output.display()
+    );
+    let (mut snapshot, from) = allpairs::io::read(&options.input, options.from)?;
+    let mut units = allpairs::io::read_units(&options.input, Some(from))?;
+    let mut told = String::new();
+    if let Some(change) = options.units {
+        let source = change.from.or(units).with_context(|| {
+            format!(
+                "{} does not tell its units: give them as --units FROM:TO",
+                options.input.display()
+            )
+        })?;
+        let target = match change.to {
+            Target::System(target) => target,
+            Target::Standard => standard(&snapshot.bodies, source)?,
+        };
+        let factors = source.factors_to(&target);
+        factors.apply(&mut snapshot.bodies);
+        snapshot.time *= factors.time;
+        units = Some(target);
+        told = format!("; units are now {target}");
+    }
+    let overwrite = if options.overwrite {
+        Overwrite::Allow
+    } else {
+        Overwrite::Refuse
+    };
+    allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
+    writeln!(
+        out,
+        "{} ({from}) -> {} ({to}): {} bodies at time {}{told}",
+        options.input.display(),
+        options.output.display(),
+        snapshot.bodies.len(),
+        snapshot.time,
+    )?;
+    Ok(())
+}
+
+/// The system in which these bodies, now in `units`, have mass 1, potential energy −1/2 and G = 1.
+fn standard(bodies: &Bodies, units: Units) -> anyhow::Result<Units> {
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+    let potential = Cpu::<f64>::new(bodies, physics).energy()?.potential;
+    let mass = bodies.total_mass();
+    ensure!(
+        potential < 0.0 && mass > 0.0,
+        "N-body units need bodies that attract each other, and here the potential energy is {potential}"
+    );
+    // U = −M²/(2 r) for the virial radius r, with G taken out.
+    let radius = mass * mass / (-2.0 * potential);
+    Ok(Units::with_unit_g(radius * units.length, mass * units.mass))
+}

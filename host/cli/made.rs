@@ -1,0 +1,79 @@
+//! Options of generated initial conditions: read from the library's list.
+
+use allpairs::initial_conditions::{GENERATORS, Options, Parameter};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+
+/// What to make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made(pub(super) Options);
+
+const HEADING: &str = "Initial conditions";
+
+impl Args for Made {
+    fn augment_args(command: Command) -> Command {
+        let seed = Arg::new("seed")
+            .long("seed")
+            .value_name("SEED")
+            .value_parser(value_parser!(u64))
+            .default_value("0")
+            .help_heading(HEADING)
+            .help("Seed of the random numbers");
+        Parameter::ALL
+            .into_iter()
+            .fold(command.arg(seed), |command, parameter| {
+                command.arg(
+                    Arg::new(parameter.name())
+                        .long(parameter.name())
+                        .value_name(if parameter == Parameter::Bodies {
+                            "N"
+                        } else {
+                            "X"
+                        })
+                        .value_parser(value_parser!(f64))
+                        .allow_negative_numbers(true)
+                        .help_heading(HEADING)
+                        .help(format!("{} [{}]", parameter.summary(), defaults(parameter))),
+                )
+            })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// `king: 6; …`, or nothing but the value where all generators have the same.
+fn defaults(parameter: Parameter) -> String {
+    let users = || {
+        GENERATORS.iter().filter_map(move |generator| {
+            let default = generator.parameters.iter().find(|(p, _)| *p == parameter)?;
+            Some((generator.name, default.1))
+        })
+    };
+    let first = users().next().map(|(_, default)| default);
+    if parameter == Parameter::Bodies && users().all(|(_, default)| Some(default) == first) {
+        return format!("default: {}", first.unwrap_or_default());
+    }
+    let each = users().map(|(name, default)| format!("{name}: {default}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+impl FromArgMatches for Made {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let seed = matches.get_one("seed").copied().unwrap_or_default();
+        let options = Parameter::ALL
+            .into_iter()
+            .fold(Options::new(seed), |options, parameter| {
+                match matches.get_one(parameter.name()) {
+                    Some(value) => options.with(parameter, *value),
+                    None => options,
+                }
+            });
+        Ok(Self(options))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! What can be asked of generators: one list, which the command line reads as well.
+
+use super::{GenerateError, Generator};
+
+/// An option that some generators listen to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parameter {
+    /// Number of bodies.
+    Bodies,
+    /// Twice the kinetic over the potential energy, `2K/|U|`: 0 at rest, 1 in balance.
+    VirialRatio,
+    /// Mass of the second body, galaxy or ring over that of the first or central one.
+    MassRatio,
+    /// Eccentricity of the orbit: 0 a circle, 1 a parabola.
+    Eccentricity,
+    /// Depth of a King model's central potential.
+    W0,
+    /// Stability of a disk, see [`disk_galaxy`](super::disk_galaxy).
+    ToomreQ,
+    /// Least distance of an orbit.
+    Pericentre,
+    /// Distance at the beginning.
+    Separation,
+    /// Inclination of the second disk, in degrees.
+    Inclination,
+    /// Width of a ring.
+    Width,
+    /// Julian date (TDB).
+    Epoch,
+}
+
+impl Parameter {
+    /// All parameters, in the order in which they are listed.
+    pub const ALL: [Self; 11] = [
+        Self::Bodies,
+        Self::VirialRatio,
+        Self::MassRatio,
+        Self::Eccentricity,
+        Self::W0,
+        Self::ToomreQ,
+        Self::Pericentre,
+        Self::Separation,
+        Self::Inclination,
+        Self::Width,
+        Self::Epoch,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bodies => "bodies",
+            Self::VirialRatio => "virial-ratio",
+            Self::MassRatio => "mass-ratio",
+            Self::Eccentricity => "eccentricity",
+            Self::W0 => "w0",
+            Self::ToomreQ => "toomre-q",
+            Self::Pericentre => "pericentre",
+            Self::Separation => "separation",
+            Self::Inclination => "inclination",
+            Self::Width => "width",
+            Self::Epoch => "epoch",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Bodies => "number of bodies",
+            Self::VirialRatio => "virial ratio",
+            Self::MassRatio => "mass ratio",
+            Self::ToomreQ => "Toomre Q",
+            Self::W0 => "central potential W0",
+            other => other.name(),
+        }
+    }
+
+    /// What a user would want to know of it.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Bodies => "Number of bodies",
+            Self::VirialRatio => "2K/|U| of a sphere: 0 at rest, 1 in balance",
+            Self::MassRatio => "Mass of the second body or galaxy, or of a ring, over the first's",
+            Self::Eccentricity => "Eccentricity of an orbit: 0 a circle, 1 a parabola",
+            Self::W0 => "Depth of a King model's potential: 3 loose, 6 typical, 9 concentrated",
+            Self::ToomreQ => "Toomre Q of a disk: 1.2 makes spirals, 2 stays smooth",
+            Self::Pericentre => "Least distance of two galaxies' orbit",
+            Self::Separation => "Distance of two galaxies at the beginning",
+            Self::Inclination => {
+                "Tilt of the second galaxy in degrees; 180 turns against the orbit"
+            }
+            Self::Width => "Width of a ring around radius 1; 0 for one even circle",
+            Self::Epoch => "Julian date of the planets, from 1800 to 2050",
+        }
+    }
+}
+
+/// What is asked of a generator. What is not given is left to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Seed of the random numbers; generators that draw none pass over it.
+    pub seed: u64,
+    given: [Option<f64>; Parameter::ALL.len()],
+}
+
+impl Options {
+    /// Nothing but a seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            ..Self::default()
+        }
+    }
+
+    /// These options, and a value for `parameter`.
+    #[must_use]
+    pub fn with(mut self, parameter: Parameter, value: f64) -> Self {
+        self.given[parameter as usize] = Some(value);
+        self
+    }
+
+    /// The value given for `parameter`.
+    pub fn get(&self, parameter: Parameter) -> Option<f64> {
+        self.given[parameter as usize]
+    }
+}
+
+/// The options of one generator, with its own choice where nothing was given.
+#[derive(Debug)]
+pub struct Values {
+    seed: u64,
+    values: [f64; Parameter::ALL.len()],
+}
+
+impl Values {
+    pub(super) fn of(generator: &Generator, options: &Options) -> Result<Self, GenerateError> {
+        let mut values = [f64::NAN; Parameter::ALL.len()];
+        for parameter in Parameter::ALL {
+            let default = generator.parameters.iter().find(|(p, _)| *p == parameter);
+            match (default, options.get(parameter)) {
+                (Some((_, default)), given) => {
+                    values[parameter as usize] = given.unwrap_or(*default);
+                }
+                (None, Some(_)) => {
+                    return Err(GenerateError::NotAParameter {
+                        generator: generator.name,
+                        parameter,
+                    });
+                }
+                (None, None) => {}
+            }
+        }
+        let bodies = options.get(Parameter::Bodies).unwrap_or(1.0);
+        if !(bodies >= 0.0 && bodies.trunc() == bodies) {
+            return Err(GenerateError::OutOfRange {
+                parameter: Parameter::Bodies,
+                value: bodies,
+                range: "a whole number",
+            });
+        }
+        let seed = options.seed;
+        Ok(Self { seed, values })
+    }
+
+    /// Seed of the random numbers.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The number of bodies.
+    pub fn bodies(&self) -> usize {
+        // Whole and not negative; beyond the range of usize is beyond all memory as well.
+        self.get(Parameter::Bodies) as usize
+    }
+
+    /// The value of a parameter; NaN for one that the generator does not listen to.
+    pub fn get(&self, parameter: Parameter) -> f64 {
+        self.values[parameter as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GENERATORS;
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_the_order_of_its_places() {
+        for (i, parameter) in Parameter::ALL.into_iter().enumerate() {
+            assert_eq!(parameter as usize, i);
+            let users = GENERATORS.iter().filter(|generator| {
+                let mut of_it = generator.parameters.iter().filter(|(p, _)| *p == parameter);
+                of_it.next().is_some() && of_it.next().is_none()
+            });
+            assert!(users.count() > 0, "nobody listens to {}", parameter.name());
+            let same = |other: &Parameter| other.name() == parameter.name();
+            assert_eq!(Parameter::ALL.iter().filter(|other| same(other)).count(), 1);
+        }
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        for generator in GENERATORS {
+            for parameter in Parameter::ALL {
+                let listens = generator.parameters.iter().find(|(p, _)| *p == parameter);
+                let value = match (parameter, listens) {
+                    (Parameter::Bodies, _) | (_, None) => 2.0,
+                    (_, Some((_, default))) => *default,
+                };
+                let refused = matches!(
+                    generator.generate(&Options::new(1).with(parameter, value)),
+                    Err(GenerateError::NotAParameter { parameter: named, .. }) if named == parameter
+                );
+                assert_eq!(
+                    refused,
+                    listens.is_none(),
+                    "{} {parameter:?}",
+                    generator.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_numbers_of_bodies_are_refused() {
+        for generator in GENERATORS {
+            if generator
+                .parameters
+                .iter()
+                .all(|(p, _)| *p != Parameter::Bodies)
+            {
+                continue;
+            }
+            let of = |n: f64| generator.generate(&Options::new(0).with(Parameter::Bodies, n));
+            assert_eq!(of(0.0), Err(GenerateError::NoBodies));
+            let bodies = usize::MAX;
+            assert_eq!(
+                of(usize::MAX as f64),
+                Err(GenerateError::OutOfMemory { bodies })
+            );
+            for n in [-1.0, 2.5, f64::NAN] {
+                assert!(
+                    matches!(of(n), Err(GenerateError::OutOfRange { .. })),
+                    "{n}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! NumPy archives: what `numpy.savez` writes and `numpy.load` reads.
+//! ```text
+//! time.npy      f64, one number
+//! position.npy  f64 [N, 3]
+//! velocity.npy  f64 [N, 3]
+//! mass.npy      f64 [N]
+//! id.npy        u64 [N]
+//! kind.npy      u8  [N]    0 gas, 1 dark, 2 star
+//! units.npy     f64 [3]    the units of length in m, mass in kg, time in s; where they are known
+//! ```
+//! Written uncompressed. Read are also compressed archives, other number types (f4, f8, and
+//! integers, in either byte order), Fortran order, the names `pos`, `vel`, `masses`, `ids` and
+//! some more, and `x`, `y`, `z`, `vx`, `vy`, `vz` in arrays of their own. Time (else 0), ids (else
+//! numbers in the file's order) and kinds (else stars) may be missing.
+//! Layout of an array: NumPy Enhancement Proposal 1.
+
+use std::io::{self, Read, Seek, Write};
+
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::column::{
+    Class, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, kind_of_code, read_integers,
+    read_reals, room_for, write_all, write_triples,
+};
+use super::{ReadFault, Snapshot, WriteFault, binary};
+use crate::bodies::COORDINATES;
+use crate::units::Units;
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Deflate does not expand data more than 1032-fold, so a file cannot hold more than this many
+/// times its size: what claims to is not believed.
+const EXPANSION: u64 = 1100;
+
+/// Shape and type of an array.
+#[derive(Debug, PartialEq)]
+struct Array {
+    numbers: Numbers,
+    column_after_column: bool,
+    shape: Vec<u64>,
+}
+
+impl Array {
+    /// Reads the header of an array; `place` names it in faults.
+    fn read(reader: &mut impl Read, place: &str) -> Result<Self, ReadFault> {
+        let malformed = |problem: &str| ReadFault::from(Malformed::new(place, problem));
+        let mut start = [0; 8];
+        reader.read_exact(&mut start)?;
+        if start[..6] != *MAGIC {
+            return Err(malformed("this is not a NumPy array"));
+        }
+        let mut length = [0; 4];
+        let bytes = if start[6] == 1 { 2 } else { 4 };
+        reader.read_exact(&mut length[..bytes])?;
+        let length = u32::from_le_bytes(length);
+        // NumPy itself refuses longer ones.
+        if !(1..=3).contains(&start[6]) || length > 10_000 {
+            return Err(malformed(
+                "the header is of a version that is not known here",
+            ));
+        }
+        let mut text = vec![0; length as usize];
+        reader.read_exact(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        Self::parse(&text).ok_or_else(|| {
+            malformed(&format!(
+                "arrays of {} are not read, only plain numbers of 4 or 8 bytes",
+                text.trim()
+            ))
+        })
+    }
+
+    /// Takes apart `{'descr': '<f8', 'fortran_order': False, 'shape': (9, 3), }`.
+    fn parse(text: &str) -> Option<Self> {
+        let value = |key: &str| {
+            let (_, rest) = text.split_once(&format!("'{key}':"))?;
+            Some(rest.trim_start())
+        };
+        let (kind, _) = value("descr")?.strip_prefix('\'')?.split_once('\'')?;
+        let (order, kind) = kind.split_at_checked(1)?;
+        let (class, bytes) = kind.split_at_checked(1)?;
+        let numbers = Numbers {
+            class: match class {
+                "f" => Class::Real,
+                "i" => Class::Signed,
+                "u" => Class::Unsigned,
+                _ => return None,
+            },
+            bytes: bytes.parse().ok()?,
+            big_endian: match order {
+                "<" | "|" => false,
+                ">" => true,
+                _ => return None,
+            },
+        };
+        let (shape, _) = value("shape")?.strip_prefix('(')?.split_once(')')?;
+        let shape = shape
+            .split(',')
+            .map(str::trim)
+            .filter(|size| !size.is_empty())
+            .map(|size| size.parse().ok())
+            .collect::<Option<_>>()?;
+        numbers.is_known().then_some(Self {
+            numbers,
+            column_after_column: value("fortran_order")?.starts_with("True"),
+            shape,
+        })
+    }
+
+    /// The header of an array of `kind` (`<f8`, `<u8`, `|u1`), padded as NumPy does it.
+    fn header(kind: &str, shape: &str) -> Vec<u8> {
+        let text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape}), }}");
+        let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+        let mut header = [&MAGIC[..], &[1, 0], &(length as u16).to_le_bytes()].concat();
+        header.extend(format!("{text:<width$}\n", width = length - 1).bytes());
+        header
+    }
+}
+
+/// An archive that is being read.
+struct Archive<R> {
+    zip: ZipArchive<R>,
+    size: u64,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    fn open(reader: R, size: u64) -> Result<Self, ReadFault> {
+        let zip = ZipArchive::new(reader).map_err(|fault| zip_fault("the archive", fault))?;
+        Ok(Self { zip, size })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    fn one_of(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.has(name))
+    }
+
+    /// Reads an array through `take`, which gets its shape and the elements' bytes.
+    fn array<T>(
+        &mut self,
+        name: &str,
+        take: impl FnOnce(&Array, &mut dyn Read) -> Result<T, ReadFault>,
+    ) -> Result<T, ReadFault> {
+        let member = format!("{name}.npy");
+        let mut file = self
+            .zip
+            .by_name(&member)
+            .map_err(|fault| zip_fault(&member, fault))?;
+        let array = Array::read(&mut file, &member)?;
+        let claim = array
+            .shape
+            .iter()
+            .try_fold(array.numbers.bytes as u64, |bytes, size| {
+                bytes.checked_mul(*size)
+            });
+        if claim.is_none_or(|bytes| bytes > self.size.saturating_mul(EXPANSION)) {
+            let problem = format!("the shape {:?} is of more than the file holds", array.shape);
+            return Err(Malformed::new(member, problem).into());
+        }
+        take(&array, &mut file)
+    }
+
+    /// Reads an array of shape `[n]`, or `[n, columns]`, into columns.
+    fn reals(
+        &mut self,
+        name: &str,
+        n: usize,
+        columns: &mut [&mut Vec<f64>],
+    ) -> Result<(), ReadFault> {
+        let width = columns.len() as u64;
+        self.array(name, |array, file| {
+            let fits = match array.shape[..] {
+                [rows] => rows == n as u64 && width == 1,
+                [rows, columns] => rows == n as u64 && columns == width,
+                _ => false,
+            };
+            if !fits {
+                return Err(wrong_shape(name, &array.shape, n, width));
+            }
+            let order = array.column_after_column;
+            Ok(read_reals(&mut { file }, array.numbers, n, columns, order)?)
+        })
+    }
+
+    fn integers<T>(
+        &mut self,
+        name: &str,
+        n: usize,
+        column: &mut Vec<T>,
+        convert: impl Fn(u64) -> Option<T>,
+    ) -> Result<(), ReadFault> {
+        self.array(name, |array, file| {
+            if array.shape != [n as u64] {
+                return Err(wrong_shape(name, &array.shape, n, 1));
+            }
+            read_integers(&mut { file }, array.numbers, n, column, name, convert)
+        })
+    }
+}
+
+fn wrong_shape(name: &str, shape: &[u64], n: usize, width: u64) -> ReadFault {
+    let wanted = if width == 1 {
+        format!("[{n}]")
+    } else {
+        format!("[{n}, {width}]")
+    };
+    Malformed::new(
+        format!("{name}.npy"),
+        format!("its shape is {shape:?}, not {wanted}"),
+    )
+    .into()
+}
+
+fn zip_fault(place: &str, fault: ZipError) -> ReadFault {
+    match fault {
+        ZipError::Io(fault) => fault.into(),
+        other => Malformed::new(place, other.to_string()).into(),
+    }
+}
+
+/// Reads an archive of `size` bytes.
+pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, ReadFault> {
+    let mut archive = Archive::open(reader, size)?;
+    let missing = |what: &str| {
+        let problem = "there is no such array; a snapshot needs position, velocity and mass";
+        ReadFault::from(Malformed::new(format!("{what}.npy"), problem))
+    };
+    let (position, velocity) = (archive.one_of(&POSITION), archive.one_of(&VELOCITY));
+    let mass = archive.one_of(&MASS).ok_or_else(|| missing("mass"))?;
+    let n = archive.array(mass, |array, _| match array.shape[..] {
+        [n] => usize::try_from(n).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX }),
+        _ => Err(Malformed::new(
+            format!("{mass}.npy"),
+            format!("its shape is {:?}, not that of a list", array.shape),
+        )
+        .into()),
+    })?;
+    let mut bodies = room_for(n)?;
+
+    for (whole, name, parts, columns) in [
+        (
+            position,
+            "position",
+            &COORDINATES[..3],
+            [&mut bodies.x, &mut bodies.y, &mut bodies.z],
+        ),
+        (
+            velocity,
+            "velocity",
+            &COORDINATES[3..],
+            [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz],
+        ),
+    ] {
+        let mut columns = columns;
+        match whole {
+            Some(whole) => archive.reals(whole, n, &mut columns)?,
+            None if parts.iter().all(|part| archive.has(part)) => {
+                for (part, column) in parts.iter().zip(columns) {
+                    archive.reals(part, n, &mut [column])?;
+                }
+            }
+            None => return Err(missing(name)),
+        }
+    }
+    archive.reals(mass, n, &mut [&mut bodies.mass])?;
+    match archive.one_of(&ID) {
+        Some(name) => archive.integers(name, n, &mut bodies.id, Some)?,
+        None => bodies.id.extend(0..n as u64),
+    }
+    match archive.one_of(&KIND) {
+        Some(name) => archive.integers(name, n, &mut bodies.kind, kind_of_code)?,
+        None => bodies.kind.resize(n, crate::bodies::Kind::Star),
+    }
+    let mut time = vec![0.0];
+    if archive.has("time") {
+        time = archive.few("time", 1)?;
+    }
+    if !time[0].is_finite() {
+        return Err(Malformed::new("time.npy", format!("the time is {}", time[0])).into());
+    }
+    bodies.check()?;
+    Ok(Snapshot {
+        time: time[0],
+        bodies,
+    })
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Reads an array of a few numbers, whatever its shape.
+    fn few(&mut self, name: &str, count: usize) -> Result<Vec<f64>, ReadFault> {
+        self.array(name, |array, file| {
+            if array.shape.iter().product::<u64>() != count as u64 {
+                return Err(wrong_shape(name, &array.shape, count, 1));
+            }
+            let mut values = Vec::with_capacity(count);
+            read_reals(
+                &mut { file },
+                array.numbers,
+                count,
+                &mut [&mut values],
+                false,
+            )?;
+            Ok(values)
+        })
+    }
+}
+
+/// The units that an archive tells.
+pub(super) fn read_units(reader: impl Read + Seek, size: u64) -> Result<Option<Units>, ReadFault> {
+    let mut archive = Archive::open(reader, size)?;
+    if !archive.has("units") {
+        return Ok(None);
+    }
+    let sizes = archive.few("units", 3)?;
+    if sizes.iter().any(|size| !size.is_normal() || *size < 0.0) {
+        return Err(Malformed::new("units.npy", format!("{sizes:?} are no units")).into());
+    }
+    let (length, mass, time) = (sizes[0], sizes[1], sizes[2]);
+    Ok(Some(Units { length, mass, time }))
+}
+
+/// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check).
+pub(super) fn write(
+    file: &mut (impl Write + Seek),
+    snapshot: &Snapshot,
+    units: Option<Units>,
+) -> Result<(), WriteFault> {
+    let bodies = &snapshot.bodies;
+    let n = bodies.len();
+    let (list, triples) = (format!("{n},"), format!("{n}, 3"));
+    let mut archive = Writer(ZipWriter::new(file));
+    archive.array("time", "<f8", "", |file| {
+        file.write_all(&snapshot.time.to_le_bytes())
+    })?;
+    archive.array("position", "<f8", &triples, |mut file| {
+        write_triples(&mut file, [&bodies.x, &bodies.y, &bodies.z])
+    })?;
+    archive.array("velocity", "<f8", &triples, |mut file| {
+        write_triples(&mut file, [&bodies.vx, &bodies.vy, &bodies.vz])
+    })?;
+    archive.array("mass", "<f8", &list, |mut file| {
+        write_all(&mut file, bodies.mass.iter().copied(), f64::to_le_bytes)
+    })?;
+    archive.array("id", "<u8", &list, |mut file| {
+        write_all(&mut file, bodies.id.iter().copied(), u64::to_le_bytes)
+    })?;
+    archive.array("kind", "|u1", &list, |mut file| {
+        let codes = bodies.kind.iter().map(|kind| binary::kind_code(*kind));
+        write_all(&mut file, codes, |code| [code])
+    })?;
+    if let Some(units) = units {
+        archive.array("units", "<f8", "3,", |mut file| {
+            let sizes = [units.length, units.mass, units.time];
+            write_all(&mut file, sizes, f64::to_le_bytes)
+        })?;
+    }
+    archive.0.finish().map_err(io::Error::from)?;
+    Ok(())
+}
+
+struct Writer<W: Write + Seek>(ZipWriter<W>);
+
+impl<W: Write + Seek> Writer<W> {
+    fn array(
+        &mut self,
+        name: &str,
+        kind: &str,
+        shape: &str,
+        elements: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        // No time of day in it: the same bodies make the same file.
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(zip::DateTime::default())
+            .large_file(true);
+        self.0.start_file(format!("{name}.npy"), options)?;
+        let mut buffered = io::BufWriter::with_capacity(1 << 16, &mut self.0);
+        buffered.write_all(&Array::header(kind, shape))?;
+        elements(&mut buffered)?;
+        buffered.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn array_headers_are_numpys() {
+        let header = Array::header("<f8", "9, 3");
+        assert_eq!(header.len() % 64, 0);
+        assert_eq!(&header[..10], b"\x93NUMPY\x01\x00\x76\x00");
+        let array = Array::read(&mut &header[..], "a").unwrap();
+        assert_eq!(array.shape, [9, 3]);
+        assert_eq!(
+            Array::read(&mut &Array::header("|u1", "")[..], "a")
+                .unwrap()
+                .shape,
+            []
+        );
+        let text = "{'descr': '>i4', 'fortran_order': True, 'shape': (7,), }";
+        let array = Array::parse(text).unwrap();
+        assert!(array.column_after_column && array.numbers.big_endian);
+        assert_eq!((array.numbers.bytes, &array.shape[..]), (4, &[7][..]));
+        for bad in [
+            "",
+            "{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (7,), }",
+            "{'descr': '<c16', 'fortran_order': False, 'shape': (7,), }",
+            "{'descr': '<f2', 'fortran_order': False, 'shape': (7,), }",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (-7,), }",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': 7",
+        ] {
+            assert_eq!(Array::parse(bad), None, "{bad}");
+        }
+    }
+
+    /// An archive of arrays given as type, shape and bytes.
+    fn archive(arrays: &[(&str, &str, &str, Vec<u8>)]) -> Vec<u8> {
+        let mut archive = Writer(ZipWriter::new(io::Cursor::new(Vec::new())));
+        for (name, kind, shape, bytes) in arrays {
+            let put = |file: &mut dyn Write| file.write_all(bytes);
+            archive.array(name, kind, shape, put).unwrap();
+        }
+        archive.0.finish().unwrap().into_inner()
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
+        read(io::Cursor::new(bytes), bytes.len() as u64)
+    }
+
+    fn floats(values: &[f32]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_be_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn other_names_and_types_are_read() {
+        let mut arrays = vec![
+            (
+                "pos",
+                ">f4",
+                "2, 3",
+                floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+            ),
+            ("masses", "|u1", "2,", vec![7, 8]),
+        ];
+        for (i, name) in COORDINATES[3..].iter().enumerate() {
+            arrays.push((name, ">f4", "2,", floats(&[i as f32, 10.0 + i as f32])));
+        }
+        let snapshot = parse(&archive(&arrays)).unwrap();
+        assert_eq!(snapshot.bodies.body(1).position, [4.0, 5.0, 6.0]);
+        assert_eq!(snapshot.bodies.body(1).velocity, [10.0, 11.0, 12.0]);
+        assert_eq!(snapshot.bodies.mass, [7.0, 8.0]);
+        assert_eq!(snapshot.bodies.id, [0, 1]);
+        assert_eq!(snapshot.time, 0.0);
+    }
+
+    #[test]
+    fn what_is_missing_or_misshapen_is_named() {
+        let message = |arrays: &[_]| parse(&archive(arrays)).unwrap_err().to_string();
+        let mass = ("mass", "|u1", "2,", vec![7, 8]);
+        let position = ("position", "|u1", "3, 2", vec![0; 6]);
+        assert!(message(&[]).contains("mass.npy"));
+        assert!(message(&[mass.clone()]).contains("position.npy"));
+        assert!(message(&[mass.clone(), position]).contains("[3, 2], not [2, 3]"));
+        let position = ("position", "|u1", "2, 3", vec![0; 6]);
+        assert!(message(&[mass, position.clone()]).contains("velocity.npy"));
+        let huge = ("mass", "<f8", "9999999999999,", vec![7, 8]);
+        assert!(message(&[huge]).contains("more than the file holds"));
+        let velocity = ("velocity", "|u1", "2, 3", vec![0; 6]);
+        let short = ("mass", "<f8", "2,", vec![7, 8]);
+        assert!(matches!(
+            parse(&archive(&[position, velocity, short])),
+            Err(ReadFault::Io(_))
+        ));
+        assert!(matches!(parse(b"no archive"), Err(ReadFault::Malformed(_))));
+    }
+}

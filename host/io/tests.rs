@@ -1,0 +1,238 @@
+//! All formats alike: round trips, names, refusals.
+
+use super::*;
+use crate::bodies::{Body, Kind};
+
+/// Bodies of all kinds, in mixed order, whose values are exact in f32.
+fn snapshot(n: u64) -> Snapshot {
+    let bodies = (0..n)
+        .map(|i| {
+            let t = i as f64;
+            Body {
+                position: [t / 8.0, -t, 1.0 + t / 1024.0],
+                velocity: [0.25 * t, -0.0, -3.0],
+                mass: t / 2.0,
+                id: 3 * i + 1_000,
+                kind: Kind::ALL[(i % 3) as usize],
+            }
+        })
+        .collect();
+    Snapshot { time: -2.5, bodies }
+}
+
+/// What a format makes of it: Tipsy and HDF5 group by kind, Tipsy without ids renumbers.
+fn as_seen_by(format: Format, snapshot: &Snapshot) -> Snapshot {
+    let of = |kind| snapshot.bodies.iter().filter(move |body| body.kind == kind);
+    let mut bodies: Bodies = match format {
+        Format::Tipsy(_) | Format::Hdf5 => Kind::ALL.into_iter().flat_map(of).collect(),
+        _ => snapshot.bodies.clone(),
+    };
+    if let Format::Tipsy(TipsyDialect::Standard | TipsyDialect::Native) = format {
+        bodies.number_ids();
+    }
+    Snapshot {
+        time: snapshot.time,
+        bodies,
+    }
+}
+
+#[test]
+fn every_format_round_trips_through_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in Format::ALL {
+        for n in [1, 2, 3, 100] {
+            let path = folder.path().join(format!("{n}.{}", format.name()));
+            let written = snapshot(n);
+            write(&path, format, &written, Overwrite::Refuse).unwrap();
+            let expected = (as_seen_by(format, &written), format);
+            assert_eq!(read(&path, Some(format)).unwrap(), expected, "{format} {n}");
+            // From memory as well, which HDF5 reads in another way.
+            let bytes = io::Cursor::new(fs::read(&path).unwrap());
+            let name = Path::new("memory");
+            assert_eq!(read_from(bytes, name, Some(format)).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn every_format_becomes_every_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = snapshot(50);
+    for first in Format::ALL {
+        for second in Format::ALL {
+            let [a, b] = [("a", first), ("b", second)]
+                .map(|(name, format)| folder.path().join(name).with_extension(format.extension()));
+            write(&a, first, &original, Overwrite::Allow).unwrap();
+            let (read_first, _) = read(&a, None).unwrap();
+            write(&b, second, &read_first, Overwrite::Allow).unwrap();
+            let (read_second, found) = read(&b, None).unwrap();
+            let expected = as_seen_by(second, &as_seen_by(first, &original));
+            assert_eq!(read_second, expected, "{first} to {second}");
+            assert_eq!(found, second);
+        }
+    }
+}
+
+#[test]
+fn double_precision_and_large_ids_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = Body {
+        position: [0.1, -1.0 / 3.0, 1e300],
+        velocity: [5e-324, -0.0, 2.0_f64.sqrt()],
+        mass: 1e-200,
+        id: u64::MAX,
+        kind: Kind::Dark,
+    };
+    let written = Snapshot {
+        time: 0.1,
+        bodies: [body].into_iter().collect(),
+    };
+    for format in Format::ALL {
+        let path = folder.path().join("a").with_extension(format.extension());
+        if let Format::Tipsy(_) = format {
+            assert!(write(&path, format, &written, Overwrite::Allow).is_err());
+            continue;
+        }
+        write(&path, format, &written, Overwrite::Allow).unwrap();
+        let (found, _) = read(&path, None).unwrap();
+        assert_eq!(found, written, "{format}");
+        assert!(found.bodies.vy[0].is_sign_negative());
+    }
+}
+
+#[test]
+fn units_are_kept_where_there_is_a_place_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let units: Units = "kpc,1e10Msun,km/s".parse().unwrap();
+    for format in Format::ALL {
+        let path = folder.path().join("a").with_extension(format.extension());
+        for given in [None, Some(units)] {
+            write_in_units(&path, format, &snapshot(3), given, Overwrite::Allow).unwrap();
+            let found = read_units(&path, None).unwrap();
+            match (found, format) {
+                (Some(found), Format::Allpairs | Format::Npz) => assert_eq!(found, units),
+                (Some(found), Format::Hdf5) => {
+                    // Through centimetres and grams: some roundings.
+                    let factors = found.factors_to(&units);
+                    for factor in [factors.length, factors.mass, factors.time] {
+                        assert!((factor - 1.0).abs() <= 8.0 * f64::EPSILON, "{factor}");
+                    }
+                }
+                (Some(_), _) => panic!("{format}"),
+                (None, Format::Allpairs | Format::Npz | Format::Hdf5) => {
+                    assert_eq!(given, None)
+                }
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn dialects_are_detected() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in Format::ALL {
+        // A single id 0 is the same file as a single potential 0: see `tipsy`.
+        for n in [2, 3, 100] {
+            let name = match format {
+                Format::Tipsy(_) => "a.00001".to_owned(),
+                _ => format!("a.{}", format.extension()),
+            };
+            let path = folder.path().join(name);
+            write(&path, format, &snapshot(n), Overwrite::Allow).unwrap();
+            assert_eq!(read(&path, None).unwrap().1, format);
+        }
+    }
+}
+
+#[test]
+fn names_tell_formats() {
+    let standard = Some(Format::Tipsy(TipsyDialect::Standard));
+    for (name, format) in [
+        ("a.csv", Some(Format::Csv)),
+        ("a.CSV", Some(Format::Csv)),
+        ("b/run.00128", standard),
+        ("a.std", standard),
+        ("galaxy_20K.bin", Some(Format::Tipsy(TipsyDialect::WithIds))),
+        ("a.h5", Some(Format::Hdf5)),
+        ("snap_000.0.hdf5", Some(Format::Hdf5)),
+        ("a.fits", None),
+        ("csv", None),
+        ("", None),
+    ] {
+        assert_eq!(Format::from_path(Path::new(name)), format, "{name}");
+    }
+    for format in Format::ALL {
+        assert_eq!(format.name().parse(), Ok(format));
+    }
+    let message = "fits".parse::<Format>().unwrap_err().to_string();
+    assert!(
+        message.contains("`fits`") && message.contains("tipsy-ids"),
+        "{message}"
+    );
+}
+
+#[test]
+fn paths_that_hold_no_snapshot_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = |path: &Path| read(path, None).unwrap_err().fault;
+    assert!(matches!(
+        fault(&folder.path().join("none.bin")),
+        ReadFault::NotFound
+    ));
+    assert!(matches!(fault(folder.path()), ReadFault::NotAFile));
+
+    let path = folder.path().join("a.bin");
+    File::create(&path).unwrap();
+    assert!(matches!(fault(&path), ReadFault::Empty));
+
+    let path = folder.path().join("a.dat");
+    fs::write(&path, "x").unwrap();
+    let error = read(&path, None).unwrap_err();
+    assert!(matches!(error.fault, ReadFault::UnknownFormat));
+    assert!(error.to_string().contains("a.dat"));
+}
+
+#[test]
+fn what_cannot_be_written_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let fault = |format, snapshot: &Snapshot| {
+        let fault = write(&path, format, snapshot, Overwrite::Allow)
+            .unwrap_err()
+            .fault;
+        assert!(!path.exists());
+        fault
+    };
+    let mut broken = snapshot(5);
+    broken.bodies.z[4] = f64::NAN;
+    let mut timeless = snapshot(5);
+    timeless.time = f64::NAN;
+    for format in Format::ALL {
+        assert!(matches!(
+            fault(format, &Snapshot::default()),
+            WriteFault::NoBodies
+        ));
+        assert!(matches!(fault(format, &timeless), WriteFault::Time(_)));
+        let found = fault(format, &broken);
+        assert!(matches!(
+            found,
+            WriteFault::Bodies(BodyFault::NotFinite {
+                body: 4,
+                field: "z",
+                ..
+            })
+        ));
+    }
+}
+
+#[test]
+fn nothing_is_overwritten_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, "precious").unwrap();
+    let error = write(&path, Format::Csv, &snapshot(2), Overwrite::Refuse).unwrap_err();
+    assert!(matches!(&error.fault, WriteFault::Io(fault)
+        if fault.kind() == io::ErrorKind::AlreadyExists));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}

@@ -1,0 +1,139 @@
+//! The commands that make snapshots and convert them.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use allpairs::bodies::Bodies;
+use allpairs::initial_conditions::{GENERATORS, king, plummer};
+use allpairs::units::Units;
+use program::{Ended, allpairs, galaxy, run};
+use tempfile::tempdir;
+
+const USAGE: i32 = 2;
+const IO: i32 = 74;
+
+/// Runs `allpairs` with these arguments, separated by spaces, in `folder`.
+fn try_in(folder: &Path, arguments: &str) -> Ended {
+    run(allpairs(folder).args(arguments.split_whitespace()))
+}
+
+fn read(folder: &Path, name: &str) -> Bodies {
+    let (snapshot, _) = allpairs::io::read(&folder.join(name), None).expect("a sound file");
+    snapshot.bodies
+}
+
+fn near(found: f64, expected: f64) -> bool {
+    (found / expected - 1.0).abs() <= 1e-12
+}
+
+#[test]
+fn ic_writes_what_the_library_makes() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let arguments = "ic king --bodies 50 --w0 7 --seed 3 --out a.allpairs";
+    try_in(folder, arguments).expect(0, &["50 bodies"]);
+    assert_eq!(read(folder, "a.allpairs"), king(50, 3, 7.0).unwrap());
+    try_in(folder, arguments).expect(IO, &["already exists"]);
+    try_in(folder, &format!("{arguments} --overwrite")).expect(0, &[]);
+
+    try_in(folder, "ic solar-system --out s.hdf5").expect(0, &["9 bodies"]);
+    let units = allpairs::io::read_units(&folder.join("s.hdf5"), None).unwrap();
+    assert!(near(units.expect("it tells them").g(), 1.0));
+
+    let names: Vec<_> = GENERATORS.iter().map(|generator| generator.name).collect();
+    try_in(folder, "ic").expect(0, &names);
+}
+
+#[test]
+fn what_cannot_be_made_is_explained() {
+    let folder = tempdir().unwrap();
+    for (arguments, said) in [
+        ("ic torus --out a.csv", "plummer"),
+        ("ic plummer --w0 7 --out a.csv", "W0"),
+        ("ic king --w0 -7 --out a.csv", "from 0.1 to 16"),
+        ("ic plummer --bodies 2.5 --out a.csv", "a whole number"),
+        ("ic plummer --out a.fits", "does not tell a format"),
+        ("ic plummer", "--out"),
+    ] {
+        try_in(folder.path(), arguments).expect(USAGE, &[said]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_format_holds_the_galaxy() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let original = fs::read(galaxy()).expect("it comes with the sources");
+    fs::write(folder.join("a.bin"), &original).unwrap();
+    let mut last = "a.bin".to_owned();
+    for next in ["b.allpairs", "c.npz", "d.hdf5", "e.vtp", "f.csv", "g.bin"] {
+        try_in(folder, &format!("convert {last} {next}")).expect(0, &["20000 bodies"]);
+        last = next.to_owned();
+    }
+    let (first, end) = (read(folder, "a.bin"), read(folder, "g.bin"));
+    assert_eq!(first, end, "single precision comes back from all of them");
+}
+
+#[test]
+fn convert_changes_units() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let original = plummer(40, 1).unwrap();
+    try_in(folder, "ic plummer --bodies 40 --seed 1 --out a.allpairs").expect(0, &[]);
+    // Into G = 1: lengths and speeds stay, masses become G m.
+    try_in(folder, "convert a.allpairs b.npz --units pc:pc,km/s").expect(0, &["G = 1.0"]);
+    let scaled = read(folder, "b.npz");
+    let g = "pc".parse::<Units>().unwrap().g();
+    assert!(near(scaled.mass[9], g * original.mass[9]));
+    assert!(near(scaled.x[9], original.x[9]) && near(scaled.vx[9], original.vx[9]));
+    assert_eq!(scaled.id, original.id);
+    // The file now tells its units, so one side is enough.
+    try_in(folder, "convert b.npz c.csv --units si").expect(0, &[]);
+    let parsec = 3.085_677_581_491_367e16;
+    assert!(near(read(folder, "c.csv").x[9], original.x[9] * parsec));
+    // A Plummer sphere of mass 1 has the potential energy −1/2 but for noise.
+    try_in(folder, "convert b.npz d.csv --units nbody").expect(0, &["G = 1.0"]);
+    let standard = read(folder, "d.csv");
+    assert!(near(standard.total_mass(), 1.0));
+    let stretch = standard.x[9] / original.x[9];
+    assert!((0.7..1.4).contains(&stretch), "{stretch}");
+
+    for (units, said) in [("si", "does not tell its units"), ("pc:furlong", "no unit")] {
+        let arguments = format!("convert a.allpairs f.csv --units {units}");
+        try_in(folder, &arguments).expect(USAGE, &[said]);
+        assert!(!folder.join("f.csv").exists());
+    }
+}
+
+#[test]
+fn convert_takes_formats_and_keeps_what_is_there() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    try_in(folder, "ic kepler-ring --bodies 9 --out a.allpairs").expect(0, &[]);
+    try_in(folder, "convert a.allpairs raw --to npz").expect(0, &[]);
+    try_in(folder, "convert raw b.csv --from npz").expect(0, &["npz"]);
+    assert_eq!(read(folder, "b.csv"), read(folder, "a.allpairs"));
+    fs::write(folder.join("b.csv"), "precious").unwrap();
+    try_in(folder, "convert raw b.csv --from npz").expect(USAGE, &["--overwrite"]);
+    assert_eq!(fs::read(folder.join("b.csv")).unwrap(), b"precious");
+    try_in(folder, "convert raw b.csv --from npz --overwrite").expect(0, &[]);
+    assert_eq!(read(folder, "b.csv"), read(folder, "a.allpairs"));
+}
+
+#[test]
+fn runs_keep_the_format_of_their_input() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    try_in(folder, "run figure-eight --steps 10 --out o").expect(0, &["final.allpairs"]);
+    assert_eq!(read(folder, "o/final.allpairs").mass, [1.0; 3]);
+    try_in(folder, "ic figure-eight --out a.npz").expect(0, &[]);
+    try_in(folder, "run a.npz --steps 10 --out p").expect(0, &["final.npz"]);
+    assert_eq!(
+        read(folder, "p/final.npz"),
+        read(folder, "o/final.allpairs")
+    );
+}

@@ -15,6 +15,7 @@ use crate::force::emulated::Emulator;
 use crate::force::reference::Reference;
 use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
+use crate::integrator::Integrator;
 use crate::ptx;
 use crate::variants::{self, Build, Method, UnknownVariant, Variant, preferred};
 
@@ -131,6 +132,17 @@ pub enum Ineligible {
         /// The law.
         law: Law,
     },
+    /// The integrator needs more than it computes.
+    #[error(
+        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --device cpu, or \
+         another integrator"
+    )]
+    NoJerks {
+        /// The variant.
+        kernel: &'static str,
+        /// The integrator.
+        integrator: &'static str,
+    },
     /// The GPU is older than the oldest PTX here.
     #[error(
         "kernel `{kernel}` cannot run on {gpu}: its compute capability is {}.{}, and the kernels \
@@ -219,6 +231,34 @@ pub fn select(
         place,
         why,
     })
+}
+
+/// As [`select`], for an integrator: `auto` looks only at what computes the jerks that it may need.
+///
+/// # Errors
+/// Why the choice cannot be had.
+pub fn select_for(
+    device: DeviceChoice,
+    kernel: Option<&str>,
+    law: Law,
+    integrator: Integrator,
+) -> Result<Selection, SelectionError> {
+    if !integrator.needs_jerks() {
+        return select(device, kernel, law);
+    }
+    let on_cpu = device == DeviceChoice::Auto && kernel.is_none();
+    let device = if on_cpu { DeviceChoice::Cpu } else { device };
+    let mut selection = select(device, kernel, law)?;
+    if !selection.variant.gives_jerks() {
+        return Err(SelectionError::Ineligible(Ineligible::NoJerks {
+            kernel: selection.variant.name,
+            integrator: integrator.name(),
+        }));
+    }
+    if on_cpu {
+        selection.why = "the CPU has jerks, its preferred kernel".into();
+    }
+    Ok(selection)
 }
 
 fn place_for(

@@ -104,10 +104,15 @@ struct IntegratorName(Integrator);
 
 impl ValueEnum for IntegratorName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IntegratorName; Integrator::ALL.len()] = [
-            IntegratorName(Integrator::ALL[0]),
-            IntegratorName(Integrator::ALL[1]),
-        ];
+        const ALL: [IntegratorName; Integrator::ALL.len()] = {
+            let mut all = [IntegratorName(Integrator::ALL[0]); Integrator::ALL.len()];
+            let mut i = 0;
+            while i < all.len() {
+                all[i] = IntegratorName(Integrator::ALL[i]);
+                i += 1;
+            }
+            all
+        };
         &ALL
     }
 

@@ -132,7 +132,9 @@ mod tests {
         };
         ["b.bin", "a.tipsy", "a.png"].into_iter().for_each(write);
         assert_eq!(names(), ["a.tipsy", "b.bin"]);
-        ["snapshot-10.bin", "snapshot-9.bin", "log.csv"].into_iter().for_each(write);
+        ["snapshot-10.bin", "snapshot-9.bin", "log.csv"]
+            .into_iter()
+            .for_each(write);
         assert_eq!(names(), ["snapshot-9.bin", "snapshot-10.bin"]);
         fs::create_dir(folder.path().join("snapshots")).unwrap();
         write("snapshots/0.csv");

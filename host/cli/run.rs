@@ -9,25 +9,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics::Conserved;
-use allpairs::force::Physics;
+use allpairs::diagnostics::{Conserved, MASS_SHARES, Sample};
+use allpairs::force::{Law, Physics};
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Snapshot, TipsyDialect};
 use allpairs::output::DensityPicture;
-use allpairs::selection::{Machine, select};
-use allpairs::simulation::Simulation;
+use allpairs::recording::{self, Event, Every, Plan, Recording};
+use allpairs::selection::{Machine, Selection, select_for};
+use allpairs::simulation::{Pace, Simulation};
 use allpairs::suggest;
 use anyhow::{Context, bail, ensure};
-use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Interrupted, LawName, Where};
+use super::{Interrupted, LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
+
+/// Steps where nobody says how many.
+const DEFAULT_STEPS: u64 = 100;
+
+/// What a run was asked for, in its folder.
+pub(super) const CONFIG: &str = "run.toml";
 
 /// Where outputs go if nothing is said.
 const OUT: &str = "allpairs-out";
@@ -35,19 +42,32 @@ const OUT: &str = "allpairs-out";
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (.csv, or Tipsy as .bin, .tipsy, .std), or the name of initial conditions:
-    /// plummer, uniform-sphere, two-body.
-    input: PathBuf,
+    /// A snapshot file (.csv, or Tipsy as .bin, .tipsy, .std), the name of initial conditions
+    /// (plummer, uniform-sphere, two-body), or a .toml file with these options.
+    pub(super) input: PathBuf,
     /// Format of the input file, where its name does not tell.
     #[arg(long)]
-    format: Option<Format>,
+    pub(super) format: Option<Format>,
 
-    /// Steps to take.
-    #[arg(long, default_value_t = 100)]
-    steps: u64,
-    /// Time step; chosen from the accelerations at the start where not given.
-    #[arg(long)]
+    /// Steps to take; 100 where neither steps nor a time to reach are given.
+    #[arg(long, value_name = "COUNT", overrides_with = "until")]
+    pub(super) steps: Option<u64>,
+    /// Time to reach.
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        overrides_with = "steps"
+    )]
+    pub(super) until: Option<f64>,
+    /// Time step; chosen from the accelerations at the start where not given. With --eta, the
+    /// longest step.
+    #[arg(long, allow_negative_numbers = true)]
     dt: Option<f64>,
+    /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
+    /// same step for all bodies. For hermite4, with --until.
+    #[arg(long)]
+    eta: Option<f64>,
     /// Softening length ε; chosen from the mean distance of the bodies where not given.
     #[arg(long)]
     softening: Option<f64>,
@@ -60,6 +80,9 @@ pub(super) struct Options {
     /// How steps are made.
     #[arg(long, default_value = "leapfrog")]
     integrator: IntegratorName,
+    /// Drag of damped-euler: the share of its velocity that a body loses in a unit of time.
+    #[arg(long, value_name = "RATE")]
+    damping: Option<f64>,
 
     #[command(flatten)]
     place: Where,
@@ -75,7 +98,30 @@ pub(super) struct Options {
     overwrite: bool,
 
     #[command(flatten)]
+    kept: KeptOptions,
+
+    #[command(flatten)]
     made: MadeOptions,
+}
+
+/// What to keep of a run on the way.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Record")]
+struct KeptOptions {
+    /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
+    /// diagnostics.jsonl.
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    diagnostics: Option<u64>,
+    /// Warn when the energy has drifted by more than this share.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    max_drift: f64,
+    /// Write a snapshot every so much time.
+    #[arg(long, value_name = "TIME")]
+    snapshot_every: Option<f64>,
+    /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
+    /// written on Ctrl-C. `allpairs resume` continues from it.
+    #[arg(long, value_name = "STEPS|TIME")]
+    checkpoint_every: Option<Every>,
 }
 
 /// What to make, where the input is the name of initial conditions.
@@ -127,16 +173,54 @@ pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
         out,
         "A demonstration; `allpairs --help` shows what else there is."
     )?;
-    let options = <Options as clap::Parser>::parse_from(["run", GALAXY_NAME]);
+    let asked = Asked::parse(["run", GALAXY_NAME])?;
     let cursor = io::Cursor::new(GALAXY);
     let (snapshot, format) = allpairs::io::read_from(cursor, Path::new(GALAXY_NAME), None)?;
-    simulate(&options, snapshot, format, out)
+    begin(&asked, snapshot, format, out)
 }
 
 /// Reads or makes the bodies, and simulates them.
-pub(super) fn run(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let (snapshot, format) = input(options)?;
-    simulate(options, snapshot, format, out)
+pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<()> {
+    let asked = Asked::of(matches)?;
+    let (snapshot, format) = input(&asked.options)?;
+    begin(&asked, snapshot, format, out)
+}
+
+/// The options of a run, as the program takes them and as a file would have them.
+pub(super) struct Asked {
+    pub(super) options: Options,
+    pub(super) table: toml::Table,
+}
+
+impl Asked {
+    fn parse<const N: usize>(arguments: [&str; N]) -> anyhow::Result<Self> {
+        Self::of(&Options::command().try_get_matches_from(arguments)?)
+    }
+
+    fn of(matches: &ArgMatches) -> anyhow::Result<Self> {
+        let options = Options::from_arg_matches(matches)?;
+        let file = &options.input;
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            let table = config::table(matches);
+            return Ok(Self { options, table });
+        }
+        let table = config::read(file)?;
+        Self::of_table(&table, Some(matches))
+            .with_context(|| format!("in the configuration {}", file.display()))
+    }
+
+    /// Options of a file, overridden by those that were `given`.
+    pub(super) fn of_table(
+        table: &toml::Table,
+        given: Option<&ArgMatches>,
+    ) -> anyhow::Result<Self> {
+        let matches = config::matches(table, given)?;
+        let (options, table) = (
+            Options::from_arg_matches(&matches)?,
+            config::table(&matches),
+        );
+        Ok(Self { options, table })
+    }
 }
 
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
@@ -158,18 +242,21 @@ fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
     Ok(allpairs::io::read(&options.input, options.format)?)
 }
 
-fn simulate(
-    options: &Options,
+fn begin(
+    asked: &Asked,
     snapshot: Snapshot,
     format: Format,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let Asked { options, table } = asked;
     let Snapshot {
         time: start,
         bodies,
     } = snapshot;
     let physics = physics(options, &bodies)?;
-    let selection = select(options.place.device, options.kernel.as_deref(), physics.law)?;
+    let integrator = options.integrator()?;
+    options.check_record()?;
+    let selection = options.select(physics.law)?;
     let outputs = Outputs::prepare(options, format)?;
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
@@ -177,43 +264,216 @@ fn simulate(
         "{input}: {n} bodies of mass {:.6}, at time {start}",
         bodies.total_mass()
     )?;
+    selection_line(&selection, out)?;
+
+    let machine = Machine::new(selection.place.clone());
+    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
+    backend.accelerate()?;
+    let pace = pace(options, start, || {
+        Ok(suggest::time_step(
+            &bodies,
+            &physics,
+            &backend.accelerations()?,
+        ))
+    })?;
+    let steps = steps(options, start, pace)?;
+    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
+    let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let dt = simulation.clock().dt;
+    writeln!(
+        out,
+        "{}, {} {dt:.4}{}, softening {:.4}{}, {}",
+        integrator.name(),
+        if options.eta.is_some() {
+            "first step"
+        } else {
+            "step"
+        },
+        if options.eta.is_some() {
+            ""
+        } else {
+            chosen(options.dt)
+        },
+        physics.softening,
+        chosen(options.softening),
+        match pace {
+            Pace::Fixed(_) => format!("{steps} steps"),
+            Pace::Adaptive { end, .. } => format!("to time {end}"),
+        }
+    )?;
+    out.flush()?;
+
+    // What was chosen is chosen for whoever runs or resumes it.
+    let mut table = table.clone();
+    let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
+    set("softening", physics.softening.into());
+    set("format", format.name().into());
+    set("kernel", selection.variant.name.into());
+    set("device", selection.place.choice().to_string().into());
+    match pace {
+        Pace::Fixed(dt) => set("dt", dt.into()),
+        Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
+        Pace::Adaptive { .. } => {}
+    }
+    if let (None, Ok(steps)) = (options.until, i64::try_from(steps)) {
+        set("steps", steps.into());
+    }
+    if let Ok(path) = fs::canonicalize(&options.input) {
+        set("input", path.to_string_lossy().into_owned().into());
+    }
+    outputs.clear(out)?;
+    outputs.write_config(&table, &selection)?;
+    let _lock = recording::lock(&outputs.folder, CONFIG)?;
+
+    let plan = plan(options, steps, format);
+    let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
+    drive(options, simulation, recording, &outputs, out)
+}
+
+/// Takes the steps that are left, tells of it, and writes what is kept in the end.
+pub(super) fn drive(
+    options: &Options,
+    mut simulation: Simulation,
+    mut recording: Recording,
+    outputs: &Outputs,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let (outcome, report) = advance(options, &mut simulation, &mut recording)?;
+    writeln!(out, "{report}")?;
+    let end = simulation.sample(recording.origin())?;
+    writeln!(out, "{}", conservation(recording.origin(), &end))?;
+    if outcome.is_break() {
+        let folder = outputs.folder.display();
+        let steps = simulation.clock().steps;
+        writeln!(
+            out,
+            "stopped after step {steps}: `allpairs resume {folder}` continues"
+        )?;
+        return Err(Interrupted.into());
+    }
+    outputs.write(simulation.time(), simulation.bodies()?, out)
+}
+
+pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "kernel {} on {} ({})",
         selection.variant.name, selection.place, selection.why
-    )?;
+    )
+}
 
-    let machine = Machine::new(selection.place);
-    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
-    backend.accelerate()?;
-    let dt = time_step(options, &bodies, &physics, &backend.accelerations()?)?;
-    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
-    let integrator = options.integrator.0;
-    writeln!(
-        out,
-        "{}, step {dt:.4}{}, softening {:.4}{}, {} steps",
-        integrator.name(),
-        chosen(options.dt),
-        physics.softening,
-        chosen(options.softening),
-        options.steps,
-    )?;
-    out.flush()?;
+impl Options {
+    pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
+        match (self.integrator.0, self.damping) {
+            (Integrator::DampedEuler { .. }, Some(rate)) => {
+                ensure!(
+                    rate.is_finite() && rate >= 0.0,
+                    "--damping {rate} is no drag: give 0 or more"
+                );
+                Ok(Integrator::DampedEuler { rate })
+            }
+            (integrator, None) => Ok(integrator),
+            (integrator, Some(_)) => bail!(
+                "--damping is for --integrator damped-euler, not {}",
+                integrator.name()
+            ),
+        }
+    }
 
-    let mut simulation = Simulation::new(backend, bodies, physics, integrator, dt, start)?;
-    let before = simulation.conserved()?;
-    let (outcome, report) = advance(&mut simulation, options.steps)?;
-    writeln!(out, "{report}")?;
-    let after = simulation.conserved()?;
-    writeln!(out, "{}", conservation(&before, &after))?;
-    outputs.write(simulation.time(), simulation.bodies()?, out)?;
-    match outcome {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Interrupted.into()),
+    pub(super) fn select(&self, law: Law) -> anyhow::Result<Selection> {
+        let kernel = self.kernel.as_deref();
+        Ok(select_for(
+            self.place.device,
+            kernel,
+            law,
+            self.integrator.0,
+        )?)
+    }
+
+    fn check_record(&self) -> anyhow::Result<()> {
+        if let Some(every) = self.kept.snapshot_every {
+            ensure!(
+                every.is_finite() && every > 0.0,
+                "--snapshot-every {every} is no distance in time: give more than 0"
+            );
+        }
+        Ok(())
     }
 }
 
-fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
+pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
+    Plan {
+        steps,
+        diagnostics_every: options.kept.diagnostics,
+        snapshot_every: options.kept.snapshot_every,
+        checkpoint_every: options.kept.checkpoint_every,
+        format,
+    }
+}
+
+/// How long steps are; `suggested` where nobody says.
+pub(super) fn pace(
+    options: &Options,
+    start: f64,
+    suggested: impl FnOnce() -> anyhow::Result<f64>,
+) -> anyhow::Result<Pace> {
+    if let Some(dt) = options.dt {
+        ensure!(
+            dt.is_finite() && dt != 0.0,
+            "--dt {dt} does not advance time: give another, negative for backwards"
+        );
+    }
+    let Some(eta) = options.eta else {
+        let dt = match options.dt {
+            Some(dt) => dt,
+            None => match suggested()? {
+                0.0 => bail!("nothing is accelerated, so no time step follows: give one with --dt"),
+                dt => dt,
+            },
+        };
+        return Ok(Pace::Fixed(dt));
+    };
+    let integrator = options.integrator.0;
+    ensure!(
+        integrator.needs_jerks(),
+        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
+        integrator.name()
+    );
+    ensure!(
+        eta.is_finite() && eta > 0.0,
+        "--eta {eta} is no accuracy: give more than 0"
+    );
+    let longest = options.dt.unwrap_or(f64::INFINITY);
+    match options.until {
+        Some(end) if end > start && end.is_finite() && longest > 0.0 => Ok(Pace::Adaptive {
+            eta,
+            // Bodies that nothing pulls get there in one step.
+            longest: longest.min(end - start),
+            end,
+        }),
+        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
+        None => bail!("steps by --eta need --until, the time to reach"),
+    }
+}
+
+/// Steps from the beginning of the run to its end.
+pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
+    match (pace, options.until) {
+        (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
+        (Pace::Fixed(_), None) => Ok(options.steps.unwrap_or(DEFAULT_STEPS)),
+        (Pace::Fixed(dt), Some(end)) => {
+            // Rounding shall not add a step.
+            let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
+            ensure!(
+                steps >= 0.0 && steps < 1e18,
+                "steps of {dt} do not lead from time {start} to --until {end}"
+            );
+            Ok(steps as u64)
+        }
+    }
+}
+
+pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
     let softening = options
         .softening
         .unwrap_or_else(|| suggest::softening(bodies));
@@ -233,25 +493,13 @@ fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
     })
 }
 
-fn time_step(
-    options: &Options,
-    bodies: &Bodies,
-    physics: &Physics,
-    accelerations: &[[f64; 3]],
-) -> anyhow::Result<f64> {
-    match options.dt {
-        Some(dt) if dt.is_finite() && dt != 0.0 => Ok(dt),
-        Some(dt) => bail!("--dt {dt} does not advance time: give another, negative for backwards"),
-        None => match suggest::time_step(bodies, physics, accelerations) {
-            0.0 => bail!("nothing is accelerated, so no time step follows: give one with --dt"),
-            dt => Ok(dt),
-        },
-    }
-}
-
 /// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C; and
 /// says how long they took.
-fn advance(simulation: &mut Simulation, steps: u64) -> anyhow::Result<(ControlFlow<()>, String)> {
+fn advance(
+    options: &Options,
+    simulation: &mut Simulation,
+    recording: &mut Recording,
+) -> anyhow::Result<(ControlFlow<()>, String)> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
     ctrlc::set_handler(move || {
@@ -262,21 +510,30 @@ fn advance(simulation: &mut Simulation, steps: u64) -> anyhow::Result<(ControlFl
     .context("cannot listen for Ctrl-C")?;
 
     let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(steps)
+        ProgressBar::new(1000)
     } else {
         ProgressBar::hidden()
     };
-    let template = "{bar:40} {pos}/{len} steps, {msg}, {eta} left";
+    let template = "{bar:40} {percent} %, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
-    let began = Instant::now();
-    let mut last = None;
-    let outcome = simulation.run(steps, |progress| {
-        bar.set_position(progress.steps);
-        bar.set_message(format!(
-            "{} interactions/s",
-            super::scientific(progress.rate)
-        ));
-        last = Some(progress);
+    let (began, first) = (Instant::now(), simulation.clock().steps);
+    let share = recording.share_of(simulation);
+    let max_drift = options.kept.max_drift;
+    let mut warned = false;
+    let outcome = recording.run(simulation, |event| {
+        match event {
+            Event::Progress(progress) => {
+                bar.set_position((1000.0 * share(&progress)) as u64);
+                let rate = super::scientific(progress.rate);
+                bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
+            }
+            // Drift that is not a number has passed every bound.
+            Event::Sample(sample) if !(warned || sample.energy_drift <= max_drift) => {
+                warned = true;
+                bar.suspend(|| drift_warning(sample, max_drift));
+            }
+            Event::Sample(_) | Event::Wrote(_) => {}
+        }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
@@ -284,16 +541,32 @@ fn advance(simulation: &mut Simulation, steps: u64) -> anyhow::Result<(ControlFl
         }
     })?;
     bar.finish_and_clear();
-    let (done, rate) = last.map_or((0, 0.0), |progress| (progress.steps, progress.rate));
+    let done = simulation.clock().steps - first;
     let seconds = began.elapsed().as_secs_f64();
-    let rate = super::scientific(rate);
+    let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
+    if !warned {
+        let end = simulation.sample(recording.origin())?;
+        if !(end.energy_drift <= max_drift) {
+            drift_warning(&end, max_drift);
+        }
+    }
     Ok((
         outcome,
         format!("{done} steps in {seconds:.2} s, {rate} interactions/s"),
     ))
 }
 
-fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
+fn drift_warning(sample: &Sample, bound: f64) {
+    eprintln!(
+        "allpairs: warning: at step {} the energy has drifted by {}, more than --max-drift {bound}: \
+         a smaller --dt or a larger --softening would help",
+        sample.steps,
+        super::scientific(sample.energy_drift)
+    );
+}
+
+fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
+    let after = &end.conserved;
     let drift = after.drift_since(before);
     let mut table = super::table(&["", "#start", "#end", "#drift"]);
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
@@ -318,11 +591,22 @@ fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
         &|c| norm(c.angular_momentum),
         Some(drift.angular_momentum),
     );
+    let mut at_end = |name: String, value: f64| {
+        table.add_row([name, String::new(), format!("{value:.8}"), String::new()]);
+    };
+    at_end("centre of mass, distance".into(), norm(end.centre_of_mass));
+    for (share, radius) in MASS_SHARES.into_iter().zip(end.lagrangian_radii) {
+        at_end(
+            format!("radius of {:.0} % of the mass", 100.0 * share),
+            radius,
+        );
+    }
     table
 }
 
 /// The files that a run will write; known before it starts, so that it does not end in a refusal.
-struct Outputs {
+pub(super) struct Outputs {
+    pub(super) folder: PathBuf,
     snapshot: PathBuf,
     picture: PathBuf,
     format: Format,
@@ -335,33 +619,69 @@ impl Outputs {
             Some(folder) => folder.clone(),
             None => unused_folder(&options.input),
         };
-        let extension = match format {
-            Format::Csv => "csv",
-            Format::Tipsy(TipsyDialect::WithIds) => "bin",
-            Format::Tipsy(_) => "tipsy",
-        };
-        let snapshot = folder.join("final").with_extension(extension);
+        let snapshot = folder.join("final").with_extension(format.extension());
         let picture = folder.join("final.png");
         let overwrite = if options.overwrite {
             Overwrite::Allow
         } else {
             Overwrite::Refuse
         };
-        for path in [&snapshot, &picture] {
+        for path in [&snapshot, &picture, &folder.join(CONFIG)] {
             ensure!(
                 options.overwrite || !path.exists(),
-                "{} is there already: give another folder with --out, or --overwrite",
-                path.display()
+                "{} is there already{}: give another folder with --out, or --overwrite",
+                path.display(),
+                super::resume::unfinished(&folder)
             );
         }
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         Ok(Self {
+            folder,
             snapshot,
             picture,
             format,
             overwrite,
         })
+    }
+
+    /// The files of a run that lies in `folder`, to be replaced at its end.
+    pub(super) fn of_run(folder: &Path, format: Format) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            snapshot: folder.join("final").with_extension(format.extension()),
+            picture: folder.join("final.png"),
+            format,
+            overwrite: Overwrite::Allow,
+        }
+    }
+
+    /// Removes what an earlier run left, if that was asked for, and what was never finished.
+    fn clear(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        for path in recording::leftovers(&self.folder)? {
+            ensure!(
+                self.overwrite == Overwrite::Allow || recording::is_partial(&path),
+                "{} is there already: give another folder with --out, or --overwrite",
+                path.display()
+            );
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            writeln!(out, "removed {}, of an earlier run", path.display())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_config(
+        &self,
+        table: &toml::Table,
+        selection: &Selection,
+    ) -> anyhow::Result<()> {
+        let kernel = selection.variant.name;
+        let text = config::text(table, kernel, &selection.place.to_string());
+        let path = self.folder.join(CONFIG);
+        allpairs::io::write_atomically(&path, self.overwrite, |file| {
+            file.write_all(text.as_bytes())
+        })
+        .with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn write(&self, time: f64, bodies: &Bodies, out: &mut impl Write) -> anyhow::Result<()> {

@@ -78,6 +78,16 @@ impl Format {
         }
     }
 
+    /// The extension of file names by which [`Format::from_path`] knows the format, or, of
+    /// Tipsy's dialects, the reader.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Tipsy(TipsyDialect::WithIds) => "bin",
+            Format::Tipsy(_) => "tipsy",
+            Format::Csv => "csv",
+        }
+    }
+
     /// The format that a file name asks for: `.csv`; `.tipsy`, `.tip`, `.std` and step numbers
     /// such as `run.00128` (standard Tipsy); `.bin` (Tipsy with ids). `None` for other names.
     ///

@@ -41,7 +41,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Simulate a snapshot file or generated initial conditions.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Continue a run that was stopped or killed, from its last checkpoint.
     Resume(resume::Options),
     /// List the GPUs of this machine, or why there is none.

@@ -465,7 +465,7 @@ pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result
             // Rounding shall not add a step.
             let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
             ensure!(
-                steps >= 0.0 && steps < 1e18,
+                (0.0..1e18).contains(&steps),
                 "steps of {dt} do not lead from time {start} to --until {end}"
             );
             Ok(steps as u64)
@@ -527,8 +527,7 @@ fn advance(
                 let rate = super::scientific(progress.rate);
                 bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
             }
-            // Drift that is not a number has passed every bound.
-            Event::Sample(sample) if !(warned || sample.energy_drift <= max_drift) => {
+            Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
                 warned = true;
                 bar.suspend(|| drift_warning(sample, max_drift));
             }
@@ -546,7 +545,7 @@ fn advance(
     let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
     if !warned {
         let end = simulation.sample(recording.origin())?;
-        if !(end.energy_drift <= max_drift) {
+        if has_drifted(&end, max_drift) {
             drift_warning(&end, max_drift);
         }
     }
@@ -554,6 +553,11 @@ fn advance(
         outcome,
         format!("{done} steps in {seconds:.2} s, {rate} interactions/s"),
     ))
+}
+
+/// Drift that is not a number has passed every bound.
+fn has_drifted(sample: &Sample, bound: f64) -> bool {
+    sample.energy_drift > bound || sample.energy_drift.is_nan()
 }
 
 fn drift_warning(sample: &Sample, bound: f64) {

@@ -3,9 +3,11 @@
 mod bench;
 mod config;
 mod devices;
+mod drive;
 mod inspect;
 mod list;
 mod manual;
+mod outputs;
 mod plot;
 mod render;
 mod resume;

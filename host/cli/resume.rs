@@ -11,7 +11,9 @@ use allpairs::simulation::{Pace, Simulation};
 use anyhow::{Context, bail};
 
 use super::config;
-use super::run::{self, Asked, CONFIG, Outputs};
+use super::drive::drive;
+use super::outputs::{CONFIG, Outputs};
+use super::run::{self, Asked};
 
 /// Which run to continue, and how far.
 #[derive(Debug, clap::Args)]
@@ -120,5 +122,5 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
     drop(checkpoint);
-    run::drive(&asked, simulation, recording, &outputs, out)
+    drive(asked.kept.max_drift, simulation, recording, &outputs, out)
 }

@@ -1,30 +1,25 @@
 //! `allpairs run`, and the demonstration.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics::{Conserved, MASS_SHARES, Sample};
 use allpairs::force::{Law, Physics};
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
-use allpairs::io::{Format, Overwrite, Snapshot, TipsyDialect};
-use allpairs::output::DensityPicture;
-use allpairs::recording::{self, Event, Every, Plan, Recording};
+use allpairs::io::{Format, Snapshot, TipsyDialect};
+use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, select_for};
 use allpairs::simulation::{Pace, Simulation};
 use allpairs::suggest;
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Interrupted, LawName, Where, config};
+use super::drive::drive;
+use super::outputs::{CONFIG, Outputs};
+use super::{LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
@@ -32,12 +27,6 @@ const GALAXY_NAME: &str = "galaxy_20K.bin";
 
 /// Steps where nobody says how many.
 const DEFAULT_STEPS: u64 = 100;
-
-/// What a run was asked for, in its folder.
-pub(super) const CONFIG: &str = "run.toml";
-
-/// Where outputs go if nothing is said.
-const OUT: &str = "allpairs-out";
 
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
@@ -98,7 +87,7 @@ pub(super) struct Options {
     overwrite: bool,
 
     #[command(flatten)]
-    kept: KeptOptions,
+    pub(super) kept: KeptOptions,
 
     #[command(flatten)]
     made: MadeOptions,
@@ -107,14 +96,14 @@ pub(super) struct Options {
 /// What to keep of a run on the way.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Record")]
-struct KeptOptions {
+pub(super) struct KeptOptions {
     /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
     /// diagnostics.jsonl.
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     diagnostics: Option<u64>,
     /// Warn when the energy has drifted by more than this share.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
-    max_drift: f64,
+    pub(super) max_drift: f64,
     /// Write a snapshot every so much time.
     #[arg(long, value_name = "TIME")]
     snapshot_every: Option<f64>,
@@ -257,7 +246,12 @@ fn begin(
     let integrator = options.integrator()?;
     options.check_record()?;
     let selection = options.select(physics.law)?;
-    let outputs = Outputs::prepare(options, format)?;
+    let outputs = Outputs::prepare(
+        &options.input,
+        options.out.as_deref(),
+        options.overwrite,
+        format,
+    )?;
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
@@ -327,31 +321,7 @@ fn begin(
 
     let plan = plan(options, steps, format);
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
-    drive(options, simulation, recording, &outputs, out)
-}
-
-/// Takes the steps that are left, tells of it, and writes what is kept in the end.
-pub(super) fn drive(
-    options: &Options,
-    mut simulation: Simulation,
-    mut recording: Recording,
-    outputs: &Outputs,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let (outcome, report) = advance(options, &mut simulation, &mut recording)?;
-    writeln!(out, "{report}")?;
-    let end = simulation.sample(recording.origin())?;
-    writeln!(out, "{}", conservation(recording.origin(), &end))?;
-    if outcome.is_break() {
-        let folder = outputs.folder.display();
-        let steps = simulation.clock().steps;
-        writeln!(
-            out,
-            "stopped after step {steps}: `allpairs resume {folder}` continues"
-        )?;
-        return Err(Interrupted.into());
-    }
-    outputs.write(simulation.time(), simulation.bodies()?, out)
+    drive(options.kept.max_drift, simulation, recording, &outputs, out)
 }
 
 pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
@@ -491,225 +461,4 @@ pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Phys
         g: options.g,
         softening,
     })
-}
-
-/// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C; and
-/// says how long they took.
-fn advance(
-    options: &Options,
-    simulation: &mut Simulation,
-    recording: &mut Recording,
-) -> anyhow::Result<(ControlFlow<()>, String)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if handler.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
-
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(1000)
-    } else {
-        ProgressBar::hidden()
-    };
-    let template = "{bar:40} {percent} %, {msg}, {eta} left";
-    bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
-    let (began, first) = (Instant::now(), simulation.clock().steps);
-    let share = recording.share_of(simulation);
-    let max_drift = options.kept.max_drift;
-    let mut warned = false;
-    let outcome = recording.run(simulation, |event| {
-        match event {
-            Event::Progress(progress) => {
-                bar.set_position((1000.0 * share(&progress)) as u64);
-                let rate = super::scientific(progress.rate);
-                bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
-            }
-            Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
-                warned = true;
-                bar.suspend(|| drift_warning(sample, max_drift));
-            }
-            Event::Sample(_) | Event::Wrote(_) => {}
-        }
-        if stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    bar.finish_and_clear();
-    let done = simulation.clock().steps - first;
-    let seconds = began.elapsed().as_secs_f64();
-    let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
-    if !warned {
-        let end = simulation.sample(recording.origin())?;
-        if has_drifted(&end, max_drift) {
-            drift_warning(&end, max_drift);
-        }
-    }
-    Ok((
-        outcome,
-        format!("{done} steps in {seconds:.2} s, {rate} interactions/s"),
-    ))
-}
-
-/// Drift that is not a number has passed every bound.
-fn has_drifted(sample: &Sample, bound: f64) -> bool {
-    sample.energy_drift > bound || sample.energy_drift.is_nan()
-}
-
-fn drift_warning(sample: &Sample, bound: f64) {
-    eprintln!(
-        "allpairs: warning: at step {} the energy has drifted by {}, more than --max-drift {bound}: \
-         a smaller --dt or a larger --softening would help",
-        sample.steps,
-        super::scientific(sample.energy_drift)
-    );
-}
-
-fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
-    let after = &end.conserved;
-    let drift = after.drift_since(before);
-    let mut table = super::table(&["", "#start", "#end", "#drift"]);
-    let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
-        let number = |x: f64| format!("{x:.8}");
-        let drift = drift.map_or_else(String::new, super::scientific);
-        table.add_row([
-            name.into(),
-            number(quantity(before)),
-            number(quantity(after)),
-            drift,
-        ]);
-    };
-    let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    row("time", &|c| c.time, None);
-    row("energy", &|c| c.energy.total(), Some(drift.energy));
-    row("kinetic energy", &|c| c.energy.kinetic, None);
-    row("potential energy", &|c| c.energy.potential, None);
-    row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
-    row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
-    row(
-        "angular momentum",
-        &|c| norm(c.angular_momentum),
-        Some(drift.angular_momentum),
-    );
-    let mut at_end = |name: String, value: f64| {
-        table.add_row([name, String::new(), format!("{value:.8}"), String::new()]);
-    };
-    at_end("centre of mass, distance".into(), norm(end.centre_of_mass));
-    for (share, radius) in MASS_SHARES.into_iter().zip(end.lagrangian_radii) {
-        at_end(
-            format!("radius of {:.0} % of the mass", 100.0 * share),
-            radius,
-        );
-    }
-    table
-}
-
-/// The files that a run will write; known before it starts, so that it does not end in a refusal.
-pub(super) struct Outputs {
-    pub(super) folder: PathBuf,
-    snapshot: PathBuf,
-    picture: PathBuf,
-    format: Format,
-    overwrite: Overwrite,
-}
-
-impl Outputs {
-    fn prepare(options: &Options, format: Format) -> anyhow::Result<Self> {
-        let folder = match &options.out {
-            Some(folder) => folder.clone(),
-            None => unused_folder(&options.input),
-        };
-        let snapshot = folder.join("final").with_extension(format.extension());
-        let picture = folder.join("final.png");
-        let overwrite = if options.overwrite {
-            Overwrite::Allow
-        } else {
-            Overwrite::Refuse
-        };
-        for path in [&snapshot, &picture, &folder.join(CONFIG)] {
-            ensure!(
-                options.overwrite || !path.exists(),
-                "{} is there already{}: give another folder with --out, or --overwrite",
-                path.display(),
-                super::resume::unfinished(&folder)
-            );
-        }
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        Ok(Self {
-            folder,
-            snapshot,
-            picture,
-            format,
-            overwrite,
-        })
-    }
-
-    /// The files of a run that lies in `folder`, to be replaced at its end.
-    pub(super) fn of_run(folder: &Path, format: Format) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            snapshot: folder.join("final").with_extension(format.extension()),
-            picture: folder.join("final.png"),
-            format,
-            overwrite: Overwrite::Allow,
-        }
-    }
-
-    /// Removes what an earlier run left, if that was asked for, and what was never finished.
-    fn clear(&self, out: &mut impl Write) -> anyhow::Result<()> {
-        for path in recording::leftovers(&self.folder)? {
-            ensure!(
-                self.overwrite == Overwrite::Allow || recording::is_partial(&path),
-                "{} is there already: give another folder with --out, or --overwrite",
-                path.display()
-            );
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-            writeln!(out, "removed {}, of an earlier run", path.display())?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn write_config(
-        &self,
-        table: &toml::Table,
-        selection: &Selection,
-    ) -> anyhow::Result<()> {
-        let kernel = selection.variant.name;
-        let text = config::text(table, kernel, &selection.place.to_string());
-        let path = self.folder.join(CONFIG);
-        allpairs::io::write_atomically(&path, self.overwrite, |file| {
-            file.write_all(text.as_bytes())
-        })
-        .with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    fn write(&self, time: f64, bodies: &Bodies, out: &mut impl Write) -> anyhow::Result<()> {
-        let snapshot = Snapshot {
-            time,
-            bodies: bodies.clone(),
-        };
-        allpairs::io::write(&self.snapshot, self.format, &snapshot, self.overwrite)?;
-        writeln!(out, "wrote {}", self.snapshot.display())?;
-        DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
-        writeln!(out, "wrote {}", self.picture.display())?;
-        Ok(())
-    }
-}
-
-/// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.
-fn unused_folder(input: &Path) -> PathBuf {
-    let stem = input
-        .file_stem()
-        .unwrap_or(input.as_os_str())
-        .to_string_lossy();
-    let numbered = (2..).map(|k| Path::new(OUT).join(format!("{stem}-{k}")));
-    std::iter::once(Path::new(OUT).join(&*stem))
-        .chain(numbered)
-        .find(|folder| !folder.exists())
-        .expect("some number is free")
 }

@@ -152,7 +152,7 @@ fn stopped_by_a_signal_it_leaves_a_checkpoint() {
         wait_for_step(4, &at.join("stopped"));
         signal(name, &child);
         assert_eq!(child.wait().expect("it ends").code(), Some(130), "{name}");
-        assert!(!at.join("stopped/final.png").exists());
+        assert!(at.join("stopped/checkpoint").exists());
         success("resume stopped", at);
         if name == "TERM" {
             success(&format!("{RUN} --out whole"), at);

@@ -15,7 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Interrupted;
 use super::outputs::Outputs;
 
-/// Takes the steps that are left, tells of it, and writes what is kept in the end.
+/// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
+/// the last step.
 pub(super) fn drive(
     max_drift: f64,
     mut simulation: Simulation,
@@ -36,6 +37,7 @@ pub(super) fn drive(
         warn_of_drift(&end, max_drift);
     }
     writeln!(out, "{}", conservation(recording.origin(), &end))?;
+    outputs.write(simulation.time(), simulation.bodies()?, out)?;
     if outcome.is_break() {
         let folder = outputs.folder.display();
         let steps = simulation.clock().steps;
@@ -45,7 +47,7 @@ pub(super) fn drive(
         )?;
         return Err(Interrupted.into());
     }
-    outputs.write(simulation.time(), simulation.bodies()?, out)
+    Ok(())
 }
 
 /// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C. Also

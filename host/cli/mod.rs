@@ -84,7 +84,7 @@ mod code {
 #[error("the checks failed")]
 struct ChecksFailed;
 
-/// Ctrl-C came before the end; a checkpoint has been written.
+/// Ctrl-C came before the end; what there was has been written.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 struct Interrupted;

@@ -45,7 +45,7 @@ impl Outputs {
                 overwrite || !path.exists(),
                 "{} is there already{}: give another folder with --out, or --overwrite",
                 path.display(),
-                super::resume::unfinished(&folder)
+                super::resume::or_continue(&folder)
             );
         }
         fs::create_dir_all(&folder)

@@ -28,11 +28,11 @@ pub(super) struct Options {
     until: Option<f64>,
 }
 
-/// What to say of a folder that holds a run which was stopped; nothing of another.
-pub(super) fn unfinished(folder: &Path) -> String {
-    if checkpoint::exists(folder) && !folder.join("final.png").exists() {
+/// What else could be done with a folder, if it holds a run that can be continued.
+pub(super) fn or_continue(folder: &Path) -> String {
+    if checkpoint::exists(folder) {
         let folder = folder.display();
-        format!(", of a run that did not end (`allpairs resume {folder}` continues it)")
+        format!(" (`allpairs resume {folder}` continues that run)")
     } else {
         String::new()
     }

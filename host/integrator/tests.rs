@@ -159,6 +159,26 @@ fn orbits_over_many_periods() {
     }
 }
 
+/// A thousand periods. The energy of Yoshida's keeps within bounds, as that of a symplectic
+/// integrator does; Hermite's drifts evenly. How late the body is grows with the square of time
+/// for Hermite, evenly for Yoshida.
+#[test]
+fn a_thousand_periods() {
+    let bodies = two_body(1.0, 0.5).unwrap();
+    let start = energy(&bodies);
+    for (integrator, steps, energy_bound, phase_bound) in [
+        (Integrator::Yoshida6, 400, 1e-11, 1e-4),
+        (Integrator::Hermite4, 2000, 2e-7, 1e-3),
+    ] {
+        let end = after(integrator, &bodies, TAU / f64::from(steps), 1000 * steps);
+        let drift = ((energy(&end) - start) / start).abs();
+        let off = distance(&end, &bodies);
+        let name = integrator.name();
+        assert!(drift <= energy_bound, "{name}: energy drift {drift:e}");
+        assert!(off <= phase_bound, "{name}: off by {off:e}");
+    }
+}
+
 #[test]
 fn the_figure_eight_returns() {
     let (bodies, period) = figure_eight();

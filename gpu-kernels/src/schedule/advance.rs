@@ -99,8 +99,14 @@ pub unsafe fn drift<L: Layout>(state: *mut L::Word, params: Params) {
 /// # Shared memory
 /// None.
 ///
+/// # Constraints
+/// None.
+///
 /// # Safety
 /// The buffer is as said.
+///
+/// # Source
+/// Euler's method for `v̇ = −γ v`: f = 1 − γ dt.
 #[inline(always)]
 pub unsafe fn damp<L: Layout>(state: *mut L::Word, params: Params) {
     let i = thread::index_1d();

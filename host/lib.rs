@@ -18,6 +18,7 @@
 //! | choose what computes the forces, and where | [`variants`], [`selection`] |
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
+//! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
 //! | judge a run, or a variant | [`diagnostics`], [`verify`], [`bench`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
@@ -28,6 +29,7 @@
 pub mod bench;
 pub mod bench_record;
 pub mod bodies;
+pub mod checkpoint;
 pub mod diagnostics;
 pub mod force;
 pub mod frame;
@@ -38,6 +40,7 @@ pub mod limits;
 pub mod output;
 pub mod plan;
 pub mod ptx;
+pub mod recording;
 pub mod selection;
 pub mod simulation;
 pub mod suggest;

@@ -243,7 +243,8 @@ fn shared_bytes_a_thread(entry: &Entry) -> u32 {
             ..
         }
         | Work::Kick
-        | Work::Drift => 0,
+        | Work::Drift
+        | Work::Damp => 0,
     }
 }
 

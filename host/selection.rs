@@ -15,6 +15,8 @@ use crate::force::emulated::Emulator;
 use crate::force::reference::Reference;
 use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
+use crate::frame::Frame;
+use crate::integrator::Integrator;
 use crate::ptx;
 use crate::variants::{self, Build, CpuPath, Method, UnknownVariant, Variant, preferred};
 
@@ -50,6 +52,17 @@ impl std::str::FromStr for DeviceChoice {
     }
 }
 
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Emulator => f.write_str("emulator"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
 /// No device is called this.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no device `{0}`: use auto, cpu, emulator, cuda, or cuda:1 for the second GPU")]
@@ -75,6 +88,17 @@ impl fmt::Display for Place {
             }
             Self::Emulator => f.write_str("CPU emulator of a GPU"),
             Self::Gpu(info) => write!(f, "GPU {} ({})", info.ordinal, info.name),
+        }
+    }
+}
+
+impl Place {
+    /// The choice that leads here.
+    pub fn choice(&self) -> DeviceChoice {
+        match self {
+            Self::Cpu => DeviceChoice::Cpu,
+            Self::Emulator => DeviceChoice::Emulator,
+            Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
         }
     }
 }
@@ -130,6 +154,17 @@ pub enum Ineligible {
         kernel: &'static str,
         /// The law.
         law: Law,
+    },
+    /// The integrator needs more than it computes.
+    #[error(
+        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --device cpu, or \
+         another integrator"
+    )]
+    NoJerks {
+        /// The variant.
+        kernel: &'static str,
+        /// The integrator.
+        integrator: &'static str,
     },
     /// The GPU is older than the oldest PTX here.
     #[error(
@@ -221,6 +256,34 @@ pub fn select(
     })
 }
 
+/// As [`select`], for an integrator: `auto` looks only at what computes the jerks that it may need.
+///
+/// # Errors
+/// Why the choice cannot be had.
+pub fn select_for(
+    device: DeviceChoice,
+    kernel: Option<&str>,
+    law: Law,
+    integrator: Integrator,
+) -> Result<Selection, SelectionError> {
+    if !integrator.needs_jerks() {
+        return select(device, kernel, law);
+    }
+    let on_cpu = device == DeviceChoice::Auto && kernel.is_none();
+    let device = if on_cpu { DeviceChoice::Cpu } else { device };
+    let mut selection = select(device, kernel, law)?;
+    if !selection.variant.gives_jerks() {
+        return Err(SelectionError::Ineligible(Ineligible::NoJerks {
+            kernel: selection.variant.name,
+            integrator: integrator.name(),
+        }));
+    }
+    if on_cpu {
+        selection.why = "the CPU has jerks, its preferred kernel".into();
+    }
+    Ok(selection)
+}
+
 fn place_for(
     device: DeviceChoice,
     forced: Option<&'static Variant>,
@@ -283,6 +346,23 @@ impl Machine {
         &self.place
     }
 
+    /// As [`backend`](Self::backend), in the frame of an earlier run of the same variant.
+    ///
+    /// # Errors
+    /// As [`backend`](Self::backend).
+    ///
+    /// # Panics
+    /// As [`backend`](Self::backend).
+    pub fn backend_in_frame(
+        &self,
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Frame,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        self.make(variant, bodies, physics, Some(frame))
+    }
+
     /// Puts bodies there, to be accelerated by a variant that is [`eligible`] there.
     ///
     /// # Errors
@@ -295,6 +375,16 @@ impl Machine {
         variant: &Variant,
         bodies: &Bodies,
         physics: Physics,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        self.make(variant, bodies, physics, None)
+    }
+
+    fn make(
+        &self,
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Option<Frame>,
     ) -> Result<Box<dyn Backend>, ForceError> {
         if let Err(why) = eligible(variant, &self.place, physics.law) {
             panic!("{why}");
@@ -318,18 +408,18 @@ impl Machine {
             }
             Method::Kernel { build, block, .. } => (build, block),
         };
+        let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
         match &self.place {
             Place::Gpu(info) => {
                 let gpu = self.gpu(info, build)?;
-                Ok(Box::new(Resident::new(
-                    gpu, variant, block, bodies, physics,
-                )?))
+                let resident = Resident::in_frame(gpu, variant, block, bodies, physics, frame)?;
+                Ok(Box::new(resident))
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Rc::new(Emulator::new(self.thread_order));
-                Ok(Box::new(Resident::new(
-                    emulator, variant, block, bodies, physics,
-                )?))
+                let resident =
+                    Resident::in_frame(emulator, variant, block, bodies, physics, frame)?;
+                Ok(Box::new(resident))
             }
         }
     }
@@ -355,6 +445,13 @@ mod tests {
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
+        for choice in [
+            DeviceChoice::Auto,
+            DeviceChoice::Emulator,
+            DeviceChoice::Cuda(2),
+        ] {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
         for wrong in ["gpu", "cuda:", "cuda:-1", "CUDA", ""] {
             let error = wrong.parse::<DeviceChoice>().expect_err(wrong).to_string();
             assert!(error.contains("emulator"), "{error}");

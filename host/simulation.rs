@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::bodies::Bodies;
-use crate::diagnostics::Conserved;
-use crate::force::{Backend, ForceError, Physics};
+use crate::diagnostics::{Conserved, Sample};
+use crate::force::{Backend, ForceError, Physics, SavedState};
 use crate::integrator::Integrator;
 
 /// How long work may be queued before the loop waits for it and reports: often enough for a person
@@ -18,9 +18,44 @@ pub struct Simulation {
     bodies: Bodies,
     physics: Physics,
     integrator: Integrator,
-    dt: f64,
-    start: f64,
-    steps: u64,
+    pace: Pace,
+    clock: Clock,
+}
+
+/// How long steps are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// All the same; negative to go back in time.
+    Fixed(f64),
+    /// As long as the accuracy allows, the same for all bodies. Needs
+    /// [jerks](Integrator::needs_jerks).
+    Adaptive {
+        /// Accuracy η of Aarseth's criterion: errors fall with its square.
+        eta: f64,
+        /// No step is longer.
+        longest: f64,
+        /// The last step ends here.
+        end: f64,
+    },
+}
+
+impl From<f64> for Pace {
+    fn from(dt: f64) -> Self {
+        Self::Fixed(dt)
+    }
+}
+
+/// Where in time a simulation stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Time at which it began.
+    pub start: f64,
+    /// Time reached.
+    pub time: f64,
+    /// Steps done since it began.
+    pub steps: u64,
+    /// The step to come.
+    pub dt: f64,
 }
 
 /// How far a run is.
@@ -35,36 +70,140 @@ pub struct Progress {
 }
 
 impl Simulation {
-    /// A simulation of `bodies` from `start` in steps of `dt`, on a backend that holds them.
+    /// A simulation of `bodies` from `start`, on a backend that holds them; a number as `pace` is a
+    /// fixed time step.
     ///
     /// # Errors
-    /// Those of the backend, which computes the first accelerations.
+    /// Those of the backend, which computes the first accelerations; or that it has no jerks and
+    /// the integrator or the pace needs them.
     pub fn new(
         mut backend: Box<dyn Backend>,
         bodies: Bodies,
         physics: Physics,
         integrator: Integrator,
-        dt: f64,
+        pace: impl Into<Pace>,
         start: f64,
     ) -> Result<Self, ForceError> {
-        backend.accelerate()?;
+        integrator.prepare(&mut *backend)?;
+        let pace = pace.into();
+        let dt = match pace {
+            Pace::Fixed(dt) => dt,
+            Pace::Adaptive { eta, longest, .. } => {
+                let allowed = integrator.next_step(&mut *backend, eta, None)?;
+                allowed.min(longest)
+            }
+        };
+        let clock = Clock {
+            start,
+            time: start,
+            steps: 0,
+            dt,
+        };
         Ok(Self {
             backend,
             bodies,
             physics,
             integrator,
-            dt,
-            start,
-            steps: 0,
+            pace,
+            clock,
         })
+    }
+
+    /// Continues where another simulation was [saved](Self::save), with the bits that it would
+    /// have had: on a backend [in the frame](crate::selection::Machine::backend_in_frame) of
+    /// `state`.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn resume(
+        mut backend: Box<dyn Backend>,
+        bodies: Bodies,
+        physics: Physics,
+        integrator: Integrator,
+        pace: Pace,
+        (clock, state): (Clock, &SavedState),
+    ) -> Result<Self, ForceError> {
+        backend.restore(state)?;
+        Ok(Self {
+            backend,
+            bodies,
+            physics,
+            integrator,
+            pace,
+            clock,
+        })
+    }
+
+    /// What [`resume`](Self::resume) needs.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn save(&mut self) -> Result<(Clock, SavedState), ForceError> {
+        Ok((self.clock, self.backend.save()?))
+    }
+
+    /// Where in time it stands.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Time reached.
     pub fn time(&self) -> f64 {
-        self.start + self.steps as f64 * self.dt
+        self.clock.time
     }
 
-    /// Takes `steps` steps, unless `watch`, called several times a second, breaks off.
+    /// How long steps are.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// The force.
+    pub fn physics(&self) -> &Physics {
+        &self.physics
+    }
+
+    /// Whether a pace with an end has reached it.
+    pub fn is_at_end(&self) -> bool {
+        matches!(self.pace, Pace::Adaptive { end, .. } if self.clock.time >= end)
+    }
+
+    /// Interactions computed in a step.
+    pub fn interactions_a_step(&self) -> f64 {
+        let n = self.bodies.len() as f64;
+        n * n * f64::from(self.integrator.evaluations())
+    }
+
+    /// Takes so many steps, or fewer to the end of its pace.
+    fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
+        let integrator = self.integrator;
+        match self.pace {
+            Pace::Fixed(dt) => {
+                self.backend
+                    .repeat(steps, &mut |backend| integrator.step(backend, dt))?;
+                self.clock.steps += steps;
+                self.clock.time = self.clock.start + self.clock.steps as f64 * dt;
+            }
+            Pace::Adaptive { eta, longest, end } => {
+                let (backend, clock) = (&mut *self.backend, &mut self.clock);
+                for _ in 0..steps {
+                    let last = clock.time + clock.dt >= end;
+                    let dt = if last { end - clock.time } else { clock.dt };
+                    integrator.step(backend, dt)?;
+                    clock.steps += 1;
+                    if last {
+                        clock.time = end;
+                        break;
+                    }
+                    clock.time += dt;
+                    clock.dt = integrator.next_step(backend, eta, Some(dt))?.min(longest);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes `steps` steps, or fewer to the end of its pace, unless `watch`, called several times a
+    /// second, breaks off.
     ///
     /// # Errors
     /// Those of the backend.
@@ -73,15 +212,12 @@ impl Simulation {
         steps: u64,
         mut watch: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ForceError> {
-        let (began, first, last) = (Instant::now(), self.steps, self.steps + steps);
+        let (began, first, last) = (Instant::now(), self.clock.steps, self.clock.steps + steps);
         let mut batch = 1;
-        while self.steps < last {
+        while self.clock.steps < last && !self.is_at_end() {
             let asked = Instant::now();
-            batch = batch.min(last - self.steps);
-            let (integrator, dt) = (self.integrator, self.dt);
-            self.backend
-                .repeat(batch, &mut |backend| integrator.step(backend, dt))?;
-            self.steps += batch;
+            batch = batch.min(last - self.clock.steps);
+            self.advance(batch)?;
             self.backend.synchronize()?;
             if watch(self.progress(first, began)).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -94,11 +230,10 @@ impl Simulation {
     }
 
     fn progress(&self, first: u64, began: Instant) -> Progress {
-        let n = self.bodies.len() as f64;
-        let interactions = n * n * (self.steps - first) as f64;
+        let interactions = self.interactions_a_step() * (self.clock.steps - first) as f64;
         let rate = interactions / began.elapsed().as_secs_f64();
         Progress {
-            steps: self.steps,
+            steps: self.clock.steps,
             time: self.time(),
             rate,
         }
@@ -121,5 +256,16 @@ impl Simulation {
         let energy = self.backend.energy()?;
         let (time, physics) = (self.time(), self.physics);
         Ok(Conserved::measure(time, self.bodies()?, &physics, energy))
+    }
+
+    /// A look at the run, which began with `origin`.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
+        let conserved = self.conserved()?; // downloads the bodies
+        let (bodies, physics) = (&self.bodies, &self.physics);
+        let steps = self.clock.steps;
+        Ok(Sample::measure(steps, conserved, origin, bodies, physics))
     }
 }

@@ -332,6 +332,13 @@ impl Variant {
         }
     }
 
+    /// Whether it computes jerks too, as [`Integrator::needs_jerks`] asks.
+    ///
+    /// [`Integrator::needs_jerks`]: crate::integrator::Integrator::needs_jerks
+    pub fn gives_jerks(&self) -> bool {
+        matches!(self.method, Method::Reference | Method::Cpu { .. })
+    }
+
     /// Whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {
@@ -379,6 +386,7 @@ impl Variant {
             force,
             kick: partner(Work::Kick)?,
             drift: partner(Work::Drift)?,
+            damp: partner(Work::Damp)?,
             energy: partner(Work::Energy(law))?,
         })
     }

@@ -58,7 +58,7 @@ fn the_galaxy_is_simulated() {
     );
     assert_eq!(
         names_in(&folder.path().join("out")),
-        ["final.bin", "final.png"]
+        ["final.bin", "final.png", "run.toml"]
     );
     let snapshot = folder.path().join("out/final.bin");
     let (start, format) = read(&galaxy(), None).expect("a sound file");
@@ -398,7 +398,7 @@ mod unix {
         }
         assert_eq!(
             names_in(&folder.path().join("out")),
-            ["final.allpairs", "final.png"]
+            ["final.allpairs", "final.png", "run.toml"]
         );
     }
 
@@ -438,7 +438,7 @@ mod unix {
         );
         assert_eq!(
             names_in(&folder.path().join("out")),
-            ["final.allpairs", "final.png"]
+            ["checkpoint", "final.allpairs", "final.png", "run.toml"]
         );
         let (end, _) = read(&folder.path().join("out/final.allpairs"), None).expect("a sound file");
         assert!(end.time > 0.0 && end.time < 1000.0);

@@ -13,7 +13,7 @@ pub struct Params {
     pub softening_squared: f64,
     /// Gravitational constant.
     pub g: f64,
-    /// Time step of a kick or a drift.
+    /// Time step of a kick or a drift, or the factor of a damping.
     pub dt: f64,
 }
 

@@ -48,6 +48,8 @@ pub enum Work {
     Kick,
     /// `x += dt v`: pointer `(state)`.
     Drift,
+    /// `v *= dt`, where dt is a factor: pointer `(state)`.
+    Damp,
     /// Energies, two f64 a block: pointers `(state, sums)`.
     Energy(Law),
 }
@@ -164,7 +166,7 @@ forces! {
 macro_rules! layouts {
     ($($name:literal: $layout:ty;)*) => {
         /// The kernels beside the force, one row a layout.
-        pub const LAYOUTS: &[[Entry; 4]] = &[$({
+        pub const LAYOUTS: &[[Entry; 5]] = &[$({
             type Word = <$layout as Layout>::Word;
             const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();
             #[kernel(name = concat!("kick_", $name))]
@@ -176,6 +178,11 @@ macro_rules! layouts {
             unsafe fn drift(state: *mut Word, params: Params) {
                 // SAFETY: the launch's promise.
                 unsafe { advance::drift::<$layout>(state, params) }
+            }
+            #[kernel(name = concat!("damp_", $name))]
+            unsafe fn damp(state: *mut Word, params: Params) {
+                // SAFETY: the launch's promise.
+                unsafe { advance::damp::<$layout>(state, params) }
             }
             #[kernel(name = concat!("energy_", $name, "_unit"))]
             unsafe fn energy_unit(state: *const Word, sums: *mut f64, params: Params) {
@@ -203,6 +210,14 @@ macro_rules! layouts {
                     writes: &[true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { drift(a.pointer(0), a.params) }),
+                },
+                Entry {
+                    symbol: concat!("damp_", $name),
+                    work: Work::Damp,
+                    layout: LAYOUT,
+                    writes: &[true],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe { damp(a.pointer(0), a.params) }),
                 },
                 Entry {
                     symbol: concat!("energy_", $name, "_unit"),

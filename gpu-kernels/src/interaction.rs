@@ -114,6 +114,32 @@ pub fn interact_pair<A: PairArithmetic>(
     source_sum[2] = A::mul_add(pull, r[2], source_sum[2]);
 }
 
+/// One interaction of Hermite's scheme: adds `weight · r / d³` to `sum` and its derivative in time,
+/// the jerk `weight · (v / d³ − 3 (r·v) r / d⁵)`, to `jerks`; v is the velocity of the source
+/// relative to the target. Makino & Aarseth (1992, PASJ 44, 141, eqs. 1 and 2).
+#[inline(always)]
+pub fn interact_with_jerk<A: PairArithmetic>(
+    [target, target_velocity]: [[A::Real; 3]; 2],
+    [source, source_velocity]: [[A::Real; 3]; 2],
+    weight: A::Real,
+    softening_squared: A::Real,
+    sum: &mut [A::Real; 3],
+    jerks: &mut [A::Real; 3],
+) {
+    let r = separation::<A>(target, source);
+    let v = separation::<A>(target_velocity, source_velocity);
+    let inverse = A::inverse_sqrt(distance_squared::<A>(r, softening_squared));
+    let inverse_squared = inverse * inverse;
+    let scale = (weight * inverse) * inverse_squared;
+    let dot = A::mul_add(r[0], v[0], A::mul_add(r[1], v[1], r[2] * v[2]));
+    // −3 (r·v) / d², at which a pair's pull changes by its change of distance.
+    let rate = -(dot + dot + dot) * inverse_squared;
+    for axis in 0..3 {
+        sum[axis] = A::mul_add(scale, r[axis], sum[axis]);
+        jerks[axis] = A::mul_add(scale, A::mul_add(rate, r[axis], v[axis]), jerks[axis]);
+    }
+}
+
 /// `weight / d`, the magnitude of a pair's potential per G and per mass of the target.
 #[inline(always)]
 pub fn potential<A: PairArithmetic>(

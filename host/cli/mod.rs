@@ -1,14 +1,19 @@
 //! The command line: one file a subcommand, and here what they share.
 
 mod bench;
+mod config;
 mod convert;
 mod devices;
+mod drive;
 mod ic;
 mod inspect;
 mod list;
 mod made;
+mod manual;
+mod outputs;
 mod plot;
 mod render;
+mod resume;
 mod run;
 mod series;
 mod verify;
@@ -25,8 +30,9 @@ use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, PictureError};
+use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
@@ -41,7 +47,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Simulate a snapshot file or generated initial conditions.
-    Run(run::Options),
+    Run(Box<run::Options>),
+    /// Continue a run that was stopped or killed, from its last checkpoint.
+    Resume(resume::Options),
     /// Make initial conditions and write them to a file; or list what can be made.
     Ic(ic::Options),
     /// Convert a snapshot to another format, and to other units.
@@ -62,6 +70,10 @@ enum Command {
     Plot(plot::Options),
     /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
     Inspect(inspect::Options),
+    /// Print completions for a shell, to be sourced by it.
+    Completions(manual::CompletionOptions),
+    /// Write man pages.
+    Man(manual::ManOptions),
 }
 
 /// Exit codes, after BSD's sysexits.
@@ -82,15 +94,23 @@ struct ChecksFailed;
 
 /// Ctrl-C came before the end; what there was has been written.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted; the outputs are of the last step that was done")]
+#[error("interrupted")]
 struct Interrupted;
 
 pub(crate) fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.format(&mut Arguments::command()).exit(),
+    };
     let mut out = WhileRead(Some(io::stdout().lock()));
     let result = match &arguments.command {
         None => run::demo(&mut out),
-        Some(Command::Run(options)) => run::run(options, &mut out),
+        Some(Command::Run(_)) => {
+            let (_, matches) = matches.subcommand().expect("there is one");
+            run::run(matches, &mut out)
+        }
+        Some(Command::Resume(options)) => resume::resume(options, &mut out),
         Some(Command::Ic(options)) => ic::ic(options, &mut out),
         Some(Command::Convert(options)) => convert::convert(options, &mut out),
         Some(Command::Devices) => devices::devices(&mut out),
@@ -101,6 +121,8 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::View(options)) => view::view(options, &mut out),
         Some(Command::Plot(options)) => plot::plot(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
+        Some(Command::Completions(options)) => manual::completions(options, &mut out),
+        Some(Command::Man(options)) => manual::man(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -113,7 +135,13 @@ fn report(error: &anyhow::Error) -> ExitCode {
         code::DATA
     } else if let Some(SelectionError::Unknown(_)) = error.downcast_ref() {
         code::USAGE
-    } else if error.is::<SelectionError>() || error.is::<ForceError>() {
+    } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
+        let _ = clap.print(); // in colour, with suggestions
+        return ExitCode::from(code::USAGE);
+    } else if error.is::<SelectionError>()
+        || error.is::<ForceError>()
+        || matches!(error.downcast_ref(), Some(RecordingError::Force(_)))
+    {
         code::UNAVAILABLE
     } else if error.is::<WriteError>()
         || error.is::<PictureError>()
@@ -121,6 +149,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<ViewError>()
         || error.is::<ChartError>()
         || error.is::<io::Error>()
+        || error.is::<RecordingError>()
     {
         code::IO
     } else if error.is::<ChecksFailed>() {

@@ -1,54 +1,64 @@
 //! `allpairs run`, and the demonstration.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics::Conserved;
-use allpairs::force::Physics;
+use allpairs::force::{Law, Physics};
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
-use allpairs::io::{Format, Overwrite, Snapshot};
-use allpairs::output::DensityPicture;
-use allpairs::selection::{Machine, select};
-use allpairs::simulation::Simulation;
+use allpairs::io::{Format, Snapshot};
+use allpairs::recording::{self, Every, Plan, Recording};
+use allpairs::selection::{Machine, Selection, select_for};
+use allpairs::simulation::{Pace, Simulation};
 use allpairs::suggest;
 use anyhow::{Context, bail, ensure};
-use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 
+use super::drive::drive;
 use super::made::Made;
-use super::{Interrupted, LawName, Where};
+use super::outputs::{CONFIG, Outputs};
+use super::{LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
 
-/// Where outputs go if nothing is said.
-const OUT: &str = "allpairs-out";
+/// Steps where nobody says how many.
+const DEFAULT_STEPS: u64 = 100;
 
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), or
-    /// the name of initial conditions, such as plummer: `allpairs ic` lists them.
-    input: PathBuf,
+    /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), the
+    /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
+    /// these options.
+    pub(super) input: PathBuf,
     /// Format of the input file, where its name does not tell.
     #[arg(long)]
-    format: Option<Format>,
+    pub(super) format: Option<Format>,
 
-    /// Steps to take.
-    #[arg(long, default_value_t = 100)]
-    steps: u64,
-    /// Time step; chosen from the accelerations at the start where not given.
-    #[arg(long)]
+    /// Steps to take; 100 where neither steps nor a time to reach are given.
+    #[arg(long, value_name = "COUNT", overrides_with = "until")]
+    pub(super) steps: Option<u64>,
+    /// Time to reach.
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        overrides_with = "steps"
+    )]
+    pub(super) until: Option<f64>,
+    /// Time step; chosen from the accelerations at the start where not given. With --eta, the
+    /// longest step.
+    #[arg(long, allow_negative_numbers = true)]
     dt: Option<f64>,
+    /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
+    /// same step for all bodies. For hermite4, with --until.
+    #[arg(long)]
+    eta: Option<f64>,
     /// Softening length ε; chosen from the mean distance of the bodies where not given.
     #[arg(long)]
     softening: Option<f64>,
@@ -61,6 +71,9 @@ pub(super) struct Options {
     /// How steps are made.
     #[arg(long, default_value = "leapfrog")]
     integrator: IntegratorName,
+    /// Drag of damped-euler: the share of its velocity that a body loses in a unit of time.
+    #[arg(long, value_name = "RATE")]
+    damping: Option<f64>,
 
     #[command(flatten)]
     place: Where,
@@ -76,7 +89,30 @@ pub(super) struct Options {
     overwrite: bool,
 
     #[command(flatten)]
+    pub(super) kept: KeptOptions,
+
+    #[command(flatten)]
     made: Made,
+}
+
+/// What to keep of a run on the way.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Record")]
+pub(super) struct KeptOptions {
+    /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
+    /// diagnostics.jsonl.
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    diagnostics: Option<u64>,
+    /// Warn when the energy has drifted by more than this share.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(super) max_drift: f64,
+    /// Write a snapshot every so much time.
+    #[arg(long, value_name = "TIME")]
+    snapshot_every: Option<f64>,
+    /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
+    /// written on Ctrl-C. `allpairs resume` continues from it.
+    #[arg(long, value_name = "STEPS|TIME")]
+    checkpoint_every: Option<Every>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,10 +120,15 @@ struct IntegratorName(Integrator);
 
 impl ValueEnum for IntegratorName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IntegratorName; Integrator::ALL.len()] = [
-            IntegratorName(Integrator::ALL[0]),
-            IntegratorName(Integrator::ALL[1]),
-        ];
+        const ALL: [IntegratorName; Integrator::ALL.len()] = {
+            let mut all = [IntegratorName(Integrator::ALL[0]); Integrator::ALL.len()];
+            let mut i = 0;
+            while i < all.len() {
+                all[i] = IntegratorName(Integrator::ALL[i]);
+                i += 1;
+            }
+            all
+        };
         &ALL
     }
 
@@ -102,16 +143,54 @@ pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
         out,
         "A demonstration; `allpairs --help` shows what else there is."
     )?;
-    let options = <Options as clap::Parser>::parse_from(["run", GALAXY_NAME]);
+    let asked = Asked::parse(["run", GALAXY_NAME])?;
     let cursor = io::Cursor::new(GALAXY);
     let (snapshot, format) = allpairs::io::read_from(cursor, Path::new(GALAXY_NAME), None)?;
-    simulate(&options, snapshot, format, out)
+    begin(&asked, snapshot, format, out)
 }
 
 /// Reads or makes the bodies, and simulates them.
-pub(super) fn run(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let (snapshot, format) = input(options)?;
-    simulate(options, snapshot, format, out)
+pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<()> {
+    let asked = Asked::of(matches)?;
+    let (snapshot, format) = input(&asked.options)?;
+    begin(&asked, snapshot, format, out)
+}
+
+/// The options of a run, as the program takes them and as a file would have them.
+pub(super) struct Asked {
+    pub(super) options: Options,
+    pub(super) table: toml::Table,
+}
+
+impl Asked {
+    fn parse<const N: usize>(arguments: [&str; N]) -> anyhow::Result<Self> {
+        Self::of(&Options::command().try_get_matches_from(arguments)?)
+    }
+
+    fn of(matches: &ArgMatches) -> anyhow::Result<Self> {
+        let options = Options::from_arg_matches(matches)?;
+        let file = &options.input;
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            let table = config::table(matches);
+            return Ok(Self { options, table });
+        }
+        let table = config::read(file)?;
+        Self::of_table(&table, Some(matches))
+            .with_context(|| format!("in the configuration {}", file.display()))
+    }
+
+    /// Options of a file, overridden by those that were `given`.
+    pub(super) fn of_table(
+        table: &toml::Table,
+        given: Option<&ArgMatches>,
+    ) -> anyhow::Result<Self> {
+        let matches = config::matches(table, given)?;
+        let (options, table) = (
+            Options::from_arg_matches(&matches)?,
+            config::table(&matches),
+        );
+        Ok(Self { options, table })
+    }
 }
 
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
@@ -123,62 +202,219 @@ fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
     Ok(allpairs::io::read(&options.input, options.format)?)
 }
 
-fn simulate(
-    options: &Options,
+fn begin(
+    asked: &Asked,
     snapshot: Snapshot,
     format: Format,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let Asked { options, table } = asked;
     let Snapshot {
         time: start,
         bodies,
     } = snapshot;
     let physics = physics(options, &bodies)?;
-    let selection = select(options.place.device, options.kernel.as_deref(), physics.law)?;
-    let outputs = Outputs::prepare(options, format)?;
+    let integrator = options.integrator()?;
+    options.check_record()?;
+    let selection = options.select(physics.law)?;
+    let outputs = Outputs::prepare(
+        &options.input,
+        options.out.as_deref(),
+        options.overwrite,
+        format,
+    )?;
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
         "{input}: {n} bodies of mass {:.6}, at time {start}",
         bodies.total_mass()
     )?;
+    selection_line(&selection, out)?;
+
+    let machine = Machine::new(selection.place.clone());
+    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
+    backend.accelerate()?;
+    let pace = pace(options, start, || {
+        Ok(suggest::time_step(
+            &bodies,
+            &physics,
+            &backend.accelerations()?,
+        ))
+    })?;
+    let steps = steps(options, start, pace)?;
+    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
+    let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let dt = simulation.clock().dt;
+    writeln!(
+        out,
+        "{}, {} {dt:.4}{}, softening {:.4}{}, {}",
+        integrator.name(),
+        if options.eta.is_some() {
+            "first step"
+        } else {
+            "step"
+        },
+        if options.eta.is_some() {
+            ""
+        } else {
+            chosen(options.dt)
+        },
+        physics.softening,
+        chosen(options.softening),
+        match pace {
+            Pace::Fixed(_) => format!("{steps} steps"),
+            Pace::Adaptive { end, .. } => format!("to time {end}"),
+        }
+    )?;
+    out.flush()?;
+
+    // What was chosen is chosen for whoever runs or resumes it.
+    let mut table = table.clone();
+    let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
+    set("softening", physics.softening.into());
+    set("format", format.name().into());
+    set("kernel", selection.variant.name.into());
+    set("device", selection.place.choice().to_string().into());
+    match pace {
+        Pace::Fixed(dt) => set("dt", dt.into()),
+        Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
+        Pace::Adaptive { .. } => {}
+    }
+    if let (None, Ok(steps)) = (options.until, i64::try_from(steps)) {
+        set("steps", steps.into());
+    }
+    if let Ok(path) = fs::canonicalize(&options.input) {
+        set("input", path.to_string_lossy().into_owned().into());
+    }
+    outputs.clear(out)?;
+    outputs.write_config(&table, &selection)?;
+    let _lock = recording::lock(&outputs.folder, CONFIG)?;
+
+    let plan = plan(options, steps, format);
+    let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
+    drive(options.kept.max_drift, simulation, recording, &outputs, out)
+}
+
+pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "kernel {} on {} ({})",
         selection.variant.name, selection.place, selection.why
-    )?;
+    )
+}
 
-    let machine = Machine::new(selection.place);
-    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
-    backend.accelerate()?;
-    let dt = time_step(options, &bodies, &physics, &backend.accelerations()?)?;
-    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
-    let integrator = options.integrator.0;
-    writeln!(
-        out,
-        "{}, step {dt:.4}{}, softening {:.4}{}, {} steps",
-        integrator.name(),
-        chosen(options.dt),
-        physics.softening,
-        chosen(options.softening),
-        options.steps,
-    )?;
-    out.flush()?;
+impl Options {
+    pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
+        match (self.integrator.0, self.damping) {
+            (Integrator::DampedEuler { .. }, Some(rate)) => {
+                ensure!(
+                    rate.is_finite() && rate >= 0.0,
+                    "--damping {rate} is no drag: give 0 or more"
+                );
+                Ok(Integrator::DampedEuler { rate })
+            }
+            (integrator, None) => Ok(integrator),
+            (integrator, Some(_)) => bail!(
+                "--damping is for --integrator damped-euler, not {}",
+                integrator.name()
+            ),
+        }
+    }
 
-    let mut simulation = Simulation::new(backend, bodies, physics, integrator, dt, start)?;
-    let before = simulation.conserved()?;
-    let (outcome, report) = advance(&mut simulation, options.steps)?;
-    writeln!(out, "{report}")?;
-    let after = simulation.conserved()?;
-    writeln!(out, "{}", conservation(&before, &after))?;
-    outputs.write(simulation.time(), simulation.bodies()?, out)?;
-    match outcome {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Interrupted.into()),
+    pub(super) fn select(&self, law: Law) -> anyhow::Result<Selection> {
+        let kernel = self.kernel.as_deref();
+        Ok(select_for(
+            self.place.device,
+            kernel,
+            law,
+            self.integrator.0,
+        )?)
+    }
+
+    fn check_record(&self) -> anyhow::Result<()> {
+        if let Some(every) = self.kept.snapshot_every {
+            ensure!(
+                every.is_finite() && every > 0.0,
+                "--snapshot-every {every} is no distance in time: give more than 0"
+            );
+        }
+        Ok(())
     }
 }
 
-fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
+pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
+    Plan {
+        steps,
+        diagnostics_every: options.kept.diagnostics,
+        snapshot_every: options.kept.snapshot_every,
+        checkpoint_every: options.kept.checkpoint_every,
+        format,
+    }
+}
+
+/// How long steps are; `suggested` where nobody says.
+pub(super) fn pace(
+    options: &Options,
+    start: f64,
+    suggested: impl FnOnce() -> anyhow::Result<f64>,
+) -> anyhow::Result<Pace> {
+    if let Some(dt) = options.dt {
+        ensure!(
+            dt.is_finite() && dt != 0.0,
+            "--dt {dt} does not advance time: give another, negative for backwards"
+        );
+    }
+    let Some(eta) = options.eta else {
+        let dt = match options.dt {
+            Some(dt) => dt,
+            None => match suggested()? {
+                0.0 => bail!("nothing is accelerated, so no time step follows: give one with --dt"),
+                dt => dt,
+            },
+        };
+        return Ok(Pace::Fixed(dt));
+    };
+    let integrator = options.integrator.0;
+    ensure!(
+        integrator.needs_jerks(),
+        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
+        integrator.name()
+    );
+    ensure!(
+        eta.is_finite() && eta > 0.0,
+        "--eta {eta} is no accuracy: give more than 0"
+    );
+    let longest = options.dt.unwrap_or(f64::INFINITY);
+    match options.until {
+        Some(end) if end > start && end.is_finite() && longest > 0.0 => Ok(Pace::Adaptive {
+            eta,
+            // Bodies that nothing pulls get there in one step.
+            longest: longest.min(end - start),
+            end,
+        }),
+        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
+        None => bail!("steps by --eta need --until, the time to reach"),
+    }
+}
+
+/// Steps from the beginning of the run to its end.
+pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
+    match (pace, options.until) {
+        (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
+        (Pace::Fixed(_), None) => Ok(options.steps.unwrap_or(DEFAULT_STEPS)),
+        (Pace::Fixed(dt), Some(end)) => {
+            // Rounding shall not add a step.
+            let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
+            ensure!(
+                (0.0..1e18).contains(&steps),
+                "steps of {dt} do not lead from time {start} to --until {end}"
+            );
+            Ok(steps as u64)
+        }
+    }
+}
+
+pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
     let softening = options
         .softening
         .unwrap_or_else(|| suggest::softening(bodies));
@@ -196,156 +432,4 @@ fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
         g: options.g,
         softening,
     })
-}
-
-fn time_step(
-    options: &Options,
-    bodies: &Bodies,
-    physics: &Physics,
-    accelerations: &[[f64; 3]],
-) -> anyhow::Result<f64> {
-    match options.dt {
-        Some(dt) if dt.is_finite() && dt != 0.0 => Ok(dt),
-        Some(dt) => bail!("--dt {dt} does not advance time: give another, negative for backwards"),
-        None => match suggest::time_step(bodies, physics, accelerations) {
-            0.0 => bail!("nothing is accelerated, so no time step follows: give one with --dt"),
-            dt => Ok(dt),
-        },
-    }
-}
-
-/// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C; and
-/// says how long they took.
-fn advance(simulation: &mut Simulation, steps: u64) -> anyhow::Result<(ControlFlow<()>, String)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if handler.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
-
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(steps)
-    } else {
-        ProgressBar::hidden()
-    };
-    let template = "{bar:40} {pos}/{len} steps, {msg}, {eta} left";
-    bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
-    let began = Instant::now();
-    let mut last = None;
-    let outcome = simulation.run(steps, |progress| {
-        bar.set_position(progress.steps);
-        bar.set_message(format!(
-            "{} interactions/s",
-            super::scientific(progress.rate)
-        ));
-        last = Some(progress);
-        if stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    bar.finish_and_clear();
-    let (done, rate) = last.map_or((0, 0.0), |progress| (progress.steps, progress.rate));
-    let seconds = began.elapsed().as_secs_f64();
-    let rate = super::scientific(rate);
-    Ok((
-        outcome,
-        format!("{done} steps in {seconds:.2} s, {rate} interactions/s"),
-    ))
-}
-
-fn conservation(before: &Conserved, after: &Conserved) -> comfy_table::Table {
-    let drift = after.drift_since(before);
-    let mut table = super::table(&["", "#start", "#end", "#drift"]);
-    let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
-        let number = |x: f64| format!("{x:.8}");
-        let drift = drift.map_or_else(String::new, super::scientific);
-        table.add_row([
-            name.into(),
-            number(quantity(before)),
-            number(quantity(after)),
-            drift,
-        ]);
-    };
-    let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    row("time", &|c| c.time, None);
-    row("energy", &|c| c.energy.total(), Some(drift.energy));
-    row("kinetic energy", &|c| c.energy.kinetic, None);
-    row("potential energy", &|c| c.energy.potential, None);
-    row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
-    row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
-    row(
-        "angular momentum",
-        &|c| norm(c.angular_momentum),
-        Some(drift.angular_momentum),
-    );
-    table
-}
-
-/// The files that a run will write; known before it starts, so that it does not end in a refusal.
-struct Outputs {
-    snapshot: PathBuf,
-    picture: PathBuf,
-    format: Format,
-    overwrite: Overwrite,
-}
-
-impl Outputs {
-    fn prepare(options: &Options, format: Format) -> anyhow::Result<Self> {
-        let folder = match &options.out {
-            Some(folder) => folder.clone(),
-            None => unused_folder(&options.input),
-        };
-        let snapshot = folder.join("final").with_extension(format.extension());
-        let picture = folder.join("final.png");
-        let overwrite = if options.overwrite {
-            Overwrite::Allow
-        } else {
-            Overwrite::Refuse
-        };
-        for path in [&snapshot, &picture] {
-            ensure!(
-                options.overwrite || !path.exists(),
-                "{} is there already: give another folder with --out, or --overwrite",
-                path.display()
-            );
-        }
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        Ok(Self {
-            snapshot,
-            picture,
-            format,
-            overwrite,
-        })
-    }
-
-    fn write(&self, time: f64, bodies: &Bodies, out: &mut impl Write) -> anyhow::Result<()> {
-        let snapshot = Snapshot {
-            time,
-            bodies: bodies.clone(),
-        };
-        allpairs::io::write(&self.snapshot, self.format, &snapshot, self.overwrite)?;
-        writeln!(out, "wrote {}", self.snapshot.display())?;
-        DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
-        writeln!(out, "wrote {}", self.picture.display())?;
-        Ok(())
-    }
-}
-
-/// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.
-fn unused_folder(input: &Path) -> PathBuf {
-    let stem = input
-        .file_stem()
-        .unwrap_or(input.as_os_str())
-        .to_string_lossy();
-    let numbered = (2..).map(|k| Path::new(OUT).join(format!("{stem}-{k}")));
-    std::iter::once(Path::new(OUT).join(&*stem))
-        .chain(numbered)
-        .find(|folder| !folder.exists())
-        .expect("some number is free")
 }

@@ -10,12 +10,14 @@ mod conserved;
 mod digits;
 mod energy;
 mod force_error;
+mod sample;
 
 pub use compensated::CompensatedSum;
 pub use conserved::{Conserved, Drift, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
 pub use energy::{Energy, kinetic};
 pub use force_error::{Accuracy, Disagreement, LengthMismatch, check, tolerance};
+pub use sample::{MASS_SHARES, Sample, lagrangian_radii};
 
 /// `error / scale`, where an exact zero error is 0 even if there is nothing to compare it with.
 ///

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod device;
 pub mod emulated;
+mod hermite;
 mod pack;
 pub mod reference;
 pub mod resident;
@@ -19,6 +20,7 @@ pub use gpu_kernels::interaction::Law;
 
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::frame::Frame;
 use crate::plan::PlanError;
 
 /// Which force, and its constants.
@@ -66,6 +68,30 @@ pub trait Backend {
     /// Those of `step`.
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError>;
 
+    /// `v *= factor`.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError>;
+
+    /// What Hermite's scheme needs, if this backend has it.
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        None
+    }
+
+    /// All that the next step depends on, beside masses and constants, without loss.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn save(&mut self) -> Result<SavedState, ForceError>;
+
+    /// Takes the place of the backend that `saved` came from, of the same variant and bodies: what
+    /// follows has the bits that would have followed there.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError>;
+
     /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
     ///
     /// # Errors
@@ -104,6 +130,54 @@ pub trait Backend {
     }
 }
 
+/// What Hermite's fourth-order scheme asks of a backend that has jerks, the derivatives of the
+/// accelerations in time: Makino & Aarseth (1992, PASJ 44, 141).
+pub trait Hermite {
+    /// Computes accelerations and jerks of the current positions and velocities.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError>;
+
+    /// Keeps the state as the beginning of a step and moves on by its Taylor series, positions to
+    /// third order and velocities to second.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn predict(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// Ends the step: from the beginning and the accelerations and jerks of the prediction to the
+    /// state of fourth order.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn correct(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// The largest step that accuracy `eta` allows every body, by the criterion of Aarseth (1985)
+    /// after a step of `dt`, or by `eta |a|/|j|` before the first. Infinite where nothing is
+    /// accelerated.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn time_step(&mut self, eta: f64, dt: Option<f64>) -> Result<f64, ForceError>;
+}
+
+/// The state of a backend, as [`Backend::save`] gives it: vectors in the units of `frame`, where
+/// f32 numbers are f64 numbers without loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedState {
+    /// Origin and units of the vectors.
+    pub frame: Frame,
+    /// One for each body.
+    pub positions: Vec<[f64; 3]>,
+    /// One for each body.
+    pub velocities: Vec<[f64; 3]>,
+    /// Those computed last; one for each body.
+    pub accelerations: Vec<[f64; 3]>,
+    /// Those computed last, one for each body; empty where there are none.
+    pub jerks: Vec<[f64; 3]>,
+}
+
 /// Why a force could not be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForceError {
@@ -116,6 +190,11 @@ pub enum ForceError {
     /// The emulator found a kernel at fault.
     #[error("the kernel is at fault: {0}")]
     Kernel(#[from] Box<Fault>),
+    /// An integrator asks for more than accelerations.
+    #[error(
+        "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
+    )]
+    NoJerks,
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -4,6 +4,7 @@ use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
 use gpu_kernels::numerics::Precision;
 
+use super::SavedState;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 
@@ -95,10 +96,8 @@ pub(super) fn read_state(
     scalars: &Scalars,
     bodies: &mut Bodies,
 ) {
-    for i in 0..bodies.len() {
-        let value = |field| scalars.get((layout.scalar)(field, stride, i as u32));
-        let position = [value(Field::X), value(Field::Y), value(Field::Z)];
-        let velocity = [value(Field::Vx), value(Field::Vy), value(Field::Vz)];
+    let (positions, velocities) = local_state(layout, stride, scalars, bodies.len() as u32);
+    for (i, (position, velocity)) in positions.into_iter().zip(velocities).enumerate() {
         [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(position);
         [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = frame.velocity_from_local(velocity);
     }
@@ -112,8 +111,68 @@ pub(super) fn read_vectors(
     scalars: &Scalars,
     n: u32,
 ) -> Vec<[f64; 3]> {
+    let vectors = local_vectors(layout, stride, scalars, n);
+    let global = vectors.into_iter();
+    global.map(|a| frame.acceleration_from_local(a)).collect()
+}
+
+const POSITION: [Field; 3] = [Field::X, Field::Y, Field::Z];
+const VELOCITY: [Field; 3] = [Field::Vx, Field::Vy, Field::Vz];
+
+/// Positions and velocities of the first `n` bodies of a state buffer, in local units.
+pub(super) fn local_state(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    n: u32,
+) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
+    let vector =
+        |fields: [Field; 3], i| fields.map(|field| scalars.get((layout.scalar)(field, stride, i)));
+    (0..n)
+        .map(|i| (vector(POSITION, i), vector(VELOCITY, i)))
+        .unzip()
+}
+
+/// Inverse of [`local_state`]; masses stay as they are.
+pub(super) fn set_local_state(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &mut Scalars,
+    saved: &SavedState,
+) {
+    let states = saved.positions.iter().zip(&saved.velocities);
+    for (i, (position, velocity)) in (0..).zip(states) {
+        for (fields, vector) in [(POSITION, position), (VELOCITY, velocity)] {
+            for (field, &value) in fields.into_iter().zip(vector) {
+                scalars.set((layout.scalar)(field, stride, i), value);
+            }
+        }
+    }
+}
+
+/// The first `n` vectors of an acceleration buffer, in local units.
+pub(super) fn local_vectors(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    n: u32,
+) -> Vec<[f64; 3]> {
     let value = |axis, i| scalars.get((layout.vector_scalar)(axis, stride, i));
     (0..n)
-        .map(|i| frame.acceleration_from_local([value(0, i), value(1, i), value(2, i)]))
+        .map(|i| [value(0, i), value(1, i), value(2, i)])
         .collect()
+}
+
+/// Inverse of [`local_vectors`].
+pub(super) fn set_local_vectors(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &mut Scalars,
+    vectors: &[[f64; 3]],
+) {
+    for (i, vector) in (0..).zip(vectors) {
+        for (axis, &value) in (0..).zip(vector) {
+            scalars.set((layout.vector_scalar)(axis, stride, i), value);
+        }
+    }
 }

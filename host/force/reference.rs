@@ -10,7 +10,8 @@
 use rayon::prelude::*;
 
 use super::cpu::HostState;
-use super::{Backend, ForceError, Law, Physics, StepOf};
+use super::hermite::HostJerks;
+use super::{Backend, ForceError, Hermite, Law, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy, kinetic};
 
@@ -129,6 +130,33 @@ fn distance(r: [f64; 3], softening: f64) -> Option<f64> {
     (squared != 0.0).then(|| squared.sqrt())
 }
 
+/// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. As there, the
+/// formula is spelled apart from the kernels': a pull turns with v and weakens with the distance.
+pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
+    let of_body = |i: usize| {
+        let mut sums = [CompensatedSum::default(); 3];
+        for j in (0..bodies.len()).filter(|&j| j != i) {
+            let r = separation(bodies, i, j);
+            let Some(distance) = distance(r, physics.softening) else {
+                continue;
+            };
+            let v = [
+                bodies.vx[j] - bodies.vx[i],
+                bodies.vy[j] - bodies.vy[i],
+                bodies.vz[j] - bodies.vz[i],
+            ];
+            let strength = physics.weight(bodies.mass[j]) / (distance * distance) / distance;
+            let approach = (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) / distance;
+            for (axis, sum) in sums.iter_mut().enumerate() {
+                sum.add(strength * v[axis]);
+                sum.add(-3.0 * strength * approach * (r[axis] / distance));
+            }
+        }
+        sums.map(|sum| physics.coupling() * sum.value())
+    };
+    (0..bodies.len()).into_par_iter().map(of_body).collect()
+}
+
 /// The reference as a backend: slow, and the one to compare whole runs with.
 #[derive(Clone, Debug)]
 pub struct Reference {
@@ -144,6 +172,20 @@ impl Reference {
             physics,
             state: HostState::new(bodies),
         }
+    }
+}
+
+impl HostJerks for Reference {
+    fn state(&mut self) -> &mut HostState {
+        &mut self.state
+    }
+
+    fn accelerations_and_jerks(&self) -> [Vec<[f64; 3]>; 2] {
+        let bodies = &self.state.bodies;
+        [
+            accelerations(bodies, &self.physics),
+            jerks(bodies, &self.physics),
+        ]
     }
 }
 
@@ -165,6 +207,24 @@ impl Backend for Reference {
 
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
         (0..times).try_for_each(|_| step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.state.damp(factor);
+        Ok(())
+    }
+
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        Some(self)
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        Ok(self.state.save())
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        self.state.restore(saved);
+        Ok(())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -8,7 +8,7 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use super::device::Device;
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Physics, StepOf};
+use super::{Backend, ForceError, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -24,6 +24,8 @@ pub struct Kernels {
     pub kick: &'static Entry,
     /// `x += dt v`, in the force's layout.
     pub drift: &'static Entry,
+    /// `v *= f`, in the force's layout.
+    pub damp: &'static Entry,
     /// Energies, in the force's layout and law.
     pub energy: &'static Entry,
 }
@@ -63,6 +65,24 @@ impl<D: Device> Resident<D> {
         physics: Physics,
     ) -> Result<Self, ForceError> {
         let frame = Frame::of(bodies, &physics);
+        Self::in_frame(device, variant, threads, bodies, physics, frame)
+    }
+
+    /// As [`new`](Self::new), in the frame of an earlier run.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn in_frame(
+        device: Rc<D>,
+        variant: &Variant,
+        threads: u32,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Frame,
+    ) -> Result<Self, ForceError> {
         let softening_squared = frame.length_to_local(physics.softening).powi(2);
         // ε may be zero, or so small beside the system that its square vanishes.
         let unsoftened = softening_squared < variant.precision().smallest_square();
@@ -176,6 +196,41 @@ impl<D: Device> Backend for Resident<D> {
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
         let device = Rc::clone(&self.device);
         device.repeat(times, &mut || step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
+        let params = Params {
+            dt: factor,
+            ..self.params
+        };
+        // SAFETY: a state buffer of the damping's layout and stride.
+        unsafe { self.device.launch(damp, launch, &[&self.state], params) }
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
+        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
+        let (positions, velocities) = pack::local_state(layout, stride, &state, n);
+        Ok(SavedState {
+            frame: self.frame,
+            positions,
+            velocities,
+            accelerations: pack::local_vectors(layout, stride, &vectors, n),
+            jerks: vec![],
+        })
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        assert_eq!(saved.frame, self.frame, "made by `in_frame`");
+        let (layout, stride) = (&self.layout, self.params.stride);
+        let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        pack::set_local_state(layout, stride, &mut state, saved);
+        self.device.upload(&self.state, state.bytes())?;
+        let mut vectors = pack::empty_vectors(layout, stride);
+        pack::set_local_vectors(layout, stride, &mut vectors, &saved.accelerations);
+        self.device.upload(&self.acceleration, vectors.bytes())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

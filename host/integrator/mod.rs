@@ -1,27 +1,66 @@
 //! How a step is made of forces, kicks and drifts. An integrator knows the backend's interface and
 //! nothing of kernels.
 
+mod splitting;
+#[cfg(test)]
+mod tests;
+
+use splitting::Stage;
+
 use crate::force::{Backend, ForceError};
 
-/// A way to advance bodies in time, with a fixed step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A way to advance bodies in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Integrator {
     /// `v += dt a(x)`, then `x += dt v`: first order, symplectic. What GPU studies use.
     SemiImplicitEuler,
+    /// `v += dt (a(x) − rate v)`, then `x += dt v`: first order, with a drag that takes energy
+    /// out, for relaxing initial conditions.
+    DampedEuler {
+        /// What share of a velocity is lost in a unit of time.
+        rate: f64,
+    },
     /// Kick–drift–kick, also known as velocity Verlet: second order, symplectic, reversible in
     /// time.
     Leapfrog,
+    /// Drift–kick–drift: as leapfrog, forces taken in the middle of the step.
+    LeapfrogDkd,
+    /// Three leapfrogs: fourth order, symplectic, reversible in time (Yoshida 1990).
+    Yoshida4,
+    /// Seven leapfrogs: sixth order, symplectic, reversible in time (Yoshida 1990, solution A).
+    Yoshida6,
+    /// Hermite's scheme with jerks, predicted, evaluated and corrected once (Makino & Aarseth
+    /// 1992): fourth order, one evaluation a step, and the step may vary.
+    Hermite4,
 }
 
 impl Integrator {
+    /// The drag of [`DampedEuler`](Self::DampedEuler) where none is given.
+    pub const DEFAULT_DAMPING: f64 = 0.1;
+
     /// All integrators.
-    pub const ALL: [Self; 2] = [Self::Leapfrog, Self::SemiImplicitEuler];
+    pub const ALL: [Self; 7] = [
+        Self::Leapfrog,
+        Self::LeapfrogDkd,
+        Self::Yoshida4,
+        Self::Yoshida6,
+        Self::Hermite4,
+        Self::SemiImplicitEuler,
+        Self::DampedEuler {
+            rate: Self::DEFAULT_DAMPING,
+        },
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SemiImplicitEuler => "euler",
+            Self::DampedEuler { .. } => "damped-euler",
             Self::Leapfrog => "leapfrog",
+            Self::LeapfrogDkd => "leapfrog-dkd",
+            Self::Yoshida4 => "yoshida4",
+            Self::Yoshida6 => "yoshida6",
+            Self::Hermite4 => "hermite4",
         }
     }
 
@@ -29,30 +68,100 @@ impl Integrator {
     pub const fn summary(self) -> &'static str {
         match self {
             Self::SemiImplicitEuler => "semi-implicit Euler: first order, symplectic",
+            Self::DampedEuler { .. } => "Euler with a drag, to let bodies settle",
             Self::Leapfrog => "leapfrog, kick–drift–kick: second order, symplectic, reversible",
+            Self::LeapfrogDkd => "leapfrog, drift–kick–drift: second order, symplectic, reversible",
+            Self::Yoshida4 => "three leapfrogs: fourth order, symplectic, reversible",
+            Self::Yoshida6 => "seven leapfrogs: sixth order, symplectic, reversible",
+            Self::Hermite4 => {
+                "Hermite with jerks: fourth order, fixed or varying steps, on the CPU"
+            }
         }
     }
 
-    /// One step. The backend's accelerations are those of the current positions, before and after.
+    /// The power of the step with which its error falls.
+    pub const fn order(self) -> u32 {
+        match self {
+            Self::SemiImplicitEuler | Self::DampedEuler { .. } => 1,
+            Self::Leapfrog | Self::LeapfrogDkd => 2,
+            Self::Yoshida4 | Self::Hermite4 => 4,
+            Self::Yoshida6 => 6,
+        }
+    }
+
+    /// Whether it needs a backend with jerks, [`Backend::hermite`].
+    pub const fn needs_jerks(self) -> bool {
+        matches!(self, Self::Hermite4)
+    }
+
+    /// Force evaluations a step.
+    pub fn evaluations(self) -> u32 {
+        self.stages().map_or(1, splitting::evaluations)
+    }
+
+    /// Its kicks and drifts, if it is made of them alone.
+    fn stages(self) -> Option<&'static [Stage]> {
+        match self {
+            Self::SemiImplicitEuler | Self::DampedEuler { .. } => {
+                Some(splitting::SEMI_IMPLICIT_EULER)
+            }
+            Self::Leapfrog => Some(splitting::LEAPFROG),
+            Self::LeapfrogDkd => Some(splitting::LEAPFROG_DKD),
+            Self::Yoshida4 => Some(splitting::YOSHIDA4),
+            Self::Yoshida6 => Some(splitting::YOSHIDA6),
+            Self::Hermite4 => None,
+        }
+    }
+
+    /// What must have been computed before the first step.
+    ///
+    /// # Errors
+    /// Those of the backend, or that it has no jerks.
+    pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
+        match self {
+            Self::Hermite4 => jerks_of(backend)?.accelerate_with_jerk(),
+            _ => backend.accelerate(),
+        }
+    }
+
+    /// One step.
     ///
     /// Half kicks of neighbouring steps are not merged, though they could be: the result would
     /// depend, in its last bits, on where somebody looked.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Those of the backend, or that it has no jerks.
     pub fn step(self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
-        match self {
-            Self::SemiImplicitEuler => {
-                backend.kick(dt)?;
-                backend.drift(dt)?;
-                backend.accelerate()
-            }
-            Self::Leapfrog => {
-                backend.kick(dt / 2.0)?;
-                backend.drift(dt)?;
-                backend.accelerate()?;
-                backend.kick(dt / 2.0)
+        if let Self::DampedEuler { rate } = self {
+            backend.damp(1.0 - rate * dt)?;
+        }
+        match self.stages() {
+            Some(stages) => splitting::step(stages, backend, dt),
+            None => {
+                let backend = jerks_of(backend)?;
+                backend.predict(dt)?;
+                backend.accelerate_with_jerk()?;
+                backend.correct(dt)
             }
         }
     }
+
+    /// The step that accuracy `eta` allows, after one of `dt` or before the first; at most twice
+    /// the one before.
+    ///
+    /// # Errors
+    /// Those of the backend, or that it has no jerks.
+    pub fn next_step(
+        self,
+        backend: &mut dyn Backend,
+        eta: f64,
+        dt: Option<f64>,
+    ) -> Result<f64, ForceError> {
+        let allowed = jerks_of(backend)?.time_step(eta, dt)?;
+        Ok(dt.map_or(allowed, |dt| allowed.min(2.0 * dt)))
+    }
+}
+
+fn jerks_of(backend: &mut dyn Backend) -> Result<&mut dyn crate::force::Hermite, ForceError> {
+    backend.hermite().ok_or(ForceError::NoJerks)
 }

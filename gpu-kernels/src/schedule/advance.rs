@@ -84,6 +84,44 @@ pub unsafe fn drift<L: Layout>(state: *mut L::Word, params: Params) {
     }
 }
 
+/// `v *= f`: what is left of velocities after a step of drag.
+///
+/// # Formula
+/// One product a component.
+///
+/// # Arguments
+/// `state`: n bodies of layout `L` with `params.stride`, their velocities updated; the factor f is
+/// `params.dt`.
+///
+/// # Thread mapping
+/// One-dimensional; thread i slows body i, threads beyond n do nothing.
+///
+/// # Shared memory
+/// None.
+///
+/// # Constraints
+/// None.
+///
+/// # Safety
+/// The buffer is as said.
+///
+/// # Source
+/// Euler's method for `v̇ = −γ v`: f = 1 − γ dt.
+#[inline(always)]
+pub unsafe fn damp<L: Layout>(state: *mut L::Word, params: Params) {
+    let i = thread::index_1d();
+    if i >= params.n {
+        return;
+    }
+    let factor = L::Real::from_f64(params.dt);
+    // SAFETY: body i is this thread's alone.
+    unsafe {
+        let v = L::velocity(state, params.stride, i);
+        let slowed = [factor * v[0], factor * v[1], factor * v[2]];
+        L::set_velocity(state, params.stride, i, slowed);
+    }
+}
+
 #[inline(always)]
 fn add_scaled<R: GpuFloat>(base: [R; 3], scale: R, step: [R; 3]) -> [R; 3] {
     [

@@ -9,6 +9,7 @@
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod instruction_set;
+mod jerk;
 mod kernel;
 mod once;
 #[cfg(test)]
@@ -24,7 +25,7 @@ pub(super) use state::HostState;
 pub use vector::{Lane, RootName};
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
-use super::{Backend, ForceError, Physics, StepOf};
+use super::{Backend, ForceError, Hermite, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy, kinetic};
 use crate::frame::Frame;
@@ -141,6 +142,24 @@ impl<R: Lane> Backend for Cpu<R> {
 
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
         (0..times).try_for_each(|_| step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.state.damp(factor);
+        Ok(())
+    }
+
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        Some(self)
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        Ok(self.state.save())
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        self.state.restore(saved);
+        Ok(())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -1,12 +1,19 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
 use crate::bodies::Bodies;
+use crate::force::SavedState;
+use crate::force::hermite::Beginning;
+use crate::frame::Frame;
 
-/// f64 state, and the accelerations last computed for it.
+/// f64 state, and the accelerations and jerks last computed for it.
 #[derive(Clone, Debug)]
 pub(in crate::force) struct HostState {
     pub(in crate::force) bodies: Bodies,
     pub(in crate::force) accelerations: Vec<[f64; 3]>,
+    /// Empty until somebody needs them.
+    pub(in crate::force) jerks: Vec<[f64; 3]>,
+    /// Of the step that is under way, or of the last.
+    pub(in crate::force) beginnings: Vec<Beginning>,
 }
 
 impl HostState {
@@ -14,6 +21,8 @@ impl HostState {
         Self {
             bodies: bodies.clone(),
             accelerations: vec![[0.0; 3]; bodies.len()],
+            jerks: vec![],
+            beginnings: vec![],
         }
     }
 
@@ -43,6 +52,47 @@ impl HostState {
                 *position += dt * *velocity;
             }
         }
+    }
+
+    /// `v *= factor`
+    pub(in crate::force) fn damp(&mut self, factor: f64) {
+        let Bodies { vx, vy, vz, .. } = &mut self.bodies;
+        for velocity in [vx, vy, vz].into_iter().flatten() {
+            *velocity *= factor;
+        }
+    }
+
+    /// Position and velocity of body i.
+    pub(in crate::force) fn phase(&self, i: usize) -> ([f64; 3], [f64; 3]) {
+        let b = &self.bodies;
+        ([b.x[i], b.y[i], b.z[i]], [b.vx[i], b.vy[i], b.vz[i]])
+    }
+
+    /// Moves body i.
+    pub(in crate::force) fn set_phase(&mut self, i: usize, x: [f64; 3], v: [f64; 3]) {
+        let b = &mut self.bodies;
+        [b.x[i], b.y[i], b.z[i]] = x;
+        [b.vx[i], b.vy[i], b.vz[i]] = v;
+    }
+
+    pub(in crate::force) fn save(&self) -> SavedState {
+        let (positions, velocities) = (0..self.bodies.len()).map(|i| self.phase(i)).unzip();
+        SavedState {
+            frame: Frame::IDENTITY,
+            positions,
+            velocities,
+            accelerations: self.accelerations.clone(),
+            jerks: self.jerks.clone(),
+        }
+    }
+
+    pub(in crate::force) fn restore(&mut self, saved: &SavedState) {
+        assert_eq!(saved.frame, Frame::IDENTITY, "saved by another backend");
+        for (i, (&x, &v)) in saved.positions.iter().zip(&saved.velocities).enumerate() {
+            self.set_phase(i, x, v);
+        }
+        self.accelerations.clone_from(&saved.accelerations);
+        self.jerks.clone_from(&saved.jerks);
     }
 
     /// Copies positions and velocities out; masses, ids and kinds never change here.

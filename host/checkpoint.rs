@@ -1,0 +1,463 @@
+//! Checkpoints: all that a run needs to continue as if it had never stopped.
+//! ```text
+//! offset  bytes
+//!      0     16  "ALLPAIRS-RESUME\n"
+//!     16      4  u32 version: 1
+//!     20      4  u32: 1 if there are jerks, else 0
+//!     24      8  u64 number of bodies N
+//!     32      8  u64 steps done
+//!     40     24  three f64: time of the beginning, time reached, step to come
+//!     64     48  six f64, the frame of the vectors: centre x, y, z; units of length, mass, time
+//!    112     88  eleven f64, the run's beginning: time; kinetic and potential energy; momentum and
+//!                angular momentum, three each; the scales of these two
+//!    200         mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
+//!                positions, velocities, accelerations, jerks (if any): N times three f64 each
+//!    end-4    4  u32 CRC-32, as of zlib, of all before
+//! ```
+//! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
+//! f64 numbers without loss.
+//!
+//! A new checkpoint is complete and on disk before it replaces the last one, which is kept as
+//! `checkpoint.previous`: whenever a run is killed, one of them is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crc32fast::Hasher;
+use thiserror::Error;
+
+use crate::bodies::{Bodies, Body, BodyFault, Kind};
+use crate::diagnostics::{Conserved, Energy};
+use crate::force::SavedState;
+use crate::frame::Frame;
+use crate::io::{Overwrite, write_atomically};
+use crate::simulation::Clock;
+
+const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
+const VERSION: u32 = 1;
+const HEADER_BYTES: u64 = 200;
+const CRC_BYTES: u64 = 4;
+
+/// The names under which checkpoints lie in a run's folder, in the order in which to look.
+const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
+
+/// A run, stopped between two steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Where in time it stands.
+    pub clock: Clock,
+    /// The conserved quantities of its beginning, for the drift.
+    pub origin: Conserved,
+    /// The bodies, as they are now.
+    pub bodies: Bodies,
+    /// The backend's state.
+    pub state: SavedState,
+}
+
+/// Why a file is no checkpoint to continue from.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CheckpointFault {
+    /// It is something else, or of a later version.
+    #[error("it is no checkpoint of this version of the program")]
+    Foreign,
+    /// It is shorter or longer than its number of bodies asks for.
+    #[error("it has {found} bytes and should have {expected}: it was cut off or is damaged")]
+    Size {
+        /// Bytes by its header.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// The checksum is not that of the content.
+    #[error("its checksum is wrong: it is damaged")]
+    Checksum,
+    /// A number that no run has.
+    #[error("{0}; the run went wrong before this checkpoint")]
+    Body(#[from] BodyFault),
+    /// The file system failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// The checkpoint of a folder, and what had to be passed over to find it.
+#[derive(Debug)]
+pub struct Found {
+    /// The latest sound checkpoint, and its file.
+    pub checkpoint: Option<(Checkpoint, PathBuf)>,
+    /// Files that are no sound checkpoints.
+    pub unsound: Vec<(PathBuf, CheckpointFault)>,
+}
+
+/// Looks for the latest sound checkpoint in `folder`.
+pub fn find(folder: &Path) -> Found {
+    let mut unsound = vec![];
+    for path in NAMES.map(|name| folder.join(name)) {
+        match read(&path) {
+            Ok(checkpoint) => {
+                return Found {
+                    checkpoint: Some((checkpoint, path)),
+                    unsound,
+                };
+            }
+            Err(CheckpointFault::Io(fault)) if fault.kind() == io::ErrorKind::NotFound => {}
+            Err(fault) => unsound.push((path, fault)),
+        }
+    }
+    Found {
+        checkpoint: None,
+        unsound,
+    }
+}
+
+/// Whether a folder has files that may be checkpoints.
+pub fn exists(folder: &Path) -> bool {
+    NAMES.iter().any(|name| folder.join(name).exists())
+}
+
+/// Removes the checkpoints of a folder.
+///
+/// # Errors
+/// The file system's refusal.
+pub fn remove(folder: &Path) -> io::Result<()> {
+    for path in NAMES.map(|name| folder.join(name)) {
+        match fs::remove_file(path) {
+            Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes a checkpoint into `folder`; the one before stays as `checkpoint.previous`.
+///
+/// # Errors
+/// The file system's refusal; the checkpoint before is still there then.
+pub fn write(folder: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
+    let [new, current, previous] = NAMES.map(|name| folder.join(name));
+    write_atomically(&new, Overwrite::Allow, |file| {
+        let mut summed = Summed {
+            file,
+            hasher: Hasher::new(),
+        };
+        content(&mut summed, checkpoint)?;
+        let crc = summed.hasher.finalize();
+        summed.file.write_all(&crc.to_le_bytes())
+    })?;
+    match fs::rename(&current, &previous) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+        _ => {}
+    }
+    fs::rename(&new, &current)
+}
+
+/// A writer that takes the checksum of what goes through.
+struct Summed<W> {
+    file: W,
+    hasher: Hasher,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(bytes)?;
+        self.hasher.update(&bytes[..read]);
+        Ok(read)
+    }
+}
+
+fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
+    let Checkpoint {
+        clock,
+        origin,
+        bodies,
+        state,
+    } = checkpoint;
+    file.write_all(&MAGIC)?;
+    file.write_all(&VERSION.to_le_bytes())?;
+    file.write_all(&u32::from(!state.jerks.is_empty()).to_le_bytes())?;
+    file.write_all(&(bodies.len() as u64).to_le_bytes())?;
+    file.write_all(&clock.steps.to_le_bytes())?;
+    let frame = &state.frame;
+    let [px, py, pz] = origin.momentum;
+    let [lx, ly, lz] = origin.angular_momentum;
+    numbers(file, &[clock.start, clock.time, clock.dt])?;
+    numbers(file, &frame.centre)?;
+    numbers(file, &[frame.length, frame.mass, frame.time])?;
+    let energy = origin.energy;
+    numbers(file, &[origin.time, energy.kinetic, energy.potential])?;
+    numbers(file, &[px, py, pz, lx, ly, lz])?;
+    numbers(
+        file,
+        &[origin.momentum_scale, origin.angular_momentum_scale],
+    )?;
+    numbers(file, &bodies.mass)?;
+    for id in &bodies.id {
+        file.write_all(&id.to_le_bytes())?;
+    }
+    for &kind in &bodies.kind {
+        file.write_all(&[kind as u8])?;
+    }
+    let vectors = [
+        &state.positions,
+        &state.velocities,
+        &state.accelerations,
+        &state.jerks,
+    ];
+    for vectors in vectors {
+        numbers(file, vectors.as_flattened())?;
+    }
+    Ok(())
+}
+
+fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
+    for number in numbers {
+        file.write_all(&number.to_le_bytes())?;
+    }
+    Ok(())
+}
+
+/// Reads a checkpoint.
+///
+/// # Errors
+/// Why it is none to continue from.
+pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
+    let file = File::open(path)?;
+    let found = file.metadata()?.len();
+    let mut file = Summed {
+        file: BufReader::with_capacity(1 << 16, file),
+        hasher: Hasher::new(),
+    };
+    if found < HEADER_BYTES {
+        return Err(CheckpointFault::Foreign);
+    }
+    if array::<16>(&mut file)? != MAGIC || u32::from_le_bytes(array(&mut file)?) != VERSION {
+        return Err(CheckpointFault::Foreign);
+    }
+    let jerks = u32::from_le_bytes(array(&mut file)?) == 1;
+    let n = u64::from_le_bytes(array(&mut file)?);
+    // Nothing is allocated before the file's size has confirmed the number.
+    let each = 8 + 8 + 1 + 24 * if jerks { 4 } else { 3 };
+    let expected = n
+        .saturating_mul(each)
+        .saturating_add(HEADER_BYTES + CRC_BYTES);
+    if found != expected {
+        return Err(CheckpointFault::Size { expected, found });
+    }
+    let n = n as usize;
+    let steps = u64::from_le_bytes(array(&mut file)?);
+    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+    let (start, time, dt) = (number()?, number()?, number()?);
+    let clock = Clock {
+        start,
+        time,
+        steps,
+        dt,
+    };
+    let frame = Frame {
+        centre: [number()?, number()?, number()?],
+        length: number()?,
+        mass: number()?,
+        time: number()?,
+    };
+    let origin = Conserved {
+        time: number()?,
+        energy: Energy {
+            kinetic: number()?,
+            potential: number()?,
+        },
+        momentum: [number()?, number()?, number()?],
+        angular_momentum: [number()?, number()?, number()?],
+        momentum_scale: number()?,
+        angular_momentum_scale: number()?,
+    };
+    let mut mass = Vec::with_capacity(n);
+    for _ in 0..n {
+        mass.push(number()?);
+    }
+    let mut id = Vec::with_capacity(n);
+    for _ in 0..n {
+        id.push(u64::from_le_bytes(array(&mut file)?));
+    }
+    let mut kind = Vec::with_capacity(n);
+    for _ in 0..n {
+        let [number] = array(&mut file)?;
+        kind.push(Kind::ALL.get(usize::from(number)).copied());
+    }
+    let mut vectors = |n: usize| {
+        let mut vectors = Vec::with_capacity(n);
+        for _ in 0..n {
+            let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+            vectors.push([number()?, number()?, number()?]);
+        }
+        Ok::<_, io::Error>(vectors)
+    };
+    let state = SavedState {
+        frame,
+        positions: vectors(n)?,
+        velocities: vectors(n)?,
+        accelerations: vectors(n)?,
+        jerks: vectors(if jerks { n } else { 0 })?,
+    };
+    let crc = file.hasher.finalize();
+    if u32::from_le_bytes(array(&mut file.file)?) != crc {
+        return Err(CheckpointFault::Checksum);
+    }
+    let mut bodies = Bodies::with_capacity(n);
+    for i in 0..n {
+        bodies.push(Body {
+            position: frame.position_from_local(state.positions[i]),
+            velocity: frame.velocity_from_local(state.velocities[i]),
+            mass: mass[i],
+            id: id[i],
+            kind: kind[i].ok_or(CheckpointFault::Foreign)?,
+        });
+    }
+    bodies.check()?;
+    Ok(Checkpoint {
+        clock,
+        origin,
+        bodies,
+        state,
+    })
+}
+
+fn array<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::force::cpu::samples::cloud;
+
+    fn checkpoint(n: usize, steps: u64) -> Checkpoint {
+        let mut bodies = cloud(n, steps);
+        (0..n).for_each(|i| bodies.kind[i] = Kind::ALL[i % 3]);
+        let vectors = |seed| {
+            let c = cloud(n, seed);
+            (0..n).map(|i| [c.x[i], c.y[i], c.z[i]]).collect::<Vec<_>>()
+        };
+        let frame = Frame {
+            centre: [0.0; 3],
+            length: 4.0,
+            mass: 0.5,
+            time: 2.0,
+        };
+        let state = SavedState {
+            frame,
+            positions: vectors(1),
+            velocities: vectors(2),
+            accelerations: vectors(3),
+            jerks: if steps.is_multiple_of(2) {
+                vectors(4)
+            } else {
+                vec![]
+            },
+        };
+        for i in 0..n {
+            [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(state.positions[i]);
+            [bodies.vx[i], bodies.vy[i], bodies.vz[i]] =
+                frame.velocity_from_local(state.velocities[i]);
+        }
+        let energy = Energy {
+            kinetic: 0.25,
+            potential: -1.0 / 3.0,
+        };
+        let physics = crate::force::Physics {
+            law: crate::force::Law::Gravity,
+            g: 1.0,
+            softening: 0.0,
+        };
+        Checkpoint {
+            clock: Clock {
+                start: 1.0,
+                time: 1.0 + 0.1 * steps as f64,
+                steps,
+                dt: 0.1,
+            },
+            origin: Conserved::measure(1.0, &bodies, &physics, energy),
+            bodies,
+            state,
+        }
+    }
+
+    fn found(folder: &Path) -> (u64, usize) {
+        let found = find(folder);
+        let steps = found.checkpoint.map_or(0, |(c, _)| c.clock.steps);
+        (steps, found.unsound.len())
+    }
+
+    #[test]
+    fn nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!exists(folder.path()) && find(folder.path()).checkpoint.is_none());
+        for (n, steps) in [(1, 5), (100, 6)] {
+            let written = checkpoint(n, steps);
+            write(folder.path(), &written).unwrap();
+            let (read, path) = find(folder.path()).checkpoint.unwrap();
+            assert_eq!(read, written);
+            assert!(path.ends_with("checkpoint"));
+        }
+        assert_eq!(
+            read(&folder.path().join("checkpoint.previous")).unwrap(),
+            checkpoint(1, 5)
+        );
+        remove(folder.path()).unwrap();
+        assert!(!exists(folder.path()));
+    }
+
+    /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is
+    /// taken instead.
+    #[test]
+    fn damage_is_noticed_and_the_one_before_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let current = folder.path().join("checkpoint");
+        write(folder.path(), &checkpoint(3, 1)).unwrap();
+        write(folder.path(), &checkpoint(3, 2)).unwrap();
+        let whole = fs::read(&current).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            fs::write(&current, &damaged).unwrap();
+            assert_eq!(found(folder.path()), (1, 1), "byte {at} changed");
+            fs::write(&current, &whole[..at]).unwrap();
+            assert_eq!(found(folder.path()), (1, 1), "cut off at {at}");
+        }
+        fs::write(&current, &whole).unwrap();
+        assert_eq!(found(folder.path()), (2, 0));
+    }
+
+    /// Killed between the steps of writing: after the new one is complete, and after the old one is
+    /// renamed.
+    #[test]
+    fn killed_while_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &checkpoint(3, 1)).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        write(other.path(), &checkpoint(3, 2)).unwrap();
+        let new = folder.path().join("checkpoint.new");
+        fs::copy(other.path().join("checkpoint"), new).unwrap();
+        assert_eq!(found(folder.path()), (2, 0));
+        let [current, previous] =
+            ["checkpoint", "checkpoint.previous"].map(|n| folder.path().join(n));
+        fs::rename(current, previous).unwrap();
+        assert_eq!(found(folder.path()), (2, 0));
+        write(folder.path(), &checkpoint(3, 3)).unwrap();
+        assert_eq!(found(folder.path()), (3, 0));
+    }
+}

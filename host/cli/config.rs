@@ -1,0 +1,224 @@
+//! A run's options as a TOML file.
+//!
+//! A key is the long name of an option, or `input`; nothing else is accepted. The file is turned
+//! into arguments, so that the command line's definitions, checks and suggestions hold for it too,
+//! and an option given beside the file overrides it.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory};
+use toml::{Table, Value};
+
+use super::run::Options;
+
+/// Says who wrote a file; not read.
+const MADE_BY: &str = "made-by";
+
+/// Options that say where a run is kept, not what it is: not written, so that a file can be run
+/// again.
+const NOT_KEPT: [&str; 2] = ["out", "overwrite"];
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    let table: Table = text
+        .parse()
+        .with_context(|| format!("{} is no TOML", path.display()))?;
+    ensure!(
+        table.contains_key("input"),
+        "{} names no `input`: a snapshot file or initial conditions",
+        path.display()
+    );
+    Ok(table)
+}
+
+/// The options of `table`, overridden by those that were `given` on the command line.
+pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Result<ArgMatches> {
+    let mut arguments = vec![OsString::from("run")];
+    for (key, value) in table {
+        arguments.extend(arguments_of(key, value)?);
+    }
+    let command = Options::command().args_override_self(true);
+    for arg in command.get_arguments() {
+        let Some((long, given)) = arg.get_long().zip(given) else {
+            continue; // the input: it was the file's name
+        };
+        let id = arg.get_id().as_str();
+        if given.value_source(id) == Some(ValueSource::CommandLine) {
+            arguments.extend(raw(given, arg).iter().map(|value| argument(long, value)));
+        }
+    }
+    Ok(command.try_get_matches_from(arguments)?)
+}
+
+fn arguments_of(key: &str, value: &Value) -> anyhow::Result<Vec<OsString>> {
+    let value = match value {
+        Value::Table(_) if key == MADE_BY => return Ok(vec![]),
+        Value::Table(_) => bail!("there is no table `{key}` in a configuration"),
+        _ if key == "help" || key == "version" => bail!("`{key}` is no option of a run"),
+        Value::Boolean(false) => return Ok(vec![]),
+        Value::Boolean(true) => return Ok(vec![format!("--{key}").into()]),
+        Value::Array(values) => {
+            let each = values.iter().map(|value| arguments_of(key, value));
+            return Ok(each.collect::<Result<Vec<_>, _>>()?.concat());
+        }
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Datetime(_) => bail!("`{key}` is a date, which no option of a run is"),
+    };
+    Ok(match key {
+        "input" => vec![value.into()],
+        _ => vec![argument(key, &value)],
+    })
+}
+
+/// `--key=value`, or `--key` for a flag.
+fn argument(key: &str, value: &str) -> OsString {
+    match value {
+        "" => format!("--{key}").into(),
+        _ => format!("--{key}={value}").into(),
+    }
+}
+
+/// The values of an argument as text; one empty one for a flag that is set.
+fn raw(matches: &ArgMatches, arg: &Arg) -> Vec<String> {
+    let id = arg.get_id().as_str();
+    if !arg.get_action().takes_values() {
+        let set = matches.get_flag(id);
+        return if set { vec![String::new()] } else { vec![] };
+    }
+    let values = matches.get_raw(id).into_iter().flatten();
+    values
+        .map(|value| value.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// All options of `matches` that have a value, also by default.
+pub(super) fn table(matches: &ArgMatches) -> Table {
+    let mut table = Table::new();
+    for arg in Options::command().get_arguments() {
+        let key = arg.get_long().unwrap_or(arg.get_id().as_str());
+        if NOT_KEPT.contains(&key) || key == "help" || key == "version" {
+            continue;
+        }
+        let mut values: Vec<Value> = raw(matches, arg)
+            .into_iter()
+            .map(|text| typed(arg, text))
+            .collect();
+        match values.len() {
+            0 => continue,
+            1 => table.insert(key.into(), values.remove(0)),
+            _ => table.insert(key.into(), Value::Array(values)),
+        };
+    }
+    table
+}
+
+/// A value as TOML's type for the option's.
+fn typed(arg: &Arg, text: String) -> Value {
+    let of = arg.get_value_parser().type_id();
+    if !arg.get_action().takes_values() {
+        Value::Boolean(true)
+    } else if of == TypeId::of::<f64>() {
+        text.parse().map_or(Value::String(text), Value::Float)
+    } else if of == TypeId::of::<u64>() || of == TypeId::of::<usize>() {
+        text.parse().map_or(Value::String(text), Value::Integer)
+    } else {
+        Value::String(text)
+    }
+}
+
+/// What is written beside the outputs: the options, and who carried them out with what.
+pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
+    let mut made_by = Table::new();
+    let program = concat!("allpairs ", env!("CARGO_PKG_VERSION"));
+    for (key, value) in [("program", program), ("kernel", kernel), ("device", place)] {
+        made_by.insert(key.into(), value.into());
+    }
+    let mut table = table.clone();
+    table.insert(MADE_BY.into(), made_by.into());
+    format!("# What this run was asked for; `allpairs run run.toml` does it again.\n{table}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches;
+
+    fn given(arguments: &[&str]) -> ArgMatches {
+        let arguments = ["run"].iter().chain(arguments);
+        Options::command().try_get_matches_from(arguments).unwrap()
+    }
+
+    fn debug(matches: &ArgMatches) -> String {
+        format!("{:?}", Options::from_arg_matches(matches).unwrap())
+    }
+
+    fn merged(text: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let merged = matches(&text.parse()?, Some(&given(arguments)))?;
+        Ok(debug(&merged))
+    }
+
+    #[test]
+    fn a_table_round_trips() {
+        let seed = format!("--seed={}", u64::MAX);
+        let given = given(&["plummer", "--bodies=50", "--dt=1e-3", &seed]);
+        let table = table(&given);
+        assert_eq!(table["bodies"], Value::Integer(50));
+        assert_eq!(table["dt"], Value::Float(1e-3));
+        assert_eq!(table["seed"], Value::String(u64::MAX.to_string()));
+        assert_eq!(table["integrator"], Value::String("leapfrog".into()));
+        let text = text(&table, "cpu-f64", "CPU");
+        assert!(
+            text.contains("[made-by]") && text.contains("cpu-f64"),
+            "{text}"
+        );
+        let read: Table = text.parse().unwrap();
+        let again = matches(&read, None).unwrap();
+        assert_eq!(debug(&again), debug(&given));
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let text = "input = \"plummer\"\nsteps = 5\ngravity = 2.0\noverwrite = true";
+        let found = merged(text, &["x.toml", "--steps=7"]).unwrap();
+        assert!(
+            found.contains("steps: Some(7)") && found.contains("g: 2.0"),
+            "{found}"
+        );
+        assert!(
+            found.contains("overwrite: true") && found.contains("plummer"),
+            "{found}"
+        );
+        // A default on the command line is not given.
+        let found = merged(text, &["x.toml"]).unwrap();
+        assert!(
+            found.contains("steps: Some(5)") && found.contains("g: 2.0"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused() {
+        for (text, part) in [
+            ("stepz = 5", "--steps"),
+            ("steps = \"many\"", "many"),
+            ("steps = -1", "-1"),
+            ("help = true", "help"),
+            ("steps = 1979-05-27", "date"),
+            ("[steps]\nx = 1", "steps"),
+            ("integrator = \"rk4\"", "yoshida4"),
+        ] {
+            let text = format!("input = \"plummer\"\n{text}");
+            let error = merged(&text, &["x.toml"]).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

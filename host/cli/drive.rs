@@ -1,0 +1,152 @@
+//! A run under way: the progress bar, Ctrl-C, warnings, and the table at the end.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use allpairs::diagnostics::{Conserved, MASS_SHARES, Sample};
+use allpairs::recording::{Event, Recording};
+use allpairs::simulation::Simulation;
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Interrupted;
+use super::outputs::Outputs;
+
+/// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
+/// the last step.
+pub(super) fn drive(
+    max_drift: f64,
+    mut simulation: Simulation,
+    mut recording: Recording,
+    outputs: &Outputs,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let (began, first) = (Instant::now(), simulation.clock().steps);
+    let (outcome, warned) = advance(max_drift, &mut simulation, &mut recording)?;
+    let (seconds, done) = (
+        began.elapsed().as_secs_f64(),
+        simulation.clock().steps - first,
+    );
+    let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
+    writeln!(out, "{done} steps in {seconds:.2} s, {rate} interactions/s")?;
+    let end = simulation.sample(recording.origin())?;
+    if !warned && has_drifted(&end, max_drift) {
+        warn_of_drift(&end, max_drift);
+    }
+    writeln!(out, "{}", conservation(recording.origin(), &end))?;
+    outputs.write(simulation.time(), simulation.bodies()?, out)?;
+    if outcome.is_break() {
+        let folder = outputs.folder.display();
+        let steps = simulation.clock().steps;
+        writeln!(
+            out,
+            "stopped after step {steps}: `allpairs resume {folder}` continues"
+        )?;
+        return Err(Interrupted.into());
+    }
+    Ok(())
+}
+
+/// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C. Also
+/// says whether drift was warned of.
+fn advance(
+    max_drift: f64,
+    simulation: &mut Simulation,
+    recording: &mut Recording,
+) -> anyhow::Result<(ControlFlow<()>, bool)> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if handler.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+
+    let bar = if io::stderr().is_terminal() {
+        ProgressBar::new(1000)
+    } else {
+        ProgressBar::hidden()
+    };
+    let template = "{bar:40} {percent} %, {msg}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
+    let share = recording.share_of(simulation);
+    let mut warned = false;
+    let outcome = recording.run(simulation, |event| {
+        match event {
+            Event::Progress(progress) => {
+                bar.set_position((1000.0 * share(&progress)) as u64);
+                let rate = super::scientific(progress.rate);
+                bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
+            }
+            Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
+                warned = true;
+                bar.suspend(|| warn_of_drift(sample, max_drift));
+            }
+            Event::Sample(_) | Event::Wrote(_) => {}
+        }
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    bar.finish_and_clear();
+    Ok((outcome, warned))
+}
+
+/// Drift that is not a number has passed every bound.
+fn has_drifted(sample: &Sample, bound: f64) -> bool {
+    sample.energy_drift > bound || sample.energy_drift.is_nan()
+}
+
+fn warn_of_drift(sample: &Sample, bound: f64) {
+    eprintln!(
+        "allpairs: warning: at step {} the energy has drifted by {}, more than --max-drift {bound}: \
+         a smaller --dt or a larger --softening would help",
+        sample.steps,
+        super::scientific(sample.energy_drift)
+    );
+}
+
+fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
+    let after = &end.conserved;
+    let drift = after.drift_since(before);
+    let mut table = super::table(&["", "#start", "#end", "#drift"]);
+    let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
+        let number = |x: f64| format!("{x:.8}");
+        let drift = drift.map_or_else(String::new, super::scientific);
+        table.add_row([
+            name.into(),
+            number(quantity(before)),
+            number(quantity(after)),
+            drift,
+        ]);
+    };
+    let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    row("time", &|c| c.time, None);
+    row("energy", &|c| c.energy.total(), Some(drift.energy));
+    row("kinetic energy", &|c| c.energy.kinetic, None);
+    row("potential energy", &|c| c.energy.potential, None);
+    row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
+    row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
+    row(
+        "angular momentum",
+        &|c| norm(c.angular_momentum),
+        Some(drift.angular_momentum),
+    );
+    let mut at_end = |name: String, value: f64| {
+        table.add_row([name, String::new(), format!("{value:.8}"), String::new()]);
+    };
+    at_end("centre of mass, distance".into(), norm(end.centre_of_mass));
+    for (share, radius) in MASS_SHARES.into_iter().zip(end.lagrangian_radii) {
+        at_end(
+            format!("radius of {:.0} % of the mass", 100.0 * share),
+            radius,
+        );
+    }
+    table
+}

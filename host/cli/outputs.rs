@@ -1,0 +1,139 @@
+//! The files of a run that the program itself writes: the configuration, the final snapshot and its
+//! picture.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use allpairs::bodies::Bodies;
+use allpairs::io::{Format, Overwrite, Snapshot};
+use allpairs::output::DensityPicture;
+use allpairs::recording;
+use allpairs::selection::Selection;
+use anyhow::{Context, ensure};
+
+use super::config;
+
+/// What a run was asked for, in its folder.
+pub(super) const CONFIG: &str = "run.toml";
+
+/// Where outputs go if nothing is said.
+const OUT: &str = "allpairs-out";
+
+/// The files that a run will write; known before it starts, so that it does not end in a refusal.
+pub(super) struct Outputs {
+    pub(super) folder: PathBuf,
+    snapshot: PathBuf,
+    picture: PathBuf,
+    format: Format,
+    overwrite: Overwrite,
+}
+
+impl Outputs {
+    /// Those of a run that is to begin.
+    pub(super) fn prepare(
+        input: &Path,
+        out: Option<&Path>,
+        overwrite: bool,
+        format: Format,
+    ) -> anyhow::Result<Self> {
+        let folder = out.map_or_else(|| unused_folder(input), Path::to_owned);
+        let snapshot = folder.join("final").with_extension(format.extension());
+        let picture = folder.join("final.png");
+        for path in [&snapshot, &picture, &folder.join(CONFIG)] {
+            ensure!(
+                overwrite || !path.exists(),
+                "{} is there already{}: give another folder with --out, or --overwrite",
+                path.display(),
+                super::resume::or_continue(&folder)
+            );
+        }
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(Self {
+            folder,
+            snapshot,
+            picture,
+            format,
+            overwrite: if overwrite {
+                Overwrite::Allow
+            } else {
+                Overwrite::Refuse
+            },
+        })
+    }
+
+    /// The files of a run that lies in `folder`, to be replaced at its end.
+    pub(super) fn of_run(folder: &Path, format: Format) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            snapshot: folder.join("final").with_extension(format.extension()),
+            picture: folder.join("final.png"),
+            format,
+            overwrite: Overwrite::Allow,
+        }
+    }
+
+    /// Removes what an earlier run left, if that was asked for, and what was never finished.
+    pub(super) fn clear(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        let _lock = match recording::lock(&self.folder, CONFIG) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
+            lock => Some(lock.with_context(|| format!("cannot use {}", self.folder.display()))?),
+        };
+        for path in recording::leftovers(&self.folder)? {
+            ensure!(
+                self.overwrite == Overwrite::Allow || recording::is_partial(&path),
+                "{} is there already: give another folder with --out, or --overwrite",
+                path.display()
+            );
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            writeln!(out, "removed {}, of an earlier run", path.display())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_config(
+        &self,
+        table: &toml::Table,
+        selection: &Selection,
+    ) -> anyhow::Result<()> {
+        let kernel = selection.variant.name;
+        let text = config::text(table, kernel, &selection.place.to_string());
+        let path = self.folder.join(CONFIG);
+        allpairs::io::write_atomically(&path, self.overwrite, |file| {
+            file.write_all(text.as_bytes())
+        })
+        .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes the final snapshot and its picture.
+    pub(super) fn write(
+        &self,
+        time: f64,
+        bodies: &Bodies,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let snapshot = Snapshot {
+            time,
+            bodies: bodies.clone(),
+        };
+        allpairs::io::write(&self.snapshot, self.format, &snapshot, self.overwrite)?;
+        writeln!(out, "wrote {}", self.snapshot.display())?;
+        DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
+        writeln!(out, "wrote {}", self.picture.display())?;
+        Ok(())
+    }
+}
+
+/// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.
+fn unused_folder(input: &Path) -> PathBuf {
+    let stem = input
+        .file_stem()
+        .unwrap_or(input.as_os_str())
+        .to_string_lossy();
+    let numbered = (2..).map(|k| Path::new(OUT).join(format!("{stem}-{k}")));
+    std::iter::once(Path::new(OUT).join(&*stem))
+        .chain(numbered)
+        .find(|folder| !folder.exists())
+        .expect("some number is free")
+}

@@ -1,0 +1,126 @@
+//! `allpairs resume`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use allpairs::checkpoint::{self, Found};
+use allpairs::recording::{self, Recording};
+use allpairs::selection::Machine;
+use allpairs::simulation::{Pace, Simulation};
+use anyhow::{Context, bail};
+
+use super::config;
+use super::drive::drive;
+use super::outputs::{CONFIG, Outputs};
+use super::run::{self, Asked};
+
+/// Which run to continue, and how far.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// The folder of the run.
+    folder: PathBuf,
+    /// Steps from the run's beginning to its new end.
+    #[arg(long, value_name = "COUNT", conflicts_with = "until")]
+    steps: Option<u64>,
+    /// The run's new end in time.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    until: Option<f64>,
+}
+
+/// What else could be done with a folder, if it holds a run that can be continued.
+pub(super) fn or_continue(folder: &Path) -> String {
+    if checkpoint::exists(folder) {
+        let folder = folder.display();
+        format!(" (`allpairs resume {folder}` continues that run)")
+    } else {
+        String::new()
+    }
+}
+
+pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let folder = &options.folder;
+    let _lock = match recording::lock(folder, CONFIG) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
+            "{} is the folder of no run: there is no {CONFIG} in it",
+            folder.display()
+        ),
+        lock => lock.with_context(|| format!("cannot continue in {}", folder.display()))?,
+    };
+    for path in recording::leftovers(folder)?
+        .iter()
+        .filter(|path| recording::is_partial(path))
+    {
+        fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        writeln!(out, "found half a file, {}: removed", path.display())?;
+    }
+    let Found {
+        checkpoint,
+        unsound,
+    } = checkpoint::find(folder);
+    for (path, fault) in unsound {
+        writeln!(out, "found {}, but {fault}", path.display())?;
+    }
+    let config = folder.join(CONFIG);
+    let Some((checkpoint, path)) = checkpoint else {
+        bail!(
+            "{} has no checkpoint to continue from: `allpairs run {} --out {} --overwrite` starts \
+             again",
+            folder.display(),
+            config.display(),
+            folder.display()
+        );
+    };
+    let clock = checkpoint.clock;
+    writeln!(
+        out,
+        "found {}: step {}, time {}",
+        path.display(),
+        clock.steps,
+        clock.time
+    )?;
+
+    let asked = config::read(&config).and_then(|table| Asked::of_table(&table, None));
+    let Asked {
+        options: mut asked,
+        mut table,
+    } = asked.with_context(|| format!("in {}", config.display()))?;
+    if let Some(steps) = options.steps {
+        (asked.steps, asked.until) = (Some(steps), None);
+        table.remove("until");
+        table.insert("steps".into(), i64::try_from(steps)?.into());
+    } else if let Some(until) = options.until {
+        (asked.steps, asked.until) = (None, Some(until));
+        table.remove("steps");
+        table.insert("until".into(), until.into());
+    }
+
+    let physics = run::physics(&asked, &checkpoint.bodies)?;
+    let selection = asked.select(physics.law)?;
+    run::selection_line(&selection, out)?;
+    let integrator = asked.integrator()?;
+    let pace = run::pace(&asked, clock.start, || Ok(clock.dt))?;
+    let steps = run::steps(&asked, clock.start, pace)?;
+    let at_end = matches!(pace, Pace::Adaptive { end, .. } if clock.time >= end);
+    if clock.steps >= steps || at_end {
+        writeln!(out, "it is at its end; --steps or --until would move that")?;
+    }
+    out.flush()?;
+
+    let machine = Machine::new(selection.place.clone());
+    let bodies = checkpoint.bodies.clone();
+    let frame = checkpoint.state.frame;
+    let backend = machine.backend_in_frame(selection.variant, &bodies, physics, frame)?;
+    let state = (clock, &checkpoint.state);
+    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let Some(format) = asked.format else {
+        bail!("{} names no `format`", config.display());
+    };
+    let outputs = Outputs::of_run(folder, format);
+    if options.steps.is_some() || options.until.is_some() {
+        outputs.write_config(&table, &selection)?;
+    }
+    let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
+    drop(checkpoint);
+    drive(asked.kept.max_drift, simulation, recording, &outputs, out)
+}

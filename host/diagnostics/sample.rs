@@ -1,0 +1,185 @@
+//! What a run is watched by: conserved quantities and the distribution of mass at one moment.
+
+use super::{CompensatedSum, Conserved, centre_of_mass, minus, norm};
+use crate::bodies::Bodies;
+use crate::force::Physics;
+
+/// Shares of the mass whose [`lagrangian_radii`] a [`Sample`] has.
+pub const MASS_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+
+/// One look at a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Steps done since the simulation began.
+    pub steps: u64,
+    /// Energy, momentum and angular momentum, and the time.
+    pub conserved: Conserved,
+    /// `|E − E₀| / |E₀|` since the beginning.
+    pub energy_drift: f64,
+    /// Centre of mass; not a number where there is no mass.
+    pub centre_of_mass: [f64; 3],
+    /// Radii about the centre of mass that hold [`MASS_SHARES`] of the mass.
+    pub lagrangian_radii: [f64; 3],
+}
+
+impl Sample {
+    /// Names of what [`values`](Self::values) gives, as log files spell them.
+    pub const COLUMNS: [&str; 18] = [
+        "time",
+        "kinetic",
+        "potential",
+        "energy",
+        "energy_drift",
+        "virial_ratio",
+        "px",
+        "py",
+        "pz",
+        "lx",
+        "ly",
+        "lz",
+        "cx",
+        "cy",
+        "cz",
+        "r10",
+        "r50",
+        "r90",
+    ];
+
+    /// Takes the measure of `bodies`, for which `conserved` was found after `steps` steps of a run
+    /// that began with `origin`.
+    pub fn measure(
+        steps: u64,
+        conserved: Conserved,
+        origin: &Conserved,
+        bodies: &Bodies,
+        physics: &Physics,
+    ) -> Self {
+        let centre = centre_of_mass(bodies, physics).unwrap_or([f64::NAN; 3]);
+        Self {
+            steps,
+            conserved,
+            energy_drift: conserved.drift_since(origin).energy,
+            centre_of_mass: centre,
+            lagrangian_radii: lagrangian_radii(bodies, physics, centre, &MASS_SHARES),
+        }
+    }
+
+    /// The numbers of a row of a log, beside the steps.
+    pub fn values(&self) -> [f64; Self::COLUMNS.len()] {
+        let c = &self.conserved;
+        let mut values = [f64::NAN; Self::COLUMNS.len()];
+        let energies = [
+            c.time,
+            c.energy.kinetic,
+            c.energy.potential,
+            c.energy.total(),
+        ];
+        let ratios = [self.energy_drift, c.energy.virial_ratio()];
+        let vectors = [
+            c.momentum,
+            c.angular_momentum,
+            self.centre_of_mass,
+            self.lagrangian_radii,
+        ];
+        let all = energies
+            .into_iter()
+            .chain(ratios)
+            .chain(vectors.into_iter().flatten());
+        values.iter_mut().zip(all).for_each(|(value, v)| *value = v);
+        values
+    }
+}
+
+/// Radii about `centre` that hold these shares of the mass: the distance of the body with which the
+/// share is reached. Not a number where there is no mass.
+pub fn lagrangian_radii<const N: usize>(
+    bodies: &Bodies,
+    physics: &Physics,
+    centre: [f64; 3],
+    shares: &[f64; N],
+) -> [f64; N] {
+    let mut shells: Vec<(f64, f64)> = bodies
+        .iter()
+        .map(|body| {
+            (
+                norm(minus(body.position, centre)),
+                physics.weight(body.mass),
+            )
+        })
+        .collect();
+    shells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let total: CompensatedSum = shells.iter().map(|&(_, mass)| mass).collect();
+    let total = total.value();
+    shares.map(|share| {
+        let mut within = CompensatedSum::default();
+        // Rounding of the sums shall not ask for one body more than exact shares do.
+        let reached = shells.iter().find(|&&(_, mass)| {
+            within.add(mass);
+            within.value() >= share * total * (1.0 - 1e-12)
+        });
+        match reached {
+            Some(&(radius, _)) if total > 0.0 => radius,
+            _ => f64::NAN,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::{Body, Kind};
+    use crate::diagnostics::Energy;
+    use crate::force::Law;
+
+    const GRAVITY: Physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+
+    /// Masses 1 at distances 1 … n from (5, 0, 0), the outermost first.
+    fn row(n: u32) -> Bodies {
+        let bodies = (1..=n).rev().map(|i| Body {
+            position: [5.0, f64::from(i), 0.0],
+            velocity: [0.0; 3],
+            mass: 1.0,
+            id: 0,
+            kind: Kind::Star,
+        });
+        bodies.collect()
+    }
+
+    #[test]
+    fn radii_hold_their_shares() {
+        let centre = [5.0, 0.0, 0.0];
+        let radii = |bodies: &Bodies| lagrangian_radii(bodies, &GRAVITY, centre, &MASS_SHARES);
+        assert_eq!(radii(&row(10)), [1.0, 5.0, 9.0]);
+        assert_eq!(radii(&row(1)), [1.0; 3]);
+        let mut heavy = row(10);
+        heavy.mass[0] = 100.0; // at distance 10
+        assert_eq!(radii(&heavy), [10.0; 3]);
+        let mut massless = row(3);
+        massless.mass.fill(0.0);
+        assert!(radii(&massless).iter().all(|r| r.is_nan()));
+    }
+
+    #[test]
+    fn columns_are_in_order() {
+        let energy = Energy {
+            kinetic: 1.0,
+            potential: -4.0,
+        };
+        let bodies = row(10);
+        let origin = Conserved::measure(2.5, &bodies, &GRAVITY, energy);
+        let sample = Sample::measure(7, origin, &origin, &bodies, &GRAVITY);
+        let values = sample.values();
+        let column = |name| {
+            let index = Sample::COLUMNS.iter().position(|&c| c == name);
+            values[index.expect("a column")]
+        };
+        assert_eq!((column("time"), column("energy")), (2.5, -3.0));
+        assert_eq!((column("virial_ratio"), column("energy_drift")), (0.5, 0.0));
+        assert_eq!((column("cx"), column("cy"), column("r90")), (5.0, 5.5, 4.5));
+        assert!(values.iter().all(|value| value.is_finite()));
+    }
+}

@@ -1,0 +1,289 @@
+//! Order of convergence, reversibility, and orbits that must close.
+
+use std::f64::consts::TAU;
+
+use super::*;
+use crate::bodies::{Bodies, Body, Kind};
+use crate::diagnostics::Conserved;
+use crate::force::cpu::{Cpu, samples::cloud};
+use crate::force::reference::Reference;
+use crate::force::{Law, Physics};
+use crate::initial_conditions::two_body;
+
+const GRAVITY: Physics = Physics {
+    law: Law::Gravity,
+    g: 1.0,
+    softening: 0.0,
+};
+
+/// The bodies after so many steps.
+fn after(integrator: Integrator, bodies: &Bodies, dt: f64, steps: u32) -> Bodies {
+    let mut backend = Cpu::<f64>::new(bodies, GRAVITY);
+    integrator.prepare(&mut backend).unwrap();
+    for _ in 0..steps {
+        integrator.step(&mut backend, dt).unwrap();
+    }
+    let mut bodies = bodies.clone();
+    backend.download(&mut bodies).unwrap();
+    bodies
+}
+
+/// Largest distance of a body between two states.
+fn distance(a: &Bodies, b: &Bodies) -> f64 {
+    let pairs = a.iter().zip(b.iter());
+    pairs.fold(0.0, |largest, (a, b)| {
+        let d = (0..3).map(|k| (a.position[k] - b.position[k]).powi(2));
+        let d = d.sum::<f64>().sqrt();
+        if d <= largest { largest } else { d } // NaN stays
+    })
+}
+
+fn energy(bodies: &Bodies) -> f64 {
+    Reference::new(bodies, GRAVITY).energy().unwrap().total()
+}
+
+/// Three equal masses that chase each other along an eight; period 6.32591398. Chenciner &
+/// Montgomery (2000, Ann. Math. 152, 881), digits by C. Simó.
+fn figure_eight() -> (Bodies, f64) {
+    let (x, y) = (0.970_004_36, -0.243_087_53);
+    let (vx, vy) = (-0.932_407_37, -0.864_731_46);
+    let states = [
+        ([x, y, 0.0], [-vx / 2.0, -vy / 2.0, 0.0]),
+        ([-x, -y, 0.0], [-vx / 2.0, -vy / 2.0, 0.0]),
+        ([0.0; 3], [vx, vy, 0.0]),
+    ];
+    let bodies = (0..).zip(states).map(|(id, (position, velocity))| Body {
+        position,
+        velocity,
+        mass: 1.0,
+        id,
+        kind: Kind::Star,
+    });
+    (bodies.collect(), 6.325_913_98)
+}
+
+/// The error of a quarter of an eccentric orbit, with steps and with half as long ones: their
+/// ratio is 2 to the order. The exact end is Yoshida's of sixth order with far smaller steps.
+#[test]
+fn errors_fall_with_the_order() {
+    let bodies = two_body(0.5, 0.3).unwrap();
+    let time = TAU / 4.0;
+    let exact = after(Integrator::Yoshida6, &bodies, time / 1000.0, 1000);
+    for integrator in Integrator::ALL {
+        if let Integrator::DampedEuler { .. } = integrator {
+            continue; // solves another equation: below
+        }
+        let steps = if integrator.order() == 6 { 32 } else { 64 };
+        let error = |steps: u32| {
+            let end = after(integrator, &bodies, time / f64::from(steps), steps);
+            distance(&end, &exact)
+        };
+        let order = (error(steps) / error(2 * steps)).log2();
+        let expected = f64::from(integrator.order());
+        let name = integrator.name();
+        assert!(
+            (order - expected).abs() <= 0.15,
+            "{name}: slope {order}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn drag_slows_a_free_body_exponentially() {
+    let mut free = Bodies::default();
+    free.push(Body {
+        position: [0.0; 3],
+        velocity: [1.0, 0.0, -2.0],
+        mass: 1.0,
+        id: 0,
+        kind: Kind::Star,
+    });
+    let rate = 0.7;
+    let error = |steps: u32| {
+        let dt = 2.0 / f64::from(steps);
+        let end = after(Integrator::DampedEuler { rate }, &free, dt, steps);
+        (end.vx[0] - (-rate * 2.0_f64).exp()).abs()
+    };
+    let order = (error(200) / error(400)).log2();
+    assert!((order - 1.0).abs() <= 0.05, "{order}");
+    // Without drag it is Euler.
+    let bodies = cloud(20, 3);
+    let none = after(Integrator::DampedEuler { rate: 0.0 }, &bodies, 1e-3, 10);
+    assert_eq!(
+        none,
+        after(Integrator::SemiImplicitEuler, &bodies, 1e-3, 10)
+    );
+}
+
+/// Forth and back again: the symmetric compositions return but for rounding, which the orbit
+/// amplifies little; the others are off by their error.
+#[test]
+fn symmetric_integrators_are_reversible() {
+    let bodies = two_body(0.5, 0.5).unwrap();
+    for integrator in Integrator::ALL {
+        let there = after(integrator, &bodies, TAU / 100.0, 100);
+        let back = after(integrator, &there, -TAU / 100.0, 100);
+        let off = distance(&back, &bodies);
+        let reversible = integrator.order() % 2 == 0 && !integrator.needs_jerks();
+        let name = integrator.name();
+        if reversible {
+            assert!(off <= 1e-11, "{name} is off by {off:e}");
+        } else {
+            assert!(off >= 1e-9, "{name} is off by only {off:e}");
+        }
+    }
+}
+
+/// 100 periods of an orbit with e = 0.5. Symplectic integrators keep the energy within bounds, while
+/// the drift of Hermite grows with time (1.6e-7 here);
+/// the phase drifts by 2π·100·O(dt^order).
+#[test]
+fn orbits_over_many_periods() {
+    let bodies = two_body(1.0, 0.5).unwrap();
+    let start = energy(&bodies);
+    let periods = 100;
+    for (integrator, steps, energy_bound, phase_bound) in [
+        (Integrator::Leapfrog, 1000, 1e-4, 1e-1),
+        (Integrator::LeapfrogDkd, 1000, 1e-4, 1e-1),
+        (Integrator::Yoshida4, 1000, 1e-7, 1e-3),
+        (Integrator::Yoshida6, 500, 1e-9, 1e-5),
+        (Integrator::Hermite4, 1000, 1e-6, 1e-3),
+    ] {
+        let dt = TAU / f64::from(steps);
+        let end = after(integrator, &bodies, dt, steps * periods);
+        let drift = ((energy(&end) - start) / start).abs();
+        let off = distance(&end, &bodies);
+        let name = integrator.name();
+        assert!(drift <= energy_bound, "{name}: energy drift {drift:e}");
+        assert!(off <= phase_bound, "{name}: off by {off:e}");
+    }
+}
+
+/// A thousand periods. The energy of Yoshida's keeps within bounds, as that of a symplectic
+/// integrator does; Hermite's drifts evenly. How late the body is grows with the square of time
+/// for Hermite, evenly for Yoshida.
+#[test]
+fn a_thousand_periods() {
+    let bodies = two_body(1.0, 0.5).unwrap();
+    let start = energy(&bodies);
+    for (integrator, steps, energy_bound, phase_bound) in [
+        (Integrator::Yoshida6, 400, 1e-11, 1e-4),
+        (Integrator::Hermite4, 2000, 2e-7, 1e-3),
+    ] {
+        let end = after(integrator, &bodies, TAU / f64::from(steps), 1000 * steps);
+        let drift = ((energy(&end) - start) / start).abs();
+        let off = distance(&end, &bodies);
+        let name = integrator.name();
+        assert!(drift <= energy_bound, "{name}: energy drift {drift:e}");
+        assert!(off <= phase_bound, "{name}: off by {off:e}");
+    }
+}
+
+#[test]
+fn the_figure_eight_returns() {
+    let (bodies, period) = figure_eight();
+    for integrator in [
+        Integrator::Yoshida6,
+        Integrator::Yoshida4,
+        Integrator::Hermite4,
+    ] {
+        let end = after(integrator, &bodies, period / 2000.0, 2000);
+        // The published digits are eight.
+        let off = distance(&end, &bodies);
+        assert!(off <= 1e-6, "{}: off by {off:e}", integrator.name());
+    }
+}
+
+#[test]
+fn steps_follow_the_orbit() {
+    let bodies = two_body(1.0, 0.9).unwrap();
+    let mut backend = Cpu::<f64>::new(&bodies, GRAVITY);
+    let hermite = Integrator::Hermite4;
+    hermite.prepare(&mut backend).unwrap();
+    let (mut time, mut steps) = (0.0, 0);
+    let (mut shortest, mut longest) = (f64::INFINITY, 0.0_f64);
+    let eta = 0.0025;
+    let mut dt = hermite.next_step(&mut backend, eta, None).unwrap();
+    while time < TAU {
+        dt = dt.min(TAU - time);
+        hermite.step(&mut backend, dt).unwrap();
+        (time, steps) = (time + dt, steps + 1);
+        let last = dt;
+        dt = hermite.next_step(&mut backend, eta, Some(dt)).unwrap();
+        (shortest, longest) = (shortest.min(last), longest.max(last));
+    }
+    // Pericentre is 19 times as near as apocentre: free-fall times are as 19^1.5 = 83.
+    assert!(longest / shortest > 30.0, "{shortest} to {longest}");
+    let mut end = bodies.clone();
+    backend.download(&mut end).unwrap();
+    let drift = ((energy(&end) - energy(&bodies)) / energy(&bodies)).abs();
+    // A fixed step as many times over is worse by far.
+    let fixed = after(hermite, &bodies, TAU / f64::from(steps), steps);
+    let fixed_drift = ((energy(&fixed) - energy(&bodies)) / energy(&bodies)).abs();
+    assert!(
+        drift <= 1e-5 && drift < fixed_drift / 10.0,
+        "{steps}: {drift:e} {fixed_drift:e}"
+    );
+}
+
+#[test]
+fn jerks_agree_with_the_reference_and_with_differences() {
+    for softening in [0.0, 0.05] {
+        let physics = Physics {
+            softening,
+            ..GRAVITY
+        };
+        let mut bodies = cloud(300, 4);
+        bodies.push(bodies.body(7)); // coincident, but for its velocity
+        bodies.vx[300] += 0.5;
+        let jerks = |backend: &mut dyn Backend| {
+            backend.hermite().unwrap().accelerate_with_jerk().unwrap();
+            backend.save().unwrap().jerks
+        };
+        let expected = jerks(&mut Reference::new(&bodies, physics));
+        let size = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let largest = expected.iter().map(size).fold(0.0, f64::max);
+        // Close pairs decide the jerks, and their separations decide the error: in f32 relative
+        // 2⁻²⁴ of the frame over the closest distance of some 1e-2, five times over.
+        let f64_jerks = jerks(&mut Cpu::<f64>::new(&bodies, physics));
+        let f32_jerks = jerks(&mut Cpu::<f32>::new(&bodies, physics));
+        for (computed, bound) in [(f64_jerks, 1e-12), (f32_jerks, 1e-4)] {
+            for (i, (c, e)) in computed.iter().zip(&expected).enumerate() {
+                let off = size(&[c[0] - e[0], c[1] - e[1], c[2] - e[2]]);
+                assert!(off <= bound * largest, "body {i}: {c:?} {e:?}");
+            }
+        }
+
+        // A central difference of the accelerations along the velocities.
+        let h = 1e-6;
+        let moved = |h: f64| {
+            let mut bodies = bodies.clone();
+            for i in 0..bodies.len() {
+                bodies.x[i] += h * bodies.vx[i];
+                bodies.y[i] += h * bodies.vy[i];
+                bodies.z[i] += h * bodies.vz[i];
+            }
+            crate::force::reference::accelerations(&bodies, &physics)
+        };
+        if softening > 0.0 {
+            for ((a, b), e) in moved(h).iter().zip(&moved(-h)).zip(&expected) {
+                let off = size(&[0, 1, 2].map(|k| (a[k] - b[k]) / (2.0 * h) - e[k]));
+                assert!(off <= 1e-6 * largest, "{off:e} of {largest:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn momentum_is_kept_by_all() {
+    let bodies = cloud(64, 9);
+    for integrator in Integrator::ALL {
+        if let Integrator::DampedEuler { .. } = integrator {
+            continue;
+        }
+        let end = after(integrator, &bodies, 1e-3, 20);
+        let at = |bodies: &Bodies| Conserved::measure(0.0, bodies, &GRAVITY, Default::default());
+        let drift = at(&end).drift_since(&at(&bodies));
+        assert!(drift.momentum <= 1e-13, "{}: {drift:?}", integrator.name());
+    }
+}

@@ -1,0 +1,201 @@
+//! The diagnostics of a run as files that grow: CSV for tables, JSON lines for programs.
+//!
+//! A row is written in one piece and appended. A run that was killed may leave half a row, and rows
+//! of steps after its last checkpoint: on resuming, both are cut off, so that the files end as they
+//! would have without the stop.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::diagnostics::Sample;
+
+/// The files' names in a run's folder.
+pub(super) const NAMES: [&str; 2] = ["diagnostics.csv", "diagnostics.jsonl"];
+
+/// Both files, open at their ends.
+#[derive(Debug)]
+pub(super) struct Log {
+    csv: File,
+    jsonl: File,
+}
+
+impl Log {
+    /// New files in `folder`.
+    pub(super) fn create(folder: &Path) -> io::Result<Self> {
+        let [csv, jsonl] = NAMES.map(|name| {
+            OpenOptions::new()
+                .append(true)
+                .create_new(true)
+                .open(folder.join(name))
+        });
+        let (mut csv, jsonl) = (csv?, jsonl?);
+        let header = format!("step,{}\n", Sample::COLUMNS.join(","));
+        csv.write_all(header.as_bytes())?;
+        Ok(Self { csv, jsonl })
+    }
+
+    /// The files of `folder`, without what comes after `steps`; new ones if they are not there.
+    pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
+        let open = |name| {
+            OpenOptions::new()
+                .read(true)
+                .append(true)
+                .open(folder.join(name))
+        };
+        let (mut csv, mut jsonl) = match (open(NAMES[0]), open(NAMES[1])) {
+            (Ok(csv), Ok(jsonl)) => (csv, jsonl),
+            (Err(fault), _) | (_, Err(fault)) if fault.kind() == io::ErrorKind::NotFound => {
+                return Self::create(folder);
+            }
+            (Err(fault), _) | (_, Err(fault)) => return Err(fault),
+        };
+        cut(&mut csv, 1, steps, |row| {
+            row.split(',').next()?.parse().ok()
+        })?;
+        cut(&mut jsonl, 0, steps, |row| {
+            let rest = row.strip_prefix("{\"step\":")?;
+            rest.split(',').next()?.parse().ok()
+        })?;
+        Ok(Self { csv, jsonl })
+    }
+
+    /// Appends a row to both.
+    pub(super) fn append(&mut self, sample: &Sample) -> io::Result<()> {
+        self.csv.write_all(csv_row(sample).as_bytes())?;
+        self.jsonl.write_all(json_row(sample).as_bytes())
+    }
+
+    /// Makes what was appended survive a power cut.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.csv.sync_data()?;
+        self.jsonl.sync_data()
+    }
+}
+
+/// Keeps `header` rows and those after them up to `steps`, and of these only whole ones.
+fn cut(
+    file: &mut File,
+    header: usize,
+    steps: u64,
+    step_of: impl Fn(&str) -> Option<u64>,
+) -> io::Result<()> {
+    let mut reader = BufReader::new(&mut *file);
+    let (mut kept, mut row) = (0, String::new());
+    for index in 0.. {
+        row.clear();
+        let bytes = reader.read_line(&mut row)? as u64;
+        let whole = row.ends_with('\n');
+        let wanted = index < header || step_of(&row).is_some_and(|step| step <= steps);
+        if !whole || !wanted {
+            break;
+        }
+        kept += bytes;
+    }
+    file.set_len(kept)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(())
+}
+
+/// Numbers in the shortest form that reads back the same; nothing where there is no number.
+fn csv_row(sample: &Sample) -> String {
+    let mut row = sample.steps.to_string();
+    for value in sample.values() {
+        if value.is_finite() {
+            write!(row, ",{value:?}").expect("a string takes all");
+        } else {
+            row.push(',');
+        }
+    }
+    row.push('\n');
+    row
+}
+
+/// As [`csv_row`]; `null` where there is no number.
+fn json_row(sample: &Sample) -> String {
+    let mut row = format!("{{\"step\":{}", sample.steps);
+    for (name, value) in Sample::COLUMNS.iter().zip(sample.values()) {
+        if value.is_finite() {
+            write!(row, ",\"{name}\":{value:?}").expect("a string takes all");
+        } else {
+            write!(row, ",\"{name}\":null").expect("a string takes all");
+        }
+    }
+    row.push_str("}\n");
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Conserved;
+    use crate::force::cpu::samples::cloud;
+    use crate::force::{Law, Physics};
+    use std::fs;
+
+    fn sample(steps: u64) -> Sample {
+        let physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening: 0.0,
+        };
+        let bodies = cloud(5, steps);
+        let conserved =
+            Conserved::measure(0.1 * steps as f64, &bodies, &physics, Default::default());
+        Sample::measure(steps, conserved, &conserved, &bodies, &physics)
+    }
+
+    fn contents(folder: &Path) -> [String; 2] {
+        NAMES.map(|name| fs::read_to_string(folder.join(name)).unwrap())
+    }
+
+    #[test]
+    fn rows_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::create(folder.path()).unwrap();
+        log.append(&sample(10)).unwrap();
+        let [csv, jsonl] = contents(folder.path());
+        let (header, row) = csv.split_once('\n').unwrap();
+        let cells: Vec<_> = row.trim_end().split(',').collect();
+        assert_eq!(header.split(',').count(), cells.len());
+        for (cell, value) in cells[1..].iter().zip(sample(10).values()) {
+            assert!(
+                cell.is_empty() && value.is_nan() || cell.parse() == Ok(value),
+                "{cell}"
+            );
+        }
+        assert!(
+            jsonl.starts_with("{\"step\":10,\"time\":1.0,\"kinetic\":0.0,"),
+            "{jsonl}"
+        );
+        assert!(
+            jsonl.ends_with("}\n") && jsonl.contains("\"virial_ratio\":null"),
+            "{jsonl}"
+        );
+        assert!(Log::create(folder.path()).is_err(), "does not replace");
+    }
+
+    #[test]
+    fn what_comes_after_a_checkpoint_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::create(folder.path()).unwrap();
+        log.append(&sample(0)).unwrap();
+        log.append(&sample(10)).unwrap();
+        let expected = contents(folder.path());
+        log.append(&sample(20)).unwrap();
+        let [mut csv, jsonl] = contents(folder.path());
+        csv.push_str("30,1.5,0.2"); // killed while writing
+        for torn in [expected[1].len() - 5, jsonl.len() - 3, jsonl.len()] {
+            fs::write(folder.path().join(NAMES[0]), &csv).unwrap();
+            fs::write(folder.path().join(NAMES[1]), &jsonl[..torn]).unwrap();
+            let kept = if torn < expected[1].len() { 0 } else { 19 };
+            drop(Log::resume(folder.path(), kept).unwrap());
+            let mut log = Log::resume(folder.path(), kept).unwrap();
+            if kept == 0 {
+                log.append(&sample(10)).unwrap();
+            }
+            assert_eq!(contents(folder.path()), expected);
+        }
+    }
+}

@@ -51,15 +51,9 @@ pub(super) struct Options {
     /// Length from the middle of a panel to its nearest edge.
     #[arg(long, value_name = "LENGTH")]
     half_width: Option<f64>,
-    /// The point in the middle of each panel, as x,y,z.
-    #[arg(
-        long,
-        value_name = "X,Y,Z",
-        value_delimiter = ',',
-        num_args = 3,
-        allow_negative_numbers = true
-    )]
-    centre: Option<Vec<f64>>,
+    /// The point in the middle of each panel.
+    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true)]
+    centre: Option<[f64; 3]>,
     /// How many powers of ten lie between the brightest and the darkest shades.
     #[arg(long, default_value_t = 3.0)]
     decades: f64,
@@ -77,6 +71,13 @@ fn size(text: &str) -> anyhow::Result<[u32; 2]> {
         .split_once('x')
         .context("use WIDTHxHEIGHT, as 1600x800")?;
     Ok([width.parse()?, height.parse()?])
+}
+
+/// `0,-1.5,2`.
+fn point(text: &str) -> anyhow::Result<[f64; 3]> {
+    let numbers: Vec<f64> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let count = numbers.len();
+    numbers.try_into().map_err(|_| anyhow::anyhow!("{count} numbers instead of three"))
 }
 
 /// What will be written.
@@ -225,9 +226,7 @@ fn picture(
     frame.half_width = options
         .half_width
         .unwrap_or(frame.half_width / options.zoom);
-    if let Some(centre) = &options.centre {
-        frame.centre.copy_from_slice(centre);
-    }
+    frame.centre = options.centre.unwrap_or(frame.centre);
     picture.frame = Some(frame);
     if files.len() > 1 {
         let mut brightest = 0.0_f64;

@@ -399,7 +399,7 @@ mod tests {
             Array::read(&mut &Array::header("|u1", "")[..], "a")
                 .unwrap()
                 .shape,
-            [0_usize; 0]
+            [0_u64; 0]
         );
         let text = "{'descr': '>i4', 'fortran_order': True, 'shape': (7,), }";
         let array = Array::parse(text).unwrap();

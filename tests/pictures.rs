@@ -1,0 +1,67 @@
+//! `render`, `view` and `plot` from the command line: what they write, and what they refuse.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use program::{Ended, allpairs};
+
+/// Snapshots of two bodies that move apart.
+fn series(folder: &Path) {
+    for i in 0..3 {
+        let text = format!("x,y,z,vx,vy,vz,mass,id\n{i},0,0,1,0,0,1,7\n-{i},1,0,-1,0,0,1,9\n");
+        fs::write(folder.join(format!("snapshot-{i}.csv")), text).unwrap();
+    }
+}
+
+#[test]
+fn pictures_movies_and_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let mut command = allpairs(folder.path());
+        Ended::of(command.args(arguments.split(' ')).output().unwrap())
+    };
+    let there = |name: &str| fs::read(folder.path().join(name)).unwrap_or_default();
+    series(folder.path());
+
+    run("render snapshot-1.csv --size 64x32 --centre -0.5,0,0 --half-width 2")
+        .expect(0, &["wrote snapshot-1.png"]);
+    assert!(there("snapshot-1.png").starts_with(b"\x89PNG"));
+    run("render snapshot-1.csv --size 64x32").expect(74, &["already exists"]);
+    run("render . --size 64x32 --axes yz -o p.png").expect(0, &["wrote 3 pictures"]);
+    assert!(there("p-0002.png").starts_with(b"\x89PNG"));
+    run("render . --size 64x32 -o m.gif").expect(0, &["wrote m.gif"]);
+    assert!(there("m.gif").starts_with(b"GIF89a"));
+    run("render . -o m.avi").expect(2, &["m.avi", ".mp4"]);
+    run("render . --axes zx -o m.gif").expect(2, &["`zx` is none of xy, xz, yz"]);
+    run("render . --centre 1,2 -o m.gif").expect(2, &["2 numbers instead of three"]);
+    run("render none.csv").expect(65, &["none.csv", "no such file"]);
+
+    run("view . -o v.html").expect(0, &["wrote v.html", "kB"]);
+    assert!(there("v.html").starts_with(b"<!doctype html>"));
+
+    run("plot orbits . --out c --types svg").expect(0, &["wrote c/orbits.svg"]);
+    assert!(String::from_utf8_lossy(&there("c/orbits.svg")).contains("body 9"));
+    run("plot orbits . --ids 8").expect(2, &["no body of id 8", "snapshot-0.csv"]);
+}
+
+#[test]
+fn a_benchmark_becomes_a_record_and_charts() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let mut command = allpairs(folder.path());
+        Ended::of(command.args(arguments.split(' ')).output().unwrap())
+    };
+    run("bench --device cpu --bodies 64,128 --repetitions 2 --json b.json --csv b.csv")
+        .expect(0, &["wrote b.json", "wrote b.csv"]);
+    run("bench --device cpu --bodies 64 --json b.json").expect(2, &["b.json is there already"]);
+    run("plot bench b.json --out c --types svg").expect(
+        0,
+        &["c/time.svg", "c/speedup.svg", "c/rate.svg", "c/pareto.svg", "c/force-digits.svg"],
+    );
+    run("plot bench b.csv --out c").expect(65, &["b.csv"]);
+    fs::write(folder.path().join("diagnostics.csv"), "time,energy\n0,-1\n1,-1.5\n").unwrap();
+    run("plot log . --out c --types png").expect(0, &["c/energy-drift.png", "c/energy.png"]);
+}

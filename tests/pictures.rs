@@ -59,9 +59,19 @@ fn a_benchmark_becomes_a_record_and_charts() {
     run("bench --device cpu --bodies 64 --json b.json").expect(2, &["b.json is there already"]);
     run("plot bench b.json --out c --types svg").expect(
         0,
-        &["c/time.svg", "c/speedup.svg", "c/rate.svg", "c/pareto.svg", "c/force-digits.svg"],
+        &[
+            "c/time.svg",
+            "c/speedup.svg",
+            "c/rate.svg",
+            "c/pareto.svg",
+            "c/force-digits.svg",
+        ],
     );
     run("plot bench b.csv --out c").expect(65, &["b.csv"]);
-    fs::write(folder.path().join("diagnostics.csv"), "time,energy\n0,-1\n1,-1.5\n").unwrap();
+    fs::write(
+        folder.path().join("diagnostics.csv"),
+        "time,energy\n0,-1\n1,-1.5\n",
+    )
+    .unwrap();
     run("plot log . --out c --types png").expect(0, &["c/energy-drift.png", "c/energy.png"]);
 }

@@ -124,12 +124,14 @@ pub(super) fn table(matches: &ArgMatches) -> Table {
 /// A value as TOML's type for the option's.
 fn typed(arg: &Arg, text: String) -> Value {
     let of = arg.get_value_parser().type_id();
+    let is_number = of == TypeId::of::<f64>() || of == TypeId::of::<u64>();
     if !arg.get_action().takes_values() {
         Value::Boolean(true)
+    } else if let (true, Ok(whole)) = (is_number, text.parse()) {
+        // A whole number stays one, also where any number would do: 50 bodies, not 50.0.
+        Value::Integer(whole)
     } else if of == TypeId::of::<f64>() {
         text.parse().map_or(Value::String(text), Value::Float)
-    } else if of == TypeId::of::<u64>() || of == TypeId::of::<usize>() {
-        text.parse().map_or(Value::String(text), Value::Integer)
     } else {
         Value::String(text)
     }

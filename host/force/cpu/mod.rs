@@ -223,8 +223,9 @@ fn groups_per_task(groups: usize) -> usize {
         .clamp(2, 16)
 }
 
-/// Interactions that take less time than to wake another thread.
-const INTERACTIONS_ALONE: usize = 1 << 15;
+/// Interactions that are computed sooner than other threads are woken and waited for, which takes
+/// some 10 µs.
+const INTERACTIONS_ALONE: usize = 1 << 17;
 
 /// Bodies and softening in the units of a frame and the layout of the kernels.
 #[derive(Clone, Debug)]

@@ -14,8 +14,9 @@ use super::instruction_set::InstructionSet;
 use super::kernel::{BLOCK, Distance, Group, LANES, Meet, Pull, Source, Tile};
 use super::vector::Lane;
 
-/// From how many bodies on it takes less time to compute each pair once: measured, on two threads
-/// of a Zen 4, for a processor of any other make about right.
+/// From how many bodies on each pair is computed once. On one thread of a Zen 4 it pays from 500
+/// bodies in f64 and 1300 in f32; but a round needs meetings for more threads than one. Here it is
+/// 1.3 and 1.2 times as fast.
 pub(super) fn pays_from(precision: Precision) -> usize {
     match precision {
         Precision::F64 => 2048,

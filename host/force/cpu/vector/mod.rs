@@ -240,7 +240,7 @@ fn sum_of_halves<V: Vector, const LANES: usize>(vector: V) -> V::Lane {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
-            lanes[lane] = lanes[lane] + lanes[lane + half];
+            lanes[lane] += lanes[lane + half];
         }
         half /= 2;
     }

@@ -19,7 +19,7 @@
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
-//! | judge a run, or a variant | [`diagnostics`], [`verify`], [`bench`] |
+//! | judge a run, or a variant | [`diagnostics`], [`verify`], [`mod@bench`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
 //!

@@ -1,6 +1,7 @@
 //! `render`, `view` and `plot` from the command line: what they write, and what they refuse.
 
 #[path = "support/program.rs"]
+#[allow(dead_code)] // others need what this test does not
 mod program;
 
 use std::fs;

@@ -436,11 +436,11 @@ pub fn write(
     write_in_units(path, format, snapshot, None, overwrite)
 }
 
-/// As [`write`], and tells the units of the numbers where the format has a place for them
+/// As [`write()`], and tells the units of the numbers where the format has a place for them
 /// (Allpairs's own, NumPy, HDF5).
 ///
 /// # Errors
-/// See [`write`].
+/// See [`write()`].
 pub fn write_in_units(
     path: &Path,
     format: Format,

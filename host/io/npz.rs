@@ -462,7 +462,7 @@ mod tests {
         let mass = ("mass", "|u1", "2,", vec![7, 8]);
         let position = ("position", "|u1", "3, 2", vec![0; 6]);
         assert!(message(&[]).contains("mass.npy"));
-        assert!(message(&[mass.clone()]).contains("position.npy"));
+        assert!(message(std::slice::from_ref(&mass)).contains("position.npy"));
         assert!(message(&[mass.clone(), position]).contains("[3, 2], not [2, 3]"));
         let position = ("position", "|u1", "2, 3", vec![0; 6]);
         assert!(message(&[mass, position.clone()]).contains("velocity.npy"));

@@ -3,6 +3,7 @@
 //! Kernels are timed by `allpairs bench`, on the GPU's own clock; here it is the CPU's own code,
 //! with Criterion's statistics: did a change make it slower? A wrong force fails the benchmark.
 
+use allpairs::force::Law;
 use allpairs::selection::{Machine, Place};
 use allpairs::variants::{Method, VARIANTS};
 use allpairs::verify::large_case;
@@ -24,7 +25,7 @@ fn forces(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(3));
     let is_on_cpu = |method| matches!(method, Method::Cpu { .. });
     for n in BODIES {
-        let (case, _) = large_case(n);
+        let (case, _) = large_case(n, Law::Gravity);
         group.throughput(Throughput::Elements((n * n) as u64));
         for variant in VARIANTS.iter().filter(|v| is_on_cpu(v.method)) {
             let mut backend = machine

@@ -57,7 +57,7 @@ pub fn measure(
     let digits = steps.digits(machine, variant)?;
     Ok(Outcome::Timed(BenchRow {
         kernel: variant.name.to_owned(),
-        study: variant.study.map(str::to_owned),
+        study: variant.study().map(str::to_owned),
         predecessor: variant.predecessor.map(str::to_owned),
         choices: variant
             .choices()
@@ -125,12 +125,13 @@ pub fn record(place: &Place, outcomes: Vec<Outcome>) -> BenchRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::force::Law;
     use crate::variants;
     use crate::verify::large_case;
 
     #[test]
     fn a_right_kernel_is_timed() {
-        let (case, steps) = large_case(300);
+        let (case, steps) = large_case(300, Law::Gravity);
         let machine = Machine::new(Place::Cpu);
         let variant = variants::find("cpu-f64").expect("listed");
         let outcome = measure(&machine, variant, &case, &steps, 3).unwrap();

@@ -69,11 +69,12 @@ impl Frame {
         let length = exponent_above(extent).unwrap_or(0);
         let mass = exponent_above(largest(bodies.mass.iter().copied())).unwrap_or(0);
         let weight = match physics.law {
-            Law::Gravity => mass,
+            Law::Gravity | Law::AttractRepel { .. } => mass,
             Law::Unit => 0,
         };
         // G′ = G·weight·time²/length³ ≤ 1 and speed·time/length ≤ 1, whichever is stricter.
-        let dynamical = exponent_above(physics.coupling().abs())
+        let repulsion = physics.repulsion().abs() / power_of_two(length).powi(2);
+        let dynamical = exponent_above(physics.coupling().abs().max(repulsion))
             .map(|g| (3 * length - weight - g).div_euclid(2));
         let crossing = exponent_above(speed).map(|v| length - v);
         let time = match (dynamical, crossing) {
@@ -142,7 +143,7 @@ impl Frame {
     /// Energy under this force, in the units of the run.
     pub fn energy_from_local(&self, physics: &Physics, energy: f64) -> f64 {
         let mass = match physics.law {
-            Law::Gravity => self.mass,
+            Law::Gravity | Law::AttractRepel { .. } => self.mass,
             Law::Unit => 1.0,
         };
         let speed = self.length / self.time;
@@ -152,13 +153,27 @@ impl Frame {
     /// G′, the constant before the sum over local masses (or over ones, under [`Law::Unit`]) that
     /// gives local accelerations: `G · mass · time² / length³`.
     pub fn coupling_to_local(&self, physics: &Physics) -> f64 {
+        self.pull_to_local(physics.coupling(), physics)
+    }
+
+    /// H′ of `attract-repel`: `H · mass · time² / length⁵`.
+    pub fn repulsion_to_local(&self, physics: &Physics) -> f64 {
+        self.pull_to_local(physics.repulsion() / self.length / self.length, physics)
+    }
+
+    /// γ′ of `attract-repel`: `γ · time / mass`.
+    pub fn damping_to_local(&self, physics: &Physics) -> f64 {
+        physics.damping() / self.mass * self.time
+    }
+
+    fn pull_to_local(&self, constant: f64, physics: &Physics) -> f64 {
         let mass = match physics.law {
-            Law::Gravity => self.mass,
+            Law::Gravity | Law::AttractRepel { .. } => self.mass,
             Law::Unit => 1.0,
         };
         // time²/length² first: near 1/(G·mass/length), whereas each alone may leave the range.
         let rate = self.time / self.length;
-        physics.coupling() * rate * mass * rate / self.length
+        constant * rate * mass * rate / self.length
     }
 }
 

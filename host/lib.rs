@@ -15,7 +15,7 @@
 //! | to | look at |
 //! |---|---|
 //! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`], [`units`] |
-//! | choose what computes the forces, and where | [`variants`], [`selection`] |
+//! | choose what computes the forces, and where | [`variants`], [`studies`], [`selection`] |
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
@@ -43,6 +43,7 @@ pub mod ptx;
 pub mod recording;
 pub mod selection;
 pub mod simulation;
+pub mod studies;
 pub mod suggest;
 pub mod units;
 pub mod variants;

@@ -4,8 +4,10 @@
 //! memory they share. [`force`] makes it, for each schedule by a function of its own; one place
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
-use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::ScheduleName;
+use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::schedule::grid2d::MOST_SOURCES;
+use gpu_kernels::schedule::reduce::TREE_TARGETS;
+use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
@@ -68,6 +70,28 @@ pub struct ForcePlan {
     pub scratch: Vec<usize>,
     /// What is done, in order.
     pub steps: Vec<Step>,
+    /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
+    pub split: Parts,
+}
+
+/// Into what a target's sum is split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Sources that a thread adds.
+    pub sources_a_thread: u32,
+    /// Partial sums of a target.
+    pub partials: u32,
+}
+
+/// The shape of blocks that share out a target's sources among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Threads along the sources; those along the targets are the block's others.
+    pub len: u32,
+    /// Sources a thread.
+    pub luf: u32,
+    /// How the partial sums are added.
+    pub reduction: Reduction,
 }
 
 /// Why a launch would be wrong.
@@ -114,6 +138,36 @@ pub enum PlanError {
         /// What the device allows.
         most: u32,
     },
+    /// Threads along the sources that do not divide the block, or more sources than fit.
+    #[error(
+        "`{kernel}` splits blocks of {threads} threads into len × wid with len · luf ≤ {most}: \
+         len = {len} and luf = {luf} do not fit{}", product(*len, *luf)
+    )]
+    Split {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads a block.
+        threads: u32,
+        /// Threads along the sources.
+        len: u32,
+        /// Sources a thread.
+        luf: u32,
+        /// Most sources a block.
+        most: u32,
+    },
+    /// Partial sums without end.
+    #[error(
+        "`{kernel}` leaves {partials} partial sums for each of {n} bodies, more than can be \
+         counted: use more sources a thread (luf)"
+    )]
+    TooManyPartials {
+        /// The kernel.
+        kernel: &'static str,
+        /// Partial sums a body.
+        partials: u32,
+        /// Bodies.
+        n: u32,
+    },
     /// Kernels count scalars in 32 bits.
     #[error("{n} bodies are more than `{kernel}` can count: {most} at most")]
     TooManyBodies {
@@ -124,6 +178,10 @@ pub enum PlanError {
         /// Most bodies.
         most: u32,
     },
+}
+
+fn product(len: u32, luf: u32) -> String {
+    format!(" (their product is {})", u64::from(len) * u64::from(luf))
 }
 
 /// Bodies that a buffer for `n` has room for: whole warps, so that every plane of a structure of
@@ -144,7 +202,8 @@ pub fn stride(entry: &Entry, n: usize) -> Result<u32, PlanError> {
     }
 }
 
-/// The plan of a force on `n` bodies by the kernel `entry`, in blocks of `threads`.
+/// The plan of a force on `n` bodies by the kernel `entry`, in blocks of `threads`, which share out
+/// sources as `split` says if the kernel's do.
 ///
 /// # Errors
 /// If a launch would be refused by the device, or break what its kernel's documentation asks for.
@@ -152,33 +211,208 @@ pub fn force(
     entry: &'static Entry,
     n: u32,
     threads: u32,
+    split: Option<Split>,
     limits: &Limits,
 ) -> Result<ForcePlan, PlanError> {
     let Work::Force { schedule, .. } = entry.work else {
         unreachable!("`{}` is no force", entry.symbol)
     };
     match schedule {
-        ScheduleName::Direct | ScheduleName::Tiled => one_launch(entry, n, threads, limits),
+        ScheduleName::Direct
+        | ScheduleName::TwoLoops
+        | ScheduleName::Tiled
+        | ScheduleName::Guarded => {
+            let launch = one_dimensional(entry, n, threads, limits)?;
+            Ok(ForcePlan::of(vec![evaluate(entry, launch)]))
+        }
+        ScheduleName::OneThread => {
+            let one = Launch {
+                grid: [1; 3],
+                block: [1; 3],
+                shared_bytes: 0,
+            };
+            Ok(ForcePlan::of(vec![evaluate(entry, one)]))
+        }
+        ScheduleName::Hybrid => hybrid(entry, n, threads, limits),
+        ScheduleName::Grid2d { sources } => {
+            let split = split.expect("a variant of two-dimensional blocks says how they are split");
+            grid2d(entry, n, threads, split, sources, limits)
+        }
     }
 }
 
-/// One thread a target, one launch.
-fn one_launch(
+impl ForcePlan {
+    /// These steps, without scratch memory.
+    pub const fn of(steps: Vec<Step>) -> Self {
+        Self {
+            scratch: vec![],
+            steps,
+            split: Parts {
+                sources_a_thread: 0,
+                partials: 0,
+            },
+        }
+    }
+}
+
+/// A launch that turns the state into accelerations.
+fn evaluate(entry: &'static Entry, launch: Launch) -> Step {
+    Step::Launch {
+        entry,
+        launch,
+        buffers: vec![Buffer::State, Buffer::Acceleration],
+    }
+}
+
+/// The targets that fill whole blocks, and the rest; each launch only where it has targets.
+fn hybrid(
     entry: &'static Entry,
     n: u32,
     threads: u32,
     limits: &Limits,
 ) -> Result<ForcePlan, PlanError> {
-    let launch = one_dimensional(entry, n, threads, limits)?;
-    let buffers = vec![Buffer::State, Buffer::Acceleration];
-    Ok(ForcePlan {
-        scratch: vec![],
+    let Work::Force { law, numerics, .. } = entry.work else {
+        unreachable!("`{}` is no force", entry.symbol)
+    };
+    let all = one_dimensional(entry, n, threads, limits)?;
+    let mut steps = vec![];
+    if n >= threads {
+        let grid = [n / threads, 1, 1];
+        steps.push(evaluate(entry, Launch { grid, ..all }));
+    }
+    if !n.is_multiple_of(threads) {
+        let rest = partner(entry, Work::Rest { law, numerics });
+        let launch = one_dimensional(rest, n % threads, threads, limits)?;
+        steps.push(evaluate(rest, launch));
+    }
+    Ok(ForcePlan::of(steps))
+}
+
+/// Partial sums, and their sum.
+fn grid2d(
+    entry: &'static Entry,
+    n: u32,
+    threads: u32,
+    split: Split,
+    sources: SourcesIn,
+    limits: &Limits,
+) -> Result<ForcePlan, PlanError> {
+    let kernel = entry.symbol;
+    one_dimensional(entry, n, threads, limits)?;
+    let Split {
+        len,
+        luf,
+        reduction,
+    } = split;
+    let fits = u64::from(len) * u64::from(luf) <= u64::from(MOST_SOURCES);
+    if len == 0 || luf == 0 || !threads.is_multiple_of(len) || !fits {
+        return Err(PlanError::Split {
+            kernel,
+            threads,
+            len,
+            luf,
+            most: MOST_SOURCES,
+        });
+    }
+    let columns = n.div_ceil(len * luf);
+    let partials = columns * len;
+    let stride = stride(entry, n as usize)?;
+    let vectors = u64::from(stride) * u64::from(partials);
+    let scalars = vectors * u64::from(entry.layout.vector_scalars);
+    let most_columns = 65_535; // of any device's grid, along its second axis
+    let countable = u32::try_from(scalars).is_ok() && columns <= most_columns;
+    let Some(bytes) = usize::try_from(scalars * u64::from(entry.layout.precision.bytes()))
+        .ok()
+        .filter(|_| countable)
+    else {
+        return Err(PlanError::TooManyPartials {
+            kernel,
+            partials,
+            n,
+        });
+    };
+    let wid = threads / len;
+    let shared_bytes = match sources {
+        SourcesIn::Global => 0,
+        SourcesIn::Shared | SourcesIn::SharedInterleaved => len * luf * entry.layout.tile_bytes,
+    };
+    if shared_bytes > limits.shared_bytes {
+        return Err(PlanError::TooMuchShared {
+            kernel,
+            threads,
+            bytes: u64::from(shared_bytes),
+            most: limits.shared_bytes,
+        });
+    }
+    let mut plan = ForcePlan {
+        scratch: vec![bytes],
         steps: vec![Step::Launch {
+            entry,
+            launch: Launch {
+                grid: [n.div_ceil(wid), columns, 1],
+                block: [len, wid, 1],
+                shared_bytes,
+            },
+            buffers: vec![Buffer::State, Buffer::Scratch(0)],
+        }],
+        split: Parts {
+            sources_a_thread: luf,
+            partials,
+        },
+    };
+    let reduce = partner(entry, Work::Reduce(reduction));
+    let precision = entry.layout.precision.bytes();
+    let mut add = |entry, launch, buffers| {
+        plan.steps.push(Step::Launch {
             entry,
             launch,
             buffers,
-        }],
-    })
+        });
+    };
+    match reduction {
+        Reduction::Serial => add(
+            reduce,
+            one_dimensional(reduce, n, ELEMENTWISE_BLOCK, limits)?,
+            vec![Buffer::Scratch(0), Buffer::Acceleration],
+        ),
+        Reduction::Tree => {
+            let block = [TREE_TARGETS, ELEMENTWISE_BLOCK / TREE_TARGETS, 1];
+            let launch = Launch {
+                grid: [n.div_ceil(TREE_TARGETS), 1, 1],
+                block,
+                shared_bytes: 3 * ELEMENTWISE_BLOCK * precision,
+            };
+            add(
+                reduce,
+                launch,
+                vec![Buffer::Scratch(0), Buffer::Acceleration],
+            );
+        }
+        Reduction::MatrixVector => {
+            let ones = partner(entry, Work::Ones);
+            let fill = one_dimensional(ones, partials, ELEMENTWISE_BLOCK, limits)?;
+            add(ones, fill, vec![Buffer::Scratch(1)]);
+            let rows = n * entry.layout.vector_scalars;
+            add(
+                reduce,
+                one_dimensional(reduce, rows, ELEMENTWISE_BLOCK, limits)?,
+                vec![Buffer::Scratch(0), Buffer::Scratch(1), Buffer::Acceleration],
+            );
+            plan.scratch.push((partials * precision) as usize);
+        }
+    }
+    Ok(plan)
+}
+
+/// The kernel that does this work beside a force.
+fn partner(force: &Entry, work: Work) -> &'static Entry {
+    entries::all()
+        .find(|entry| {
+            entry.work == work
+                && entry.layout.name == force.layout.name
+                && entry.layout.precision == force.layout.precision
+        })
+        .unwrap_or_else(|| panic!("no kernel does {work:?} for `{}`", force.symbol))
 }
 
 /// A launch of `entry` with one thread for each of `n` bodies, in blocks of `threads`.
@@ -233,15 +467,20 @@ pub fn one_dimensional(
 
 fn shared_bytes_a_thread(entry: &Entry) -> u32 {
     match entry.work {
-        Work::Force {
-            schedule: ScheduleName::Tiled,
-            ..
-        } => entry.layout.tile_bytes,
+        Work::Force { schedule, .. } => match schedule {
+            ScheduleName::Tiled | ScheduleName::Guarded | ScheduleName::Hybrid => {
+                entry.layout.tile_bytes
+            }
+            // What two-dimensional blocks share does not depend on their threads.
+            ScheduleName::Direct
+            | ScheduleName::OneThread
+            | ScheduleName::TwoLoops
+            | ScheduleName::Grid2d { .. } => 0,
+        },
         Work::Energy(_) => 4 * size_of::<f64>() as u32,
-        Work::Force {
-            schedule: ScheduleName::Direct,
-            ..
-        }
+        Work::Rest { .. }
+        | Work::Reduce(_)
+        | Work::Ones
         | Work::Kick
         | Work::Drift
         | Work::Damp => 0,
@@ -275,6 +514,74 @@ mod tests {
                     assert_eq!(plan.block, [threads, 1, 1]);
                 }
             }
+        }
+    }
+
+    /// The pairs that the launches of a two-dimensional plan cover: all, once.
+    #[test]
+    fn two_dimensional_blocks_cover_all_pairs() {
+        let kernel = entry("force_grid2d_shared_float4_f32_approximate_u16_gravity");
+        for reduction in [Reduction::Serial, Reduction::MatrixVector, Reduction::Tree] {
+            for (n, len, luf) in [(1, 1, 1), (33, 4, 8), (1000, 4, 256), (1025, 1, 1024)] {
+                let split = Split {
+                    len,
+                    luf,
+                    reduction,
+                };
+                let plan = force(kernel, n, 256, Some(split), &LIMITS).expect("a plan");
+                let Step::Launch { launch, .. } = &plan.steps[0] else {
+                    panic!("a launch comes first")
+                };
+                let sources = launch.grid[1] * len * luf;
+                let targets = launch.grid[0] * launch.block[1];
+                assert!(sources >= n && sources - n < len * luf);
+                assert!(targets >= n && targets - n < launch.block[1]);
+                assert_eq!(plan.split.partials, launch.grid[1] * len);
+                let stride = n.next_multiple_of(32) as usize;
+                let vectors = stride * plan.split.partials as usize;
+                assert_eq!(plan.scratch[0], vectors * 16);
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_splits_are_refused_with_the_numbers() {
+        let kernel = entry("force_grid2d_shared_float4_f32_approximate_u16_gravity");
+        let message = |n, len, luf| {
+            let split = Split {
+                len,
+                luf,
+                reduction: Reduction::Serial,
+            };
+            let plan = force(kernel, n, 256, Some(split), &LIMITS);
+            plan.expect_err("a refusal").to_string()
+        };
+        let large = message(5, 4, 512);
+        assert!(large.contains("len = 4 and luf = 512") && large.contains("2048"));
+        assert!(message(5, 3, 8).contains("256 threads"));
+        assert!(message(5, 0, 8).contains("len = 0"));
+        assert!(message(5, 4, 0).contains("luf = 0"));
+        assert!(message(1 << 20, 1, 1).contains("1048576 partial sums"));
+    }
+
+    /// Whole blocks and the rest, each launched only where it has bodies.
+    #[test]
+    fn a_hybrid_plan_covers_every_target_once() {
+        let kernel = entry("force_hybrid_float4_f32_approximate_u32_attract_repel");
+        for n in [1, 255, 256, 257, 512, 1000] {
+            let plan = force(kernel, n, 256, None, &LIMITS).expect("a plan");
+            let launches: Vec<_> = plan
+                .steps
+                .iter()
+                .map(|step| match step {
+                    Step::Launch { entry, launch, .. } => (entry.symbol, launch.grid[0]),
+                    Step::Zero(_) => panic!("nothing is zeroed"),
+                })
+                .collect();
+            let whole = launches.iter().find(|(symbol, _)| *symbol == kernel.symbol);
+            let rest = launches.iter().find(|(symbol, _)| *symbol != kernel.symbol);
+            assert_eq!(whole.map_or(0, |(_, grid)| *grid), n / 256);
+            assert_eq!(rest.map(|(_, grid)| *grid), (n % 256 > 0).then_some(1));
         }
     }
 

@@ -137,7 +137,7 @@ pub enum SelectionError {
 }
 
 /// Why a variant cannot run at a place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Ineligible {
     /// Device code, on a CPU.
     #[error(
@@ -148,7 +148,7 @@ pub enum Ineligible {
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
     NeedsCpu(&'static str),
     /// Its study has another law.
-    #[error("kernel `{kernel}` is not compiled for the law {law:?}")]
+    #[error("kernel `{kernel}` does not compute the law {law:?}")]
     NotThisLaw {
         /// The variant.
         kernel: &'static str,
@@ -193,7 +193,7 @@ fn capability(info: &DeviceInfo) -> u32 {
 /// # Errors
 /// Why it cannot.
 pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
-    if matches!(variant.method, Method::Kernel { .. }) && variant.force(law, false).is_none() {
+    if !variant.computes(law) {
         return Err(Ineligible::NotThisLaw {
             kernel: variant.name,
             law,

@@ -321,8 +321,9 @@ fn what_there_is_is_listed() {
     let all: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
     try_in(&folder, "list").expect(0, &all);
     let ladder = try_in(&folder, "list --study venus");
-    ladder.expect(0, &["naive-aos", "tiled-soa-rsqrt", "schedule: tiled"]);
+    ladder.expect(0, &["venus/naive", "venus/fp16-pure", "schedule: tiled"]);
     assert!(!ladder.said.contains("cpu-f64"));
+    try_in(&folder, "list --study mars").expect(USAGE, &["mars", "venus, gtx1060"]);
     try_in(&folder, "--help").expect(0, &["run", "devices", "list", "verify", "bench", "inspect"]);
     try_in(&folder, "--version").expect(0, &[env!("CARGO_PKG_VERSION")]);
 }

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use allpairs::force::device::Device;
 use allpairs::force::emulated::{EmulatedMemory, Emulator};
 use allpairs::force::resident::Resident;
-use allpairs::force::{Backend, ForceError, Law};
+use allpairs::force::{Backend, ForceError};
 use allpairs::plan::{self, Launch, Limits};
 use allpairs::selection::Machine;
-use allpairs::variants::{self, Method, VARIANTS, Variant};
+use allpairs::variants::{self, Method, Variant};
 use allpairs::verify::{Case, edge_cases};
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
@@ -21,17 +21,17 @@ use support::{Table, assert_none, repetition_failure};
 /// The kernels as they are offered.
 fn kernels() -> Vec<Variant> {
     let is_kernel = |v: &&Variant| matches!(v.method, Method::Kernel { .. });
-    VARIANTS.iter().filter(is_kernel).copied().collect()
+    variants::all().filter(is_kernel).copied().collect()
 }
 
 /// The kernels in blocks of `threads`, those that can be.
 fn kernels_in_blocks_of(threads: u32) -> Vec<Variant> {
     let limits = Emulator::new(0).limits();
     let runs = |variant: &Variant| {
-        [Law::Gravity, Law::Unit]
-            .into_iter()
+        variant
+            .laws()
             .filter_map(|law| variant.force(law, false))
-            .all(|entry| plan::force(entry, 1, threads, &limits).is_ok())
+            .all(|entry| plan::force(entry, 1, threads, variant.split(), &limits).is_ok())
     };
     let kernels = kernels().into_iter().map(|v| v.in_blocks_of(threads));
     kernels.filter(runs).collect()

@@ -9,10 +9,18 @@ pub struct Params {
     pub n: u32,
     /// Bodies that the buffers have room for: the distance between planes of a structure of arrays.
     pub stride: u32,
+    /// Sources that a thread adds, of kernels that split them among threads.
+    pub sources_a_thread: u32,
+    /// Partial sums of each body that such kernels leave.
+    pub partials: u32,
     /// ε², a squared length, ≥ 0.
     pub softening_squared: f64,
     /// Gravitational constant.
     pub g: f64,
+    /// H of the law `attract-repel`.
+    pub repulsion: f64,
+    /// γ of the law `attract-repel`.
+    pub damping: f64,
     /// Time step of a kick or a drift, or the factor of a damping.
     pub dt: f64,
 }

@@ -2,9 +2,12 @@
 //! through this file; only the f64 reference that judges them is written apart.
 //!
 //! `a_i = G Σ_j w_j r / d³` with `r = x_j − x_i` and `d² = |r|² + ε²`, where the law says what the
-//! weight `w_j` is. ε² > 0 also makes the self-interaction harmless: r = 0 there.
+//! weight `w_j` is; the law `attract-repel` has a second term. ε² > 0 also makes the self-interaction
+//! harmless: r = 0 there.
 
-use crate::numerics::{Operations, PairArithmetic};
+use crate::abi::Params;
+use crate::layout::Source;
+use crate::numerics::{Arithmetic, Operations, PairArithmetic};
 use cuda_std::GpuFloat;
 
 /// Floating-point operations of one interaction, counted beside each line of [`interact`]; the
@@ -18,31 +21,123 @@ pub enum Law {
     Unit,
     /// Weights are masses.
     Gravity,
+    /// Weights are masses; repulsion at short range, and drag.
+    AttractRepel,
 }
 
-impl Law {
-    /// Instructions of one [`interact`], its 1/√ apart; a weight of 1 saves a multiplication.
+/// How a law's formula is written; the values are the same but for rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Formula {
+    /// One 1/√, its powers by multiplication.
+    Powers,
+    /// As the law reads: a root, and a division by each power.
+    Divisions,
+}
+
+impl Formula {
+    /// Instructions of one interaction, its root and its divisions apart; a weight of 1 saves a
+    /// multiplication.
     #[inline] // which keeps it out of the PTX
-    pub const fn operations(self, fused: bool) -> Operations {
-        let weight = match self {
-            Self::Unit => 0,
-            Self::Gravity => 1,
+    pub const fn operations(self, law: Law, fused: bool) -> Operations {
+        // Multiply–adds, multiplications beside them, additions beside those of d².
+        let (both, multiplications, additions) = match (self, law) {
+            (_, Law::Unit) => (6, 2, 0),
+            (_, Law::Gravity) => (6, 3, 0),
+            (Self::Powers, Law::AttractRepel) => (7, 4, 0),
+            (Self::Divisions, Law::AttractRepel) => (6, 3, 1),
         };
-        let (multiply_adds, apart) = if fused { (6, 0) } else { (0, 6) };
+        let (multiply_adds, apart) = if fused { (both, 0) } else { (0, both) };
         Operations {
             multiply_adds,
-            multiplications: 2 + weight + apart,
-            additions: 3 + apart,
+            multiplications: multiplications + apart,
+            additions: 3 + additions + apart,
+        }
+    }
+
+    /// Divisions of one interaction whose 1/√ is exact.
+    #[inline]
+    pub const fn divisions(self) -> u32 {
+        match self {
+            Self::Powers => 1,
+            Self::Divisions => 3,
         }
     }
 }
 
-/// What a source weighs in the sum.
+/// The numbers of a law, in the precision of its kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants<R> {
+    /// ε².
+    pub softening_squared: R,
+    /// G.
+    pub g: R,
+    /// H of `attract-repel`.
+    pub repulsion: R,
+    /// γ of `attract-repel`.
+    pub damping: R,
+}
+
+impl<R: GpuFloat> Constants<R> {
+    /// Those of a launch, rounded once.
+    #[inline(always)]
+    pub fn of(params: &Params) -> Self {
+        Self {
+            softening_squared: R::from_f64(params.softening_squared),
+            g: R::from_f64(params.g),
+            repulsion: R::from_f64(params.repulsion),
+            damping: R::from_f64(params.damping),
+        }
+    }
+}
+
+/// What bodies do to each other. The provided methods are those of the inverse square law, where
+/// only the weight is left to say.
 pub trait PairLaw {
     /// Its name.
     const NAME: Law;
+    /// How it is written.
+    const FORMULA: Formula = Formula::Powers;
+
     /// The weight of a source of this mass.
     fn weight<R: GpuFloat>(mass: R) -> R;
+
+    /// One interaction: adds the source's share to the sum over all sources.
+    #[inline(always)]
+    fn interact<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+        sum: &mut [A::Real; 3],
+    ) {
+        let weight = Self::weight(source.mass);
+        let softening_squared = constants.softening_squared;
+        interact::<A>(target, source.position, weight, softening_squared, sum);
+    }
+
+    /// The acceleration that a body's sum makes.
+    #[inline(always)]
+    fn acceleration<R: GpuFloat>(
+        sum: [R; 3],
+        _mass: R,
+        _velocity: [R; 3],
+        constants: &Constants<R>,
+    ) -> [R; 3] {
+        // Not `map`, which for halves goes through local memory.
+        let g = constants.g;
+        [g * sum[0], g * sum[1], g * sum[2]]
+    }
+
+    /// `−u_ij / w_i`: how deep a target of unit weight is in the source's potential.
+    #[inline(always)]
+    fn depth<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+    ) -> A::Real {
+        let weight = Self::weight(source.mass);
+        let softening_squared = constants.softening_squared;
+        constants.g * potential::<A>(target, source.position, weight, softening_squared)
+    }
 }
 
 /// `a_i = Σ_j r / d³`: no masses.
@@ -69,6 +164,132 @@ impl PairLaw for Gravity {
     }
 }
 
+/// `a_i = Σ_j m_j (G/d² − H/d⁴) r/d − γ v_i/m_i`: gravity that turns into repulsion at short range,
+/// and drag. The drag of a body without mass is left out.
+#[derive(Clone, Copy, Debug)]
+pub enum AttractRepel {}
+
+impl PairLaw for AttractRepel {
+    const NAME: Law = Law::AttractRepel;
+
+    #[inline(always)]
+    fn weight<R: GpuFloat>(mass: R) -> R {
+        mass
+    }
+
+    /// `m/d³ · (G − H/d²)`: 14 instructions and a 1/√ with fusion, 23 operations.
+    #[inline(always)]
+    fn interact<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+        sum: &mut [A::Real; 3],
+    ) {
+        let r = separation::<A>(target, source.position);
+        let inverse = A::inverse_sqrt(distance_squared::<A>(r, constants.softening_squared));
+        let squared = inverse * inverse;
+        let strength = A::mul_add(-constants.repulsion, squared, constants.g);
+        let scale = ((source.mass * inverse) * squared) * strength;
+        add_scaled::<A>(scale, r, sum);
+    }
+
+    #[inline(always)]
+    fn acceleration<R: GpuFloat>(
+        sum: [R; 3],
+        mass: R,
+        velocity: [R; 3],
+        constants: &Constants<R>,
+    ) -> [R; 3] {
+        dragged(sum, mass, velocity, constants)
+    }
+
+    /// `m (G/d − H/(3 d³))`.
+    #[inline(always)]
+    fn depth<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+    ) -> A::Real {
+        let r = separation::<A>(target, source.position);
+        let inverse = A::inverse_sqrt(distance_squared::<A>(r, constants.softening_squared));
+        let third = A::Real::from_f64(1.0 / 3.0);
+        let strength = constants.g - (third * constants.repulsion) * (inverse * inverse);
+        (source.mass * inverse) * strength
+    }
+}
+
+/// The same law, computed as it is written: a root and a division by each power of the distance.
+#[derive(Clone, Copy, Debug)]
+pub enum AttractRepelDivided {}
+
+impl PairLaw for AttractRepelDivided {
+    const NAME: Law = Law::AttractRepel;
+    const FORMULA: Formula = Formula::Divisions;
+
+    #[inline(always)]
+    fn weight<R: GpuFloat>(mass: R) -> R {
+        mass
+    }
+
+    #[inline(always)]
+    fn interact<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+        sum: &mut [A::Real; 3],
+    ) {
+        let r = separation::<A>(target, source.position);
+        let squared = distance_squared::<A>(r, constants.softening_squared);
+        if A::vanishes(squared) {
+            return;
+        }
+        let distance = squared.sqrt_exact();
+        let attraction = constants.g * source.mass / squared;
+        let repulsion = constants.repulsion * source.mass / (squared * squared);
+        let pull = attraction - repulsion;
+        add_scaled::<A>(pull / distance, r, sum);
+    }
+
+    #[inline(always)]
+    fn acceleration<R: GpuFloat>(
+        sum: [R; 3],
+        mass: R,
+        velocity: [R; 3],
+        constants: &Constants<R>,
+    ) -> [R; 3] {
+        dragged(sum, mass, velocity, constants)
+    }
+
+    #[inline(always)]
+    fn depth<A: Arithmetic>(
+        target: [A::Real; 3],
+        source: Source<A::Real>,
+        constants: &Constants<A::Real>,
+    ) -> A::Real {
+        AttractRepel::depth::<A>(target, source, constants)
+    }
+}
+
+/// `a − γ v / m`.
+#[inline(always)]
+fn dragged<R: GpuFloat>(
+    acceleration: [R; 3],
+    mass: R,
+    velocity: [R; 3],
+    constants: &Constants<R>,
+) -> [R; 3] {
+    if !(mass > R::from_f64(0.0)) {
+        return acceleration;
+    }
+    let rate = constants.damping / mass;
+    let [a, v] = [acceleration, velocity];
+    [
+        (-rate).mul_add(v[0], a[0]),
+        (-rate).mul_add(v[1], a[1]),
+        (-rate).mul_add(v[2], a[2]),
+    ]
+}
+
 /// One interaction: adds `weight · r / d³` to `sum`.
 ///
 /// The terms are nested so that each multiplication has an addition to fuse with; whether they do
@@ -84,7 +305,12 @@ pub fn interact<A: PairArithmetic>(
     let r = separation::<A>(target, source); // 3 flops
     let d2 = distance_squared::<A>(r, softening_squared); // 6 flops
     let scale = A::weighted_inverse_cube(weight, d2); // 2 flops and 3; 2 where the weight is 1
-    sum[0] = A::mul_add(scale, r[0], sum[0]); // 6 flops
+    add_scaled::<A>(scale, r, sum); // 6 flops
+}
+
+#[inline(always)]
+fn add_scaled<A: PairArithmetic>(scale: A::Real, r: [A::Real; 3], sum: &mut [A::Real; 3]) {
+    sum[0] = A::mul_add(scale, r[0], sum[0]);
     sum[1] = A::mul_add(scale, r[1], sum[1]);
     sum[2] = A::mul_add(scale, r[2], sum[2]);
 }
@@ -182,7 +408,7 @@ mod tests {
     #[test]
     fn operations_are_counted_once() {
         for fused in [false, true] {
-            let gravity = Law::Gravity.operations(fused);
+            let gravity = Formula::Powers.operations(Law::Gravity, fused);
             let flops = 2 * gravity.multiply_adds + gravity.multiplications + gravity.additions;
             assert_eq!(flops + 2, FLOPS_PER_INTERACTION);
         }

@@ -5,11 +5,11 @@
 //! ([`Layout::scalar`], [`Layout::vector_scalar`]: what the host packs by) and how kernels fetch
 //! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
 
-use crate::numerics::Real;
+use crate::numerics::{Precision, Real};
 use core::marker::PhantomData;
-use cuda_std::global;
 use cuda_std::shared::{Shared, SharedWord};
 use cuda_std::vector::Vec4;
+use cuda_std::{GpuFloat, f16, global};
 
 /// A layout's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub enum LayoutName {
     Aos,
     /// Structure of arrays.
     Soa,
+    /// Arrays of 3-vectors.
+    Float3,
     /// Arrays of 4-vectors.
     Float4,
 }
@@ -76,6 +78,8 @@ pub trait Layout {
     const STATE_SCALARS: u32;
     /// Scalars of acceleration a body takes.
     const VECTOR_SCALARS: u32;
+    /// How the state's scalars are stored; accelerations are [`Real`](Layout::Real)s.
+    const STORED: Precision = Self::Real::PRECISION;
 
     /// Index of the scalar of a state buffer that holds `field` of body `i`.
     fn scalar(field: Field, stride: u32, i: u32) -> usize;
@@ -166,20 +170,69 @@ impl Placement for Planar {
     }
 }
 
-/// Layouts whose every access is one scalar.
+/// Positions as triples, masses in an array of their own, velocities as triples.
 #[derive(Clone, Copy, Debug)]
-pub struct Scalars<R, P>(PhantomData<(R, P)>);
+pub enum Triples {}
+
+impl Placement for Triples {
+    const NAME: LayoutName = LayoutName::Float3;
+    #[inline(always)]
+    fn place(c: u32, _components: u32, stride: u32, i: u32) -> u32 {
+        match c {
+            0..3 => 3 * i + c,
+            3 => 3 * stride + i,
+            _ => 4 * stride + 3 * i + (c - 4),
+        }
+    }
+}
+
+/// A scalar in memory, beside the type that kernels compute in.
+pub trait Stored<R>: Real + SharedWord {
+    /// The same value.
+    fn widen(self) -> R;
+    /// The nearest value.
+    fn narrow(value: R) -> Self;
+}
+
+impl<R: Real + SharedWord> Stored<R> for R {
+    #[inline(always)]
+    fn widen(self) -> R {
+        self
+    }
+    #[inline(always)]
+    fn narrow(value: R) -> R {
+        value
+    }
+}
+
+impl Stored<f32> for f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f64() as f32 // one instruction
+    }
+    #[inline(always)]
+    fn narrow(value: f32) -> Self {
+        Self::from_f64(value.to_f64())
+    }
+}
+
+/// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
+/// in `R`.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalars<R, P, S = R>(PhantomData<(R, P, S)>);
 
 /// `{x, y, z, m, vx, vy, vz}` a body.
 pub type Aos<R> = Scalars<R, Interleaved>;
 /// Seven arrays.
-pub type Soa<R> = Scalars<R, Planar>;
+pub type Soa<R, S = R> = Scalars<R, Planar, S>;
+/// An array of positions, one of masses, one of velocities.
+pub type Float3<R> = Scalars<R, Triples>;
 
 const STATE: u32 = Field::ALL.len() as u32;
 
-impl<R: Real + SharedWord, P: Placement> Scalars<R, P> {
+impl<R: Real, P: Placement, S: Stored<R>> Scalars<R, P, S> {
     #[inline(always)]
-    unsafe fn get(base: *const R, first: u32, of: u32, stride: u32, i: u32) -> [R; 3] {
+    unsafe fn get<T: Copy>(base: *const T, first: u32, of: u32, stride: u32, i: u32) -> [T; 3] {
         let at = |c| P::place(first + c, of, stride, i);
         // SAFETY: the callers' callers say that body i lies in the buffer.
         unsafe {
@@ -192,7 +245,7 @@ impl<R: Real + SharedWord, P: Placement> Scalars<R, P> {
     }
 
     #[inline(always)]
-    unsafe fn set(base: *mut R, first: u32, of: u32, stride: u32, i: u32, v: [R; 3]) {
+    unsafe fn set<T: Copy>(base: *mut T, first: u32, of: u32, stride: u32, i: u32, v: [T; 3]) {
         let at = |c| P::place(first + c, of, stride, i);
         // SAFETY: as `get`.
         unsafe {
@@ -203,12 +256,13 @@ impl<R: Real + SharedWord, P: Placement> Scalars<R, P> {
     }
 }
 
-impl<R: Real + SharedWord, P: Placement> Layout for Scalars<R, P> {
+impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, S> {
     type Real = R;
-    type Word = R;
+    type Word = S;
     const NAME: LayoutName = P::NAME;
     const STATE_SCALARS: u32 = STATE;
     const VECTOR_SCALARS: u32 = 3;
+    const STORED: Precision = S::PRECISION;
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
         P::place(field as u32, STATE, stride, i) as usize
@@ -219,76 +273,77 @@ impl<R: Real + SharedWord, P: Placement> Layout for Scalars<R, P> {
     }
 
     #[inline(always)]
-    unsafe fn source(state: *const R, stride: u32, i: u32) -> Source<R> {
+    unsafe fn source(state: *const S, stride: u32, i: u32) -> Source<R> {
         // SAFETY: the caller's promise.
         unsafe {
+            let position = Self::get(state, Field::X as u32, STATE, stride, i);
+            let mass = global::load(state, P::place(Field::Mass as u32, STATE, stride, i));
             Source {
-                position: Self::get(state, Field::X as u32, STATE, stride, i),
-                mass: global::load(state, P::place(Field::Mass as u32, STATE, stride, i)),
+                position: position.map(S::widen),
+                mass: mass.widen(),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn set_source(state: *mut R, stride: u32, i: u32, source: Source<R>) {
+    unsafe fn set_source(state: *mut S, stride: u32, i: u32, source: Source<R>) {
         // SAFETY: the caller's promise.
         unsafe {
-            Self::set(state, Field::X as u32, STATE, stride, i, source.position);
-            global::store(
-                state,
-                P::place(Field::Mass as u32, STATE, stride, i),
-                source.mass,
-            );
+            let position = source.position.map(S::narrow);
+            Self::set(state, Field::X as u32, STATE, stride, i, position);
+            let mass_at = P::place(Field::Mass as u32, STATE, stride, i);
+            global::store(state, mass_at, S::narrow(source.mass));
         }
     }
 
     #[inline(always)]
-    unsafe fn velocity(state: *const R, stride: u32, i: u32) -> [R; 3] {
+    unsafe fn velocity(state: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(state, Field::Vx as u32, STATE, stride, i) }
+        unsafe { Self::get(state, Field::Vx as u32, STATE, stride, i) }.map(S::widen)
     }
 
     #[inline(always)]
-    unsafe fn set_velocity(state: *mut R, stride: u32, i: u32, v: [R; 3]) {
+    unsafe fn set_velocity(state: *mut S, stride: u32, i: u32, v: [R; 3]) {
         // SAFETY: the caller's promise.
-        unsafe { Self::set(state, Field::Vx as u32, STATE, stride, i, v) }
+        unsafe { Self::set(state, Field::Vx as u32, STATE, stride, i, v.map(S::narrow)) }
     }
 
     #[inline(always)]
-    unsafe fn vector(vectors: *const R, stride: u32, i: u32) -> [R; 3] {
+    unsafe fn vector(vectors: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(vectors, 0, 3, stride, i) }
+        unsafe { Self::get(vectors.cast::<R>(), 0, 3, stride, i) }
     }
 
     #[inline(always)]
-    unsafe fn set_vector(vectors: *mut R, stride: u32, i: u32, v: [R; 3]) {
+    unsafe fn set_vector(vectors: *mut S, stride: u32, i: u32, v: [R; 3]) {
         // SAFETY: the caller's promise.
-        unsafe { Self::set(vectors, 0, 3, stride, i, v) }
+        unsafe { Self::set(vectors.cast::<R>(), 0, 3, stride, i, v) }
     }
 
     const TILE_WORDS: u32 = 4;
 
     #[inline(always)]
-    unsafe fn tile_source(tile: Shared<R>, capacity: u32, slot: u32) -> Source<R> {
+    unsafe fn tile_source(tile: Shared<S>, capacity: u32, slot: u32) -> Source<R> {
         let at = |c| P::place(c, 4, capacity, slot);
         // SAFETY: the caller's promise.
         unsafe {
             Source {
-                position: [tile.load(at(0)), tile.load(at(1)), tile.load(at(2))],
-                mass: tile.load(at(3)),
+                position: [tile.load(at(0)), tile.load(at(1)), tile.load(at(2))].map(S::widen),
+                mass: tile.load(at(3)).widen(),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn set_tile_source(tile: Shared<R>, capacity: u32, slot: u32, source: Source<R>) {
+    unsafe fn set_tile_source(tile: Shared<S>, capacity: u32, slot: u32, source: Source<R>) {
         let at = |c| P::place(c, 4, capacity, slot);
+        let [x, y, z] = source.position.map(S::narrow);
         // SAFETY: the caller's promise.
         unsafe {
-            tile.store(at(0), source.position[0]);
-            tile.store(at(1), source.position[1]);
-            tile.store(at(2), source.position[2]);
-            tile.store(at(3), source.mass);
+            tile.store(at(0), x);
+            tile.store(at(1), y);
+            tile.store(at(2), z);
+            tile.store(at(3), S::narrow(source.mass));
         }
     }
 }

@@ -9,7 +9,7 @@
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
-    feature(abi_ptx, asm_experimental_arch)
+    feature(abi_ptx, asm_experimental_arch, f16)
 )]
 
 pub mod abi;

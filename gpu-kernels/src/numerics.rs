@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
-use cuda_std::GpuFloat;
+use cuda_std::{GpuFloat, f16};
 
 /// What the pair formula asks of its arithmetic: on single numbers in the kernels, on vector
 /// registers in the CPU path.
@@ -31,6 +31,8 @@ pub trait PairArithmetic {
 pub trait Arithmetic: PairArithmetic<Real: Real> {
     /// Which choices these are, for tables.
     const NAME: NumericsName;
+    /// Whether a pair at this squared distance contributes nothing.
+    fn vanishes(x: Self::Real) -> bool;
 }
 
 /// The four choices as data.
@@ -44,6 +46,8 @@ pub struct NumericsName {
     pub approximate: bool,
     /// Whether pairs at distance zero are handled, as ε = 0 needs.
     pub unsoftened: bool,
+    /// Whether each pair is asked if it is a body with itself, and then left out.
+    pub skips_self: bool,
 }
 
 impl NumericsName {
@@ -92,7 +96,7 @@ impl Precision {
     /// [`Real::SMALLEST_SQUARE`] of the type.
     pub const fn smallest_square(self) -> f64 {
         match self {
-            Self::F16 => panic!("no kernel computes distances in halves"),
+            Self::F16 => 1.0 / (1_u64 << 10) as f64,
             Self::F32 => f32::SMALLEST_SQUARE as f64,
             Self::F64 => f64::SMALLEST_SQUARE,
         }
@@ -104,6 +108,15 @@ impl Precision {
             Self::F16 => 1.0 / (1_u64 << 11) as f64,
             Self::F32 => 1.0 / (1_u64 << 24) as f64,
             Self::F64 => 1.0 / (1_u64 << 53) as f64,
+        }
+    }
+
+    /// Bytes of a value.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::F16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
         }
     }
 
@@ -124,6 +137,12 @@ pub trait Real: GpuFloat {
     /// The smallest squared distance whose 1/d³ is finite, with room for a weight of 1. Squared
     /// distances below count as zero, a squared softening too.
     const SMALLEST_SQUARE: Self;
+}
+
+impl Real for f16 {
+    const PRECISION: Precision = Precision::F16;
+    /// 2⁻¹⁰.
+    const SMALLEST_SQUARE: Self = f16::from_bits((15 - 10) << 10);
 }
 
 impl Real for f32 {
@@ -217,6 +236,8 @@ impl InverseSqrt for Approximate {
 pub trait Closest {
     /// It can.
     const UNSOFTENED: bool;
+    /// A body is never paired with itself: the schedule asks for each pair.
+    const SKIPS_SELF: bool = false;
 }
 
 /// ε > 0: d² is never zero, and nothing is tested.
@@ -236,6 +257,19 @@ impl Closest for Unsoftened {
     const UNSOFTENED: bool = true;
 }
 
+/// As `C`, and each pair is asked whether it is a body with itself: what codes without softening do.
+/// Bodies that coincide are still `C`'s business.
+#[derive(Clone, Copy, Debug)]
+pub struct SkipSelf<C>(PhantomData<C>);
+
+impl<C: Closest> Closest for SkipSelf<C> {
+    const UNSOFTENED: bool = C::UNSOFTENED;
+    const SKIPS_SELF: bool = true;
+}
+
+/// As `C`: a body is paired with itself like with any other, and contributes nothing.
+pub type KeepSelf<C> = C;
+
 /// A combination of the four choices.
 #[derive(Clone, Copy, Debug)]
 pub struct Numerics<R, M, S, C>(PhantomData<(R, M, S, C)>);
@@ -246,7 +280,14 @@ impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numeric
         fused: M::FUSED,
         approximate: S::APPROXIMATE,
         unsoftened: C::UNSOFTENED,
+        skips_self: C::SKIPS_SELF,
     };
+
+    #[inline(always)]
+    fn vanishes(x: R) -> bool {
+        // `<` is false for a NaN, which therefore stays one.
+        C::UNSOFTENED && x < R::SMALLEST_SQUARE
+    }
 }
 
 impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> PairArithmetic for Numerics<R, M, S, C> {
@@ -259,8 +300,7 @@ impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> PairArithmetic for Num
 
     #[inline(always)]
     fn inverse_sqrt(x: R) -> R {
-        // `<` is false for a NaN, which therefore stays one.
-        if C::UNSOFTENED && x < R::SMALLEST_SQUARE {
+        if Self::vanishes(x) {
             R::from_f64(0.0)
         } else {
             S::inverse_sqrt(x)
@@ -269,7 +309,7 @@ impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> PairArithmetic for Num
 
     #[inline(always)]
     fn inverse_cube(x: R) -> R {
-        if C::UNSOFTENED && x < R::SMALLEST_SQUARE {
+        if Self::vanishes(x) {
             R::from_f64(0.0)
         } else {
             S::inverse_cube(x)

@@ -1,6 +1,6 @@
 //! A tile: as many sources as the block has threads, fetched once and read by all of them.
 
-use crate::interaction::{PairLaw, interact};
+use crate::interaction::{Constants, PairLaw};
 use crate::layout::{Layout, Source};
 use crate::numerics::Arithmetic;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
@@ -51,6 +51,31 @@ impl<L: Layout> Tile<L> {
         (n - first).min(self.capacity)
     }
 
+    /// As [`fetch`](Self::fetch), but the block counts how many sources there are.
+    ///
+    /// # Safety
+    /// As [`fetch`](Self::fetch).
+    #[inline(always)]
+    pub unsafe fn fetch_counted(
+        &self,
+        state: *const L::Word,
+        stride: u32,
+        n: u32,
+        first: u32,
+    ) -> u32 {
+        let slot = thread::thread_idx_x();
+        let exists = first + slot < n;
+        thread::sync_threads();
+        if exists {
+            // SAFETY: a body that exists goes to this thread's own slot.
+            unsafe {
+                let source = L::source(state, stride, first + slot);
+                L::set_tile_source(self.words, self.capacity, slot, source);
+            }
+        }
+        thread::sync_threads_count(exists)
+    }
+
     /// The source in a slot.
     ///
     /// # Safety
@@ -61,7 +86,8 @@ impl<L: Layout> Tile<L> {
         unsafe { L::tile_source(self.words, self.capacity, slot) }
     }
 
-    /// Adds the forces of sources `0..count` on `target` to `sum`, `UNROLL` at a time.
+    /// Adds the forces of sources `0..count` on `target` to `sum`, `UNROLL` at a time; the target
+    /// itself is in slot `own`, if that is below `count`.
     ///
     /// # Safety
     /// As [`source`](Self::source), for all of `0..count`.
@@ -69,15 +95,18 @@ impl<L: Layout> Tile<L> {
     pub unsafe fn interact<A: Arithmetic<Real = L::Real>, W: PairLaw, const UNROLL: u32>(
         &self,
         count: u32,
+        own: u32,
         target: [A::Real; 3],
-        softening_squared: A::Real,
+        constants: &Constants<A::Real>,
         sum: &mut [A::Real; 3],
     ) {
         let mut add = |slot| {
+            if A::NAME.skips_self && slot == own {
+                return;
+            }
             // SAFETY: the caller says that the slot is filled.
             let source = unsafe { self.source(slot) };
-            let weight = W::weight(source.mass);
-            interact::<A>(target, source.position, weight, softening_squared, sum);
+            W::interact::<A>(target, source, constants, sum);
         };
         sweep::<UNROLL>(count, &mut add);
     }

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use allpairs::force::Law;
 use allpairs::ptx::{self, EntryReport, PtxModule, Ptxas, claims};
-use allpairs::variants::{self, Build, Method, VARIANTS};
+use allpairs::studies;
+use allpairs::variants::{self, Build, Method};
 use anyhow::{Context, bail};
 
 use super::{ChecksFailed, LawName};
@@ -15,9 +16,9 @@ pub(super) struct Options {
     /// The kernel, as `allpairs list` names it.
     #[arg(required_unless_present = "check")]
     kernel: Option<String>,
-    /// The law whose kernel to show.
-    #[arg(long, default_value = "gravity")]
-    law: LawName,
+    /// The law whose kernel to show; gravity, or the study's, where not given.
+    #[arg(long)]
+    law: Option<LawName>,
     /// The kernel for ε = 0, which tests for pairs at distance zero.
     #[arg(long)]
     unsoftened: bool,
@@ -48,7 +49,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
             for module in ptx::PTX_MODULES {
                 broken.extend(claims::check_module(module).err().unwrap_or_default());
             }
-            VARIANTS.iter().collect()
+            variants::all().collect()
         }
     };
     for variant in chosen {
@@ -81,7 +82,8 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
     let Method::Kernel { build, .. } = variant.method else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };
-    let law = Law::from(options.law);
+    let preferred = studies::of(variant).map_or(Law::Gravity, |study| study.law);
+    let law = options.law.map_or(preferred, Law::from);
     let entry = variant
         .force(law, options.unsoftened)
         .with_context(|| format!("kernel `{}` is not compiled for this law", variant.name))?;

@@ -2,44 +2,67 @@
 
 use std::io::Write;
 
-use allpairs::variants::VARIANTS;
+use allpairs::studies::{self, STUDIES, Study};
+use allpairs::variants::{VARIANTS, Variant};
 
 /// What to list.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Only the rungs of this study's ladder.
+    /// Only the rungs of this study's ladder: venus, gtx1060, galaxies, gtx980 or ecl.
     #[arg(long)]
     study: Option<String>,
 }
 
 pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut table = super::table(&["kernel", "study", "after", "differs in", "what it is"]);
-    let wanted = |study: Option<&str>| options.study.is_none() || study == options.study.as_deref();
-    let mut rungs = VARIANTS
-        .iter()
-        .filter(|variant| wanted(variant.study))
-        .peekable();
-    if rungs.peek().is_none() {
-        let mut studies: Vec<&str> = VARIANTS.iter().filter_map(|v| v.study).collect();
-        studies.dedup();
-        anyhow::bail!(
-            "no kernel is of study `{}`; there are {}",
-            options.study.as_deref().unwrap_or_default(),
-            studies.join(", ")
-        );
+    if let Some(name) = &options.study {
+        return ladder(studies::find(name)?, out);
     }
-    for variant in rungs {
-        let difference = variant.difference().map_or_else(String::new, |choice| {
-            format!("{}: {}", choice.axis, choice.value)
-        });
+    let mut table = super::table(&["kernel", "after", "differs in", "what it is"]);
+    for variant in VARIANTS {
         table.add_row([
             variant.name,
-            variant.study.unwrap_or_default(),
             variant.predecessor.unwrap_or_default(),
-            &difference,
+            &differences(variant),
             variant.summary,
         ]);
     }
     writeln!(out, "{table}")?;
+    writeln!(
+        out,
+        "and the ladders of studies, which `allpairs list --study NAME` shows:"
+    )?;
+    for study in STUDIES {
+        writeln!(out, "  {}: {}", study.name, study.summary)?;
+    }
     Ok(())
+}
+
+fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "{}: {}; law {}, integrator {}",
+        study.name,
+        study.summary,
+        super::LawName::from(study.law).text(),
+        study.integrator.name()
+    )?;
+    let mut table = super::table(&["kernel", "after", "differs in", "what it is", "reported"]);
+    for rung in study.rungs {
+        let predecessor = rung.variant.predecessor.unwrap_or_default();
+        table.add_row([
+            rung.variant.name,
+            predecessor.rsplit('/').next().unwrap_or_default(),
+            &differences(&rung.variant),
+            rung.variant.summary,
+            rung.reported,
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+fn differences(variant: &Variant) -> String {
+    let differences = variant.differences().into_iter();
+    let differences = differences.map(|choice| format!("{}: {}", choice.axis, choice.value));
+    differences.collect::<Vec<_>>().join("; ")
 }

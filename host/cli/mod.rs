@@ -213,6 +213,26 @@ enum LawName {
     Gravity,
     /// Every source weighs 1, and G = 1.
     Unit,
+    /// Gravity that turns into repulsion at short range, and drag.
+    AttractRepel,
+}
+
+impl LawName {
+    /// What the command line calls it.
+    fn text(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+impl From<Law> for LawName {
+    fn from(law: Law) -> Self {
+        match law {
+            Law::Gravity => Self::Gravity,
+            Law::Unit => Self::Unit,
+            Law::AttractRepel { .. } => Self::AttractRepel,
+        }
+    }
 }
 
 impl From<LawName> for Law {
@@ -220,6 +240,7 @@ impl From<LawName> for Law {
         match name {
             LawName::Gravity => Self::Gravity,
             LawName::Unit => Self::Unit,
+            LawName::AttractRepel => Self::ATTRACT_REPEL,
         }
     }
 }

@@ -110,7 +110,8 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let machine = Machine::new(selection.place.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
-    let backend = machine.backend_in_frame(selection.variant, &bodies, physics, frame)?;
+    let backend =
+        machine.backend_in_frame(&asked.shaped(selection.variant)?, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
     let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
     let Some(format) = asked.format else {

@@ -12,7 +12,9 @@ use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, select_for};
 use allpairs::simulation::{Pace, Simulation};
+use allpairs::studies::{self, Study};
 use allpairs::suggest;
+use allpairs::variants::{self, Variant};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
@@ -65,12 +67,19 @@ pub(super) struct Options {
     /// Gravitational constant, in the units of the bodies.
     #[arg(long = "gravity", default_value_t = 1.0)]
     g: f64,
-    /// The law of the force.
-    #[arg(long, default_value = "gravity")]
-    law: LawName,
-    /// How steps are made.
-    #[arg(long, default_value = "leapfrog")]
-    integrator: IntegratorName,
+    /// The law of the force; gravity, or that of the kernel's study, where not given.
+    #[arg(long)]
+    law: Option<LawName>,
+    /// H of the law attract-repel, which repels at distances below √(H/G).
+    #[arg(long)]
+    repulsion: Option<f64>,
+    /// Drag coefficient γ of the law attract-repel: a body of mass m loses the share γ/m of its
+    /// velocity in a unit of time.
+    #[arg(long)]
+    drag: Option<f64>,
+    /// How steps are made; leapfrog, or as the kernel's study makes them, where not given.
+    #[arg(long)]
+    integrator: Option<IntegratorName>,
     /// Drag of damped-euler: the share of its velocity that a body loses in a unit of time.
     #[arg(long, value_name = "RATE")]
     damping: Option<f64>,
@@ -80,6 +89,15 @@ pub(super) struct Options {
     /// The kernel, as `allpairs list` names it; the device's preferred one where not given.
     #[arg(long)]
     kernel: Option<String>,
+    /// Threads of a block; those of the kernel where not given.
+    #[arg(long)]
+    block: Option<u32>,
+    /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
+    #[arg(long)]
+    len: Option<u32>,
+    /// Sources a thread of a two-dimensional block; those of the kernel where not given.
+    #[arg(long)]
+    luf: Option<u32>,
 
     /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
     #[arg(long)]
@@ -232,7 +250,7 @@ fn begin(
     selection_line(&selection, out)?;
 
     let machine = Machine::new(selection.place.clone());
-    let mut backend = machine.backend(selection.variant, &bodies, physics)?;
+    let mut backend = machine.backend(&options.shaped(selection.variant)?, &bodies, physics)?;
     backend.accelerate()?;
     let pace = pace(options, start, || {
         Ok(suggest::time_step(
@@ -304,8 +322,59 @@ pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io:
 }
 
 impl Options {
+    /// The study that the kernel is a rung of, if it is one.
+    fn study(&self) -> Option<&'static Study> {
+        let kernel = self.kernel.as_deref()?;
+        studies::of(variants::find(kernel).ok()?)
+    }
+
+    /// As asked, or as the kernel's study has it.
+    fn method(&self) -> Integrator {
+        match (self.integrator, self.study()) {
+            (Some(IntegratorName(integrator)), _) => integrator,
+            (None, Some(study)) => study.integrator,
+            (None, None) => Integrator::Leapfrog,
+        }
+    }
+
+    fn law(&self) -> anyhow::Result<Law> {
+        let preferred = self.study().map_or(Law::Gravity, |study| study.law);
+        let mut law = self.law.map_or(preferred, Law::from);
+        if let Law::AttractRepel { repulsion, damping } = &mut law {
+            *repulsion = self.repulsion.unwrap_or(*repulsion);
+            *damping = self.drag.unwrap_or(*damping);
+            ensure!(
+                repulsion.is_finite() && *damping >= 0.0 && damping.is_finite(),
+                "--repulsion {repulsion} and --drag {damping} make no force"
+            );
+        } else {
+            ensure!(
+                self.repulsion.is_none() && self.drag.is_none(),
+                "--repulsion and --drag are of the law attract-repel"
+            );
+        }
+        Ok(law)
+    }
+
+    /// The selected kernel, in blocks of the shape that was asked for.
+    pub(super) fn shaped(&self, selected: &Variant) -> anyhow::Result<Variant> {
+        let mut variant = match self.block {
+            Some(block) => selected.in_blocks_of(block),
+            None => *selected,
+        };
+        if self.len.is_some() || self.luf.is_some() {
+            let Some(mut split) = variant.split() else {
+                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d");
+            };
+            split.len = self.len.unwrap_or(split.len);
+            split.luf = self.luf.unwrap_or(split.luf);
+            variant.method = variant.method.split(split);
+        }
+        Ok(variant)
+    }
+
     pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
-        match (self.integrator.0, self.damping) {
+        match (self.method(), self.damping) {
             (Integrator::DampedEuler { .. }, Some(rate)) => {
                 ensure!(
                     rate.is_finite() && rate >= 0.0,
@@ -323,12 +392,7 @@ impl Options {
 
     pub(super) fn select(&self, law: Law) -> anyhow::Result<Selection> {
         let kernel = self.kernel.as_deref();
-        Ok(select_for(
-            self.place.device,
-            kernel,
-            law,
-            self.integrator.0,
-        )?)
+        Ok(select_for(self.place.device, kernel, law, self.method())?)
     }
 
     fn check_record(&self) -> anyhow::Result<()> {
@@ -374,7 +438,7 @@ pub(super) fn pace(
         };
         return Ok(Pace::Fixed(dt));
     };
-    let integrator = options.integrator.0;
+    let integrator = options.method();
     ensure!(
         integrator.needs_jerks(),
         "--eta needs an integrator with jerks: --integrator hermite4, not {}",
@@ -428,7 +492,7 @@ pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Phys
         options.g
     );
     Ok(Physics {
-        law: options.law.into(),
+        law: options.law()?,
         g: options.g,
         softening,
     })

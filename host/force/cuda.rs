@@ -1,13 +1,14 @@
 //! An NVIDIA GPU.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
 
 use bytemuck::Pod;
 use cuda_driver::{DeviceMemory, DriverError, Function, Gpu, Module, Stream};
+use cuda_std::constant;
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::Entry;
+use gpu_kernels::entries::{Entry, Scalars};
 
 use super::ForceError;
 use super::device::Device;
@@ -23,6 +24,8 @@ pub struct Cuda {
     module: Module,
     stream: Stream,
     functions: RefCell<HashMap<&'static str, Function>>,
+    /// What the module's constant memory holds.
+    constants: Cell<Option<Params>>,
 }
 
 impl Cuda {
@@ -40,7 +43,18 @@ impl Cuda {
             module,
             stream,
             functions: RefCell::default(),
+            constants: Cell::new(None),
         })
+    }
+
+    /// Puts the scalars where kernels that take none look for them.
+    fn set_constants(&self, params: Params) -> Result<(), DriverError> {
+        if self.constants.get() != Some(params) {
+            let image = constant::image(params);
+            self.module.set_variable(constant::SYMBOL, &image)?;
+            self.constants.set(Some(params));
+        }
+        Ok(())
     }
 
     fn function(&self, symbol: &'static str, shared_bytes: u32) -> Result<Function, DriverError> {
@@ -98,7 +112,10 @@ impl Device for Cuda {
             .iter_mut()
             .map(|pointer| (&raw mut *pointer).cast())
             .collect();
-        arguments.push((&raw mut params).cast());
+        match entry.scalars {
+            Scalars::Argument => arguments.push((&raw mut params).cast()),
+            Scalars::Constant => self.set_constants(params)?,
+        }
         // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
         // promise.
         unsafe {

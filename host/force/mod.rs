@@ -16,17 +16,51 @@ use std::time::Instant;
 
 use cuda_driver::{DriverError, NoGpu};
 use cuda_std::emu::Fault;
-pub use gpu_kernels::interaction::Law;
+use gpu_kernels::interaction::Law as LawName;
 
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
 use crate::plan::PlanError;
 
+/// A law of the force.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    /// `a_i = Σ_j r / d³`: every source weighs 1.
+    Unit,
+    /// `a_i = G Σ_j m_j r / d³`.
+    Gravity,
+    /// `a_i = Σ_j m_j (G/d² − H/d⁴) r/d − γ v_i/m_i`: gravity that turns into repulsion at distances
+    /// below √(H/G), and drag, which bodies without mass do not feel.
+    AttractRepel {
+        /// H, in the unit of G times an area.
+        repulsion: f64,
+        /// γ, in units of mass over time.
+        damping: f64,
+    },
+}
+
+impl Law {
+    /// `attract-repel` with constants that suit systems of size and mass 1 with G = 1.
+    pub const ATTRACT_REPEL: Self = Self::AttractRepel {
+        repulsion: 1e-3,
+        damping: 0.0,
+    };
+
+    /// The kernels' name for it.
+    pub const fn name(self) -> LawName {
+        match self {
+            Self::Unit => LawName::Unit,
+            Self::Gravity => LawName::Gravity,
+            Self::AttractRepel { .. } => LawName::AttractRepel,
+        }
+    }
+}
+
 /// Which force, and its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Physics {
-    /// What a source weighs: its mass, or 1.
+    /// The law.
     pub law: Law,
     /// Gravitational constant, in the units of the bodies. Not used by [`Law::Unit`].
     pub g: f64,

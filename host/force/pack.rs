@@ -1,5 +1,6 @@
 //! Bodies to and from the buffers of a layout, in the frame's local units.
 
+use cuda_std::f16;
 use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
 use gpu_kernels::numerics::Precision;
@@ -10,6 +11,7 @@ use crate::frame::Frame;
 
 /// The scalars of a buffer, in the layout's own precision.
 pub(super) enum Scalars {
+    F16(Vec<f16>),
     F32(Vec<f32>),
     F64(Vec<f64>),
 }
@@ -18,14 +20,15 @@ impl Scalars {
     /// `count` scalars that are not numbers, so that using one which nobody set shows.
     pub(super) fn unset(precision: Precision, count: usize) -> Self {
         match precision {
+            Precision::F16 => Self::F16(vec![f16::NAN; count]),
             Precision::F32 => Self::F32(vec![f32::NAN; count]),
             Precision::F64 => Self::F64(vec![f64::NAN; count]),
-            Precision::F16 => unreachable!("no layout of halves is listed"),
         }
     }
 
     fn set(&mut self, index: usize, value: f64) {
         match self {
+            Self::F16(scalars) => scalars[index] = f16::from_f64(value),
             Self::F32(scalars) => scalars[index] = value as f32,
             Self::F64(scalars) => scalars[index] = value,
         }
@@ -33,6 +36,7 @@ impl Scalars {
 
     fn get(&self, index: usize) -> f64 {
         match self {
+            Self::F16(scalars) => f64::from(scalars[index]),
             Self::F32(scalars) => f64::from(scalars[index]),
             Self::F64(scalars) => scalars[index],
         }
@@ -40,6 +44,7 @@ impl Scalars {
 
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
+            Self::F16(scalars) => bytemuck::cast_slice(scalars),
             Self::F32(scalars) => bytemuck::cast_slice(scalars),
             Self::F64(scalars) => bytemuck::cast_slice(scalars),
         }
@@ -47,6 +52,7 @@ impl Scalars {
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
+            Self::F16(scalars) => bytemuck::cast_slice_mut(scalars),
             Self::F32(scalars) => bytemuck::cast_slice_mut(scalars),
             Self::F64(scalars) => bytemuck::cast_slice_mut(scalars),
         }
@@ -75,7 +81,7 @@ pub(super) fn state(
 /// A state buffer to download into.
 pub(super) fn empty_state(layout: &LayoutDescription, stride: u32) -> Scalars {
     Scalars::unset(
-        layout.precision,
+        layout.stored,
         layout.state_scalars as usize * stride as usize,
     )
 }
@@ -100,6 +106,23 @@ pub(super) fn read_state(
     for (i, (position, velocity)) in positions.into_iter().zip(velocities).enumerate() {
         [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(position);
         [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = frame.velocity_from_local(velocity);
+    }
+}
+
+/// `x += dt v` on a state buffer, in its own precision's f64 image: what a study's kernel leaves to
+/// the host.
+pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut Scalars) {
+    for i in 0..n {
+        let axes = [
+            (Field::X, Field::Vx),
+            (Field::Y, Field::Vy),
+            (Field::Z, Field::Vz),
+        ];
+        for (position, velocity) in axes {
+            let v = state.get((layout.scalar)(velocity, stride, i));
+            let at = (layout.scalar)(position, stride, i);
+            state.set(at, dt.mul_add(v, state.get(at)));
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl Physics {
     /// What a body of this mass pulls with: its mass, or 1 under [`Law::Unit`].
     pub fn weight(&self, mass: f64) -> f64 {
         match self.law {
-            Law::Gravity => mass,
+            Law::Gravity | Law::AttractRepel { .. } => mass,
             Law::Unit => 1.0,
         }
     }
@@ -27,8 +27,24 @@ impl Physics {
     /// The constant before the sum: G, or 1 under [`Law::Unit`].
     pub fn coupling(&self) -> f64 {
         match self.law {
-            Law::Gravity => self.g,
+            Law::Gravity | Law::AttractRepel { .. } => self.g,
             Law::Unit => 1.0,
+        }
+    }
+
+    /// H of `attract-repel`, and 0 of the other laws.
+    pub fn repulsion(&self) -> f64 {
+        match self.law {
+            Law::AttractRepel { repulsion, .. } => repulsion,
+            Law::Unit | Law::Gravity => 0.0,
+        }
+    }
+
+    /// γ of `attract-repel`, and 0 of the other laws.
+    pub fn damping(&self) -> f64 {
+        match self.law {
+            Law::AttractRepel { damping, .. } => damping,
+            Law::Unit | Law::Gravity => 0.0,
         }
     }
 }
@@ -36,11 +52,11 @@ impl Physics {
 /// Acceleration of one body, with the two sums that errors of a computed one are measured by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field {
-    /// `G Σ_j m_j r / d³`.
+    /// `G Σ_j m_j r / d³`, or what else the law says.
     pub acceleration: [f64; 3],
     /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
     pub scale: f64,
-    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`: how much an error in the separations matters.
+    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`, and for repulsion `4 |H| Σ_j m_j / d⁵`: how much an error in the separations matters.
     pub gradient: f64,
 }
 
@@ -73,17 +89,19 @@ pub fn accelerations_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -
         .collect()
 }
 
-/// Potential energy `−G Σ_{i<j} m_i m_j / d`; pairs at distance zero with ε = 0 are left out.
+/// Potential energy `−Σ_{i<j} m_i m_j (G/d − H/(3d³))`; pairs at distance zero with ε = 0 are left out.
 pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
     let of_body = |i: usize| {
         let terms = (0..i).filter_map(|j| {
             let distance = distance(separation(bodies, i, j), physics.softening)?;
-            Some(physics.weight(bodies.mass[j]) / distance)
+            let depth =
+                physics.coupling() / distance - physics.repulsion() / (3.0 * distance.powi(3));
+            Some(physics.weight(bodies.mass[j]) * depth)
         });
         physics.weight(bodies.mass[i]) * terms.collect::<CompensatedSum>().value()
     };
     let terms: Vec<f64> = (0..bodies.len()).into_par_iter().map(of_body).collect();
-    -physics.coupling() * terms.into_iter().collect::<CompensatedSum>().value()
+    -terms.into_iter().collect::<CompensatedSum>().value()
 }
 
 fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
@@ -95,24 +113,40 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
         let Some(distance) = distance(r, physics.softening) else {
             continue;
         };
-        let strength = physics.weight(bodies.mass[j]) / (distance * distance);
-        let pull = r.map(|component| strength * (component / distance));
+        let weight = physics.weight(bodies.mass[j]);
+        let (near, far) = (
+            weight * physics.repulsion() / distance.powi(4),
+            weight * physics.coupling() / (distance * distance),
+        );
+        let pull = r.map(|component| (far - near) * (component / distance));
         sums.iter_mut()
             .zip(pull)
             .for_each(|(sum, component)| sum.add(component));
-        scale += pull
+        let length = r
             .iter()
             .map(|component| component * component)
             .sum::<f64>()
             .sqrt();
-        gradient += 2.0 * strength / distance;
+        scale += (far.abs() + near.abs()) * (length / distance);
+        gradient += (2.0 * far.abs() + 4.0 * near.abs()) / distance;
     }
-    let g = physics.coupling();
+    let drag = drag(bodies, physics, i);
+    sums.iter_mut().zip(drag).for_each(|(sum, d)| sum.add(-d));
+    scale += drag.iter().map(|d| d * d).sum::<f64>().sqrt();
     Field {
-        acceleration: sums.map(|sum| g * sum.value()),
-        scale: g.abs() * scale,
-        gradient: g.abs() * gradient,
+        acceleration: sums.map(|sum| sum.value()),
+        scale,
+        gradient,
     }
+}
+
+/// What slows body i down: `γ v/m`.
+fn drag(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
+    let rate = match bodies.mass[i] {
+        mass if mass > 0.0 => physics.damping() / mass,
+        _ => 0.0,
+    };
+    [bodies.vx[i], bodies.vy[i], bodies.vz[i]].map(|v| rate * v)
 }
 
 /// From body i to body j.

@@ -13,7 +13,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
 use crate::plan::{self, Buffer, ELEMENTWISE_BLOCK, Launch, Step};
-use crate::variants::Variant;
+use crate::variants::{Positions, Variant};
 
 /// The kernels of a run.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,7 @@ pub struct Resident<D: Device> {
     layout: LayoutDescription,
     frame: Frame,
     physics: Physics,
+    positions: Positions,
     params: Params,
     state: D::Buffer,
     acceleration: D::Buffer,
@@ -93,7 +94,7 @@ impl<D: Device> Resident<D> {
         let stride = plan::stride(kernels.force, bodies.len())?;
         let n = bodies.len() as u32; // fits, as the stride does
         let limits = device.limits();
-        let plan = plan::force(kernels.force, n, threads, &limits)?;
+        let plan = plan::force(kernels.force, n, threads, variant.split(), &limits)?;
         let elementwise_launch =
             plan::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, &limits)?;
         let energy_launch = plan::one_dimensional(kernels.energy, n, ELEMENTWISE_BLOCK, &limits)?;
@@ -108,8 +109,12 @@ impl<D: Device> Resident<D> {
         let params = Params {
             n,
             stride,
+            sources_a_thread: plan.split.sources_a_thread,
+            partials: plan.split.partials,
             softening_squared,
             g: frame.coupling_to_local(&physics),
+            repulsion: frame.repulsion_to_local(&physics),
+            damping: frame.damping_to_local(&physics),
             dt: 0.0,
         };
         Ok(Self {
@@ -118,6 +123,7 @@ impl<D: Device> Resident<D> {
             layout,
             frame,
             physics,
+            positions: variant.positions(),
             params,
             state,
             acceleration,
@@ -155,6 +161,14 @@ impl<D: Device> Resident<D> {
         Ok(())
     }
 
+    /// Both arrays cross the bus, there and back.
+    fn drift_on_host(&self, dt: f64) -> Result<(), ForceError> {
+        let Params { n, stride, dt, .. } = self.stepping(dt);
+        let mut state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
+        pack::drift(&self.layout, stride, n, dt, &mut state);
+        self.device.upload(&self.state, state.bytes())
+    }
+
     fn buffer(&self, name: Buffer) -> &D::Buffer {
         match name {
             Buffer::State => &self.state,
@@ -185,6 +199,9 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        if self.positions == Positions::Host {
+            return self.drift_on_host(dt);
+        }
         let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
         // SAFETY: a state buffer of the drift's layout and stride.
         unsafe {
@@ -194,6 +211,10 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        if self.positions == Positions::Host {
+            // What the host does between launches cannot be recorded with them.
+            return (0..times).try_for_each(|_| step(self));
+        }
         let device = Rc::clone(&self.device);
         device.repeat(times, &mut || step(self))
     }

@@ -7,12 +7,12 @@
 
 use super::{Access, Denormals, EntryReport, InteractionLoop, Kind, Precision, PtxError};
 use super::{PtxModule, Space, Transfer, entry_names};
-use crate::force::Law;
 use crate::variants::Variant;
 use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::{NumericsName, Precision as Scalar};
-use gpu_kernels::schedule::ScheduleName;
+use gpu_kernels::schedule::{ScheduleName, SourcesIn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
 
@@ -68,7 +68,7 @@ pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
 /// Every claim that does not hold.
 pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
     let mut checks = Checks::of(module);
-    for law in [Law::Gravity, Law::Unit] {
+    for law in variant.laws() {
         for unsoftened in [false, true] {
             if let Some(entry) = variant.force(law, unsoftened) {
                 checks.force(entry);
@@ -133,8 +133,10 @@ impl<'a> Checks<'a> {
         let Work::Force {
             schedule,
             law,
+            formula,
             numerics,
             unroll,
+            max_registers: _,
         } = entry.work
         else {
             unreachable!("`{}` is no force", entry.symbol)
@@ -160,12 +162,12 @@ impl<'a> Checks<'a> {
             let found = list(each.counts.accesses());
             let what = format!("memory accesses in loop {}", each.label);
             self.equal(entry.symbol, what, wanted, found);
-            if !numerics.unsoftened {
+            if !numerics.unsoftened && !numerics.skips_self {
                 let (all, certain) = (each.interactions, each.fewest_interactions);
                 let what = format!("interactions without a guard in loop {}", each.label);
                 self.equal(entry.symbol, what, all, certain);
             }
-            self.arithmetic(entry, law, numerics, each);
+            self.arithmetic(entry, law, formula, numerics, each);
         }
     }
 
@@ -174,6 +176,7 @@ impl<'a> Checks<'a> {
         &mut self,
         entry: &Entry,
         law: Law,
+        formula: Formula,
         numerics: NumericsName,
         each: &InteractionLoop,
     ) {
@@ -182,13 +185,20 @@ impl<'a> Checks<'a> {
             Scalar::F32 => Precision::Single,
             Scalar::F64 => Precision::Double,
         };
-        let pair = law.operations(numerics.fused);
+        let pair = formula.operations(law, numerics.fused);
         let root = numerics.refinement();
         let exact = u32::from(!numerics.approximate);
+        // There is no root of halves: it is taken in single precision.
+        let rooted = match precision {
+            Precision::Half => Precision::Single,
+            other => other,
+        };
         let count = |kinds: &[Kind]| -> usize {
-            let counts = kinds
-                .iter()
-                .map(|&kind| each.counts.of_precision(kind, precision));
+            let counts = kinds.iter().map(|&kind| {
+                let root = matches!(kind, Kind::Rsqrt | Kind::Sqrt | Kind::Rcp | Kind::Div);
+                let precision = if root { rooted } else { precision };
+                each.counts.of_precision(kind, precision)
+            });
             counts.sum()
         };
         let mut all = 0;
@@ -198,7 +208,7 @@ impl<'a> Checks<'a> {
             (&[Kind::Add], pair.additions + root.additions),
             (&[Kind::Rsqrt], 1 - exact),
             (&[Kind::Sqrt], exact),
-            (&[Kind::Rcp, Kind::Div], exact),
+            (&[Kind::Rcp, Kind::Div], exact * formula.divisions()),
         ] {
             let expected = expected as usize * each.interactions;
             all += expected;
@@ -217,10 +227,20 @@ impl<'a> Checks<'a> {
 /// The loads that fetch a source in the inner loop, and how many of each.
 fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Access, usize> {
     let space = match schedule {
-        ScheduleName::Direct => Space::Global,
-        ScheduleName::Tiled => Space::Shared,
+        ScheduleName::Direct
+        | ScheduleName::OneThread
+        | ScheduleName::TwoLoops
+        | ScheduleName::Grid2d {
+            sources: SourcesIn::Global,
+        } => Space::Global,
+        ScheduleName::Tiled
+        | ScheduleName::Guarded
+        | ScheduleName::Hybrid
+        | ScheduleName::Grid2d {
+            sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
+        } => Space::Shared,
     };
-    let bits = match entry.layout.precision {
+    let bits = match entry.layout.stored {
         Scalar::F16 => 16,
         Scalar::F32 => 32,
         Scalar::F64 => 64,
@@ -237,11 +257,11 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         *loads.entry(access).or_default() += 1;
     };
     let wanted = match law {
-        Law::Gravity => 4,
+        Law::Gravity | Law::AttractRepel => 4,
         Law::Unit => 3, // no mass
     };
     match entry.layout.name {
-        LayoutName::Aos | LayoutName::Soa => (0..wanted).for_each(|_| load(1)),
+        LayoutName::Aos | LayoutName::Soa | LayoutName::Float3 => (0..wanted).for_each(|_| load(1)),
         LayoutName::Float4 => {
             let widest = 128 / bits;
             for first in (0..4).step_by(widest as usize) {

@@ -1,7 +1,7 @@
 //! One thread a target body, every source read from global memory.
 
 use crate::abi::Params;
-use crate::interaction::{PairLaw, interact};
+use crate::interaction::{Constants, PairLaw};
 use crate::layout::Layout;
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
@@ -49,18 +49,66 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
     if i >= params.n {
         return;
     }
-    let softening_squared = A::Real::from_f64(params.softening_squared);
-    // SAFETY: i and every j are bodies of the buffers, and vector i is this thread's alone.
+    // SAFETY: i is a body of the buffers, and vector i is this thread's alone.
+    unsafe {
+        let sum = sum_over::<L, A, W, UNROLL>(state, params, i, 0, params.n);
+        conclude::<L, W>(state, acceleration, params, i, sum);
+    }
+}
+
+/// The sum over sources `first..end` for body `i`.
+///
+/// # Safety
+/// `state` is a state buffer of the layout, `i` and all sources are bodies in it.
+#[inline(always)]
+pub(super) unsafe fn sum_over<L, A, W, const UNROLL: u32>(
+    state: *const L::Word,
+    params: Params,
+    i: u32,
+    first: u32,
+    end: u32,
+) -> [A::Real; 3]
+where
+    L: Layout,
+    A: Arithmetic<Real = L::Real>,
+    W: PairLaw,
+{
+    let constants = Constants::of(&params);
+    let mut sum = [A::Real::from_f64(0.0); 3];
+    // SAFETY: the caller's promise.
     unsafe {
         let target = L::source(state, params.stride, i).position;
-        let mut sum = [A::Real::from_f64(0.0); 3];
-        let mut add = |j| {
+        let mut add = |k| {
+            let j = first + k;
+            if A::NAME.skips_self && j == i {
+                return;
+            }
             let source = L::source(state, params.stride, j);
-            let weight = W::weight(source.mass);
-            interact::<A>(target, source.position, weight, softening_squared, &mut sum);
+            W::interact::<A>(target, source, &constants, &mut sum);
         };
-        sweep::<UNROLL>(params.n, &mut add);
-        let g = A::Real::from_f64(params.g);
-        L::set_vector(acceleration, params.stride, i, sum.map(|s| g * s));
+        sweep::<UNROLL>(end - first, &mut add);
+    }
+    sum
+}
+
+/// Makes body `i`'s acceleration of its sum, and stores it.
+///
+/// # Safety
+/// The buffers are of the layout, and vector `i` is this thread's alone.
+#[inline(always)]
+pub(super) unsafe fn conclude<L: Layout, W: PairLaw>(
+    state: *const L::Word,
+    acceleration: *mut L::Word,
+    params: Params,
+    i: u32,
+    sum: [L::Real; 3],
+) {
+    let constants = Constants::of(&params);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mass = L::source(state, params.stride, i).mass;
+        let velocity = L::velocity(state, params.stride, i);
+        let a = W::acceleration(sum, mass, velocity, &constants);
+        L::set_vector(acceleration, params.stride, i, a);
     }
 }

@@ -2,8 +2,8 @@
 //! are what a user judges a run by, and in single precision they would drown in their own rounding.
 
 use crate::abi::Params;
-use crate::interaction::{PairLaw, potential};
-use crate::layout::Layout;
+use crate::interaction::{Constants, PairLaw};
+use crate::layout::{Layout, Source};
 use crate::numerics::{Exact, Fused, Numerics, Unsoftened};
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::{GpuFloat, global, thread};
@@ -14,7 +14,8 @@ type Double = Numerics<f64, Fused, Exact, Unsoftened>;
 /// The energies' sums over each block's bodies.
 ///
 /// # Formula
-/// `T = Σ_i w_i |v_i|² / 2` and `U = −(G/2) Σ_i w_i Σ_{j≠i} w_j / d`, with the law's weights.
+/// `T = Σ_i w_i |v_i|² / 2` and `U = Σ_i w_i Σ_{j≠i} φ_ij / 2`, with the law's weights and the
+/// potential φ of a pair: `−G w_j / d` for gravity.
 ///
 /// # Arguments
 /// `state`: n bodies of layout `L` with `params.stride`, read. `sums`: two values a block, T and U,
@@ -53,7 +54,8 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
             0.0
         };
 
-        let mut inverse_distances = 0.0;
+        let constants = Constants::of(&params);
+        let mut depth = 0.0;
         let mut first = 0;
         while first < params.n {
             thread::sync_threads();
@@ -63,21 +65,22 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
                 shared.store(4 * slot, x);
                 shared.store(4 * slot + 1, y);
                 shared.store(4 * slot + 2, z);
-                shared.store(4 * slot + 3, W::weight(source.mass.to_f64()));
+                shared.store(4 * slot + 3, source.mass.to_f64());
             }
             thread::sync_threads();
             let count = (params.n - first).min(block);
             let mut k = 0;
             while k < count {
                 if first + k != i {
-                    let at = [
-                        shared.load(4 * k),
-                        shared.load(4 * k + 1),
-                        shared.load(4 * k + 2),
-                    ];
-                    let w = shared.load(4 * k + 3);
-                    inverse_distances +=
-                        potential::<Double>(position, at, w, params.softening_squared);
+                    let source = Source {
+                        position: [
+                            shared.load(4 * k),
+                            shared.load(4 * k + 1),
+                            shared.load(4 * k + 2),
+                        ],
+                        mass: shared.load(4 * k + 3),
+                    };
+                    depth += W::depth::<Double>(position, source, &constants);
                 }
                 k += 1;
             }
@@ -89,7 +92,7 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
             2 * slot,
             0.5 * weight * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
         );
-        shared.store(2 * slot + 1, -0.5 * params.g * weight * inverse_distances);
+        shared.store(2 * slot + 1, -0.5 * weight * depth);
         let mut half = block / 2;
         while half > 0 {
             thread::sync_threads();

@@ -4,7 +4,13 @@
 pub mod advance;
 pub mod direct;
 pub mod energy;
+pub mod grid2d;
+pub mod guarded;
+pub mod hybrid;
+pub mod one_thread;
+pub mod reduce;
 pub mod tiled;
+pub mod two_loops;
 
 /// An algorithm's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,4 +19,40 @@ pub enum ScheduleName {
     Direct,
     /// [`tiled`].
     Tiled,
+    /// [`guarded`].
+    Guarded,
+    /// [`hybrid`].
+    Hybrid,
+    /// [`grid2d`].
+    Grid2d {
+        /// Where the sources of a block wait.
+        sources: SourcesIn,
+    },
+    /// [`one_thread`].
+    OneThread,
+    /// [`two_loops`].
+    TwoLoops,
+}
+
+/// Where the sources of a two-dimensional block wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourcesIn {
+    /// In global memory.
+    Global,
+    /// In shared memory; a thread's sources lie side by side.
+    Shared,
+    /// In shared memory; the sources that a row of threads reads at a time lie side by side, in
+    /// different banks.
+    SharedInterleaved,
+}
+
+/// How partial sums become accelerations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// [`reduce::serial`].
+    Serial,
+    /// [`reduce::matrix_vector`].
+    MatrixVector,
+    /// [`reduce::tree`].
+    Tree,
 }

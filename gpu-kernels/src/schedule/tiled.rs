@@ -2,7 +2,7 @@
 //! each is read by all its threads.
 
 use crate::abi::Params;
-use crate::interaction::PairLaw;
+use crate::interaction::{Constants, PairLaw};
 use crate::layout::Layout;
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
@@ -49,25 +49,28 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
     W: PairLaw,
 {
     let i = thread::index_1d();
-    let softening_squared = A::Real::from_f64(params.softening_squared);
+    let constants = Constants::of(&params);
     let zero = [A::Real::from_f64(0.0); 3];
     let tile = Tile::<L>::of_block();
     // SAFETY: targets beyond n stand in for the last body; all threads of the block go through the
     // same tiles; vector i is this thread's alone.
     unsafe {
-        let target = L::source(state, params.stride, i.min(params.n - 1)).position;
+        let own = i.min(params.n - 1);
+        let body = L::source(state, params.stride, own);
         let mut total = zero;
         let mut first = 0;
         while first < params.n {
             let count = tile.fetch(state, params.stride, params.n, first);
             let mut sum = zero;
-            tile.interact::<A, W, UNROLL>(count, target, softening_squared, &mut sum);
+            let own = own.wrapping_sub(first);
+            tile.interact::<A, W, UNROLL>(count, own, body.position, &constants, &mut sum);
             total = [total[0] + sum[0], total[1] + sum[1], total[2] + sum[2]];
             first += tile.capacity();
         }
         if i < params.n {
-            let g = A::Real::from_f64(params.g);
-            L::set_vector(acceleration, params.stride, i, total.map(|t| g * t));
+            let velocity = L::velocity(state, params.stride, i);
+            let a = W::acceleration(total, body.mass, velocity, &constants);
+            L::set_vector(acceleration, params.stride, i, a);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::rc::Rc;
 
+use cust::memory::CopyDestination;
 use cust_raw::{self as sys, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
 
 use crate::device::Context;
@@ -63,6 +64,36 @@ impl Module {
     /// The name given on loading.
     pub fn name(&self) -> &str {
         &self.loaded.name
+    }
+
+    /// Sets a variable of this module (`.const` or `.global`), of `N` bytes, between everything that
+    /// was asked of the GPU before and everything that is asked of it after.
+    ///
+    /// # Errors
+    ///
+    /// Code 500 if the module has no such variable; else the first unreported failure of queued
+    /// work.
+    ///
+    /// # Panics
+    ///
+    /// If the variable has another size.
+    pub fn set_variable<const N: usize>(
+        &self,
+        name: &str,
+        bytes: &[u8; N],
+    ) -> Result<(), DriverError> {
+        let doing = || format!("setting variable `{name}` of module `{}`", self.name());
+        let Ok(symbol) = CString::new(name) else {
+            return Err(DriverError::refused("cuModuleGetGlobal_v2", doing()));
+        };
+        // Waits on both sides: the copy is no stream's, and may be under way when it returns.
+        self.loaded.context.synchronize()?;
+        let variable = self.loaded.module.get_global::<[u8; N]>(&symbol);
+        let mut variable =
+            check_cust("cuModuleGetGlobal_v2", variable).map_err(|error| error.doing(doing()))?;
+        check_cust("cuMemcpyHtoD_v2", variable.copy_from(bytes))
+            .map_err(|error| error.doing(doing()))?;
+        self.loaded.context.synchronize()
     }
 
     /// A kernel of this module, by its name in the PTX.

@@ -46,6 +46,14 @@ pub(crate) fn grid_dim(axis: usize) -> u32 {
     unsafe { [ptx::_grid_dim_x, ptx::_grid_dim_y, ptx::_grid_dim_z][axis]() as u32 }
 }
 
+/// A directive for the entry cannot be said from its inside: this is a note that `cuda_builder` moves
+/// to where it belongs.
+#[inline(always)]
+pub(crate) fn limit_registers<const MOST: u32>() {
+    // SAFETY: a comment.
+    unsafe { asm!("// entry directive: .maxnreg {}", const MOST, options(nomem, nostack)) }
+}
+
 #[inline(always)]
 pub(crate) fn sync_threads() {
     // SAFETY: all threads of the block reach it; the emulator's tests show it for every kernel.
@@ -193,6 +201,48 @@ unsafe impl SharedWord for Vec4<f64> {
     }
 }
 
+// SAFETY: one 2-byte access.
+unsafe impl SharedWord for f16 {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let v: u16;
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.u16 {}, [{}];", out(reg16) v, in(reg32) address, options(pure, readonly, nostack));
+        }
+        Self::from_bits(v)
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.u16 [{}], {};", in(reg32) address, in(reg16) v.to_bits(), options(nostack));
+        }
+    }
+}
+
+/// The first bytes of the constant memory that `module!` declares.
+#[inline(always)]
+pub(crate) unsafe fn constant_load<T: Copy>() -> T {
+    let mut value = core::mem::MaybeUninit::<T>::uninit();
+    let words = value.as_mut_ptr().cast::<u32>();
+    let mut k = 0;
+    while k < size_of::<T>() / 4 {
+        let word: u32;
+        // SAFETY: word k of both, and the host stored a `T` there.
+        unsafe {
+            asm!(
+                "{{ .reg .b64 at; mov.u64 at, constant_memory; add.u64 at, at, {}; ld.const.u32 {}, [at]; }}",
+                in(reg64) 4 * k, out(reg32) word, options(pure, nomem, nostack)
+            );
+            words.add(k).write(word);
+        }
+        k += 1;
+    }
+    // SAFETY: all of its words are written.
+    unsafe { value.assume_init() }
+}
+
 #[inline(always)]
 pub(crate) unsafe fn global_load<T: Copy>(place: *const T) -> T {
     // SAFETY: the caller's promise.
@@ -274,6 +324,11 @@ pub(crate) fn sqrt_f32(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn sqrt_f64(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f16(x: f16) -> f16 {
+    sqrt_f32(x as f32) as f16
 }
 
 #[inline(always)]

@@ -1,11 +1,11 @@
 //! Floating-point arithmetic as the GPU does it.
 
 use crate::backend;
-use core::ops::{Add, AddAssign, Mul, Neg, Sub};
+use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 pub use crate::backend::Half as f16;
 
-/// What kernels ask of a floating-point type, beside `+`, `-` and `*` (one rounding each: nothing
+/// What kernels ask of a floating-point type, beside `+`, `-`, `*` and `/` (one rounding each: nothing
 /// is ever contracted to a fused operation unless [`mul_add`](GpuFloat::mul_add) says so).
 pub trait GpuFloat:
     Copy
@@ -13,6 +13,7 @@ pub trait GpuFloat:
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
+    + Div<Output = Self>
     + Neg<Output = Self>
     + AddAssign
 {
@@ -22,6 +23,8 @@ pub trait GpuFloat:
     fn to_f64(self) -> f64;
     /// `self · b + c` with one rounding.
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// √self, correctly rounded (in `f16` up to a double rounding in `f32`).
+    fn sqrt_exact(self) -> Self;
     /// 1/√self from a correctly rounded root and a correctly rounded division.
     fn rsqrt_exact(self) -> Self;
     /// 1/√self by the special-function unit (`rsqrt.approx`): relative error ≤ 2⁻²² in `f32`. In
@@ -42,6 +45,10 @@ impl GpuFloat for f32 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         backend::fma_f32(self, b, c)
+    }
+    #[inline(always)]
+    fn sqrt_exact(self) -> Self {
+        backend::sqrt_f32(self)
     }
     #[inline(always)]
     fn rsqrt_exact(self) -> Self {
@@ -65,6 +72,10 @@ impl GpuFloat for f64 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         backend::fma_f64(self, b, c)
+    }
+    #[inline(always)]
+    fn sqrt_exact(self) -> Self {
+        backend::sqrt_f64(self)
     }
     #[inline(always)]
     fn rsqrt_exact(self) -> Self {
@@ -91,6 +102,10 @@ impl GpuFloat for f16 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         backend::fma_f16(self, b, c)
+    }
+    #[inline(always)]
+    fn sqrt_exact(self) -> Self {
+        backend::sqrt_f16(self)
     }
     #[inline(always)]
     fn rsqrt_exact(self) -> Self {

@@ -4,6 +4,7 @@
 //! Approximate instructions are stood in for by accurate ones: the emulator cannot vouch for their
 //! rounding, only tests on a GPU can.
 
+use crate::constant;
 pub(crate) use crate::emu::{
     ballot, block_dim, block_idx, global_load, global_store, grid_dim, shuffle_idx, sync_threads,
     sync_threads_count, sync_warp, thread_idx,
@@ -11,9 +12,13 @@ pub(crate) use crate::emu::{
 use crate::emu::{global_atomic, shared_load, shared_store};
 use crate::shared::SharedWord;
 use crate::vector::Vec4;
+use std::cell::Cell;
 
 /// IEEE half precision: the native type on the device, `half::f16` here.
 pub type Half = half::f16;
+
+/// The emulator's threads have no registers.
+pub(crate) fn limit_registers<const MOST: u32>() {}
 
 pub(crate) fn shared_base() -> u32 {
     0
@@ -33,6 +38,20 @@ unsafe impl<T: Copy> SharedWord for T {
         // SAFETY: the caller's promise; the emulator checks it.
         unsafe { shared_store(address, value) }
     }
+}
+
+thread_local! {
+    static CONSTANT: Cell<[u8; constant::BYTES]> = const { Cell::new([0xff; constant::BYTES]) };
+}
+
+pub(crate) fn constant_store(image: [u8; constant::BYTES]) {
+    CONSTANT.set(image);
+}
+
+pub(crate) unsafe fn constant_load<T: Copy>() -> T {
+    let image = CONSTANT.get();
+    // SAFETY: the caller's promise, who checked the size as well.
+    unsafe { image.as_ptr().cast::<T>().read_unaligned() }
 }
 
 #[track_caller]
@@ -93,6 +112,10 @@ pub(crate) fn sqrt_f32(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn sqrt_f64(x: f64) -> f64 {
     x.sqrt()
+}
+
+pub(crate) fn sqrt_f16(x: Half) -> Half {
+    Half::from_f32(f32::from(x).sqrt())
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@
 //! | [`thread`] | indices, block barriers |
 //! | [`warp`] | lane, shuffles, votes, warp barrier |
 //! | [`shared`] | dynamic shared memory through a typed handle |
+//! | [`constant`] | the module's constant memory |
 //! | [`global`] | loads, stores and reductions to global memory |
 //! | [`float`] | `GpuFloat`: fused multiply–add, exact and approximate 1/√; native `f16` |
 //! | [`vector`] | 16-byte aligned vectors that move as one access |
@@ -39,6 +40,7 @@ mod backend;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod emu;
 
+pub mod constant;
 pub mod float;
 pub mod global;
 pub mod shared;
@@ -70,13 +72,17 @@ macro_rules! emulated {
 }
 
 /// What every PTX module needs once, at the root of the kernel crate: the name of the dynamic shared
-/// memory, aligned for the widest access and sized by each launch, and a panic handler (never
+/// memory, aligned for the widest access and sized by each launch, the module's constant memory, and
+/// a panic handler (never
 /// reached: panics are compiled to traps). Nothing off the device.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! module {
     () => {
-        ::core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");
+        ::core::arch::global_asm!(
+            ".extern .shared .align 16 .b8 dynamic_shared_memory[];",
+            ".visible .const .align 8 .b8 constant_memory[64];"
+        );
 
         #[panic_handler]
         fn panic(_: &::core::panic::PanicInfo<'_>) -> ! {

@@ -65,6 +65,13 @@ pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
+/// Limits the kernel that this is inlined in to `MOST` registers a thread, on the device: what does
+/// not fit is spilled to memory. `cuda_builder` makes the entry's `.maxnreg` of it.
+#[inline(always)]
+pub fn limit_registers<const MOST: u32>() {
+    backend::limit_registers::<MOST>();
+}
+
 /// Waits until every thread of the block is here; what they wrote before is visible after.
 #[inline(always)]
 #[track_caller]

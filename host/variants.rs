@@ -636,7 +636,7 @@ mod tests {
             assert!(
                 v.name
                     .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-/".contains(c))
             );
             assert!(
                 !v.summary.is_empty() && !v.summary.ends_with('.'),

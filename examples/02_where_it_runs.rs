@@ -18,14 +18,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         softening: 0.01,
     };
     let case = Case::new("a Plummer sphere", plummer(1000, 1)?, physics);
-    let best = select(DeviceChoice::Auto, None, physics.law)?;
+    let n = case.bodies.len();
+    let best = select(DeviceChoice::Auto, None, physics.law, n)?;
     println!(
         "here, `auto` takes kernel {} on {}",
         best.variant.name, best.place
     );
 
-    let emulator = select(DeviceChoice::Emulator, None, physics.law)?.place;
-    let cpu = select(DeviceChoice::Cpu, None, physics.law)?.place;
+    let emulator = select(DeviceChoice::Emulator, None, physics.law, n)?.place;
+    let cpu = select(DeviceChoice::Cpu, None, physics.law, n)?.place;
     for place in [best.place, cpu, emulator] {
         let machine = Machine::new(place);
         let can_run = |v| eligible(v, machine.place(), physics.law).is_ok();

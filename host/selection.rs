@@ -222,7 +222,7 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
     }
 }
 
-/// Finds what to run and where.
+/// Finds what to run and where, for this many bodies.
 ///
 /// # Errors
 /// Why the choice cannot be had.
@@ -230,6 +230,7 @@ pub fn select(
     device: DeviceChoice,
     kernel: Option<&str>,
     law: Law,
+    bodies: usize,
 ) -> Result<Selection, SelectionError> {
     let forced = kernel.map(variants::find).transpose()?;
     let (place, mut why) = place_for(device, forced)?;
@@ -242,9 +243,9 @@ pub fn select(
             let name = if place == Place::Cpu {
                 preferred::CPU
             } else {
-                preferred::GPU
+                preferred::gpu(bodies)
             };
-            why += ", its preferred kernel";
+            why += ", its preferred kernel for as many bodies";
             variants::find(name)?
         }
     };
@@ -264,14 +265,15 @@ pub fn select_for(
     device: DeviceChoice,
     kernel: Option<&str>,
     law: Law,
+    bodies: usize,
     integrator: Integrator,
 ) -> Result<Selection, SelectionError> {
     if !integrator.needs_jerks() {
-        return select(device, kernel, law);
+        return select(device, kernel, law, bodies);
     }
     let on_cpu = device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
-    let mut selection = select(device, kernel, law)?;
+    let mut selection = select(device, kernel, law, bodies)?;
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {
             kernel: selection.variant.name,
@@ -461,14 +463,15 @@ mod tests {
     #[test]
     fn a_forced_variant_is_validated() {
         let refusal = |device, kernel| {
-            select(device, Some(kernel), Law::Gravity)
+            select(device, Some(kernel), Law::Gravity, 1000)
                 .expect_err("refused")
                 .to_string()
         };
         assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
         assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
         assert!(refusal(DeviceChoice::Auto, "tilde").contains("allpairs list"));
-        let host = select(DeviceChoice::Auto, Some("cpu-f64"), Law::Unit).expect("runs anywhere");
+        let host =
+            select(DeviceChoice::Auto, Some("cpu-f64"), Law::Unit, 1000).expect("runs anywhere");
         assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
     }
 }

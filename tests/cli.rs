@@ -279,7 +279,7 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         (
             "list --study mars",
             USAGE,
-            ["no kernel is of study `mars`", "venus"],
+            ["there is no study `mars`", "venus"],
         ),
         (
             "run two-body --device gpu",
@@ -335,7 +335,7 @@ fn kernels_are_verified_timed_and_inspected() {
         &folder,
         "verify --kernel tiled --device emulator --bodies 300",
     );
-    verdict.expect(0, &["the largest of 300 bodies", "tiled ", "passed"]);
+    verdict.expect(0, &["the largest case of 300 bodies", "tiled ", "passed"]);
     let verdict = try_in(&folder, "verify --device cpu --bodies 300");
     verdict.expect(0, &["reference", "cpu-f64", "cpu-f32", "passed"]);
     let times = try_in(

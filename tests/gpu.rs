@@ -22,7 +22,7 @@ fn kernels_are_right_on_every_gpu() {
     let table = Table::new(256, 16_384);
     for gpu in gpus {
         let device = DeviceChoice::Cuda(gpu.ordinal);
-        let place = select(device, None, Law::Gravity)
+        let place = select(device, None, Law::Gravity, 0)
             .expect("it is there")
             .place;
         let machine = Machine::new(place);

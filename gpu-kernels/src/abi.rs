@@ -23,6 +23,19 @@ pub struct Params {
     pub damping: f64,
     /// Time step of a kick or a drift, or the factor of a damping.
     pub dt: f64,
+    /// How the pairs are shared out, for the schedules that take each pair once.
+    pub tiling: Tiling,
+}
+
+/// Bodies cut into tiles, and pairs of tiles into parts: see
+/// [`symmetric`](crate::schedule::symmetric).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tiling {
+    /// Bodies of a tile.
+    pub side: u32,
+    /// Blocks that share a pair of tiles, each with an equal part of one tile's bodies.
+    pub parts: u32,
 }
 
 /// The arguments of an emulated launch: what a GPU launch passes as an array of pointers.

@@ -64,6 +64,24 @@ impl Formula {
     }
 }
 
+impl Law {
+    /// Instructions of one [`interact_pair`], its 1/√ apart.
+    #[inline]
+    pub const fn pair_operations(self, fused: bool) -> Operations {
+        let weights = match self {
+            Self::Unit => 0,
+            Self::Gravity => 2,
+            Self::AttractRepel => panic!("it has no weights"),
+        };
+        let (multiply_adds, apart) = if fused { (9, 0) } else { (0, 9) };
+        Operations {
+            multiply_adds,
+            multiplications: 2 + weights + apart,
+            additions: 3 + apart,
+        }
+    }
+}
+
 /// The numbers of a law, in the precision of its kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<R> {
@@ -278,7 +296,8 @@ fn dragged<R: GpuFloat>(
     velocity: [R; 3],
     constants: &Constants<R>,
 ) -> [R; 3] {
-    if !(mass > R::from_f64(0.0)) {
+    let has_mass = mass > R::from_f64(0.0);
+    if !has_mass {
         return acceleration;
     }
     let rate = constants.damping / mass;
@@ -319,7 +338,9 @@ fn add_scaled<A: PairArithmetic>(scale: A::Real, r: [A::Real; 3], sum: &mut [A::
 /// `−target_weight · r / d³` to the source's, as Newton's third law has it.
 ///
 /// 16 instructions and a 1/√ for two interactions, 14 where the weights are 1, against 24 and two
-/// 1/√ by [`interact`]; in double precision the approximate 1/√³ takes five more.
+/// 1/√ by [`interact`]; in double precision the approximate 1/√³ takes four more. The order of the
+/// sums is the one whose machine code fights least for the register file on compute capability 9.0
+/// (2 % between the best and the plain order).
 #[inline(always)]
 pub fn interact_pair<A: PairArithmetic>(
     [target, source]: [[A::Real; 3]; 2],
@@ -330,14 +351,14 @@ pub fn interact_pair<A: PairArithmetic>(
 ) {
     let r = separation::<A>(target, source); // 3 flops
     let scale = A::inverse_cube(distance_squared::<A>(r, softening_squared)); // 6 flops and 4
-    let pull = scale * source_weight; // 1 flop; none where the weight is 1
-    target_sum[0] = A::mul_add(pull, r[0], target_sum[0]); // 6 flops
-    target_sum[1] = A::mul_add(pull, r[1], target_sum[1]);
-    target_sum[2] = A::mul_add(pull, r[2], target_sum[2]);
-    let pull = -(scale * target_weight); // 1 flop; a sign is free
+    let pull = -(scale * target_weight); // 1 flop, none where the weight is 1; a sign is free
     source_sum[0] = A::mul_add(pull, r[0], source_sum[0]); // 6 flops
-    source_sum[1] = A::mul_add(pull, r[1], source_sum[1]);
     source_sum[2] = A::mul_add(pull, r[2], source_sum[2]);
+    source_sum[1] = A::mul_add(pull, r[1], source_sum[1]);
+    let pull = scale * source_weight; // 1 flop; none where the weight is 1
+    target_sum[2] = A::mul_add(pull, r[2], target_sum[2]); // 6 flops
+    target_sum[1] = A::mul_add(pull, r[1], target_sum[1]);
+    target_sum[0] = A::mul_add(pull, r[0], target_sum[0]);
 }
 
 /// One interaction of Hermite's scheme: adds `weight · r / d³` to `sum` and its derivative in time,
@@ -401,7 +422,7 @@ fn distance_squared<A: PairArithmetic>(r: [A::Real; 3], softening_squared: A::Re
 mod tests {
     use super::*;
     use crate::numerics::{
-        Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
+        Approximate, Arithmetic, Exact, Far, Fused, Numerics, Separate, Softened, Unsoftened,
     };
 
     /// The two counts of the same formula agree: a 1/√ is two operations.
@@ -526,6 +547,27 @@ mod tests {
                 worst_pair_difference::<Numerics<f64, Fused, Approximate, Softened>>(softening);
             assert!(refined <= (tolerance + 13.0) * u64_);
         }
+    }
+
+    #[test]
+    fn a_far_body_exerts_nothing() {
+        fn check<A: Arithmetic<Real: Far>>() {
+            let real = A::Real::from_f64;
+            let far = [A::Real::FAR; 3];
+            let near = [real(0.7), real(-1.0), real(0.0)];
+            let mut sums = [[real(0.5); 3]; 2];
+            let [first, second] = &mut sums;
+            let eps2 = real(1e-4);
+            interact_pair::<A>([far, near], [real(1.0); 2], eps2, first, second);
+            interact_pair::<A>([near, far], [real(1.0); 2], eps2, first, second);
+            interact_pair::<A>([far, far], [real(1.0); 2], eps2, first, second);
+            interact::<A>(far, near, real(1.0), eps2, first);
+            assert!(sums.iter().flatten().all(|sum| sum.to_f64() == 0.5));
+        }
+        check::<Numerics<f32, Fused, Exact, Softened>>();
+        check::<Numerics<f32, Fused, Approximate, Unsoftened>>();
+        check::<Numerics<f64, Fused, Exact, Unsoftened>>();
+        check::<Numerics<f64, Fused, Approximate, Softened>>();
     }
 
     #[test]

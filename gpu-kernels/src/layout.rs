@@ -7,9 +7,10 @@
 
 use crate::numerics::{Precision, Real};
 use core::marker::PhantomData;
+use cuda_std::global::{self, AtomicAdd};
 use cuda_std::shared::{Shared, SharedWord};
 use cuda_std::vector::Vec4;
-use cuda_std::{GpuFloat, f16, global};
+use cuda_std::{GpuFloat, f16};
 
 /// A layout's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,6 +217,15 @@ impl Stored<f32> for f16 {
     }
 }
 
+/// Layouts whose accelerations many threads can add to at a time.
+pub trait Accumulate: Layout {
+    /// Adds to the acceleration of body `i`, whatever other threads add there, in no defined order.
+    ///
+    /// # Safety
+    /// As [`vector`](Layout::vector), and other threads only add to body `i`.
+    unsafe fn add_vector(vectors: *mut Self::Word, stride: u32, i: u32, v: [Self::Real; 3]);
+}
+
 /// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
 /// in `R`.
 #[derive(Clone, Copy, Debug)]
@@ -413,13 +423,30 @@ where
     #[inline(always)]
     unsafe fn tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32) -> Source<R> {
         // SAFETY: the caller's promise.
-        unpack(unsafe { tile.load(slot) })
+        let Vec4 { x, y, z, w } = unsafe { tile.load(slot) };
+        Source {
+            position: [y, z, w],
+            mass: x,
+        }
     }
 
     #[inline(always)]
     unsafe fn set_tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32, source: Source<R>) {
+        let [y, z, w] = source.position;
+        let x = source.mass;
         // SAFETY: the caller's promise.
-        unsafe { tile.store(slot, pack(source)) }
+        unsafe { tile.store(slot, Vec4 { x, y, z, w }) }
+    }
+}
+
+impl<R: Real + SharedWord> Accumulate for Float4<R>
+where
+    Vec4<R>: SharedWord + AtomicAdd,
+{
+    #[inline(always)]
+    unsafe fn add_vector(vectors: *mut Vec4<R>, _stride: u32, i: u32, v: [R; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { Vec4::<R>::atomic_add(vectors, i, pack(vector(v))) }
     }
 }
 

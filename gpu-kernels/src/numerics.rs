@@ -61,11 +61,21 @@ impl NumericsName {
                 multiplications: 2,
                 additions: 0,
             },
-            _ => Operations {
-                multiply_adds: 0,
-                multiplications: 0,
+            _ => Operations::NONE,
+        }
+    }
+
+    /// What a 1/√³ takes beside its root and two multiplications: a guess in f64 is refined, by
+    /// [`GpuFloat::rsqrt_cubed_approx`].
+    #[inline]
+    pub const fn cube_refinement(self) -> Operations {
+        match (self.approximate, self.precision) {
+            (true, Precision::F64) => Operations {
+                multiply_adds: 3,
+                multiplications: 1,
                 additions: 0,
             },
+            _ => Operations::NONE,
         }
     }
 }
@@ -79,6 +89,28 @@ pub struct Operations {
     pub multiplications: u32,
     /// Additions and subtractions.
     pub additions: u32,
+}
+
+impl Add for Operations {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self {
+            multiply_adds: self.multiply_adds + other.multiply_adds,
+            multiplications: self.multiplications + other.multiplications,
+            additions: self.additions + other.additions,
+        }
+    }
+}
+
+impl Operations {
+    /// None.
+    pub const NONE: Self = Self {
+        multiply_adds: 0,
+        multiplications: 0,
+        additions: 0,
+    };
 }
 
 /// A floating-point type's name.
@@ -156,6 +188,22 @@ impl Real for f64 {
     const SMALLEST_SQUARE: Self = f64::from_bits((1023 - 680) << 52);
 }
 
+/// Numbers with room for a place so far out that nothing is felt from there; halves have none.
+pub trait Far: Real {
+    /// A coordinate so far out that 1/d³ from there to any body is zero, and d² still finite: where
+    /// schedules put what stands in for bodies beyond the last.
+    const FAR: Self;
+}
+
+impl Far for f32 {
+    const FAR: Self = (1_u64 << 60) as f32;
+}
+
+impl Far for f64 {
+    /// 2⁴⁰⁰.
+    const FAR: Self = f64::from_bits((1023 + 400) << 52);
+}
+
 /// Whether `a · b + c` rounds once.
 pub trait MultiplyAdd {
     /// It does.
@@ -227,8 +275,7 @@ impl InverseSqrt for Approximate {
     }
     #[inline(always)]
     fn inverse_cube<R: Real>(x: R) -> R {
-        let root = x.rsqrt_approx();
-        root * root * root
+        x.rsqrt_cubed_approx()
     }
 }
 

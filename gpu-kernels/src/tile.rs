@@ -132,42 +132,64 @@ pub fn sweep<const UNROLL: u32>(count: u32, body: &mut impl FnMut(u32)) {
 /// Spelled out, because the compiler is told not to unroll loops by itself: the factor that a
 /// kernel's name claims is the factor in its PTX.
 #[inline(always)]
-pub fn unrolled<const TIMES: u32>(mut body: impl FnMut(u32)) {
+pub fn unrolled<const TIMES: u32>(body: impl FnMut(u32)) {
+    const {
+        assert!(
+            spelled_out(TIMES),
+            "add the factor to the list in `spell_out`"
+        )
+    }
+    spell_out(TIMES, body);
+}
+
+/// `body(0); … body(N − 1);` as straight-line code, to index arrays of `N` that shall stay in
+/// registers.
+#[inline(always)]
+pub fn for_each<const N: usize>(mut body: impl FnMut(usize)) {
+    const {
+        assert!(
+            spelled_out(N as u32),
+            "add the factor to the list in `spell_out`"
+        )
+    }
+    spell_out(N as u32, |k| body(k as usize));
+}
+
+/// `times` is a constant of the caller's, so that one arm remains.
+#[inline(always)]
+fn spell_out(times: u32, mut body: impl FnMut(u32)) {
     let mut k = 0;
     let mut next = || {
         body(k);
         k += 1;
     };
-    match TIMES {
+    match times {
         1 => repeat!(1 next),
         2 => repeat!(2 next),
         4 => repeat!(4 next),
+        6 => repeat!(6 next),
         8 => repeat!(8 next),
+        12 => repeat!(12 next),
         16 => repeat!(16 next),
         24 => repeat!(24 next),
         32 => repeat!(32 next),
         64 => repeat!(64 next),
         128 => repeat!(128 next),
-        _ => {
-            const {
-                assert!(
-                    spelled_out(TIMES),
-                    "add the factor to the list in `unrolled`"
-                )
-            }
-        }
+        _ => unreachable!(),
     }
 }
 
 const fn spelled_out(times: u32) -> bool {
-    times == 24 || (times.is_power_of_two() && times <= 128)
+    times == 6 || times == 12 || times == 24 || (times.is_power_of_two() && times <= 128)
 }
 
 macro_rules! repeat {
     (1 $f:ident) => { $f() };
     (2 $f:ident) => {{ repeat!(1 $f); repeat!(1 $f) }};
     (4 $f:ident) => {{ repeat!(2 $f); repeat!(2 $f) }};
+    (6 $f:ident) => {{ repeat!(4 $f); repeat!(2 $f) }};
     (8 $f:ident) => {{ repeat!(4 $f); repeat!(4 $f) }};
+    (12 $f:ident) => {{ repeat!(8 $f); repeat!(4 $f) }};
     (16 $f:ident) => {{ repeat!(8 $f); repeat!(8 $f) }};
     (24 $f:ident) => {{ repeat!(16 $f); repeat!(8 $f) }};
     (32 $f:ident) => {{ repeat!(16 $f); repeat!(16 $f) }};
@@ -189,6 +211,7 @@ mod tests {
         order::<2>();
         order::<4>();
         order::<8>();
+        order::<12>();
         order::<16>();
         order::<24>();
         order::<32>();

@@ -17,9 +17,9 @@ use super::{ChecksFailed, Where};
 pub(super) struct Options {
     #[command(flatten)]
     place: Where,
-    /// Only this kernel.
-    #[arg(long)]
-    kernel: Option<String>,
+    /// Only these kernels, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    kernel: Vec<String>,
     /// Numbers of bodies, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "16384,65536",
         value_parser = clap::value_parser!(u32).range(1..))]
@@ -49,7 +49,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
             path.display()
         );
     }
-    let place = super::verify::place(&options.place, options.kernel.as_deref())?;
+    let place = super::verify::place(&options.place, &options.kernel)?;
     writeln!(out, "On {place}; force only, bodies already there:")?;
     let mut table = super::table(&[
         "kernel",
@@ -62,10 +62,11 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "#rms error",
     ]);
     let machine = Machine::new(place);
+    let variants = super::verify::chosen(&options.kernel, machine.place())?;
     let mut outcomes = vec![];
     for &n in &options.bodies {
         let mut cases: Vec<(Case, TwoSteps)> = vec![];
-        for variant in super::verify::chosen(options.kernel.as_deref(), machine.place())? {
+        for &variant in &variants {
             let fits = |(case, _): &(Case, _)| variant.computes(case.physics.law);
             let known = cases.iter().position(fits).unwrap_or_else(|| {
                 let law = variant.laws().next().expect("every kernel has a law");

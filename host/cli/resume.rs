@@ -96,7 +96,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
 
     let physics = run::physics(&asked, &checkpoint.bodies)?;
-    let selection = asked.select(physics.law)?;
+    let selection = asked.select(physics.law, checkpoint.bodies.len())?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
     let pace = run::pace(&asked, clock.start, || Ok(clock.dt))?;

@@ -234,7 +234,7 @@ fn begin(
     let physics = physics(options, &bodies)?;
     let integrator = options.integrator()?;
     options.check_record()?;
-    let selection = options.select(physics.law)?;
+    let selection = options.select(physics.law, bodies.len())?;
     let outputs = Outputs::prepare(
         &options.input,
         options.out.as_deref(),
@@ -390,9 +390,15 @@ impl Options {
         }
     }
 
-    pub(super) fn select(&self, law: Law) -> anyhow::Result<Selection> {
+    pub(super) fn select(&self, law: Law, bodies: usize) -> anyhow::Result<Selection> {
         let kernel = self.kernel.as_deref();
-        Ok(select_for(self.place.device, kernel, law, self.method())?)
+        Ok(select_for(
+            self.place.device,
+            kernel,
+            law,
+            bodies,
+            self.method(),
+        )?)
     }
 
     fn check_record(&self) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
 use allpairs::force::Law;
-use allpairs::selection::{Machine, Place, eligible, select};
+use allpairs::selection::{Machine, Place, SelectionError, eligible, select};
 use allpairs::variants::{self, Variant};
 use allpairs::verify::{Verdict, edge_cases, judge, large_case};
 
@@ -22,16 +22,16 @@ const BLOCK: usize = 256;
 pub(super) struct Options {
     #[command(flatten)]
     place: Where,
-    /// Only this kernel.
-    #[arg(long)]
-    kernel: Option<String>,
+    /// Only these kernels, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    kernel: Vec<String>,
     /// Bodies of the largest case.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     bodies: Option<u32>,
 }
 
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let place = place(&options.place, options.kernel.as_deref())?;
+    let place = place(&options.place, &options.kernel)?;
     let emulated = place == Place::Emulator;
     let n = match options.bodies {
         Some(n) => n as usize,
@@ -57,7 +57,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let mut table = super::table(&columns);
     let (mut failures, mut wrong) = (vec![], vec![]);
     let machine = Machine::new(place);
-    for variant in chosen(options.kernel.as_deref(), machine.place())? {
+    for variant in chosen(&options.kernel, machine.place())? {
         let verdict = judge(&machine, variant, &cases, &two_steps)?;
         table.add_row(row(variant, &verdict));
         match (variant.wrong, verdict.failures.is_empty()) {
@@ -93,35 +93,47 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
 }
 
-/// Where to verify or time a kernel, or all.
-pub(super) fn place(options: &Where, kernel: Option<&str>) -> anyhow::Result<Place> {
-    let law = match kernel {
+/// Where to verify or time these kernels, or all.
+pub(super) fn place(options: &Where, kernels: &[String]) -> anyhow::Result<Place> {
+    let first = kernels.first().map(String::as_str);
+    let law = match first {
         Some(name) => variants::find(name)?.laws().next(),
         None => None,
     };
-    Ok(select(options.device, kernel, law.unwrap_or(Law::Gravity))?.place)
+    Ok(select(options.device, first, law.unwrap_or(Law::Gravity), 0)?.place)
 }
 
-/// The kernels to verify: the one asked for, or all that can run there.
-pub(super) fn chosen(kernel: Option<&str>, place: &Place) -> anyhow::Result<Vec<&'static Variant>> {
-    Ok(match kernel {
-        Some(name) => vec![variants::find(name)?],
-        None => {
-            let mut chosen: Vec<&'static Variant> = vec![];
-            for variant in variants::all() {
-                // A rung that is another variant under another name was looked at already.
-                let known = chosen.iter().any(|v| v.method == variant.method);
-                if !known
-                    && variant
-                        .laws()
-                        .any(|law| eligible(variant, place, law).is_ok())
-                {
-                    chosen.push(variant);
-                }
-            }
-            chosen
+/// The kernels asked for, or all that can run there.
+pub(super) fn chosen(
+    kernels: &[String],
+    place: &Place,
+) -> Result<Vec<&'static Variant>, SelectionError> {
+    let runs = |variant: &Variant| {
+        let mut laws = variant.laws().map(|law| eligible(variant, place, law));
+        let first = laws.next().expect("every kernel has a law");
+        if laws.any(|runs| runs.is_ok()) {
+            Ok(())
+        } else {
+            first
         }
-    })
+    };
+    if !kernels.is_empty() {
+        let asked = kernels.iter().map(|name| {
+            let variant = variants::find(name)?;
+            runs(variant)?;
+            Ok(variant)
+        });
+        return asked.collect();
+    }
+    let mut chosen: Vec<&'static Variant> = vec![];
+    for variant in variants::all() {
+        // A rung that is another variant under another name was looked at already.
+        let known = chosen.iter().any(|v| v.method == variant.method);
+        if !known && runs(variant).is_ok() {
+            chosen.push(variant);
+        }
+    }
+    Ok(chosen)
 }
 
 fn row(variant: &Variant, verdict: &Verdict) -> Vec<String> {

@@ -116,6 +116,7 @@ impl<D: Device> Resident<D> {
             repulsion: frame.repulsion_to_local(&physics),
             damping: frame.damping_to_local(&physics),
             dt: 0.0,
+            tiling: plan.tiling,
         };
         Ok(Self {
             device,

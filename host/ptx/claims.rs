@@ -11,7 +11,7 @@ use crate::variants::Variant;
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
-use gpu_kernels::numerics::{NumericsName, Precision as Scalar};
+use gpu_kernels::numerics::{NumericsName, Operations, Precision as Scalar};
 use gpu_kernels::schedule::{ScheduleName, SourcesIn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -136,7 +136,8 @@ impl<'a> Checks<'a> {
             formula,
             numerics,
             unroll,
-            max_registers: _,
+            lane,
+            ..
         } = entry.work
         else {
             unreachable!("`{}` is no force", entry.symbol)
@@ -155,9 +156,10 @@ impl<'a> Checks<'a> {
         let what = "interactions in the main loop";
         self.equal(entry.symbol, what, Ok(unroll as usize), main);
         for each in &report.loops {
+            let sources = each.interactions / lane as usize;
             let wanted = source_loads(entry, law, schedule)
                 .into_iter()
-                .map(|(load, count)| (load, count * each.interactions));
+                .map(|(load, count)| (load, count * sources));
             let wanted = list(wanted);
             let found = list(each.counts.accesses());
             let what = format!("memory accesses in loop {}", each.label);
@@ -167,7 +169,28 @@ impl<'a> Checks<'a> {
                 let what = format!("interactions without a guard in loop {}", each.label);
                 self.equal(entry.symbol, what, all, certain);
             }
-            self.arithmetic(entry, law, formula, numerics, each);
+            // A source's sum moves on, in words of 32 bits.
+            let shuffles = each.counts.of(Kind::Shuffle);
+            let moves = schedule == ScheduleName::Symmetric && shuffles > 0;
+            let words = 3 * entry.layout.precision.bytes() as usize / 4;
+            let expected = if moves { words * sources } else { 0 };
+            let what = format!("shuffles in loop {}", each.label);
+            self.equal(entry.symbol, what, expected, shuffles);
+            let operations = if moves {
+                law.pair_operations(numerics.fused) + numerics.cube_refinement()
+            } else {
+                formula.operations(law, numerics.fused) + numerics.refinement()
+            };
+            self.arithmetic(entry, operations, formula, numerics, each);
+        }
+        if schedule == ScheduleName::Symmetric {
+            let moving = |each: &&InteractionLoop| each.counts.of(Kind::Shuffle) > 0;
+            let found = (
+                report.loops.iter().filter(moving).count(),
+                report.loops.len(),
+            );
+            let what = "loops for both bodies of a pair, of all";
+            self.equal(entry.symbol, what, (1, 2), found);
         }
     }
 
@@ -175,7 +198,7 @@ impl<'a> Checks<'a> {
     fn arithmetic(
         &mut self,
         entry: &Entry,
-        law: Law,
+        operations: Operations,
         formula: Formula,
         numerics: NumericsName,
         each: &InteractionLoop,
@@ -185,8 +208,6 @@ impl<'a> Checks<'a> {
             Scalar::F32 => Precision::Single,
             Scalar::F64 => Precision::Double,
         };
-        let pair = formula.operations(law, numerics.fused);
-        let root = numerics.refinement();
         let exact = u32::from(!numerics.approximate);
         // There is no root of halves: it is taken in single precision.
         let rooted = match precision {
@@ -203,9 +224,9 @@ impl<'a> Checks<'a> {
         };
         let mut all = 0;
         for (kinds, expected) in [
-            (&[Kind::Fma][..], pair.multiply_adds + root.multiply_adds),
-            (&[Kind::Mul], pair.multiplications + root.multiplications),
-            (&[Kind::Add], pair.additions + root.additions),
+            (&[Kind::Fma][..], operations.multiply_adds),
+            (&[Kind::Mul], operations.multiplications),
+            (&[Kind::Add], operations.additions),
             (&[Kind::Rsqrt], 1 - exact),
             (&[Kind::Sqrt], exact),
             (&[Kind::Rcp, Kind::Div], exact * formula.divisions()),
@@ -236,6 +257,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         ScheduleName::Tiled
         | ScheduleName::Guarded
         | ScheduleName::Hybrid
+        | ScheduleName::Symmetric
         | ScheduleName::Grid2d {
             sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
         } => Space::Shared,

@@ -9,6 +9,7 @@ pub mod guarded;
 pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
+pub mod symmetric;
 pub mod tiled;
 pub mod two_loops;
 
@@ -32,6 +33,8 @@ pub enum ScheduleName {
     OneThread,
     /// [`two_loops`].
     TwoLoops,
+    /// [`symmetric`].
+    Symmetric,
 }
 
 /// Where the sources of a two-dimensional block wait.

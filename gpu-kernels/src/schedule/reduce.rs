@@ -26,8 +26,14 @@ pub const TREE_TARGETS: u32 = 8;
 /// # Shared memory
 /// None.
 ///
+/// # Constraints
+/// None.
+///
 /// # Safety
 /// The buffers are as said and do not overlap.
+///
+/// # Source
+/// The study `gtx980`, rung `2d`.
 #[inline(always)]
 pub unsafe fn serial<L: Layout>(
     partial: *const L::Word,
@@ -53,6 +59,9 @@ pub unsafe fn serial<L: Layout>(
 
 /// A vector of ones, which [`matrix_vector`] multiplies with.
 ///
+/// # Formula
+/// `x_c = 1`.
+///
 /// # Arguments
 /// `ones`: `params.partials` scalars, written.
 ///
@@ -62,8 +71,14 @@ pub unsafe fn serial<L: Layout>(
 /// # Shared memory
 /// None.
 ///
+/// # Constraints
+/// None.
+///
 /// # Safety
 /// The buffer is as said.
+///
+/// # Source
+/// The study `gtx980`, rung `2d-gemv`.
 #[inline(always)]
 pub unsafe fn ones<R: GpuFloat>(ones: *mut R, params: Params) {
     let chunk = thread::index_1d();
@@ -96,6 +111,9 @@ pub unsafe fn ones<R: GpuFloat>(ones: *mut R, params: Params) {
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
+///
+/// # Source
+/// The study `gtx980`, rung `2d-gemv`.
 #[inline(always)]
 pub unsafe fn matrix_vector<L: Layout>(
     partial: *const L::Real,
@@ -141,6 +159,9 @@ pub unsafe fn matrix_vector<L: Layout>(
 ///
 /// # Safety
 /// As [`serial`].
+///
+/// # Source
+/// The study `gtx980`, rung `2d-tree`.
 #[inline(always)]
 pub unsafe fn tree<L: Layout>(partial: *const L::Word, acceleration: *mut L::Word, params: Params) {
     let (targets, threads) = (thread::block_dim_x(), thread::block_dim_y());

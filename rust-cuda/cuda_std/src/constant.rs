@@ -16,7 +16,9 @@ pub const BYTES: usize = 64;
 #[inline(always)]
 pub unsafe fn load<T: Copy>() -> T {
     const {
-        assert!(size_of::<T>() <= BYTES && align_of::<T>() <= 8 && size_of::<T>() % 4 == 0);
+        assert!(
+            size_of::<T>() <= BYTES && align_of::<T>() <= 8 && size_of::<T>().is_multiple_of(4)
+        );
     }
     // SAFETY: the caller's promise.
     unsafe { backend::constant_load() }

@@ -244,6 +244,16 @@ pub(crate) unsafe fn constant_load<T: Copy>() -> T {
 }
 
 #[inline(always)]
+pub(crate) fn opaque(x: u32) -> u32 {
+    let y;
+    // SAFETY: moves a register.
+    unsafe {
+        asm!("mov.u32 {}, {};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+    }
+    y
+}
+
+#[inline(always)]
 pub(crate) unsafe fn global_load<T: Copy>(place: *const T) -> T {
     // SAFETY: the caller's promise.
     unsafe { *place }

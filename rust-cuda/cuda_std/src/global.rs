@@ -66,6 +66,22 @@ impl AtomicAdd for f64 {
     }
 }
 
+/// Component by component.
+impl AtomicAdd for Vec4<f64> {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn atomic_add(base: *mut Self, index: u32, value: Self) {
+        let place = base.wrapping_add(index as usize).cast::<f64>();
+        // SAFETY: the caller's promise, for each component.
+        unsafe {
+            f64::atomic_add(place, 0, value.x);
+            f64::atomic_add(place, 1, value.y);
+            f64::atomic_add(place, 2, value.z);
+            f64::atomic_add(place, 3, value.w);
+        }
+    }
+}
+
 /// Component by component; one instruction on compute capability 9.0.
 impl AtomicAdd for Vec4<f32> {
     #[inline(always)]

@@ -20,6 +20,10 @@ pub type Half = half::f16;
 /// The emulator's threads have no registers.
 pub(crate) fn limit_registers<const MOST: u32>() {}
 
+pub(crate) fn opaque(x: u32) -> u32 {
+    x
+}
+
 pub(crate) fn shared_base() -> u32 {
     0
 }

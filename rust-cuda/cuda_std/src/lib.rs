@@ -51,6 +51,13 @@ pub mod warp;
 pub use cuda_std_macros::kernel;
 pub use float::{GpuFloat, f16};
 
+/// `x`, as a value that the compiler knows nothing about: a loop with this bound has no trip count
+/// to be unrolled by.
+#[inline(always)]
+pub fn opaque(x: u32) -> u32 {
+    backend::opaque(x)
+}
+
 /// `Some(expression)` off the device and `None` on it, where the expression is not compiled:
 /// for tables that pair a kernel with a way to call it on the emulator.
 #[cfg(not(target_arch = "nvptx64"))]

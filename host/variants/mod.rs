@@ -5,16 +5,20 @@
 //! here. A variant differs from its predecessor in exactly one choice, which a test checks, so that
 //! the ratio of their speeds is what that choice is worth.
 
-use gpu_kernels::entries::{self, Entry, Scalars, Work};
+mod choices;
+
+pub use choices::Choice;
+
+use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
-use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::{NumericsName, Precision};
-use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
+use gpu_kernels::schedule::ScheduleName;
+use gpu_kernels::schedule::symmetric::Order;
 
 use crate::force::Law;
 use crate::force::cpu::{self, PairsName, RootName};
 use crate::force::resident::Kernels;
-use crate::plan::Split;
+use crate::plan::{self, Split};
 use crate::studies;
 
 /// A way to compute the forces, by name.
@@ -94,6 +98,10 @@ pub(crate) const fn kernel(entry: &'static str) -> Method {
         positions: Positions::Device,
         split: None,
     }
+}
+
+const fn symmetric(entry: &'static str, block: u32) -> Method {
+    kernel(entry).ftz().in_blocks_of(block)
 }
 
 pub(crate) const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Method {
@@ -227,14 +235,47 @@ pub const VARIANTS: &[Variant] = &[
         "1/√ from a 20-bit guess and one step of third order"),
     variant("tiled-f64-rsqrt-unroll8", "tiled-f64-rsqrt", kernel("tiled_float4_f64_approximate_u8"),
         "eight interactions in the loop's body"),
+
+    variant("symmetric-lane1", "tiled", symmetric("symmetric_float4_f32_1x16_slabs", 256),
+        "each pair once, for both its bodies; a source's sum moves from lane to lane"),
+    variant("symmetric-lane8", "symmetric-lane1", symmetric("symmetric_float4_f32_8x2_slabs", 256),
+        "eight targets a thread share what a source costs to fetch and to pass on"),
+    variant("symmetric-lane8-unroll32", "symmetric-lane8", symmetric("symmetric_float4_f32_8x4_slabs", 256),
+        "four sources in the loop's body"),
+    variant("symmetric-deterministic", "symmetric-lane8-unroll32", symmetric("symmetric_float4_f32_8x4_slabs", 128),
+        "smaller blocks balance better; the same bits in every run and on every GPU of a generation"),
+    variant("symmetric", "symmetric-deterministic", symmetric("symmetric_float4_f32_8x4", 128),
+        "partial sums added as they come, without scratch memory: the fastest here for many bodies"),
+    variant("symmetric-lane4", "symmetric", symmetric("symmetric_float4_f32_4x8", 128),
+        "four targets a thread: smaller tiles, for fewer bodies"),
+    variant("symmetric-lane4-block32", "symmetric-lane4", symmetric("symmetric_float4_f32_4x8", 32),
+        "a warp a block: smaller tiles still"),
+    variant("symmetric-lane2-block32", "symmetric-lane4-block32", symmetric("symmetric_float4_f32_2x16", 32),
+        "two targets a thread: the smallest tiles, for the fewest bodies"),
+    variant("symmetric-f64", "symmetric", symmetric("symmetric_float4_f64_8x4", 128),
+        "everything in double precision"),
 ];
 
-/// Variants that `auto` takes for a device, the preferred first.
+/// Variants that `auto` takes for a device.
 pub mod preferred {
-    /// On a GPU.
-    pub const GPU: &str = "tiled";
     /// On the CPU.
     pub const CPU: &str = "cpu-f32";
+
+    /// On a GPU, with the number of bodies up to which each is taken: measured on an H200, where
+    /// the neighbours of each limit differ by less than 5 %.
+    const GPU: &[(usize, &str)] = &[
+        (3_072, "symmetric-lane2-block32"),
+        (12_288, "symmetric-lane4-block32"),
+        (98_304, "symmetric-lane4"),
+        (usize::MAX, "symmetric"),
+    ];
+
+    /// On a GPU, for this many bodies.
+    pub fn gpu(bodies: usize) -> &'static str {
+        let fits = |&&(most, _): &&(usize, _)| bodies <= most;
+        let (_, name) = GPU.iter().find(fits).expect("the last has no limit");
+        name
+    }
 }
 
 /// All variants: those of general use, then the studies' rungs.
@@ -257,189 +298,7 @@ pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
 #[error("there is no kernel `{0}`: `allpairs list` shows those there are")]
 pub struct UnknownVariant(pub String);
 
-/// A choice that a variant makes, for tables and for comparing variants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Which choice.
-    pub axis: &'static str,
-    /// What was chosen.
-    pub value: String,
-}
-
 impl Variant {
-    /// All choices that this variant makes, in the same order for all variants.
-    pub fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![];
-        let mut add = |axis, value: &dyn ToString| {
-            choices.push(Choice {
-                axis,
-                value: value.to_string(),
-            });
-        };
-        match self.method {
-            Method::Reference => add("path", &"reference"),
-            Method::Cpu(path) => {
-                add("path", &"cpu");
-                add("precision", &path.precision.name());
-                add(
-                    "1/√",
-                    match path.root {
-                        RootName::Exact => &"exact",
-                        RootName::Refined => &"refined estimate",
-                        RootName::Estimated => &"estimate",
-                    },
-                );
-                add(
-                    "each pair",
-                    match path.pairs {
-                        PairsName::Twice => &"twice",
-                        PairsName::Once => &"once",
-                        PairsName::ByNumber => &"once or twice, by N",
-                    },
-                );
-            }
-            Method::Kernel {
-                build,
-                block,
-                positions,
-                split,
-                ..
-            } => {
-                let entry = self.any_force();
-                let Force {
-                    schedule,
-                    formula,
-                    numerics,
-                    unroll,
-                    max_registers,
-                } = force_work(entry);
-                add("path", &"kernel");
-                add(
-                    "schedule",
-                    match schedule {
-                        ScheduleName::Direct => &"direct",
-                        ScheduleName::Tiled => &"tiled",
-                        ScheduleName::Guarded => &"tiled, each slot tested",
-                        ScheduleName::Hybrid => &"tiled, and direct for the remainder",
-                        ScheduleName::Grid2d { sources } => match sources {
-                            SourcesIn::Global => &"2-D blocks",
-                            SourcesIn::Shared => &"2-D blocks, shared sources",
-                            SourcesIn::SharedInterleaved => {
-                                &"2-D blocks, shared sources without bank conflicts"
-                            }
-                        },
-                        ScheduleName::OneThread => &"one thread",
-                        ScheduleName::TwoLoops => &"two loops, j < i and j > i",
-                    },
-                );
-                add(
-                    "layout",
-                    match entry.layout.name {
-                        LayoutName::Aos => &"array of structures",
-                        LayoutName::Soa => &"structure of arrays",
-                        LayoutName::Float3 => &"float3",
-                        LayoutName::Float4 => &"float4",
-                    },
-                );
-                add("storage", &storage(entry));
-                add("precision", &numerics.precision.name());
-                add(
-                    "split",
-                    &split.map_or_else(
-                        || "none".to_owned(),
-                        |s| format!("{} threads of {} sources", s.len, s.luf),
-                    ),
-                );
-                add(
-                    "reduction",
-                    match split.map(|s| s.reduction) {
-                        None => &"none",
-                        Some(Reduction::Serial) => &"serial",
-                        Some(Reduction::MatrixVector) => &"matrix × vector of ones",
-                        Some(Reduction::Tree) => &"tree in shared memory",
-                    },
-                );
-                add(
-                    "formula",
-                    match formula {
-                        Formula::Powers => &"powers of 1/√",
-                        Formula::Divisions => &"divisions",
-                    },
-                );
-                add(
-                    "multiply–add",
-                    if numerics.fused {
-                        &"fused"
-                    } else {
-                        &"separate"
-                    },
-                );
-                add(
-                    "a body with itself",
-                    if numerics.skips_self {
-                        &"tested for"
-                    } else {
-                        &"harmless"
-                    },
-                );
-                add(
-                    "parameters",
-                    match entry.scalars {
-                        Scalars::Argument => &"arguments",
-                        Scalars::Constant => &"constant memory",
-                    },
-                );
-                add(
-                    "positions",
-                    match positions {
-                        Positions::Device => &"device",
-                        Positions::Host => &"host",
-                    },
-                );
-                add(
-                    "1/√",
-                    if numerics.approximate {
-                        &"approximate"
-                    } else {
-                        &"exact"
-                    },
-                );
-                add("unroll", &unroll);
-                add(
-                    "registers",
-                    &max_registers
-                        .map_or_else(|| "as needed".to_owned(), |most| format!("{most} at most")),
-                );
-                add(
-                    "denormals",
-                    match build {
-                        Build::Precise => &"kept",
-                        Build::Ftz => &"flushed",
-                    },
-                );
-                add("block", &block);
-            }
-        }
-        choices
-    }
-
-    /// What differs from the predecessor: `layout: float4`. Empty without one, or where it is of
-    /// another kind.
-    pub fn differences(&self) -> Vec<Choice> {
-        let Some(predecessor) = self.predecessor else {
-            return vec![];
-        };
-        let before = find(predecessor)
-            .expect("predecessors are listed")
-            .choices();
-        let mut after = self.choices();
-        if after.len() != before.len() {
-            return vec![];
-        }
-        after.retain(|choice| !before.contains(choice));
-        after
-    }
-
     /// The laws that it computes.
     pub fn laws(&self) -> impl Iterator<Item = Law> {
         [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL]
@@ -503,6 +362,7 @@ impl Variant {
                     luf as usize + n.div_ceil((len * luf) as usize) * len as usize
                 }
                 ScheduleName::Tiled => in_blocks(block as usize),
+                ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
             },
         }
     }
@@ -587,12 +447,14 @@ impl Variant {
     }
 }
 
-/// What a row of `FORCES` computes, but for law and softening.
+/// What a row of force kernels computes, but for law and softening.
 struct Force {
     schedule: ScheduleName,
     formula: Formula,
     numerics: NumericsName,
     unroll: u32,
+    lane: u32,
+    order: Order,
     max_registers: Option<u32>,
 }
 
@@ -603,6 +465,8 @@ fn force_work(entry: &Entry) -> Force {
             formula,
             numerics,
             unroll,
+            lane,
+            order,
             max_registers,
             ..
         } => Force {
@@ -610,17 +474,11 @@ fn force_work(entry: &Entry) -> Force {
             formula,
             numerics,
             unroll,
+            lane,
+            order,
             max_registers,
         },
-        _ => unreachable!("rows of FORCES are forces"),
-    }
-}
-
-fn storage(entry: &Entry) -> &'static str {
-    if entry.layout.stored == entry.layout.precision {
-        "as computed"
-    } else {
-        entry.layout.stored.name()
+        _ => unreachable!("rows of force kernels are forces"),
     }
 }
 

@@ -4,10 +4,12 @@
 //! memory they share. [`force`] makes it, for each schedule by a function of its own; one place
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
+mod grid2d;
+pub mod symmetric;
+
+use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
-use gpu_kernels::schedule::grid2d::MOST_SOURCES;
-use gpu_kernels::schedule::reduce::TREE_TARGETS;
-use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
+use gpu_kernels::schedule::{Reduction, ScheduleName};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
@@ -68,6 +70,8 @@ pub enum Step {
 pub struct ForcePlan {
     /// Sizes of the scratch buffers, bytes.
     pub scratch: Vec<usize>,
+    /// How the pairs are shared out, for the schedules that take each pair once.
+    pub tiling: Tiling,
     /// What is done, in order.
     pub steps: Vec<Step>,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
@@ -236,8 +240,9 @@ pub fn force(
         ScheduleName::Hybrid => hybrid(entry, n, threads, limits),
         ScheduleName::Grid2d { sources } => {
             let split = split.expect("a variant of two-dimensional blocks says how they are split");
-            grid2d(entry, n, threads, split, sources, limits)
+            grid2d::plan(entry, n, threads, split, sources, limits)
         }
+        ScheduleName::Symmetric => symmetric::plan(entry, n, threads, limits),
     }
 }
 
@@ -251,6 +256,7 @@ impl ForcePlan {
                 sources_a_thread: 0,
                 partials: 0,
             },
+            tiling: Tiling { side: 0, parts: 0 },
         }
     }
 }
@@ -286,122 +292,6 @@ fn hybrid(
         steps.push(evaluate(rest, launch));
     }
     Ok(ForcePlan::of(steps))
-}
-
-/// Partial sums, and their sum.
-fn grid2d(
-    entry: &'static Entry,
-    n: u32,
-    threads: u32,
-    split: Split,
-    sources: SourcesIn,
-    limits: &Limits,
-) -> Result<ForcePlan, PlanError> {
-    let kernel = entry.symbol;
-    one_dimensional(entry, n, threads, limits)?;
-    let Split {
-        len,
-        luf,
-        reduction,
-    } = split;
-    let fits = u64::from(len) * u64::from(luf) <= u64::from(MOST_SOURCES);
-    if len == 0 || luf == 0 || !threads.is_multiple_of(len) || !fits {
-        return Err(PlanError::Split {
-            kernel,
-            threads,
-            len,
-            luf,
-            most: MOST_SOURCES,
-        });
-    }
-    let columns = n.div_ceil(len * luf);
-    let partials = columns * len;
-    let stride = stride(entry, n as usize)?;
-    let vectors = u64::from(stride) * u64::from(partials);
-    let scalars = vectors * u64::from(entry.layout.vector_scalars);
-    let most_columns = 65_535; // of any device's grid, along its second axis
-    let countable = u32::try_from(scalars).is_ok() && columns <= most_columns;
-    let Some(bytes) = usize::try_from(scalars * u64::from(entry.layout.precision.bytes()))
-        .ok()
-        .filter(|_| countable)
-    else {
-        return Err(PlanError::TooManyPartials {
-            kernel,
-            partials,
-            n,
-        });
-    };
-    let wid = threads / len;
-    let shared_bytes = match sources {
-        SourcesIn::Global => 0,
-        SourcesIn::Shared | SourcesIn::SharedInterleaved => len * luf * entry.layout.tile_bytes,
-    };
-    if shared_bytes > limits.shared_bytes {
-        return Err(PlanError::TooMuchShared {
-            kernel,
-            threads,
-            bytes: u64::from(shared_bytes),
-            most: limits.shared_bytes,
-        });
-    }
-    let mut plan = ForcePlan {
-        scratch: vec![bytes],
-        steps: vec![Step::Launch {
-            entry,
-            launch: Launch {
-                grid: [n.div_ceil(wid), columns, 1],
-                block: [len, wid, 1],
-                shared_bytes,
-            },
-            buffers: vec![Buffer::State, Buffer::Scratch(0)],
-        }],
-        split: Parts {
-            sources_a_thread: luf,
-            partials,
-        },
-    };
-    let reduce = partner(entry, Work::Reduce(reduction));
-    let precision = entry.layout.precision.bytes();
-    let mut add = |entry, launch, buffers| {
-        plan.steps.push(Step::Launch {
-            entry,
-            launch,
-            buffers,
-        });
-    };
-    match reduction {
-        Reduction::Serial => add(
-            reduce,
-            one_dimensional(reduce, n, ELEMENTWISE_BLOCK, limits)?,
-            vec![Buffer::Scratch(0), Buffer::Acceleration],
-        ),
-        Reduction::Tree => {
-            let block = [TREE_TARGETS, ELEMENTWISE_BLOCK / TREE_TARGETS, 1];
-            let launch = Launch {
-                grid: [n.div_ceil(TREE_TARGETS), 1, 1],
-                block,
-                shared_bytes: 3 * ELEMENTWISE_BLOCK * precision,
-            };
-            add(
-                reduce,
-                launch,
-                vec![Buffer::Scratch(0), Buffer::Acceleration],
-            );
-        }
-        Reduction::MatrixVector => {
-            let ones = partner(entry, Work::Ones);
-            let fill = one_dimensional(ones, partials, ELEMENTWISE_BLOCK, limits)?;
-            add(ones, fill, vec![Buffer::Scratch(1)]);
-            let rows = n * entry.layout.vector_scalars;
-            add(
-                reduce,
-                one_dimensional(reduce, rows, ELEMENTWISE_BLOCK, limits)?,
-                vec![Buffer::Scratch(0), Buffer::Scratch(1), Buffer::Acceleration],
-            );
-            plan.scratch.push((partials * precision) as usize);
-        }
-    }
-    Ok(plan)
 }
 
 /// The kernel that does this work beside a force.
@@ -449,7 +339,7 @@ pub fn one_dimensional(
             most: limits.block_threads,
         });
     }
-    let bytes = u64::from(threads) * u64::from(shared_bytes_a_thread(entry));
+    let bytes = shared_bytes(entry, u64::from(threads));
     match u32::try_from(bytes) {
         Ok(shared_bytes) if shared_bytes <= limits.shared_bytes => Ok(Launch {
             grid: [n.div_ceil(threads), 1, 1],
@@ -465,11 +355,17 @@ pub fn one_dimensional(
     }
 }
 
-fn shared_bytes_a_thread(entry: &Entry) -> u32 {
+/// Shared memory of a block of `threads`, bytes.
+fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
+    let layout = &entry.layout;
     match entry.work {
         Work::Force { schedule, .. } => match schedule {
             ScheduleName::Tiled | ScheduleName::Guarded | ScheduleName::Hybrid => {
-                entry.layout.tile_bytes
+                threads * u64::from(layout.tile_bytes)
+            }
+            ScheduleName::Symmetric => {
+                let sums = threads / u64::from(WARP) * 3 * u64::from(layout.precision.bytes());
+                threads * (2 * u64::from(layout.tile_bytes) + sums)
             }
             // What two-dimensional blocks share does not depend on their threads.
             ScheduleName::Direct
@@ -477,8 +373,9 @@ fn shared_bytes_a_thread(entry: &Entry) -> u32 {
             | ScheduleName::TwoLoops
             | ScheduleName::Grid2d { .. } => 0,
         },
-        Work::Energy(_) => 4 * size_of::<f64>() as u32,
-        Work::Rest { .. }
+        Work::Energy(_) => threads * 4 * size_of::<f64>() as u64,
+        Work::Gather
+        | Work::Rest { .. }
         | Work::Reduce(_)
         | Work::Ones
         | Work::Kick
@@ -506,7 +403,7 @@ mod tests {
     fn every_target_has_one_thread() {
         for entry in entries::all() {
             for n in (1..=300).chain([12_345, 262_144, 262_145, 100_000_007]) {
-                for threads in [32, 64, 256, 512] {
+                for threads in [32, 64, 256] {
                     let plan = one_dimensional(entry, n, threads, &LIMITS).expect("a plan");
                     let covered = u64::from(plan.grid[0]) * u64::from(threads);
                     assert!(covered >= u64::from(n) && covered < u64::from(n + threads));

@@ -1,0 +1,181 @@
+//! The list of compiled entry points: which combinations of schedule, layout, law and numerics
+//! exist as kernels in the PTX module. What is offered to users under which name is another list,
+//! the host's.
+//!
+//! To add a combination, add a line to one of the lists; to add an algorithm, a file in
+//! [`schedule`](crate::schedule) and lines here.
+
+/// A kernel of the force on every body, as a function that finds its scalars as asked.
+macro_rules! force_function {
+    (Argument, $symbol:expr, $word:ty, $force:expr) => {{
+        #[kernel(name = $symbol)]
+        unsafe fn force(state: *const $word, acceleration: *mut $word, params: Params) {
+            // SAFETY: the launch's promise.
+            unsafe { $force(state, acceleration, params) }
+        }
+        // SAFETY: the launch's promise.
+        emulated!(|a| unsafe { force(a.pointer(0), a.pointer(1), a.params) })
+    }};
+    (Constant, $symbol:expr, $word:ty, $force:expr) => {{
+        #[kernel(name = $symbol)]
+        unsafe fn force(state: *const $word, acceleration: *mut $word) {
+            // SAFETY: the launch's promise.
+            unsafe { $force(state, acceleration, constant::load()) }
+        }
+        // SAFETY: the launch's promise.
+        emulated!(|a| unsafe {
+            constant::emulate(a.params);
+            force(a.pointer(0), a.pointer(1));
+        })
+    }};
+}
+
+mod advance;
+mod forces;
+mod grids;
+mod symmetric;
+
+pub use advance::LAYOUTS;
+pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
+pub use grids::{GRIDS, REDUCTIONS};
+pub use symmetric::{GATHERS, SYMMETRIC};
+
+use crate::abi::Arguments;
+use crate::interaction::{Formula, Law};
+use crate::layout::{Field, Layout, LayoutName};
+use crate::numerics::{NumericsName, Precision, Real};
+use crate::schedule::symmetric::Order;
+use crate::schedule::{Reduction, ScheduleName};
+
+/// A compiled kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its symbol in the PTX module.
+    pub symbol: &'static str,
+    /// What it computes, and how.
+    pub work: Work,
+    /// Where it finds its bodies.
+    pub layout: LayoutDescription,
+    /// Where it finds its scalars.
+    pub scalars: Scalars,
+    /// For each of its pointer parameters, in order, whether it writes there.
+    pub writes: &'static [bool],
+    /// Calls one thread of it; only off the device, and only inside an emulated launch.
+    pub emulate: Option<unsafe fn(&Arguments<'_>)>,
+}
+
+/// Where a kernel finds its [`Params`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalars {
+    /// In its last parameter.
+    Argument,
+    /// In the module's constant memory, where the host puts them before the launch.
+    Constant,
+}
+
+/// What a kernel computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Accelerations: pointers `(state, acceleration)`, or `(state, partial sums)` where
+    /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow.
+    Force {
+        /// The algorithm.
+        schedule: ScheduleName,
+        /// The law.
+        law: Law,
+        /// How the law is written.
+        formula: Formula,
+        /// The arithmetic.
+        numerics: NumericsName,
+        /// Pairs in the body of its inner loop.
+        unroll: u32,
+        /// Targets that a thread computes at a time.
+        lane: u32,
+        /// In which order it adds.
+        order: Order,
+        /// Most registers a thread, where the kernel is held to a number.
+        max_registers: Option<u32>,
+    },
+    /// The accelerations that a [`hybrid`](crate::schedule::hybrid) leaves: pointers as of a force.
+    Rest {
+        /// The law.
+        law: Law,
+        /// The arithmetic.
+        numerics: NumericsName,
+    },
+    /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
+    /// `(slabs, acceleration)`.
+    Gather,
+    /// Partial sums to accelerations: pointers `(partial, acceleration)`, and of
+    /// [`Reduction::MatrixVector`] `(partial, x, acceleration)`.
+    Reduce(Reduction),
+    /// The vector x of ones: pointer `(x)`.
+    Ones,
+    /// `v += dt a`: pointers `(state, acceleration)`.
+    Kick,
+    /// `x += dt v`: pointer `(state)`.
+    Drift,
+    /// `v *= dt`, where dt is a factor: pointer `(state)`.
+    Damp,
+    /// Energies, two f64 a block: pointers `(state, sums)`.
+    Energy(Law),
+}
+
+/// What the host must know of a layout to pack for it.
+#[derive(Clone, Copy, Debug)]
+pub struct LayoutDescription {
+    /// Its name.
+    pub name: LayoutName,
+    /// What its values are computed in, and accelerations stored.
+    pub precision: Precision,
+    /// What its state is stored in.
+    pub stored: Precision,
+    /// See [`Layout::STATE_SCALARS`].
+    pub state_scalars: u32,
+    /// See [`Layout::VECTOR_SCALARS`].
+    pub vector_scalars: u32,
+    /// Bytes of shared memory that a source takes in a tile.
+    pub tile_bytes: u32,
+    /// See [`Layout::scalar`].
+    pub scalar: fn(Field, u32, u32) -> usize,
+    /// See [`Layout::vector_scalar`].
+    pub vector_scalar: fn(u32, u32, u32) -> usize,
+}
+
+impl LayoutDescription {
+    /// The description of a layout.
+    pub const fn of<L: Layout>() -> Self {
+        Self {
+            name: L::NAME,
+            precision: L::Real::PRECISION,
+            stored: L::STORED,
+            state_scalars: L::STATE_SCALARS,
+            vector_scalars: L::VECTOR_SCALARS,
+            tile_bytes: L::TILE_WORDS * size_of::<L::Word>() as u32,
+            scalar: L::scalar,
+            vector_scalar: L::vector_scalar,
+        }
+    }
+}
+
+/// The entry with this symbol.
+#[inline] // which keeps it out of the PTX
+pub fn find(symbol: &str) -> Option<&'static Entry> {
+    all().find(|entry| entry.symbol == symbol)
+}
+
+/// All entries.
+#[inline]
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    [FORCES, ECL, VENUS, ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED]
+        .into_iter()
+        .flatten()
+        .copied()
+        .flatten()
+        .chain(RESTS)
+        .chain(GRIDS.iter().flatten())
+        .chain(REDUCTIONS)
+        .chain(SYMMETRIC.iter().flatten())
+        .chain(GATHERS)
+        .chain(LAYOUTS.iter().flatten())
+}

@@ -1,0 +1,213 @@
+//! The choices that a variant makes, in words.
+
+use gpu_kernels::entries::{Entry, Scalars};
+use gpu_kernels::interaction::Formula;
+use gpu_kernels::layout::LayoutName;
+use gpu_kernels::schedule::symmetric::Order;
+use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
+
+use super::{Build, Force, Method, Positions, Variant, find, force_work};
+use crate::force::cpu::{PairsName, RootName};
+
+/// A choice that a variant makes, for tables and for comparing variants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which choice.
+    pub axis: &'static str,
+    /// What was chosen.
+    pub value: String,
+}
+
+impl Variant {
+    /// All choices that this variant makes, in the same order for all variants.
+    pub fn choices(&self) -> Vec<Choice> {
+        let mut choices = vec![];
+        let mut add = |axis, value: &dyn ToString| {
+            choices.push(Choice {
+                axis,
+                value: value.to_string(),
+            });
+        };
+        match self.method {
+            Method::Reference => add("path", &"reference"),
+            Method::Cpu(path) => {
+                add("path", &"cpu");
+                add("precision", &path.precision.name());
+                add(
+                    "1/√",
+                    match path.root {
+                        RootName::Exact => &"exact",
+                        RootName::Refined => &"refined estimate",
+                        RootName::Estimated => &"estimate",
+                    },
+                );
+                add(
+                    "each pair",
+                    match path.pairs {
+                        PairsName::Twice => &"twice",
+                        PairsName::Once => &"once",
+                        PairsName::ByNumber => &"once or twice, by N",
+                    },
+                );
+            }
+            Method::Kernel {
+                build,
+                block,
+                positions,
+                split,
+                ..
+            } => {
+                let entry = self.any_force();
+                let Force {
+                    schedule,
+                    formula,
+                    numerics,
+                    unroll,
+                    lane,
+                    order,
+                    max_registers,
+                } = force_work(entry);
+                add("path", &"kernel");
+                add(
+                    "schedule",
+                    match schedule {
+                        ScheduleName::Direct => &"direct",
+                        ScheduleName::Tiled => &"tiled",
+                        ScheduleName::Guarded => &"tiled, each slot tested",
+                        ScheduleName::Hybrid => &"tiled, and direct for the remainder",
+                        ScheduleName::Grid2d { sources } => match sources {
+                            SourcesIn::Global => &"2-D blocks",
+                            SourcesIn::Shared => &"2-D blocks, shared sources",
+                            SourcesIn::SharedInterleaved => {
+                                &"2-D blocks, shared sources without bank conflicts"
+                            }
+                        },
+                        ScheduleName::OneThread => &"one thread",
+                        ScheduleName::TwoLoops => &"two loops, j < i and j > i",
+                        ScheduleName::Symmetric => &"each pair once",
+                    },
+                );
+                add(
+                    "layout",
+                    match entry.layout.name {
+                        LayoutName::Aos => &"array of structures",
+                        LayoutName::Soa => &"structure of arrays",
+                        LayoutName::Float3 => &"float3",
+                        LayoutName::Float4 => &"float4",
+                    },
+                );
+                add("storage", &storage(entry));
+                add("precision", &numerics.precision.name());
+                add(
+                    "split",
+                    &split.map_or_else(
+                        || "none".to_owned(),
+                        |s| format!("{} threads of {} sources", s.len, s.luf),
+                    ),
+                );
+                add(
+                    "reduction",
+                    match split.map(|s| s.reduction) {
+                        None => &"none",
+                        Some(Reduction::Serial) => &"serial",
+                        Some(Reduction::MatrixVector) => &"matrix × vector of ones",
+                        Some(Reduction::Tree) => &"tree in shared memory",
+                    },
+                );
+                add(
+                    "formula",
+                    match formula {
+                        Formula::Powers => &"powers of 1/√",
+                        Formula::Divisions => &"divisions",
+                    },
+                );
+                add(
+                    "multiply–add",
+                    if numerics.fused {
+                        &"fused"
+                    } else {
+                        &"separate"
+                    },
+                );
+                add(
+                    "a body with itself",
+                    if numerics.skips_self {
+                        &"tested for"
+                    } else {
+                        &"harmless"
+                    },
+                );
+                add(
+                    "parameters",
+                    match entry.scalars {
+                        Scalars::Argument => &"arguments",
+                        Scalars::Constant => &"constant memory",
+                    },
+                );
+                add(
+                    "positions",
+                    match positions {
+                        Positions::Device => &"device",
+                        Positions::Host => &"host",
+                    },
+                );
+                add(
+                    "1/√",
+                    if numerics.approximate {
+                        &"approximate"
+                    } else {
+                        &"exact"
+                    },
+                );
+                add("unroll", &unroll);
+                add("targets a thread", &lane);
+                add(
+                    "order of additions",
+                    match order {
+                        Order::Fixed => &"fixed",
+                        Order::Any => &"any",
+                    },
+                );
+                add(
+                    "registers",
+                    &max_registers
+                        .map_or_else(|| "as needed".to_owned(), |most| format!("{most} at most")),
+                );
+                add(
+                    "denormals",
+                    match build {
+                        Build::Precise => &"kept",
+                        Build::Ftz => &"flushed",
+                    },
+                );
+                add("block", &block);
+            }
+        }
+        choices
+    }
+
+    /// What differs from the predecessor: `layout: float4`. Empty without one, or where it is of
+    /// another kind.
+    pub fn differences(&self) -> Vec<Choice> {
+        let Some(predecessor) = self.predecessor else {
+            return vec![];
+        };
+        let before = find(predecessor)
+            .expect("predecessors are listed")
+            .choices();
+        let mut after = self.choices();
+        if after.len() != before.len() {
+            return vec![];
+        }
+        after.retain(|choice| !before.contains(choice));
+        after
+    }
+}
+
+fn storage(entry: &Entry) -> &'static str {
+    if entry.layout.stored == entry.layout.precision {
+        "as computed"
+    } else {
+        entry.layout.stored.name()
+    }
+}

@@ -54,13 +54,8 @@ impl Frame {
     /// Where there is nothing to measure (no bodies, all at one point and at rest, no mass) the
     /// unit in question is 1. Coordinates that are not finite are ignored.
     pub fn of(bodies: &Bodies, physics: &Physics) -> Self {
-        let axes = [&bodies.x, &bodies.y, &bodies.z];
-        let centre = axes.map(|x| median(x));
-        let extent = axes
-            .into_iter()
-            .zip(centre)
-            .map(|(x, centre)| largest(x.iter().map(|x| x - centre)))
-            .fold(physics.softening.abs(), f64::max);
+        let centre = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x));
+        let extent = extent(bodies, centre).max(physics.softening.abs());
         let speed = [&bodies.vx, &bodies.vy, &bodies.vz]
             .map(|v| largest(v.iter().copied()))
             .into_iter()
@@ -87,6 +82,11 @@ impl Frame {
             mass: power_of_two(mass),
             time: power_of_two(time.clamp(-1022, 1022)),
         }
+    }
+
+    /// The largest finite coordinate of the bodies from the centre, in the units of the run.
+    pub fn extent(&self, bodies: &Bodies) -> f64 {
+        extent(bodies, self.centre)
     }
 
     /// Position in local units.
@@ -175,6 +175,12 @@ impl Frame {
         let rate = self.time / self.length;
         constant * rate * mass * rate / self.length
     }
+}
+
+fn extent(bodies: &Bodies, centre: [f64; 3]) -> f64 {
+    let axes = [&bodies.x, &bodies.y, &bodies.z].into_iter().zip(centre);
+    axes.map(|(x, centre)| largest(x.iter().map(|x| x - centre)))
+        .fold(0.0, f64::max)
 }
 
 /// Median of a regular sample; 0 if there is none or it is not finite.

@@ -18,7 +18,9 @@ use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
 use crate::ptx;
-use crate::variants::{self, Build, CpuPath, Method, UnknownVariant, Variant, preferred};
+use crate::variants::{
+    self, Build, CpuPath, Method, OutOfRange, UnknownVariant, Variant, preferred,
+};
 
 /// Where to run, as a user says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,10 +168,10 @@ pub enum Ineligible {
         /// The integrator.
         integrator: &'static str,
     },
-    /// The GPU is older than the oldest PTX here.
+    /// The GPU is older than the oldest PTX here, or lacks what the variant's kernels need.
     #[error(
-        "kernel `{kernel}` cannot run on {gpu}: its compute capability is {}.{}, and the kernels \
-         are compiled for {oldest} and newer", capability.0, capability.1
+        "kernel `{kernel}` cannot run on {gpu}: its compute capability is {}.{}, and the kernel \
+         is compiled for {oldest} and newer", capability.0, capability.1
     )]
     TooOld {
         /// The variant.
@@ -202,17 +204,15 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
     match (variant.method, place) {
         (Method::Kernel { .. }, Place::Cpu) => Err(Ineligible::NeedsGpu(variant.name)),
         (Method::Kernel { build, .. }, Place::Gpu(info)) => {
+            let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
+            let oldest = oldest.map(|sm| sm.max(variant.since()));
             match ptx::module_for(capability(info), build == Build::Ftz) {
-                Some(_) => Ok(()),
-                None => Err(Ineligible::TooOld {
+                Some(module) if module.sm >= variant.since() => Ok(()),
+                _ => Err(Ineligible::TooOld {
                     kernel: variant.name,
                     gpu: info.name.clone(),
                     capability: info.compute_capability,
-                    oldest: ptx::PTX_MODULES
-                        .iter()
-                        .map(|module| module.sm)
-                        .min()
-                        .map_or_else(|| "none".to_owned(), |sm| format!("sm_{sm}")),
+                    oldest: oldest.map_or_else(|| "none".to_owned(), |sm| format!("sm_{sm}")),
                 }),
             }
         }
@@ -318,6 +318,7 @@ fn place_for(
 /// A place, ready to run variants: a GPU is opened, and each module compiled for it, once.
 pub struct Machine {
     place: Place,
+    allow_inaccurate: bool,
     /// By build: precise, and denormals flushed.
     gpus: [OnceCell<Rc<Cuda>>; 2],
     /// Seed of the order in which the emulator runs threads.
@@ -329,6 +330,7 @@ impl Machine {
     pub fn new(place: Place) -> Self {
         Self {
             place,
+            allow_inaccurate: false,
             gpus: Default::default(),
             thread_order: 0,
         }
@@ -340,6 +342,14 @@ impl Machine {
         Self {
             thread_order,
             ..Self::new(Place::Emulator)
+        }
+    }
+
+    /// Whether variants may compute forces whose error has no bound.
+    pub fn allow_inaccurate(self, allow: bool) -> Self {
+        Self {
+            allow_inaccurate: allow,
+            ..self
         }
     }
 
@@ -368,7 +378,8 @@ impl Machine {
     /// Puts bodies there, to be accelerated by a variant that is [`eligible`] there.
     ///
     /// # Errors
-    /// If the place refuses, or has too little memory.
+    /// If the place refuses, or has too little memory, or the variant bounds no error of these
+    /// bodies' forces.
     ///
     /// # Panics
     /// If the variant is not eligible.
@@ -390,6 +401,12 @@ impl Machine {
     ) -> Result<Box<dyn Backend>, ForceError> {
         if let Err(why) = eligible(variant, &self.place, physics.law) {
             panic!("{why}");
+        }
+        match variant.in_range(bodies, &physics) {
+            Err(OutOfRange {
+                computable: true, ..
+            }) if self.allow_inaccurate => {}
+            checked => checked?,
         }
         let (build, block) = match variant.method {
             Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),

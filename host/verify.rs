@@ -96,6 +96,9 @@ impl Case {
     /// Relative error of the sums, and absolute error of a separation, that the variant's
     /// arithmetic explains.
     fn allowance(&self, variant: &Variant) -> (f64, f64) {
+        if variant.is_tensor() {
+            return self.tensor_allowance(variant);
+        }
         // Bodies in halves may cost what rounding them costs; arithmetic in halves is held to the
         // standard of single precision, for a sum of halves bounds nothing.
         let computed = match variant.precision() {
@@ -116,6 +119,27 @@ impl Case {
             _ => 2.0 * stored * Frame::of(&self.bodies, &self.physics).length,
         };
         (tolerance, position_error)
+    }
+}
+
+impl Case {
+    /// As [`allowance`](Self::allowance), on tensor cores.
+    ///
+    /// The weight 1/d³ of a pair is rounded to a half. d² is a sum of terms that add up to at most
+    /// 12 times the squared extent: truncated at 2⁻²³, twice, and packed to 2⁻²³ of each coordinate
+    /// and 2⁻²⁵ of the scaled squares, which are at least 2⁻¹⁰. What happens to m x_j is an error of its
+    /// position: 2⁻²² of packing, and the truncated sums.
+    fn tensor_allowance(&self, variant: &Variant) -> (f64, f64) {
+        let frame = Frame::of(&self.bodies, &self.physics);
+        let extent = frame.extent(&self.bodies);
+        let half = Precision::F16.unit_roundoff();
+        let bit = 2.0 * Precision::F32.unit_roundoff();
+        let square = 3.0 * 12.0 * bit * (extent / self.physics.softening).powi(2)
+            + half.powi(2) * 2f64.powi(-3 + 10);
+        let pair = half + 1.5 * square;
+        let sums = variant.additions(self.bodies.len()) as f64 * bit;
+        let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * extent;
+        (3f64.sqrt() * pair, position_error)
     }
 }
 
@@ -171,8 +195,8 @@ pub struct Verdict {
     pub digits: DigitHistogram,
 }
 
-/// Judges a variant, on a machine where it is eligible, on all `cases` of its laws, the last of which
-/// gives the statistics, and in the first two steps of its law.
+/// Judges a variant, on a machine where it is eligible, on those of the `cases` that are of its laws
+/// and in its range, the last of which gives the statistics, and in the first two steps of its law.
 ///
 /// # Errors
 /// If it cannot run at all. A fault or a wrong force is a failed case.
@@ -192,6 +216,9 @@ pub fn judge(
         .iter()
         .filter(|case| variant.computes(case.physics.law))
     {
+        if variant.in_range(&case.bodies, &case.physics).is_err() {
+            continue;
+        }
         tried += 1;
         match accelerations(machine, variant, case) {
             Ok(computed) => {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use allpairs::force::device::Device;
 use allpairs::force::emulated::{EmulatedMemory, Emulator};
 use allpairs::force::resident::Resident;
-use allpairs::force::{Backend, ForceError};
+use allpairs::force::{Backend, ForceError, Physics};
 use allpairs::plan::{self, Launch, Limits};
 use allpairs::selection::Machine;
 use allpairs::variants::{self, Method, Variant};
@@ -16,7 +16,8 @@ use allpairs::verify::{Case, edge_cases};
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
 use rayon::prelude::*;
-use support::{Table, assert_none, repetition_failure};
+use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
+use support::{rms_error, softened};
 
 /// The kernels as they are offered.
 fn kernels() -> Vec<Variant> {
@@ -59,6 +60,44 @@ fn offered_kernels_are_right() {
     let table = Table::new(256, 700);
     for thread_order in [0, 20_260_101] {
         verify(&kernels(), &table, thread_order);
+    }
+}
+
+/// What tensor cores state of their error, scaled to fewer bodies: the errors of N pairs average.
+/// And what they refuse: an ε just below their range, unless told that the error does not matter,
+/// and no softening in any case.
+#[test]
+fn tensor_cores_keep_to_their_error_and_range() {
+    const BODIES: usize = 1024;
+    let stated = TENSOR_ERROR * (TENSOR_BODIES as f64 / BODIES as f64).sqrt();
+    let machine = Machine::emulator(0);
+    let lenient = Machine::emulator(0).allow_inaccurate(true);
+    for variant in kernels().iter().filter(|variant| variant.is_tensor()) {
+        for case in [1.0 / 8.0, 1.0 / 31.0]
+            .map(|part| softened(BODIES, part))
+            .concat()
+        {
+            let error = rms_error(&machine, variant, &case);
+            assert!(
+                error <= stated,
+                "{}, {}: {error:e}",
+                variant.name,
+                case.name
+            );
+        }
+        for case in softened(64, 1.0 / 33.0) {
+            let refusal = machine.backend(variant, &case.bodies, case.physics);
+            let refusal = refusal.err().expect("out of range").to_string();
+            assert!(refusal.contains("--allow-inaccurate"), "{refusal}");
+            assert!(rms_error(&lenient, variant, &case).is_finite());
+            let unsoftened = Physics {
+                softening: 0.0,
+                ..case.physics
+            };
+            let refusal = lenient.backend(variant, &case.bodies, unsoftened);
+            let refusal = refusal.err().expect("no such kernel").to_string();
+            assert!(!refusal.contains("--allow-inaccurate"), "{refusal}");
+        }
     }
 }
 

@@ -387,6 +387,14 @@ pub fn interact_with_jerk<A: PairArithmetic>(
     }
 }
 
+/// 1/d³ of a squared distance > 0, for kernels that have the squared distance, and add the forces,
+/// by other means than [`interact`].
+#[inline(always)]
+pub fn inverse_cube<R: GpuFloat>(distance_squared: R) -> R {
+    let inverse = distance_squared.rsqrt_approx();
+    (inverse * inverse) * inverse
+}
+
 /// `weight / d`, the magnitude of a pair's potential per G and per mass of the target.
 #[inline(always)]
 pub fn potential<A: PairArithmetic>(

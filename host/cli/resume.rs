@@ -107,7 +107,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
-    let machine = Machine::new(selection.place.clone());
+    let machine = Machine::new(selection.place.clone()).allow_inaccurate(asked.allow_inaccurate);
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend =

@@ -89,6 +89,9 @@ pub(super) struct Options {
     /// The kernel, as `allpairs list` names it; the device's preferred one where not given.
     #[arg(long)]
     kernel: Option<String>,
+    /// Run the kernel also where it bounds no error of the forces.
+    #[arg(long)]
+    pub(super) allow_inaccurate: bool,
     /// Threads of a block; those of the kernel where not given.
     #[arg(long)]
     block: Option<u32>,
@@ -249,7 +252,7 @@ fn begin(
     )?;
     selection_line(&selection, out)?;
 
-    let machine = Machine::new(selection.place.clone());
+    let machine = Machine::new(selection.place.clone()).allow_inaccurate(options.allow_inaccurate);
     let mut backend = machine.backend(&options.shaped(selection.variant)?, &bodies, physics)?;
     backend.accelerate()?;
     let pace = pace(options, start, || {

@@ -22,6 +22,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
 use crate::plan::PlanError;
+use crate::variants::OutOfRange;
 
 /// A law of the force.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,6 +230,9 @@ pub enum ForceError {
         "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
     )]
     NoJerks,
+    /// The variant's error would have no bound.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -6,6 +6,7 @@
 
 mod grid2d;
 pub mod symmetric;
+mod tensor;
 
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
@@ -243,6 +244,7 @@ pub fn force(
             grid2d::plan(entry, n, threads, split, sources, limits)
         }
         ScheduleName::Symmetric => symmetric::plan(entry, n, threads, limits),
+        ScheduleName::Tensor => tensor::plan(entry, n, threads, limits),
     }
 }
 
@@ -367,8 +369,9 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
                 let sums = threads / u64::from(WARP) * 3 * u64::from(layout.precision.bytes());
                 threads * (2 * u64::from(layout.tile_bytes) + sums)
             }
-            // What two-dimensional blocks share does not depend on their threads.
-            ScheduleName::Direct
+            // What the blocks of these share does not depend on their threads.
+            ScheduleName::Tensor
+            | ScheduleName::Direct
             | ScheduleName::OneThread
             | ScheduleName::TwoLoops
             | ScheduleName::Grid2d { .. } => 0,
@@ -401,10 +404,14 @@ mod tests {
     /// Every target has exactly one thread: blocks cover 0..n, and none lies beyond it whole.
     #[test]
     fn every_target_has_one_thread() {
+        let limits = Limits {
+            shared_bytes: u32::MAX,
+            ..LIMITS
+        };
         for entry in entries::all() {
             for n in (1..=300).chain([12_345, 262_144, 262_145, 100_000_007]) {
-                for threads in [32, 64, 256] {
-                    let plan = one_dimensional(entry, n, threads, &LIMITS).expect("a plan");
+                for threads in [32, 64, 256, 512] {
+                    let plan = one_dimensional(entry, n, threads, &limits).expect("a plan");
                     let covered = u64::from(plan.grid[0]) * u64::from(threads);
                     assert!(covered >= u64::from(n) && covered < u64::from(n + threads));
                     assert_eq!((plan.grid[1], plan.grid[2]), (1, 1));

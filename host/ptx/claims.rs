@@ -40,7 +40,10 @@ pub struct BrokenClaim {
 pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
     let mut checks = Checks::of(module);
     let compiled: BTreeSet<&str> = entry_names(module.text).into_iter().collect();
-    let listed: BTreeSet<&str> = entries::all().map(|entry| entry.symbol).collect();
+    let listed: BTreeSet<&str> = entries::all()
+        .filter(|entry| entry.since <= module.sm)
+        .map(|entry| entry.symbol)
+        .collect();
     for symbol in listed.union(&compiled) {
         let (expected, found) = (listed.contains(symbol), compiled.contains(symbol));
         checks.equal(symbol, "is a kernel", expected, found);
@@ -62,7 +65,7 @@ pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
 }
 
 /// Checks the force kernels of a variant, for both laws, softened and not, in a module of either
-/// build. A variant that has no kernels claims nothing.
+/// build, as far as the module's GPUs can run them. A variant that has no kernels claims nothing.
 ///
 /// # Errors
 /// Every claim that does not hold.
@@ -70,8 +73,11 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
     let mut checks = Checks::of(module);
     for law in variant.laws() {
         for unsoftened in [false, true] {
-            if let Some(entry) = variant.force(law, unsoftened) {
-                checks.force(entry);
+            match variant.force(law, unsoftened) {
+                Some(entry) if entry.since > module.sm => {}
+                Some(entry) if variant.is_tensor() => checks.tensor(entry),
+                Some(entry) => checks.force(entry),
+                None => {}
             }
         }
     }
@@ -194,6 +200,27 @@ impl<'a> Checks<'a> {
         }
     }
 
+    /// A tile of targets takes two products for its squared distances from a group of sources, 256
+    /// inverse roots (8 a lane), one product for the targets' sums and, beyond the block's own
+    /// bodies, one for the sources'.
+    fn tensor(&mut self, entry: &Entry) {
+        let Work::Force { unroll: tiles, .. } = entry.work else {
+            unreachable!("`{}` is no force", entry.symbol)
+        };
+        let Some(report) = self.report(entry.symbol) else {
+            return;
+        };
+        let tiles = tiles as usize;
+        let found: BTreeSet<(usize, usize)> = report
+            .loops
+            .iter()
+            .map(|each| (each.interactions, each.counts.of(Kind::Mma)))
+            .collect();
+        let expected = BTreeSet::from([(8 * tiles, 3 * tiles), (8 * tiles, 4 * tiles)]);
+        let what = "inverse roots and matrix products in the loops";
+        self.equal(entry.symbol, what, expected, found);
+    }
+
     /// The pair formula, and nothing beside it, in the loop.
     fn arithmetic(
         &mut self,
@@ -261,6 +288,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         | ScheduleName::Grid2d {
             sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
         } => Space::Shared,
+        ScheduleName::Tensor => unreachable!("sources are packed, not fetched, in the inner loop"),
     };
     let bits = match entry.layout.stored {
         Scalar::F16 => 16,

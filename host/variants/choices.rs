@@ -85,6 +85,7 @@ impl Variant {
                         ScheduleName::OneThread => &"one thread",
                         ScheduleName::TwoLoops => &"two loops, j < i and j > i",
                         ScheduleName::Symmetric => &"each pair once",
+                        ScheduleName::Tensor => &"each pair once, on tensor cores",
                     },
                 );
                 add(

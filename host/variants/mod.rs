@@ -6,18 +6,23 @@
 //! the ratio of their speeds is what that choice is worth.
 
 mod choices;
+mod method;
 
 pub use choices::Choice;
+pub use method::{Build, CpuPath, Method, Positions};
+pub(crate) use method::{cpu, kernel};
 
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
 use gpu_kernels::numerics::{NumericsName, Precision};
-use gpu_kernels::schedule::ScheduleName;
 use gpu_kernels::schedule::symmetric::Order;
+use gpu_kernels::schedule::{ScheduleName, tensor};
 
-use crate::force::Law;
-use crate::force::cpu::{self, PairsName, RootName};
+use crate::bodies::Bodies;
+use crate::force::cpu::{self as cpu_path, PairsName, RootName};
 use crate::force::resident::Kernels;
+use crate::force::{Law, Physics};
+use crate::frame::Frame;
 use crate::plan::{self, Split};
 use crate::studies;
 
@@ -38,114 +43,12 @@ pub struct Variant {
     pub wrong: Option<&'static str>,
 }
 
-/// How a variant computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The f64 reference that judges the others.
-    Reference,
-    /// The CPU path.
-    Cpu(CpuPath),
-    /// Kernels, on a GPU or the emulator.
-    Kernel {
-        /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
-        entry: &'static str,
-        /// How it is compiled.
-        build: Build,
-        /// Threads of a block, for kernels that use more than one.
-        block: u32,
-        /// Who advances the positions.
-        positions: Positions,
-        /// How blocks share out sources, if they do.
-        split: Option<Split>,
-    },
-}
-
-/// What the CPU path can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuPath {
-    /// Type of the pairs.
-    pub precision: Precision,
-    /// Where 1/√ comes from.
-    pub root: RootName,
-    /// How often a pair is computed.
-    pub pairs: PairsName,
-}
-
-/// Who advances the positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Positions {
-    /// A kernel: the bodies stay on the device.
-    Device,
-    /// The host, as some first ports do: the bodies cross the bus and back with every step.
-    Host,
-}
-
-/// How PTX is made from the kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Build {
-    /// As IEEE 754 asks.
-    Precise,
-    /// Denormal numbers flushed to zero.
-    Ftz,
-}
-
-/// A kernel, by its row, as IEEE 754 asks and in blocks of 256.
-pub(crate) const fn kernel(entry: &'static str) -> Method {
-    Method::Kernel {
-        entry,
-        build: Build::Precise,
-        block: 256,
-        positions: Positions::Device,
-        split: None,
-    }
-}
-
 const fn symmetric(entry: &'static str, block: u32) -> Method {
     kernel(entry).ftz().in_blocks_of(block)
 }
 
-pub(crate) const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Method {
-    Method::Cpu(CpuPath {
-        precision,
-        root,
-        pairs,
-    })
-}
-
-impl Method {
-    /// With denormals flushed to zero.
-    pub(crate) const fn ftz(mut self) -> Self {
-        if let Self::Kernel { build, .. } = &mut self {
-            *build = Build::Ftz;
-        }
-        self
-    }
-
-    /// In blocks of `threads`.
-    #[must_use]
-    pub const fn in_blocks_of(mut self, threads: u32) -> Self {
-        if let Self::Kernel { block, .. } = &mut self {
-            *block = threads;
-        }
-        self
-    }
-
-    /// In blocks that share out sources.
-    #[must_use]
-    pub const fn split(mut self, shape: Split) -> Self {
-        if let Self::Kernel { split, .. } = &mut self {
-            *split = Some(shape);
-        }
-        self
-    }
-
-    /// With positions advanced on the host.
-    pub(crate) const fn positions_on_host(mut self) -> Self {
-        if let Self::Kernel { positions, .. } = &mut self {
-            *positions = Positions::Host;
-        }
-        self
-    }
+const fn on_tensor_cores(entry: &'static str) -> Method {
+    kernel(entry).ftz().in_blocks_of(128)
 }
 
 pub(crate) const fn variant(
@@ -227,6 +130,11 @@ pub const VARIANTS: &[Variant] = &[
         kernel("tiled_float4_f32_approximate_u16").ftz(),
         "denormals flushed to zero: the fastest one-sided kernel here"),
 
+    first("tensor-soft", on_tensor_cores("tensor_soft_t8"),
+        "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
+    variant("tensor-soft-wide", "tensor-soft", on_tensor_cores("tensor_soft_t12"),
+        "192 targets a block instead of 128, for many bodies"),
+
     variant("naive-f64", "naive-float4", kernel("direct_float4_f64_exact"),
         "everything in double precision"),
     variant("tiled-f64", "tiled-float4", kernel("tiled_float4_f64_exact"),
@@ -298,6 +206,24 @@ pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
 #[error("there is no kernel `{0}`: `allpairs list` shows those there are")]
 pub struct UnknownVariant(pub String);
 
+/// The error of a variant's forces has no bound.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "kernel `{kernel}` bounds its error for softening lengths of at least {smallest:e} in a system \
+     of this extent, and the softening is {softening:e}: choose another kernel{}",
+    if *computable { ", or --allow-inaccurate" } else { "" }
+)]
+pub struct OutOfRange {
+    /// The variant.
+    pub kernel: &'static str,
+    /// ε.
+    pub softening: f64,
+    /// The smallest ε for which the error is bounded.
+    pub smallest: f64,
+    /// Whether forces could be computed nevertheless.
+    pub computable: bool,
+}
+
 impl Variant {
     /// The laws that it computes.
     pub fn laws(&self) -> impl Iterator<Item = Law> {
@@ -350,7 +276,7 @@ impl Variant {
         let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
         match self.method {
             Method::Reference => 1,
-            Method::Cpu(path) => cpu::additions(path.pairs, n),
+            Method::Cpu(path) => cpu_path::additions(path.pairs, n),
             Method::Kernel { block, split, .. } => match self.schedule() {
                 ScheduleName::Direct
                 | ScheduleName::OneThread
@@ -363,6 +289,11 @@ impl Variant {
                 }
                 ScheduleName::Tiled => in_blocks(block as usize),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
+                // As a target, in products of 16 sources and then in as many sums as there are
+                // parts; as a source, once for each block of targets.
+                ScheduleName::Tensor => {
+                    in_blocks(tensor::SOURCES_AT_ONCE as usize) + n.div_ceil(tensor::TILE as usize)
+                }
             },
         }
     }
@@ -398,6 +329,41 @@ impl Variant {
             Method::Reference | Method::Cpu(_) => false,
             Method::Kernel { .. } => force_work(self.any_force()).numerics.approximate,
         }
+    }
+
+    /// The compute capability that its kernels need, 80 for 8.0; 0 for code of the CPU.
+    pub fn since(&self) -> u32 {
+        match self.method {
+            Method::Reference | Method::Cpu { .. } => 0,
+            Method::Kernel { .. } => self.any_force().since,
+        }
+    }
+
+    /// Whether it computes on tensor cores.
+    pub fn is_tensor(&self) -> bool {
+        matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Tensor
+    }
+
+    /// Whether its error is bounded for these bodies and this force.
+    ///
+    /// # Errors
+    /// If ε is too small beside the system.
+    pub fn in_range(&self, bodies: &Bodies, physics: &Physics) -> Result<(), OutOfRange> {
+        if !self.is_tensor() {
+            return Ok(());
+        }
+        let frame = Frame::of(bodies, physics);
+        let smallest = tensor::SMALLEST_SOFTENING * frame.extent(bodies);
+        if physics.softening > 0.0 && physics.softening >= smallest {
+            return Ok(());
+        }
+        let square = frame.length_to_local(physics.softening).powi(2);
+        Err(OutOfRange {
+            kernel: self.name,
+            softening: physics.softening,
+            smallest,
+            computable: square >= self.precision().smallest_square(),
+        })
     }
 
     fn schedule(&self) -> ScheduleName {
@@ -533,7 +499,10 @@ mod tests {
         {
             assert!(v.laws().next().is_some(), "{}", v.name);
             for law in v.laws() {
-                for unsoftened in [false, true] {
+                for unsoftened in [false, true]
+                    .into_iter()
+                    .take(if v.is_tensor() { 1 } else { 2 })
+                {
                     let kernels = v
                         .kernels(law, unsoftened)
                         .unwrap_or_else(|| panic!("{}", v.name));

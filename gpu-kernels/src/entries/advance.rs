@@ -1,6 +1,6 @@
 //! The kernels that advance and weigh bodies.
 
-use super::{Entry, LayoutDescription, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{AttractRepel, Gravity, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, Soa};
@@ -19,6 +19,7 @@ macro_rules! energy {
             work: Work::Energy(<$law>::NAME),
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { energy(a.pointer(0), a.pointer(1), a.params) }),
@@ -54,6 +55,7 @@ macro_rules! layouts {
                     work: Work::Kick,
                     layout: LAYOUT,
                     scalars: Scalars::Argument,
+                    since: OLDEST,
                     writes: &[true, false],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { kick(a.pointer(0), a.pointer(1), a.params) }),
@@ -63,6 +65,7 @@ macro_rules! layouts {
                     work: Work::Drift,
                     layout: LAYOUT,
                     scalars: Scalars::Argument,
+                    since: OLDEST,
                     writes: &[true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { drift(a.pointer(0), a.params) }),
@@ -72,6 +75,7 @@ macro_rules! layouts {
                     work: Work::Damp,
                     layout: LAYOUT,
                     scalars: Scalars::Argument,
+                    since: OLDEST,
                     writes: &[true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { damp(a.pointer(0), a.params) }),

@@ -1,6 +1,6 @@
 //! The force kernels of one thread a target.
 
-use super::{Entry, LayoutDescription, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{AttractRepel, AttractRepelDivided, Gravity, Law, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, Soa};
@@ -33,6 +33,7 @@ macro_rules! force {
             },
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::$scalars,
+            since: OLDEST,
             writes: &[false, true],
             emulate: force_function!(
                 $scalars,
@@ -163,6 +164,7 @@ macro_rules! rest {
             },
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             emulate: force_function!(
                 Argument,

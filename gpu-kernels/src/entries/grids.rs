@@ -1,6 +1,6 @@
 //! The force kernels of two-dimensional blocks, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw};
 use crate::layout::{Float4, Layout};
@@ -32,6 +32,7 @@ macro_rules! grid {
             },
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             emulate: force_function!(
                 Argument,
@@ -116,6 +117,7 @@ pub const REDUCTIONS: &[Entry] = &{
             work: Work::Reduce(Reduction::Serial),
             layout: LAYOUT,
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { serial(a.pointer(0), a.pointer(1), a.params) }),
@@ -125,6 +127,7 @@ pub const REDUCTIONS: &[Entry] = &{
             work: Work::Reduce(Reduction::Tree),
             layout: LAYOUT,
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { tree(a.pointer(0), a.pointer(1), a.params) }),
@@ -134,6 +137,7 @@ pub const REDUCTIONS: &[Entry] = &{
             work: Work::Reduce(Reduction::MatrixVector),
             layout: LAYOUT,
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe {
@@ -145,6 +149,7 @@ pub const REDUCTIONS: &[Entry] = &{
             work: Work::Ones,
             layout: LAYOUT,
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { ones(a.pointer(0), a.params) }),

@@ -34,11 +34,13 @@ mod advance;
 mod forces;
 mod grids;
 mod symmetric;
+mod tensor;
 
 pub use advance::LAYOUTS;
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use symmetric::{GATHERS, SYMMETRIC};
+pub use tensor::TENSOR;
 
 use crate::abi::Arguments;
 use crate::interaction::{Formula, Law};
@@ -58,6 +60,8 @@ pub struct Entry {
     pub layout: LayoutDescription,
     /// Where it finds its scalars.
     pub scalars: Scalars,
+    /// The compute capability it needs, 80 for 8.0; modules for older GPUs do not have it.
+    pub since: u32,
     /// For each of its pointer parameters, in order, whether it writes there.
     pub writes: &'static [bool],
     /// Calls one thread of it; only off the device, and only inside an emulated launch.
@@ -158,6 +162,9 @@ impl LayoutDescription {
     }
 }
 
+/// The oldest compute capability that modules are made for.
+pub const OLDEST: u32 = 75;
+
 /// The entry with this symbol.
 #[inline] // which keeps it out of the PTX
 pub fn find(symbol: &str) -> Option<&'static Entry> {
@@ -177,5 +184,6 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(REDUCTIONS)
         .chain(SYMMETRIC.iter().flatten())
         .chain(GATHERS)
+        .chain(TENSOR.iter().flatten())
         .chain(LAYOUTS.iter().flatten())
 }

@@ -1,6 +1,6 @@
 //! The force kernels that take each pair once, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
@@ -28,6 +28,7 @@ macro_rules! force {
             },
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
+            since: OLDEST,
             writes: &[false, true],
             emulate: force_function!(
                 Argument,
@@ -77,6 +78,7 @@ macro_rules! gathers {
                 work: Work::Gather,
                 layout: LayoutDescription::of::<$layout>(),
                 scalars: Scalars::Argument,
+                since: OLDEST,
                 writes: &[false, true],
                 emulate: force_function!(Argument, $name, Word, symmetric::gather::<$layout>),
             }

@@ -10,6 +10,7 @@ pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
 pub mod symmetric;
+pub mod tensor;
 pub mod tiled;
 pub mod two_loops;
 
@@ -35,6 +36,8 @@ pub enum ScheduleName {
     TwoLoops,
     /// [`symmetric`].
     Symmetric,
+    /// [`tensor`].
+    Tensor,
 }
 
 /// Where the sources of a two-dimensional block wait.

@@ -2,7 +2,7 @@
 //! inline PTX for the rest.
 
 use crate::shared::SharedWord;
-use crate::vector::Vec4;
+use crate::vector::{Vec2, Vec4};
 use core::arch::asm;
 use core::arch::nvptx as ptx;
 
@@ -171,6 +171,51 @@ unsafe impl SharedWord for Vec4<f32> {
         unsafe {
             asm!("st.shared.v4.f32 [{}], {{{}, {}, {}, {}}};", in(reg32) address,
                 in(reg32) v.x, in(reg32) v.y, in(reg32) v.z, in(reg32) v.w, options(nostack));
+        }
+    }
+}
+
+// SAFETY: one 16-byte access.
+unsafe impl SharedWord for Vec4<u32> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y, z, w);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.v4.u32 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+                options(pure, readonly, nostack));
+        }
+        Vec4 { x, y, z, w }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.v4.u32 [{}], {{{}, {}, {}, {}}};", in(reg32) address,
+                in(reg32) v.x, in(reg32) v.y, in(reg32) v.z, in(reg32) v.w, options(nostack));
+        }
+    }
+}
+
+// SAFETY: one 8-byte access.
+unsafe impl SharedWord for Vec2<u32> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.v2.u32 {{{}, {}}}, [{}];",
+                out(reg32) x, out(reg32) y, in(reg32) address, options(pure, readonly, nostack));
+        }
+        Vec2 { x, y }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.v2.u32 [{}], {{{}, {}}};", in(reg32) address,
+                in(reg32) v.x, in(reg32) v.y, options(nostack));
         }
     }
 }
@@ -360,4 +405,61 @@ pub(crate) fn rsqrt_seed_f64(x: f64) -> f64 {
         asm!("rsqrt.approx.ftz.f64 {}, {};", out(reg64) y, in(reg64) x, options(pure, nomem, nostack));
     }
     y
+}
+
+// Neither `pure` nor convergent, which inline assembly cannot be declared: the compiler keeps such
+// statements in order and does not move them into branches.
+
+#[inline(always)]
+pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    let (d0, d1, d2, d3);
+    // SAFETY: arithmetic; all lanes reach it, as the emulator's tests show for every kernel.
+    unsafe {
+        asm!("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \
+              {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, {{{}, {}, {}, {}}};",
+            out(reg32) d0, out(reg32) d1, out(reg32) d2, out(reg32) d3,
+            in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+            in(reg32) b[0], in(reg32) b[1],
+            in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
+            options(nomem, nostack));
+    }
+    [d0, d1, d2, d3]
+}
+
+#[inline(always)]
+pub(crate) fn transpose_f16(fragment: u32) -> u32 {
+    let transposed;
+    // SAFETY: as `mma_f16`.
+    unsafe {
+        asm!("movmatrix.sync.aligned.m8n8.trans.b16 {}, {};",
+            out(reg32) transposed, in(reg32) fragment, options(nomem, nostack));
+    }
+    transposed
+}
+
+#[inline(always)]
+pub(crate) fn pack_f16(low: f32, high: f32) -> u32 {
+    let pair;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("cvt.rn.f16x2.f32 {}, {}, {};",
+            out(reg32) pair, in(reg32) high, in(reg32) low, options(pure, nomem, nostack));
+    }
+    pair
+}
+
+#[inline(always)]
+pub(crate) fn unpack_f16(pair: u32) -> [f32; 2] {
+    [pair as u16, (pair >> 16) as u16].map(|bits| f16::from_bits(bits) as f32)
+}
+
+#[inline(always)]
+pub(crate) fn min_f16(a: u32, b: u32) -> u32 {
+    let least;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("min.f16x2 {}, {}, {};",
+            out(reg32) least, in(reg32) a, in(reg32) b, options(pure, nomem, nostack));
+    }
+    least
 }

@@ -9,7 +9,7 @@ pub(crate) use crate::emu::{
     ballot, block_dim, block_idx, global_load, global_store, grid_dim, shuffle_idx, sync_threads,
     sync_threads_count, sync_warp, thread_idx,
 };
-use crate::emu::{global_atomic, shared_load, shared_store};
+use crate::emu::{exchange, global_atomic, shared_load, shared_store};
 use crate::shared::SharedWord;
 use crate::vector::Vec4;
 use std::cell::Cell;
@@ -131,4 +131,55 @@ pub(crate) fn rsqrt_approx_f32(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn rsqrt_seed_f64(x: f64) -> f64 {
     f64::from_bits((1.0 / x.sqrt()).to_bits() & !0xffff_ffff)
+}
+
+fn halves(pair: u32) -> [f64; 2] {
+    [pair as u16, (pair >> 16) as u16].map(|bits| Half::from_bits(bits).to_f64())
+}
+
+fn pair(halves: [Half; 2]) -> u32 {
+    u32::from(halves[0].to_bits()) | u32::from(halves[1].to_bits()) << 16
+}
+
+#[track_caller]
+pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    let lanes = exchange([a[0], a[1], a[2], a[3], b[0], b[1]]);
+    let lane = thread_idx(0) as usize % 32;
+    // Element (row, k) of A and (k, column) of B, by the fragments' layout; k is even, and the
+    // pair holds k + 1 as well.
+    let of_a = |row: usize, k: usize| halves(lanes[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2]);
+    let of_b = |k: usize, column: usize| halves(lanes[column * 4 + k % 8 / 2][4 + k / 8]);
+    let mut d = c;
+    for (index, d) in d.iter_mut().enumerate() {
+        let (row, column) = (lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2);
+        let products = (0..16).step_by(2).map(|k| {
+            let (a, b) = (of_a(row, k), of_b(k, column));
+            a[0] * b[0] + a[1] * b[1]
+        });
+        *d = (f64::from(*d) + products.sum::<f64>()) as f32;
+    }
+    d
+}
+
+#[track_caller]
+pub(crate) fn transpose_f16(fragment: u32) -> u32 {
+    let lanes = exchange([fragment]);
+    let lane = thread_idx(0) as usize % 32;
+    // Element (row, column) is in lane 4 row + column / 2, half column % 2.
+    let (row, column) = (lane / 4, lane % 4 * 2);
+    let element = |r: usize, c: usize| lanes[r * 4 + c / 2][0] >> (c % 2 * 16) & 0xffff;
+    element(column, row) | element(column + 1, row) << 16
+}
+
+pub(crate) fn pack_f16(low: f32, high: f32) -> u32 {
+    pair([low, high].map(Half::from_f32))
+}
+
+pub(crate) fn unpack_f16(pair: u32) -> [f32; 2] {
+    halves(pair).map(|half| half as f32)
+}
+
+pub(crate) fn min_f16(a: u32, b: u32) -> u32 {
+    let (a, b) = (halves(a), halves(b));
+    pair([0, 1].map(|k| Half::from_f64(a[k].min(b[k]))))
 }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`thread`] | indices, block barriers |
 //! | [`warp`] | lane, shuffles, votes, warp barrier |
+//! | [`matrix`] | matrix products by a warp, on tensor cores |
 //! | [`shared`] | dynamic shared memory through a typed handle |
 //! | [`constant`] | the module's constant memory |
 //! | [`global`] | loads, stores and reductions to global memory |
@@ -43,6 +44,7 @@ pub mod emu;
 pub mod constant;
 pub mod float;
 pub mod global;
+pub mod matrix;
 pub mod shared;
 pub mod thread;
 pub mod vector;

@@ -6,7 +6,8 @@ use proc_macro::{Delimiter, TokenStream, TokenTree};
 ///
 /// On the device the function gets the `ptx-kernel` ABI and an unmangled symbol: its own name, or
 /// the string after `name =` (a literal or `concat!(…)`), for functions made by a macro from a
-/// list. Off the device it stays an ordinary Rust function, so that the emulator can call it and a
+/// list. After `since =` a number (80 for compute capability 8.0), it is left out of the modules for
+/// older GPUs, which lack instructions that it uses. Off the device it stays an ordinary Rust function, so that the emulator can call it and a
 /// panic in it is a reported fault instead of an abort at a foreign ABI.
 ///
 /// Pointers have to be parameters of their own: inside a struct parameter they would be compiled
@@ -38,9 +39,9 @@ fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, &'st
         Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis => {}
         _ => return Err("a kernel cannot be generic: instantiate the generic body in a kernel"),
     }
-    let symbol = symbol(arguments)?;
+    let (symbol, condition) = attributes(arguments)?;
 
-    let mut out: TokenStream = format!("#[cfg(target_arch = \"nvptx64\")] #[unsafe({symbol})]")
+    let mut out: TokenStream = format!("#[cfg({condition})] #[unsafe({symbol})]")
         .parse()
         .expect("attributes");
     out.extend(tokens[..function].iter().cloned());
@@ -59,16 +60,28 @@ fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, &'st
     Ok(out)
 }
 
-/// The attribute that names the symbol in PTX.
-fn symbol(arguments: TokenStream) -> Result<String, &'static str> {
-    let mut arguments = arguments.into_iter();
-    match arguments.next() {
-        None => Ok("no_mangle".into()),
-        Some(TokenTree::Ident(key)) if key.to_string() == "name" => {
-            let _equals = arguments.next();
-            let value: TokenStream = arguments.collect();
-            Ok(format!("export_name = {value}"))
+/// The attribute that names the symbol in PTX, and the condition under which it is compiled.
+fn attributes(arguments: TokenStream) -> Result<(String, String), &'static str> {
+    const WRONG: &str = "#[kernel] takes nothing, or `name = \"symbol\"`, or that and `since = 80`";
+    let mut symbol = "no_mangle".to_owned();
+    let mut condition = "target_arch = \"nvptx64\"".to_owned();
+    let tokens: Vec<TokenTree> = arguments.into_iter().collect();
+    let is_comma = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ',');
+    for argument in tokens
+        .split(is_comma)
+        .filter(|argument| !argument.is_empty())
+    {
+        let [TokenTree::Ident(key), TokenTree::Punct(_), value @ ..] = argument else {
+            return Err(WRONG);
+        };
+        let value: TokenStream = value.iter().cloned().collect();
+        match key.to_string().as_str() {
+            "name" => symbol = format!("export_name = {value}"),
+            "since" => {
+                condition = format!("all({condition}, target_feature = \"sm_{value}\")");
+            }
+            _ => return Err(WRONG),
         }
-        Some(_) => Err("#[kernel] takes nothing, or `name = \"symbol\"`"),
     }
+    Ok((symbol, condition))
 }

@@ -16,6 +16,10 @@ use gpu_kernels::schedule::{Reduction, ScheduleName};
 /// [`gpu_kernels::schedule::energy`] needs.
 pub const ELEMENTWISE_BLOCK: u32 = 256;
 
+/// Bodies up to which energies are computed in f64 pair by pair. It takes six forces' time, which
+/// with more bodies would be felt; and with as many, rounding has averaged out.
+pub const EXACT_ENERGY_BODIES: u32 = 16_384;
+
 /// Threads of a warp; blocks are made of whole ones.
 const WARP: u32 = 32;
 
@@ -321,7 +325,7 @@ pub fn one_dimensional(
     if n == 0 {
         return Err(PlanError::NoBodies { kernel });
     }
-    let halved = matches!(entry.work, Work::Energy(_));
+    let halved = matches!(entry.work, Work::Energy(_) | Work::QuickEnergy(_));
     if threads == 0 || !threads.is_multiple_of(WARP) || (halved && !threads.is_power_of_two()) {
         let needed = if halved {
             "a power of two ≥ 32"
@@ -377,6 +381,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
             | ScheduleName::Grid2d { .. } => 0,
         },
         Work::Energy(_) => threads * 4 * size_of::<f64>() as u64,
+        Work::QuickEnergy(_) => threads * 2 * size_of::<f64>() as u64,
         Work::Gather
         | Work::Rest { .. }
         | Work::Reduce(_)

@@ -409,6 +409,7 @@ impl Variant {
             drift: partner(Work::Drift)?,
             damp: partner(Work::Damp)?,
             energy: partner(Work::Energy(law.name()))?,
+            quick_energy: partner(Work::QuickEnergy(law.name())),
         })
     }
 }

@@ -8,15 +8,18 @@ use crate::schedule::{advance, energy};
 use cuda_std::{emulated, f16, kernel};
 
 macro_rules! energy {
-    ($symbol:expr, $layout:ty, $law:ty) => {{
+    ($symbol:expr, $layout:ty, $law:ty) => {
+        energy!($symbol, $layout, $law, Energy, energy)
+    };
+    ($symbol:expr, $layout:ty, $law:ty, $work:ident, $energy:ident) => {{
         #[kernel(name = $symbol)]
         unsafe fn energy(state: *const <$layout as Layout>::Word, sums: *mut f64, params: Params) {
             // SAFETY: the launch's promise.
-            unsafe { energy::energy::<$layout, $law>(state, sums, params) }
+            unsafe { energy::$energy::<$layout, $law>(state, sums, params) }
         }
         Entry {
             symbol: $symbol,
-            work: Work::Energy(<$law>::NAME),
+            work: Work::$work(<$law>::NAME),
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
             since: OLDEST,
@@ -98,3 +101,21 @@ layouts! {
     "float4_f32": Float4<f32>;
     "float4_f64": Float4<f64>;
 }
+
+/// The kernels that weigh many bodies.
+pub const QUICK_ENERGIES: &[Entry] = &[
+    energy!(
+        "quick_energy_float4_f32_unit",
+        Float4<f32>,
+        Unit,
+        QuickEnergy,
+        quick
+    ),
+    energy!(
+        "quick_energy_float4_f32_gravity",
+        Float4<f32>,
+        Gravity,
+        QuickEnergy,
+        quick
+    ),
+];

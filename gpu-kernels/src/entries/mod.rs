@@ -36,7 +36,7 @@ mod grids;
 mod symmetric;
 mod tensor;
 
-pub use advance::LAYOUTS;
+pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use symmetric::{GATHERS, SYMMETRIC};
@@ -123,6 +123,8 @@ pub enum Work {
     Damp,
     /// Energies, two f64 a block: pointers `(state, sums)`.
     Energy(Law),
+    /// As [`Energy`](Work::Energy), for many bodies in single precision.
+    QuickEnergy(Law),
 }
 
 /// What the host must know of a layout to pack for it.
@@ -186,4 +188,5 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(GATHERS)
         .chain(TENSOR.iter().flatten())
         .chain(LAYOUTS.iter().flatten())
+        .chain(QUICK_ENERGIES)
 }

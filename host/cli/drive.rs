@@ -30,7 +30,7 @@ pub(super) fn drive(
         began.elapsed().as_secs_f64(),
         simulation.clock().steps - first,
     );
-    let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
+    let rate = super::scientific(simulation.interactions() / seconds);
     writeln!(out, "{done} steps in {seconds:.2} s, {rate} interactions/s")?;
     let end = simulation.sample(recording.origin())?;
     if !warned && has_drifted(&end, max_drift) {

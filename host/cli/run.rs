@@ -11,8 +11,8 @@ use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, select_for};
-use allpairs::studies::{self, Study};
 use allpairs::simulation::{Pace, Simulation, Stepping};
+use allpairs::studies::{self, Study};
 use allpairs::suggest;
 use allpairs::variants::{self, Variant};
 use anyhow::{Context, bail, ensure};
@@ -22,6 +22,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 use super::drive::drive;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
+use super::watch::Watch;
 use super::{LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
@@ -141,6 +142,9 @@ pub(super) struct KeptOptions {
     /// written on Ctrl-C. `allpairs resume` continues from it.
     #[arg(long, value_name = "STEPS|TIME")]
     checkpoint_every: Option<Every>,
+    /// Draw the surface density in the terminal, again and again, while it runs.
+    #[arg(long)]
+    watch: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -245,6 +249,7 @@ fn begin(
     let integrator = options.integrator()?;
     options.check_record()?;
     let selection = options.select(physics.law, bodies.len())?;
+    let watch = options.kept.watch.then(Watch::new).transpose()?;
     let outputs = Outputs::prepare(
         &options.input,
         options.out.as_deref(),
@@ -322,13 +327,21 @@ fn begin(
     if let Ok(path) = fs::canonicalize(&options.input) {
         set("input", path.to_string_lossy().into_owned().into());
     }
+    outputs.make_folder()?;
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
     let _lock = recording::lock(&outputs.folder, CONFIG)?;
 
     let plan = plan(options, steps, format);
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
-    drive(options.kept.max_drift, simulation, recording, &outputs, out)
+    drive(
+        options.kept.max_drift,
+        watch,
+        simulation,
+        recording,
+        &outputs,
+        out,
+    )
 }
 
 pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {

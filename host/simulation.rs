@@ -113,7 +113,7 @@ impl Simulation {
                 steps: Stepping::Blocks,
                 ..
             } => {
-                if !integrator.needs_jerks() {
+                if !integrator.needs_jerks() || backend.block_steps().is_none() {
                     return Err(ForceError::NoBlockSteps);
                 }
                 longest

@@ -1,4 +1,5 @@
-//! Puts the GPU modules into the program: `ptx.rs` in `OUT_DIR` lists them.
+//! Puts the GPU modules into the program: `ptx.rs` in `OUT_DIR` lists them. Also tells it its
+//! commit, `ALLPAIRS_COMMIT`.
 //!
 //! The environment variable `ALLPAIRS_PTX` says which modules:
 //!
@@ -8,6 +9,9 @@
 //! | `write` | fresh ones | replaced |
 //! | `check` | the checked-in ones | must equal fresh ones |
 //! | `fresh` | fresh ones | ignored |
+
+#[path = "build/commit.rs"]
+mod commit;
 
 use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch};
 use std::path::Path;
@@ -26,7 +30,11 @@ fn main() -> ExitCode {
     let modules = KernelModules::new("allpairs gpu-kernels", root.join("gpu-kernels"))
         .libraries(libraries.map(|path| root.join(path)))
         .generations(GENERATIONS);
-    for line in modules.directives() {
+    for line in modules
+        .directives()
+        .into_iter()
+        .chain(commit::directives(root))
+    {
         println!("{line}");
     }
     match provide(&modules) {

@@ -11,7 +11,7 @@ use allpairs::selection::{DeviceChoice, Machine, eligible, select};
 use allpairs::variants::VARIANTS;
 use allpairs::verify::Case;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub fn main() -> Result<(), Box<dyn Error>> {
     let physics = Physics {
         law: Law::Gravity,
         g: 1.0,

@@ -3,7 +3,7 @@
 //! offset  bytes
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 1
-//!     20      4  u32: 1 if there are jerks, else 0
+//!     20      4  u32: 1 if there are jerks, and 2 more if there are own steps, else 0
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -12,6 +12,7 @@
 //!                angular momentum, three each; the scales of these two
 //!    200         mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
+//!                own steps (if any): N f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -38,6 +39,9 @@ const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
 const VERSION: u32 = 1;
 const HEADER_BYTES: u64 = 200;
 const CRC_BYTES: u64 = 4;
+/// Flags of what only some integrators need.
+const JERKS: u32 = 1;
+const OWN_STEPS: u32 = 2;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -187,7 +191,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     } = checkpoint;
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
-    file.write_all(&u32::from(!state.jerks.is_empty()).to_le_bytes())?;
+    let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
+    let flags = flag(JERKS, !state.jerks.is_empty()) | flag(OWN_STEPS, !state.own_steps.is_empty());
+    file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
     let frame = &state.frame;
@@ -219,7 +225,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     for vectors in vectors {
         numbers(file, vectors.as_flattened())?;
     }
-    Ok(())
+    numbers(file, &state.own_steps)
 }
 
 fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
@@ -246,10 +252,14 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if array::<16>(&mut file)? != MAGIC || u32::from_le_bytes(array(&mut file)?) != VERSION {
         return Err(CheckpointFault::Foreign);
     }
-    let jerks = u32::from_le_bytes(array(&mut file)?) == 1;
+    let flags = u32::from_le_bytes(array(&mut file)?);
+    if flags > JERKS | OWN_STEPS {
+        return Err(CheckpointFault::Foreign);
+    }
+    let (jerks, own_steps) = (flags & JERKS != 0, flags & OWN_STEPS != 0);
     let n = u64::from_le_bytes(array(&mut file)?);
     // Nothing is allocated before the file's size has confirmed the number.
-    let each = 8 + 8 + 1 + 24 * if jerks { 4 } else { 3 };
+    let each = 8 + 8 + 1 + 24 * if jerks { 4 } else { 3 } + if own_steps { 8 } else { 0 };
     let expected = n
         .saturating_mul(each)
         .saturating_add(HEADER_BYTES + CRC_BYTES);
@@ -310,6 +320,9 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         velocities: vectors(n)?,
         accelerations: vectors(n)?,
         jerks: vectors(if jerks { n } else { 0 })?,
+        own_steps: (0..if own_steps { n } else { 0 })
+            .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
+            .collect::<io::Result<_>>()?,
     };
     let crc = file.hasher.finalize();
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
@@ -368,6 +381,11 @@ mod tests {
             } else {
                 vec![]
             },
+            own_steps: if steps.is_multiple_of(4) {
+                bodies.x.clone()
+            } else {
+                vec![]
+            },
         };
         for i in 0..n {
             [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(state.positions[i]);
@@ -406,7 +424,7 @@ mod tests {
     fn nothing_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!exists(folder.path()) && find(folder.path()).checkpoint.is_none());
-        for (n, steps) in [(1, 5), (100, 6)] {
+        for (n, steps) in [(7, 4), (1, 5), (100, 6)] {
             let written = checkpoint(n, steps);
             write(folder.path(), &written).unwrap();
             let (read, path) = find(folder.path()).checkpoint.unwrap();

@@ -14,12 +14,13 @@
 //!
 //! | to | look at |
 //! |---|---|
+//! | begin | the [`tutorial`] |
 //! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`], [`units`] |
 //! | choose what computes the forces, and where | [`variants`], [`studies`], [`selection`] |
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
-//! | judge a run, or a variant | [`diagnostics`], [`verify`], [`mod@bench`] |
+//! | judge a run, a variant, or the whole | [`diagnostics`], [`verify`], [`mod@bench`], [`validate`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
 //!
@@ -46,8 +47,12 @@ pub mod simulation;
 pub mod studies;
 pub mod suggest;
 pub mod units;
+pub mod validate;
 pub mod variants;
 pub mod verify;
+
+#[doc = include_str!("../docs/tutorial.md")]
+pub mod tutorial {}
 
 /// README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -20,6 +20,8 @@ pub struct Simulation {
     integrator: Integrator,
     pace: Pace,
     clock: Clock,
+    /// Computed since it was made.
+    interactions: f64,
 }
 
 /// How long steps are.
@@ -27,8 +29,7 @@ pub struct Simulation {
 pub enum Pace {
     /// All the same; negative to go back in time.
     Fixed(f64),
-    /// As long as the accuracy allows, the same for all bodies. Needs
-    /// [jerks](Integrator::needs_jerks).
+    /// As long as the accuracy allows. Needs [jerks](Integrator::needs_jerks).
     Adaptive {
         /// Accuracy η of Aarseth's criterion: errors fall with its square.
         eta: f64,
@@ -36,7 +37,20 @@ pub enum Pace {
         longest: f64,
         /// The last step ends here.
         end: f64,
+        /// Whose steps.
+        steps: Stepping,
     },
+}
+
+/// Whether bodies take their steps together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepping {
+    /// One step for all bodies: what the least patient of them needs.
+    Shared,
+    /// [Block time steps](crate::force::BlockSteps): each body takes its own, the longest step
+    /// halved so many times over. The simulation counts, and stops after, longest steps, when all
+    /// bodies stand at the same time.
+    Blocks,
 }
 
 impl From<f64> for Pace {
@@ -88,9 +102,21 @@ impl Simulation {
         let pace = pace.into();
         let dt = match pace {
             Pace::Fixed(dt) => dt,
-            Pace::Adaptive { eta, longest, .. } => {
-                let allowed = integrator.next_step(&mut *backend, eta, None)?;
-                allowed.min(longest)
+            Pace::Adaptive {
+                eta,
+                longest,
+                steps: Stepping::Shared,
+                ..
+            } => integrator.first_step(&mut *backend, eta, longest)?,
+            Pace::Adaptive {
+                longest,
+                steps: Stepping::Blocks,
+                ..
+            } => {
+                if !integrator.needs_jerks() || backend.block_steps().is_none() {
+                    return Err(ForceError::NoBlockSteps);
+                }
+                longest
             }
         };
         let clock = Clock {
@@ -106,6 +132,7 @@ impl Simulation {
             integrator,
             pace,
             clock,
+            interactions: 0.0,
         })
     }
 
@@ -131,6 +158,7 @@ impl Simulation {
             integrator,
             pace,
             clock,
+            interactions: 0.0,
         })
     }
 
@@ -167,35 +195,53 @@ impl Simulation {
         matches!(self.pace, Pace::Adaptive { end, .. } if self.clock.time >= end)
     }
 
-    /// Interactions computed in a step.
-    pub fn interactions_a_step(&self) -> f64 {
-        let n = self.bodies.len() as f64;
-        n * n * f64::from(self.integrator.evaluations())
+    /// Interactions computed for steps since it was made or resumed.
+    pub fn interactions(&self) -> f64 {
+        self.interactions
     }
 
     /// Takes so many steps, or fewer to the end of its pace.
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
+        let n = self.bodies.len() as f64;
+        let of_a_step = n * n * f64::from(integrator.evaluations());
         match self.pace {
             Pace::Fixed(dt) => {
                 self.backend
                     .repeat(steps, &mut |backend| integrator.step(backend, dt))?;
                 self.clock.steps += steps;
                 self.clock.time = self.clock.start + self.clock.steps as f64 * dt;
+                self.interactions += of_a_step * steps as f64;
             }
-            Pace::Adaptive { eta, longest, end } => {
+            Pace::Adaptive {
+                eta,
+                longest,
+                end,
+                steps: stepping,
+            } => {
                 let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
                     let last = clock.time + clock.dt >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
-                    integrator.step(backend, dt)?;
+                    let next = match stepping {
+                        Stepping::Shared => {
+                            integrator.step(backend, dt)?;
+                            self.interactions += of_a_step;
+                            integrator.next_step(backend, eta, dt)?.min(longest)
+                        }
+                        Stepping::Blocks => {
+                            let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
+                            self.interactions += n * blocks.advance(dt, eta)? as f64;
+                            longest
+                        }
+                    };
                     clock.steps += 1;
                     if last {
                         clock.time = end;
                         break;
                     }
                     clock.time += dt;
-                    clock.dt = integrator.next_step(backend, eta, Some(dt))?.min(longest);
+                    clock.dt = next;
                 }
             }
         }
@@ -212,14 +258,15 @@ impl Simulation {
         steps: u64,
         mut watch: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ForceError> {
-        let (began, first, last) = (Instant::now(), self.clock.steps, self.clock.steps + steps);
+        let (began, before) = (Instant::now(), self.interactions);
+        let last = self.clock.steps.saturating_add(steps);
         let mut batch = 1;
         while self.clock.steps < last && !self.is_at_end() {
             let asked = Instant::now();
             batch = batch.min(last - self.clock.steps);
             self.advance(batch)?;
             self.backend.synchronize()?;
-            if watch(self.progress(first, began)).is_break() {
+            if watch(self.progress(before, began)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if asked.elapsed() < REPORT_INTERVAL / 2 {
@@ -229,9 +276,8 @@ impl Simulation {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn progress(&self, first: u64, began: Instant) -> Progress {
-        let interactions = self.interactions_a_step() * (self.clock.steps - first) as f64;
-        let rate = interactions / began.elapsed().as_secs_f64();
+    fn progress(&self, before: f64, began: Instant) -> Progress {
+        let rate = (self.interactions - before) / began.elapsed().as_secs_f64();
         Progress {
             steps: self.clock.steps,
             time: self.time(),

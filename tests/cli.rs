@@ -302,6 +302,47 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
             USAGE,
             ["--gravity NaN", "no number"],
         ),
+        ("run two-body --dt 0", USAGE, ["--dt 0", "does not advance"]),
+        (
+            "run two-body --dt=-inf --out out",
+            USAGE,
+            ["--dt -inf", "does not advance"],
+        ),
+        (
+            "run two-body --until=-1 --dt 0.1",
+            USAGE,
+            ["from time 0", "--until -1"],
+        ),
+        (
+            "run two-body --integrator hermite4 --eta 0.01 --out out",
+            USAGE,
+            ["--eta", "need --until"],
+        ),
+        (
+            "run two-body --integrator hermite4 --block-steps --until 1",
+            USAGE,
+            ["--block-steps needs --eta", "accuracy"],
+        ),
+        (
+            "run two-body --snapshot-every 0",
+            USAGE,
+            ["--snapshot-every 0", "more than 0"],
+        ),
+        (
+            "run two-body --watch --out out",
+            USAGE,
+            ["--watch", "standard error is none"],
+        ),
+        (
+            "run two-body --of king",
+            USAGE,
+            ["`two-body` is one system", "many-galaxies"],
+        ),
+        (
+            "validate --only moon",
+            USAGE,
+            ["no experiment's name contains `moon`", "kepler-yoshida6"],
+        ),
         ("run two-body --integrator rk4", USAGE, ["rk4", "leapfrog"]),
         ("run two-body --steps=-3", USAGE, ["-3", "--steps"]),
         ("bench --bodies 0", USAGE, ["0", "--bodies"]),
@@ -311,7 +352,55 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         try_in(&folder, arguments).expect(code, &complaints);
         assert_eq!(names_in(folder.path()), [""; 0], "{arguments}");
     }
-    try_in(&folder, "run two-body --dt 0").expect(USAGE, &["--dt 0", "does not advance"]);
+}
+
+#[test]
+fn what_is_known_is_validated() {
+    let folder = new_folder();
+    let arguments = "validate --quick --only figure --json report.json --reasons --device cpu";
+    try_in(&folder, arguments).expect(
+        0,
+        &[
+            "figure-eight",
+            "yoshida6",
+            "cpu-f64",
+            "passed",
+            "2 of 2 checks",
+            "random walk",
+        ],
+    );
+    let text = fs::read_to_string(folder.path().join("report.json")).expect("written");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let check = &report["experiments"][0]["checks"][0];
+    assert_eq!(check["passed"], true, "{text}");
+    assert!(check["value"].as_f64() <= check["bound"].as_f64(), "{text}");
+    try_in(&folder, arguments).expect(USAGE, &["report.json is there already"]);
+    // Kernels without jerks are not judged by Hermite's scheme.
+    try_in(
+        &folder,
+        "validate --quick --only kepler-hermite --device emulator",
+    )
+    .expect(
+        0,
+        &[
+            "kepler-hermite4 was not run",
+            "`tiled-f64` computes no jerks",
+            "0 of 0",
+        ],
+    );
+}
+
+#[test]
+fn systems_side_by_side() {
+    let folder = new_folder();
+    let ic = "ic many-galaxies --systems 3 --each 20 --of king --w0 3 --out many.csv";
+    try_in(&folder, ic).expect(0, &["60 bodies"]);
+    let (many, _) = read(&folder.path().join("many.csv"), None).expect("a sound file");
+    assert_eq!(many.bodies.id, Vec::from_iter(0..60));
+    let run = "run many-galaxies --systems 2 --of figure-eight --steps 2 --out run";
+    try_in(&folder, run).expect(0, &["6 bodies of mass 6.0"]);
+    let again = "run run/run.toml --systems 3 --out again";
+    try_in(&folder, again).expect(0, &["9 bodies of mass 9.0"]);
 }
 
 #[test]

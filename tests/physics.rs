@@ -1,17 +1,18 @@
-//! Whole runs against what mechanics says about them: Kepler's orbits, orders of convergence,
-//! reversibility, conserved quantities.
+//! Whole runs against what mechanics says about them: the experiments of `allpairs validate`, and for
+//! each kind of backend orders of convergence, reversibility, conserved quantities.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
-use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::bodies::Bodies;
 use allpairs::diagnostics;
 use allpairs::force::reference;
 use allpairs::force::{Backend, Law, Physics};
-use allpairs::initial_conditions::{plummer, two_body};
+use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::selection::{Machine, Place};
 use allpairs::simulation::Simulation;
+use allpairs::validate::{EXPERIMENTS, Effort, Outcome, binary_after};
 use allpairs::variants::{self, Method, Variant};
 
 const F64: [&str; 3] = ["reference", "cpu-f64", "tiled-f64"];
@@ -66,31 +67,25 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// Where [`two_body`]'s second body is at time `t`, seen from the first: it starts at apocentre of
-/// an orbit of semi-major axis 1 and period 2π.
-fn kepler(eccentricity: f64, t: f64) -> [f64; 3] {
-    // Kepler's equation from apocentre: M = E − e sin E with M = π + t.
-    let mean = PI + t;
-    let mut anomaly = mean;
-    for _ in 0..50 {
-        let excess = anomaly - eccentricity * anomaly.sin() - mean;
-        anomaly -= excess / (1.0 - eccentricity * anomaly.cos());
-    }
-    let minor = (1.0 - eccentricity * eccentricity).sqrt();
-    // Apocentre lies in the direction of +x.
-    [eccentricity - anomaly.cos(), -minor * anomaly.sin(), 0.0]
-}
-
+/// `allpairs validate --quick` on the CPU.
 #[test]
-fn kepler_agrees_with_the_initial_conditions() {
-    for eccentricity in [0.0, 0.5] {
-        let bodies = two_body(0.3, eccentricity).expect("in range");
-        let start = kepler(eccentricity, 0.0);
-        assert!(distance(separation(&bodies), start) <= 1e-15);
-        let h = 1e-6;
-        let speed = (kepler(eccentricity, h)[1] - kepler(eccentricity, -h)[1]) / (2.0 * h);
-        assert!((speed - (bodies.vy[1] - bodies.vy[0])).abs() <= 1e-9);
+fn all_experiments_pass() {
+    let machine = Machine::new(Place::Cpu);
+    let mut failures = vec![];
+    for experiment in EXPERIMENTS {
+        let outcome = experiment.run(&machine, Effort::Quick).expect("runs here");
+        let Outcome::Measured { values, .. } = outcome else {
+            panic!("{}: {outcome:?}", experiment.name);
+        };
+        for (check, value) in experiment.checks.iter().zip(values) {
+            if !check.passes(value, Effort::Quick) {
+                let (name, measured) = (experiment.name, check.measured);
+                let bound = check.bound(Effort::Quick);
+                failures.push(format!("{name}: {measured} is {value:e}, bound {bound:e}"));
+            }
+        }
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 /// Leapfrog's error on a circle is known: with θ the angle of a step, the orbit has a discrete
@@ -134,7 +129,7 @@ fn a_circular_orbit_closes_but_for_the_known_error() {
 fn integrators_converge_with_their_order() {
     let (eccentricity, end) = (0.3, 2.0);
     let bodies = two_body(0.5, eccentricity).expect("in range");
-    let exact = kepler(eccentricity, end);
+    let exact = binary_after(eccentricity, end);
     for (integrator, order) in [
         (Integrator::SemiImplicitEuler, 1.0),
         (Integrator::Leapfrog, 2.0),
@@ -220,71 +215,13 @@ fn momentum_is_conserved_to_rounding() {
     }
 }
 
-/// Largest |E − E₀| / |E₀| on the way, and the virial ratios.
-fn energy_and_virial(name: &str, bodies: &Bodies, dt: f64, end: f64) -> (f64, Vec<f64>) {
-    let mut cluster = simulation(name, bodies, gravity(0.1), Integrator::Leapfrog, dt);
-    let before = cluster.conserved().expect("runs here");
-    let mut largest = 0.0_f64;
-    let mut ratios = vec![before.energy.virial_ratio()];
-    for _ in 0..8 {
-        take(&mut cluster, (end / dt) as u64 / 8);
-        let now = cluster.conserved().expect("runs here");
-        let drift = now.drift_since(&before).energy;
-        assert!(drift.is_finite());
-        largest = largest.max(drift);
-        ratios.push(now.energy.virial_ratio());
-    }
-    (largest, ratios)
-}
-
-#[test]
-fn a_plummer_sphere_keeps_its_energy_and_its_balance() {
-    for (name, n, end) in [
-        ("cpu-f64", 1024, 8.0),
-        ("cpu-f32", 1024, 8.0),
-        ("tiled", 128, 2.0),
-    ] {
-        let bodies = plummer(n, 5).expect("in range");
-        let [coarse, fine] =
-            [1.0 / 32.0, 1.0 / 64.0].map(|dt| energy_and_virial(name, &bodies, dt, end));
-        let [(coarse, ratios), (fine, _)] = [coarse, fine];
-        assert!(coarse <= 3e-4, "{name}: energy drifts by {coarse:e}");
-        // The error is the integrator's and of second order: a quarter for half the step.
-        let ratio = coarse / fine;
-        assert!(
-            (3.0..5.0).contains(&ratio),
-            "{name}: {coarse:e} and {fine:e}"
-        );
-        // A sphere in equilibrium breathes a few times as much as the noise of N bodies.
-        let noise = 4.0 / (n as f64).sqrt();
-        let balanced = ratios.iter().all(|ratio| (ratio - 1.0).abs() <= noise);
-        assert!(balanced, "{name}: {ratios:?}");
-    }
-}
-
-/// Three equal masses chase each other on one figure of eight (A. Chenciner & R. Montgomery, Annals
-/// of Mathematics 152, 881, 2000; the digits are C. Simó's) and are back after a period.
+/// Three bodies are back where they began after a period, whatever computes the forces.
 #[test]
 fn the_figure_of_eight_closes() {
-    const PERIOD: f64 = 6.325_913_98;
-    let mut bodies = Bodies::with_capacity(3);
-    let ([x, y], [vx, vy]) = ([0.970_004_36, -0.243_087_53], [0.932_407_37, 0.864_731_46]);
-    for (id, position, velocity) in [
-        (0, [x, y, 0.0], [vx / 2.0, vy / 2.0, 0.0]),
-        (1, [-x, -y, 0.0], [vx / 2.0, vy / 2.0, 0.0]),
-        (2, [0.0; 3], [-vx, -vy, 0.0]),
-    ] {
-        bodies.push(Body {
-            position,
-            velocity,
-            mass: 1.0,
-            id,
-            kind: Kind::Star,
-        });
-    }
+    let bodies = figure_eight().expect("it has no options");
     for name in F64 {
         let [coarse, fine] = [500_u64, 1000].map(|steps| {
-            let dt = PERIOD / steps as f64;
+            let dt = FIGURE_EIGHT_PERIOD / steps as f64;
             let mut dance = simulation(name, &bodies, gravity(0.0), Integrator::Leapfrog, dt);
             take(&mut dance, steps);
             largest_distance(dance.bodies().expect("runs here"), &bodies)

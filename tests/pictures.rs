@@ -17,6 +17,52 @@ fn series(folder: &Path) {
     }
 }
 
+/// Decodes a GIF of 64 × 32 pixels and counts its pictures.
+fn gif_pictures(bytes: &[u8]) -> u32 {
+    let mut reader = gif::Decoder::new(bytes).unwrap();
+    let mut count = 0;
+    while let Some(frame) = reader.read_next_frame().unwrap() {
+        assert_eq!((frame.width, frame.height), (64, 32));
+        assert_eq!(frame.buffer.len(), 64 * 32);
+        count += 1;
+    }
+    count
+}
+
+/// The same of an animated PNG.
+fn png_pictures(bytes: &[u8]) -> u32 {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+        .read_info()
+        .unwrap();
+    let count = reader.info().animation_control.unwrap().num_frames;
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    for _ in 0..count {
+        let picture = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((picture.width, picture.height), (64, 32));
+    }
+    assert!(
+        reader.next_frame(&mut pixels).is_err(),
+        "more pictures than it says"
+    );
+    count
+}
+
+/// The pictures of a movie, as ffmpeg decodes them to raw pixels.
+fn decoded_by_ffmpeg(path: &Path) -> usize {
+    let output = std::process::Command::new("ffmpeg")
+        .args(["-v", "error", "-i"])
+        .arg(path)
+        .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    assert_eq!(output.stdout.len() % (64 * 32 * 3), 0);
+    output.stdout.len() / (64 * 32 * 3)
+}
+
 #[test]
 fn pictures_movies_and_pages() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,6 +85,32 @@ fn pictures_movies_and_pages() {
     run("render . --axes zx -o m.gif").expect(2, &["`zx` is none of xy, xz, yz"]);
     run("render . --centre 1,2 -o m.gif").expect(2, &["2 numbers instead of three"]);
     run("render none.csv").expect(65, &["none.csv", "no such file"]);
+
+    // Movies, by whom they are made: GIF and animated PNG by nobody else.
+    for name in ["a.gif", "a.apng", "a.png"] {
+        run(&format!("render . --size 64x32 --movie {name}")).expect(0, &["wrote", name]);
+        let bytes = there(name);
+        let pictures = if name.ends_with("gif") {
+            gif_pictures(&bytes)
+        } else {
+            png_pictures(&bytes)
+        };
+        assert_eq!(pictures, 3, "{name}");
+    }
+    run("render . --movie m.avi").expect(2, &["m.avi", ".gif, .apng or .png"]);
+    let mut command = allpairs(folder.path());
+    command
+        .env("PATH", "")
+        .args(["render", ".", "--movie", "none.mp4"]);
+    Ended::of(command.output().unwrap()).expect(2, &["made by ffmpeg", ".gif or .apng"]);
+    if allpairs::output::movie::ffmpeg_is_there() {
+        for name in ["a.mp4", "a.webm"] {
+            run(&format!("render . --size 64x32 --movie {name}")).expect(0, &["wrote", name]);
+            assert_eq!(decoded_by_ffmpeg(&folder.path().join(name)), 3, "{name}");
+        }
+    } else {
+        eprintln!("not tested, for there is no ffmpeg here: .mp4 and .webm");
+    }
 
     run("view . -o v.html").expect(0, &["wrote v.html", "kB"]);
     assert!(there("v.html").starts_with(b"<!doctype html>"));

@@ -17,7 +17,8 @@ const HEADINGS: [&str; 7] = [
     "Source",
 ];
 
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
+    "build",
     "build.rs",
     "benchmarks",
     "examples",

@@ -19,9 +19,9 @@ use super::run::Options;
 /// Says who wrote a file; not read.
 const MADE_BY: &str = "made-by";
 
-/// Options that say where a run is kept, not what it is: not written, so that a file can be run
-/// again.
-const NOT_KEPT: [&str; 2] = ["out", "overwrite"];
+/// Options that say where a run is kept and seen, not what it is: not written, so that a file can be
+/// run again.
+const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
@@ -141,7 +141,13 @@ fn typed(arg: &Arg, text: String) -> Value {
 pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
     let mut made_by = Table::new();
     let program = concat!("allpairs ", env!("CARGO_PKG_VERSION"));
-    for (key, value) in [("program", program), ("kernel", kernel), ("device", place)] {
+    let entries = [
+        ("program", program),
+        ("commit", super::COMMIT),
+        ("kernel", kernel),
+        ("device", place),
+    ];
+    for (key, value) in entries {
         made_by.insert(key.into(), value.into());
     }
     let mut table = table.clone();

@@ -14,23 +14,25 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Interrupted;
 use super::outputs::Outputs;
+use super::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
-/// the last step.
+/// the last step. With a `watch`, draws the bodies meanwhile.
 pub(super) fn drive(
     max_drift: f64,
+    watch: Option<Watch>,
     mut simulation: Simulation,
     mut recording: Recording,
     outputs: &Outputs,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let (began, first) = (Instant::now(), simulation.clock().steps);
-    let (outcome, warned) = advance(max_drift, &mut simulation, &mut recording)?;
+    let (outcome, warned) = advance(max_drift, watch, &mut simulation, &mut recording)?;
     let (seconds, done) = (
         began.elapsed().as_secs_f64(),
         simulation.clock().steps - first,
     );
-    let rate = super::scientific(done as f64 * simulation.interactions_a_step() / seconds);
+    let rate = super::scientific(simulation.interactions() / seconds);
     writeln!(out, "{done} steps in {seconds:.2} s, {rate} interactions/s")?;
     let end = simulation.sample(recording.origin())?;
     if !warned && has_drifted(&end, max_drift) {
@@ -50,10 +52,11 @@ pub(super) fn drive(
     Ok(())
 }
 
-/// Takes the steps, with a progress bar on a terminal, until done or interrupted by Ctrl-C. Also
+/// Takes the steps, with a progress bar or a picture on a terminal, until done or interrupted by Ctrl-C. Also
 /// says whether drift was warned of.
 fn advance(
     max_drift: f64,
+    mut preview: Option<Watch>,
     simulation: &mut Simulation,
     recording: &mut Recording,
 ) -> anyhow::Result<(ControlFlow<()>, bool)> {
@@ -66,7 +69,7 @@ fn advance(
     })
     .context("cannot listen for Ctrl-C")?;
 
-    let bar = if io::stderr().is_terminal() {
+    let bar = if preview.is_none() && io::stderr().is_terminal() {
         ProgressBar::new(1000)
     } else {
         ProgressBar::hidden()
@@ -74,7 +77,11 @@ fn advance(
     let template = "{bar:40} {percent} %, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
     let share = recording.share_of(simulation);
+    if preview.is_some() {
+        recording.preview_every(watch::EVERY);
+    }
     let mut warned = false;
+    let mut undrawn: Option<anyhow::Error> = None;
     let outcome = recording.run(simulation, |event| {
         match event {
             Event::Progress(progress) => {
@@ -84,7 +91,21 @@ fn advance(
             }
             Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
                 warned = true;
+                if let Some(preview) = &mut preview {
+                    undrawn = preview.clear().err().map(Into::into);
+                }
                 bar.suspend(|| warn_of_drift(sample, max_drift));
+            }
+            Event::Preview(progress, bodies) => {
+                let percent = 100.0 * share(&progress);
+                let rate = super::scientific(progress.rate);
+                let status = format!(
+                    "{percent:.0} %, step {}, time {:.4}, {rate} interactions/s",
+                    progress.steps, progress.time
+                );
+                if let (Some(preview), None) = (&mut preview, &undrawn) {
+                    undrawn = preview.draw(bodies, &status).err();
+                }
             }
             Event::Sample(_) | Event::Wrote(_) => {}
         }
@@ -95,6 +116,14 @@ fn advance(
         }
     })?;
     bar.finish_and_clear();
+    if let (Some(preview), None) = (&mut preview, &undrawn) {
+        let clock = simulation.clock();
+        let status = format!("step {}, time {:.4}", clock.steps, clock.time);
+        undrawn = preview.draw(simulation.bodies()?, &status).err();
+    }
+    if let Some(why) = undrawn {
+        eprintln!("allpairs: warning: the picture could not be drawn: {why:#}");
+    }
     Ok((outcome, warned))
 }
 

@@ -46,7 +46,13 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     let bodies = generator.generate(&options.made.0)?;
     let n = bodies.len();
     let snapshot = Snapshot { time: 0.0, bodies };
-    allpairs::io::write_in_units(path, format, &snapshot, units(generator), overwrite)?;
+    allpairs::io::write_in_units(
+        path,
+        format,
+        &snapshot,
+        units(generator, &options.made.0),
+        overwrite,
+    )?;
     writeln!(
         out,
         "wrote {}: {n} bodies, {}",
@@ -57,12 +63,12 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
 }
 
 /// The units of what a generator makes.
-pub(super) fn units(generator: &Generator) -> Option<Units> {
+pub(super) fn units(generator: &Generator, options: &initial_conditions::Options) -> Option<Units> {
     let parse = |text: &str| {
         text.parse()
             .expect("a test parses the units of all generators")
     };
-    generator.units.map(parse)
+    generator.units_of(options).map(parse)
 }
 
 fn list(out: &mut impl Write) -> anyhow::Result<()> {

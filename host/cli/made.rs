@@ -18,17 +18,29 @@ impl Args for Made {
             .default_value("0")
             .help_heading(HEADING)
             .help("Seed of the random numbers");
+        let of = Arg::new("of")
+            .long("of")
+            .value_name("NAME")
+            .value_parser(GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>())
+            .hide_possible_values(true)
+            .help_heading(HEADING)
+            .help("What each of many systems is: the name of other initial conditions [many-galaxies: plummer]");
         Parameter::ALL
             .into_iter()
-            .fold(command.arg(seed), |command, parameter| {
+            .fold(command.arg(seed).arg(of), |command, parameter| {
                 command.arg(
                     Arg::new(parameter.name())
                         .long(parameter.name())
-                        .value_name(if parameter == Parameter::Bodies {
-                            "N"
-                        } else {
-                            "X"
-                        })
+                        .value_name(
+                            if matches!(
+                                parameter,
+                                Parameter::Bodies | Parameter::Systems | Parameter::Each
+                            ) {
+                                "N"
+                            } else {
+                                "X"
+                            },
+                        )
                         .value_parser(value_parser!(f64))
                         .allow_negative_numbers(true)
                         .help_heading(HEADING)
@@ -61,9 +73,13 @@ fn defaults(parameter: Parameter) -> String {
 impl FromArgMatches for Made {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let seed = matches.get_one("seed").copied().unwrap_or_default();
+        let start = match matches.get_one::<String>("of") {
+            Some(of) => Options::new(seed).of(of).expect("a possible value"),
+            None => Options::new(seed),
+        };
         let options = Parameter::ALL
             .into_iter()
-            .fold(Options::new(seed), |options, parameter| {
+            .fold(start, |options, parameter| {
                 match matches.get_one(parameter.name()) {
                     Some(value) => options.with(parameter, *value),
                     None => options,

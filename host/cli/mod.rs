@@ -16,8 +16,10 @@ mod render;
 mod resume;
 mod run;
 mod series;
+mod validate;
 mod verify;
 mod view;
+mod watch;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -37,12 +39,19 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
 #[derive(Debug, Parser)]
-#[command(name = "allpairs", version, about, max_term_width = 100)]
+#[command(name = "allpairs", version, long_version = LONG_VERSION, about, max_term_width = 100)]
 struct Arguments {
     /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
     #[command(subcommand)]
     command: Option<Command>,
 }
+
+/// What `--version` says.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit ",
+    env!("ALLPAIRS_COMMIT")
+);
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -60,6 +69,8 @@ enum Command {
     List(list::Options),
     /// Compare kernels with the f64 reference.
     Verify(verify::Options),
+    /// Simulate what is known — orbits, star clusters, the Solar System, a galaxy — and judge it.
+    Validate(validate::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
@@ -75,6 +86,10 @@ enum Command {
     /// Write man pages.
     Man(manual::ManOptions),
 }
+
+/// The commit that this program was built from, in a release build within its repository or from
+/// its package; "unknown" elsewhere.
+const COMMIT: &str = env!("ALLPAIRS_COMMIT");
 
 /// Exit codes, after BSD's sysexits.
 mod code {
@@ -116,6 +131,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Devices) => devices::devices(&mut out),
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
+        Some(Command::Validate(options)) => validate::validate(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
         Some(Command::Render(options)) => render::render(options, &mut out),
         Some(Command::View(options)) => view::view(options, &mut out),

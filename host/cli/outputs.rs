@@ -48,8 +48,6 @@ impl Outputs {
                 super::resume::or_continue(&folder)
             );
         }
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         Ok(Self {
             folder,
             snapshot,
@@ -61,6 +59,12 @@ impl Outputs {
                 Overwrite::Refuse
             },
         })
+    }
+
+    /// Makes their folder. Nothing before this writes: a run that is refused leaves no trace.
+    pub(super) fn make_folder(&self) -> anyhow::Result<()> {
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make the folder {}", self.folder.display()))
     }
 
     /// The files of a run that lies in `folder`, to be replaced at its end.

@@ -25,6 +25,9 @@ pub(super) struct Options {
     /// ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a movie: .mp4, .webm (by ffmpeg), .gif, .apng, or .png for an animated one.
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    movie: Option<PathBuf>,
     /// The panels from left to right, seen along the axis that is not named.
     #[arg(long, value_delimiter = ',', default_value = "xy,xz")]
     axes: Vec<Projection>,
@@ -154,15 +157,26 @@ fn numbered(path: &Path, index: usize) -> PathBuf {
 
 fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow::Result<Target> {
     let several = files.len() > 1;
+    if let Some(path) = &options.movie {
+        return match MovieFormat::from_path(path) {
+            Some(format) if format.needs_ffmpeg() && !ffmpeg_is_there() => bail!(
+                "a .{format} is made by ffmpeg, which is not on PATH: install it, or give the \
+                 movie's name the ending .gif or .apng"
+            ),
+            Some(format) => Ok(Target::Movie(path.clone(), format)),
+            None if is_png(path) => Ok(Target::Movie(path.clone(), MovieFormat::Apng)),
+            None => bail!(
+                "{}: the name of a movie ends in .mp4, .webm, .gif, .apng or .png",
+                path.display()
+            ),
+        };
+    }
     let path = match &options.output {
         Some(path) => path.clone(),
         None if several => PathBuf::from("movie.mp4"),
         None => Path::new(files[0].file_name().unwrap_or_default()).with_extension("png"),
     };
-    if path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
-    {
+    if is_png(&path) {
         return Ok(if several {
             Target::Pictures(path)
         } else {
@@ -185,6 +199,11 @@ fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow:
             path.display()
         ),
     }
+}
+
+fn is_png(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
 }
 
 /// The picture, with one frame and one brightness for the whole series.

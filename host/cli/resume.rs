@@ -14,6 +14,7 @@ use super::config;
 use super::drive::drive;
 use super::outputs::{CONFIG, Outputs};
 use super::run::{self, Asked};
+use super::watch::Watch;
 
 /// Which run to continue, and how far.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,9 @@ pub(super) struct Options {
     /// The run's new end in time.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     until: Option<f64>,
+    /// Draw the surface density in the terminal, again and again, while it runs.
+    #[arg(long)]
+    watch: bool,
 }
 
 /// What else could be done with a folder, if it holds a run that can be continued.
@@ -40,6 +44,7 @@ pub(super) fn or_continue(folder: &Path) -> String {
 
 pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let folder = &options.folder;
+    let watch = options.watch.then(Watch::new).transpose()?;
     let _lock = match recording::lock(folder, CONFIG) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
             "{} is the folder of no run: there is no {CONFIG} in it",
@@ -123,5 +128,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
     drop(checkpoint);
-    drive(asked.kept.max_drift, simulation, recording, &outputs, out)
+    drive(
+        asked.kept.max_drift,
+        watch,
+        simulation,
+        recording,
+        &outputs,
+        out,
+    )
 }

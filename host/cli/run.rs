@@ -11,7 +11,7 @@ use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, select_for};
-use allpairs::simulation::{Pace, Simulation};
+use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
 use allpairs::suggest;
 use allpairs::variants::{self, Variant};
@@ -22,6 +22,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 use super::drive::drive;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
+use super::watch::Watch;
 use super::{LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
@@ -30,6 +31,9 @@ const GALAXY_NAME: &str = "galaxy_20K.bin";
 
 /// Steps where nobody says how many.
 const DEFAULT_STEPS: u64 = 100;
+
+/// Longest block time steps in a run where nobody says how long they are.
+const BLOCKS_A_RUN: f64 = 64.0;
 
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
@@ -58,9 +62,13 @@ pub(super) struct Options {
     #[arg(long, allow_negative_numbers = true)]
     dt: Option<f64>,
     /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
-    /// same step for all bodies. For hermite4, with --until.
+    /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
     eta: Option<f64>,
+    /// With --eta, a step for each body: the longest step (--dt, or 1/64 of the run) halved as often
+    /// as the body needs it. Close pairs then do not slow down all others.
+    #[arg(long)]
+    block_steps: bool,
     /// Softening length ε; chosen from the mean distance of the bodies where not given.
     #[arg(long)]
     softening: Option<f64>,
@@ -134,6 +142,9 @@ pub(super) struct KeptOptions {
     /// written on Ctrl-C. `allpairs resume` continues from it.
     #[arg(long, value_name = "STEPS|TIME")]
     checkpoint_every: Option<Every>,
+    /// Draw the surface density in the terminal, again and again, while it runs.
+    #[arg(long)]
+    watch: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -238,6 +249,7 @@ fn begin(
     let integrator = options.integrator()?;
     options.check_record()?;
     let selection = options.select(physics.law, bodies.len())?;
+    let watch = options.kept.watch.then(Watch::new).transpose()?;
     let outputs = Outputs::prepare(
         &options.input,
         options.out.as_deref(),
@@ -270,15 +282,23 @@ fn begin(
         out,
         "{}, {} {dt:.4}{}, softening {:.4}{}, {}",
         integrator.name(),
-        if options.eta.is_some() {
-            "first step"
-        } else {
-            "step"
+        match pace {
+            Pace::Fixed(_) => "step",
+            Pace::Adaptive {
+                steps: Stepping::Shared,
+                ..
+            } => "first step",
+            Pace::Adaptive {
+                steps: Stepping::Blocks,
+                ..
+            } => "longest step",
         },
-        if options.eta.is_some() {
-            ""
-        } else {
-            chosen(options.dt)
+        match pace {
+            Pace::Adaptive {
+                steps: Stepping::Shared,
+                ..
+            } => "",
+            _ => chosen(options.dt),
         },
         physics.softening,
         chosen(options.softening),
@@ -307,13 +327,21 @@ fn begin(
     if let Ok(path) = fs::canonicalize(&options.input) {
         set("input", path.to_string_lossy().into_owned().into());
     }
+    outputs.make_folder()?;
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
     let _lock = recording::lock(&outputs.folder, CONFIG)?;
 
     let plan = plan(options, steps, format);
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
-    drive(options.kept.max_drift, simulation, recording, &outputs, out)
+    drive(
+        options.kept.max_drift,
+        watch,
+        simulation,
+        recording,
+        &outputs,
+        out,
+    )
 }
 
 pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
@@ -438,6 +466,10 @@ pub(super) fn pace(
         );
     }
     let Some(eta) = options.eta else {
+        ensure!(
+            !options.block_steps,
+            "--block-steps needs --eta, the accuracy that each body's step is chosen by"
+        );
         let dt = match options.dt {
             Some(dt) => dt,
             None => match suggested()? {
@@ -457,14 +489,21 @@ pub(super) fn pace(
         eta.is_finite() && eta > 0.0,
         "--eta {eta} is no accuracy: give more than 0"
     );
-    let longest = options.dt.unwrap_or(f64::INFINITY);
+    let (steps, share) = if options.block_steps {
+        (Stepping::Blocks, BLOCKS_A_RUN)
+    } else {
+        (Stepping::Shared, 1.0) // bodies that nothing pulls get there in one step
+    };
     match options.until {
-        Some(end) if end > start && end.is_finite() && longest > 0.0 => Ok(Pace::Adaptive {
-            eta,
-            // Bodies that nothing pulls get there in one step.
-            longest: longest.min(end - start),
-            end,
-        }),
+        Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
+            let longest = options.dt.unwrap_or((end - start) / share);
+            Ok(Pace::Adaptive {
+                eta,
+                longest: longest.min(end - start),
+                end,
+                steps,
+            })
+        }
         Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
         None => bail!("steps by --eta need --until, the time to reach"),
     }

@@ -3,11 +3,13 @@
 //! A backend holds the bodies where it works on them — in GPU memory, in the CPU's caches — and
 //! hands them out when somebody asks. Integrators see this trait and nothing behind it.
 
+mod block_steps;
 pub mod cpu;
 pub mod cuda;
 pub mod device;
 pub mod emulated;
 mod hermite;
+mod in_memory;
 mod pack;
 pub mod reference;
 pub mod resident;
@@ -114,6 +116,11 @@ pub trait Backend {
         None
     }
 
+    /// What block time steps need, if this backend has it.
+    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
+        None
+    }
+
     /// All that the next step depends on, beside masses and constants, without loss.
     ///
     /// # Errors
@@ -188,13 +195,31 @@ pub trait Hermite {
     /// As [`Backend::accelerate`].
     fn correct(&mut self, dt: f64) -> Result<(), ForceError>;
 
-    /// The largest step that accuracy `eta` allows every body, by the criterion of Aarseth (1985)
-    /// after a step of `dt`, or by `eta |a|/|j|` before the first. Infinite where nothing is
-    /// accelerated.
+    /// The first step, at most `longest`, that accuracy `eta` allows every body by the criterion
+    /// of Aarseth (1985).
     ///
     /// # Errors
     /// As [`Backend::accelerate`].
-    fn time_step(&mut self, eta: f64, dt: Option<f64>) -> Result<f64, ForceError>;
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError>;
+
+    /// The largest step that accuracy `eta` allows every body after a step of `dt`, by the same
+    /// criterion. Infinite where nothing is accelerated.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError>;
+}
+
+/// Hermite's scheme with block time steps: for each body a step of its own.
+pub trait BlockSteps {
+    /// Advances all bodies by `span`, each with steps that accuracy `eta` allows it, which are the
+    /// span halved so many times over; all stand at the same time again at the end. Returns how
+    /// many times the force on a body was computed. Accelerations and jerks must be those of the
+    /// current state ([`Hermite::accelerate_with_jerk`]), and are so afterwards.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
+    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError>;
 }
 
 /// The state of a backend, as [`Backend::save`] gives it: vectors in the units of `frame`, where
@@ -211,6 +236,9 @@ pub struct SavedState {
     pub accelerations: Vec<[f64; 3]>,
     /// Those computed last, one for each body; empty where there are none.
     pub jerks: Vec<[f64; 3]>,
+    /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
+    /// empty where there are none.
+    pub own_steps: Vec<f64>,
 }
 
 /// Why a force could not be computed.
@@ -233,6 +261,22 @@ pub enum ForceError {
     /// The variant's error would have no bound.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
+    /// A pace asks for a step for each body.
+    #[error("block time steps are not computed here: choose --device cpu, or one step for all")]
+    NoBlockSteps,
+    /// A close pair, most often.
+    #[error(
+        "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \
+         or choose a shorter longest step"
+    )]
+    StepTooShort {
+        /// Its index.
+        body: usize,
+        /// What its accuracy allows.
+        allowed: f64,
+        /// What there is.
+        shortest: f64,
+    },
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

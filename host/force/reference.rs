@@ -10,10 +10,10 @@
 use rayon::prelude::*;
 
 use super::cpu::HostState;
-use super::hermite::HostJerks;
-use super::{Backend, ForceError, Hermite, Law, Physics, SavedState, StepOf};
+use super::in_memory::InMemory;
+use super::{Law, Physics};
 use crate::bodies::Bodies;
-use crate::diagnostics::{CompensatedSum, Energy, kinetic};
+use crate::diagnostics::CompensatedSum;
 
 impl Physics {
     /// What a body of this mass pulls with: its mass, or 1 under [`Law::Unit`].
@@ -167,28 +167,30 @@ fn distance(r: [f64; 3], softening: f64) -> Option<f64> {
 /// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. As there, the
 /// formula is spelled apart from the kernels': a pull turns with v and weakens with the distance.
 pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
-    let of_body = |i: usize| {
-        let mut sums = [CompensatedSum::default(); 3];
-        for j in (0..bodies.len()).filter(|&j| j != i) {
-            let r = separation(bodies, i, j);
-            let Some(distance) = distance(r, physics.softening) else {
-                continue;
-            };
-            let v = [
-                bodies.vx[j] - bodies.vx[i],
-                bodies.vy[j] - bodies.vy[i],
-                bodies.vz[j] - bodies.vz[i],
-            ];
-            let strength = physics.weight(bodies.mass[j]) / (distance * distance) / distance;
-            let approach = (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) / distance;
-            for (axis, sum) in sums.iter_mut().enumerate() {
-                sum.add(strength * v[axis]);
-                sum.add(-3.0 * strength * approach * (r[axis] / distance));
-            }
+    let all = (0..bodies.len()).into_par_iter();
+    all.map(|i| jerk_at(bodies, physics, i)).collect()
+}
+
+fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
+    let mut sums = [CompensatedSum::default(); 3];
+    for j in (0..bodies.len()).filter(|&j| j != i) {
+        let r = separation(bodies, i, j);
+        let Some(distance) = distance(r, physics.softening) else {
+            continue;
+        };
+        let v = [
+            bodies.vx[j] - bodies.vx[i],
+            bodies.vy[j] - bodies.vy[i],
+            bodies.vz[j] - bodies.vz[i],
+        ];
+        let strength = physics.weight(bodies.mass[j]) / (distance * distance) / distance;
+        let approach = (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) / distance;
+        for (axis, sum) in sums.iter_mut().enumerate() {
+            sum.add(strength * v[axis]);
+            sum.add(-3.0 * strength * approach * (r[axis] / distance));
         }
-        sums.map(|sum| physics.coupling() * sum.value())
-    };
-    (0..bodies.len()).into_par_iter().map(of_body).collect()
+    }
+    sums.map(|sum| physics.coupling() * sum.value())
 }
 
 /// The reference as a backend: slow, and the one to compare whole runs with.
@@ -200,7 +202,7 @@ pub struct Reference {
 
 impl Reference {
     /// Takes a copy of the bodies. Accelerations are zero until the first
-    /// [`accelerate`](Backend::accelerate).
+    /// [`accelerate`](super::Backend::accelerate).
     pub fn new(bodies: &Bodies, physics: Physics) -> Self {
         Self {
             physics,
@@ -209,83 +211,42 @@ impl Reference {
     }
 }
 
-impl HostJerks for Reference {
-    fn state(&mut self) -> &mut HostState {
+impl InMemory for Reference {
+    fn physics(&self) -> &Physics {
+        &self.physics
+    }
+
+    fn state(&self) -> &HostState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut HostState {
         &mut self.state
     }
 
-    fn accelerations_and_jerks(&self) -> [Vec<[f64; 3]>; 2] {
-        let bodies = &self.state.bodies;
-        [
-            accelerations(bodies, &self.physics),
-            jerks(bodies, &self.physics),
-        ]
-    }
-}
-
-impl Backend for Reference {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
+    fn pull(&mut self) {
         self.state.accelerations = accelerations(&self.state.bodies, &self.physics);
-        Ok(())
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state.kick(dt);
-        Ok(())
+    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2] {
+        let (bodies, physics) = (&self.state.bodies, &self.physics);
+        let fields = accelerations_of(bodies, physics, targets);
+        let jerks = targets.par_iter().map(|&i| jerk_at(bodies, physics, i));
+        let accelerations = fields.into_iter().map(|field| field.acceleration);
+        [accelerations.collect(), jerks.collect()]
     }
 
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state.drift(dt);
-        Ok(())
-    }
-
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        (0..times).try_for_each(|_| step(self))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.state.damp(factor);
-        Ok(())
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        Some(self)
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        Ok(self.state.save())
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.state.restore(saved);
-        Ok(())
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        self.state.download(bodies);
-        Ok(())
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        Ok(self.state.accelerations.clone())
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(Energy {
-            kinetic: kinetic(&self.state.bodies, &self.physics),
-            potential: potential_energy(&self.state.bodies, &self.physics),
-        })
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        Ok(())
+    fn potential_energy(&self) -> f64 {
+        potential_energy(&self.state.bodies, &self.physics)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::kinetic;
     use crate::diagnostics::momentum;
+    use crate::force::Backend;
     use crate::force::cpu::samples::{body, cloud};
 
     const GRAVITY: Physics = Physics {

@@ -249,6 +249,7 @@ impl<D: Device> Backend for Resident<D> {
             velocities,
             accelerations: pack::local_vectors(layout, stride, &vectors, n),
             jerks: vec![],
+            own_steps: vec![],
         })
     }
 

@@ -27,11 +27,17 @@ pub enum Parameter {
     Width,
     /// Julian date (TDB).
     Epoch,
+    /// Number of systems.
+    Systems,
+    /// Number of bodies of each system.
+    Each,
+    /// Distance of neighbouring systems, in radii of the largest.
+    Spacing,
 }
 
 impl Parameter {
     /// All parameters, in the order in which they are listed.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Bodies,
         Self::VirialRatio,
         Self::MassRatio,
@@ -43,6 +49,9 @@ impl Parameter {
         Self::Inclination,
         Self::Width,
         Self::Epoch,
+        Self::Systems,
+        Self::Each,
+        Self::Spacing,
     ];
 
     /// Its name on the command line.
@@ -59,6 +68,9 @@ impl Parameter {
             Self::Inclination => "inclination",
             Self::Width => "width",
             Self::Epoch => "epoch",
+            Self::Systems => "systems",
+            Self::Each => "each",
+            Self::Spacing => "spacing",
         }
     }
 
@@ -70,6 +82,8 @@ impl Parameter {
             Self::MassRatio => "mass ratio",
             Self::ToomreQ => "Toomre Q",
             Self::W0 => "central potential W0",
+            Self::Systems => "number of systems",
+            Self::Each => "number of bodies of each system",
             other => other.name(),
         }
     }
@@ -90,6 +104,11 @@ impl Parameter {
             }
             Self::Width => "Width of a ring around radius 1; 0 for one even circle",
             Self::Epoch => "Julian date of the planets, from 1800 to 2050",
+            Self::Systems => "Number of systems",
+            Self::Each => "Bodies of each system; for models of so many as they are, leave it out",
+            Self::Spacing => {
+                "Distance of neighbouring systems, in radii that hold 9 of 10 of the largest's bodies"
+            }
         }
     }
 }
@@ -99,6 +118,9 @@ impl Parameter {
 pub struct Options {
     /// Seed of the random numbers; generators that draw none pass over it.
     pub seed: u64,
+    /// Name of the generator that makes each of [many systems](super::many_galaxies); a Plummer
+    /// sphere where none is given.
+    pub of: Option<&'static str>,
     given: [Option<f64>; Parameter::ALL.len()],
 }
 
@@ -118,6 +140,15 @@ impl Options {
         self
     }
 
+    /// These options for systems that the generator called `of` makes.
+    ///
+    /// # Errors
+    /// [`GenerateError::UnknownGenerator`], which lists the names.
+    pub fn of(self, of: &str) -> Result<Self, GenerateError> {
+        let of = Some(super::find(of)?.name);
+        Ok(Self { of, ..self })
+    }
+
     /// The value given for `parameter`.
     pub fn get(&self, parameter: Parameter) -> Option<f64> {
         self.given[parameter as usize]
@@ -129,14 +160,20 @@ impl Options {
 pub struct Values {
     seed: u64,
     values: [f64; Parameter::ALL.len()],
+    options: Options,
 }
 
 impl Values {
     pub(super) fn of(generator: &Generator, options: &Options) -> Result<Self, GenerateError> {
+        if options.of.is_some() && !generator.has_systems() {
+            return Err(GenerateError::NoSystems(generator.name));
+        }
         let mut values = [f64::NAN; Parameter::ALL.len()];
         for parameter in Parameter::ALL {
             let default = generator.parameters.iter().find(|(p, _)| *p == parameter);
             match (default, options.get(parameter)) {
+                // The model of the systems judges what is meant for it.
+                (None, Some(_)) if generator.has_systems() && parameter != Parameter::Bodies => {}
                 (Some((_, default)), given) => {
                     values[parameter as usize] = given.unwrap_or(*default);
                 }
@@ -149,21 +186,31 @@ impl Values {
                 (None, None) => {}
             }
         }
-        let bodies = options.get(Parameter::Bodies).unwrap_or(1.0);
-        if !(bodies >= 0.0 && bodies.trunc() == bodies) {
-            return Err(GenerateError::OutOfRange {
-                parameter: Parameter::Bodies,
-                value: bodies,
-                range: "a whole number",
-            });
+        for parameter in [Parameter::Bodies, Parameter::Systems, Parameter::Each] {
+            let value = options.get(parameter).unwrap_or(1.0);
+            if !(value >= 0.0 && value.trunc() == value) {
+                return Err(GenerateError::OutOfRange {
+                    parameter,
+                    value,
+                    range: "a whole number",
+                });
+            }
         }
-        let seed = options.seed;
-        Ok(Self { seed, values })
+        Ok(Self {
+            seed: options.seed,
+            values,
+            options: *options,
+        })
     }
 
     /// Seed of the random numbers.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// What was asked for, as it was given.
+    pub(super) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The number of bodies.
@@ -202,8 +249,13 @@ mod tests {
         for generator in GENERATORS {
             for parameter in Parameter::ALL {
                 let listens = generator.parameters.iter().find(|(p, _)| *p == parameter);
+                if generator.has_systems() && listens.is_none() {
+                    continue; // its model decides
+                }
                 let value = match (parameter, listens) {
-                    (Parameter::Bodies, _) | (_, None) => 2.0,
+                    (Parameter::Bodies | Parameter::Each | Parameter::Systems, _) | (_, None) => {
+                        2.0
+                    }
                     (_, Some((_, default))) => *default,
                 };
                 let refused = matches!(

@@ -146,8 +146,20 @@ impl Integrator {
         }
     }
 
-    /// The step that accuracy `eta` allows, after one of `dt` or before the first; at most twice
-    /// the one before.
+    /// The first step, at most `longest`, that accuracy `eta` allows.
+    ///
+    /// # Errors
+    /// Those of the backend, or that it has no jerks.
+    pub fn first_step(
+        self,
+        backend: &mut dyn Backend,
+        eta: f64,
+        longest: f64,
+    ) -> Result<f64, ForceError> {
+        jerks_of(backend)?.first_step(eta, longest)
+    }
+
+    /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
     ///
     /// # Errors
     /// Those of the backend, or that it has no jerks.
@@ -155,10 +167,9 @@ impl Integrator {
         self,
         backend: &mut dyn Backend,
         eta: f64,
-        dt: Option<f64>,
+        dt: f64,
     ) -> Result<f64, ForceError> {
-        let allowed = jerks_of(backend)?.time_step(eta, dt)?;
-        Ok(dt.map_or(allowed, |dt| allowed.min(2.0 * dt)))
+        Ok(jerks_of(backend)?.next_step(eta, dt)?.min(2.0 * dt))
     }
 }
 

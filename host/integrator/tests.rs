@@ -1,6 +1,7 @@
 //! Order of convergence, reversibility, and orbits that must close.
 
 use std::f64::consts::TAU;
+use std::ops::ControlFlow;
 
 use super::*;
 use crate::bodies::{Bodies, Body, Kind};
@@ -8,7 +9,8 @@ use crate::diagnostics::Conserved;
 use crate::force::cpu::{Cpu, samples::cloud};
 use crate::force::reference::Reference;
 use crate::force::{Law, Physics};
-use crate::initial_conditions::two_body;
+use crate::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, two_body};
+use crate::simulation::{Pace, Simulation, Stepping};
 
 const GRAVITY: Physics = Physics {
     law: Law::Gravity,
@@ -40,26 +42,6 @@ fn distance(a: &Bodies, b: &Bodies) -> f64 {
 
 fn energy(bodies: &Bodies) -> f64 {
     Reference::new(bodies, GRAVITY).energy().unwrap().total()
-}
-
-/// Three equal masses that chase each other along an eight; period 6.32591398. Chenciner &
-/// Montgomery (2000, Ann. Math. 152, 881), digits by C. Simó.
-fn figure_eight() -> (Bodies, f64) {
-    let (x, y) = (0.970_004_36, -0.243_087_53);
-    let (vx, vy) = (-0.932_407_37, -0.864_731_46);
-    let states = [
-        ([x, y, 0.0], [-vx / 2.0, -vy / 2.0, 0.0]),
-        ([-x, -y, 0.0], [-vx / 2.0, -vy / 2.0, 0.0]),
-        ([0.0; 3], [vx, vy, 0.0]),
-    ];
-    let bodies = (0..).zip(states).map(|(id, (position, velocity))| Body {
-        position,
-        velocity,
-        mass: 1.0,
-        id,
-        kind: Kind::Star,
-    });
-    (bodies.collect(), 6.325_913_98)
 }
 
 /// The error of a quarter of an eccentric orbit, with steps and with half as long ones: their
@@ -181,14 +163,14 @@ fn a_thousand_periods() {
 
 #[test]
 fn the_figure_eight_returns() {
-    let (bodies, period) = figure_eight();
+    let (bodies, period) = (figure_eight().unwrap(), FIGURE_EIGHT_PERIOD);
     for integrator in [
         Integrator::Yoshida6,
         Integrator::Yoshida4,
         Integrator::Hermite4,
     ] {
         let end = after(integrator, &bodies, period / 2000.0, 2000);
-        // The published digits are eight.
+        // Hermite's error of fourth order, the largest of the three.
         let off = distance(&end, &bodies);
         assert!(off <= 1e-6, "{}: off by {off:e}", integrator.name());
     }
@@ -203,13 +185,13 @@ fn steps_follow_the_orbit() {
     let (mut time, mut steps) = (0.0, 0);
     let (mut shortest, mut longest) = (f64::INFINITY, 0.0_f64);
     let eta = 0.0025;
-    let mut dt = hermite.next_step(&mut backend, eta, None).unwrap();
+    let mut dt = hermite.first_step(&mut backend, eta, TAU).unwrap();
     while time < TAU {
         dt = dt.min(TAU - time);
         hermite.step(&mut backend, dt).unwrap();
         (time, steps) = (time + dt, steps + 1);
         let last = dt;
-        dt = hermite.next_step(&mut backend, eta, Some(dt)).unwrap();
+        dt = hermite.next_step(&mut backend, eta, dt).unwrap();
         (shortest, longest) = (shortest.min(last), longest.max(last));
     }
     // Pericentre is 19 times as near as apocentre: free-fall times are as 19^1.5 = 83.
@@ -286,4 +268,125 @@ fn momentum_is_kept_by_all() {
         let drift = at(&end).drift_since(&at(&bodies));
         assert!(drift.momentum <= 1e-13, "{}: {drift:?}", integrator.name());
     }
+}
+
+/// A cluster with a tight binary: with block time steps its bodies alone take short steps.
+#[test]
+fn block_steps_save_forces_at_the_same_accuracy() {
+    let mut bodies = crate::initial_conditions::plummer(64, 3).unwrap();
+    // Far out, where the others hardly disturb it: separation 0.01 at semi-major axis 0.01.
+    let (mass, separation) = (bodies.mass[0], 0.01);
+    let speed = (2.0 * mass / separation).sqrt() / 2.0;
+    for sign in [-1.0, 1.0] {
+        bodies.push(Body {
+            position: [3.0 + sign * separation / 2.0, 0.0, 0.0],
+            velocity: [0.0, sign * speed, 0.0],
+            mass,
+            id: bodies.len() as u64,
+            kind: Kind::Star,
+        });
+    }
+    let physics = Physics {
+        softening: 1e-3,
+        ..GRAVITY
+    };
+    let run = |steps: Stepping| {
+        let pace = Pace::Adaptive {
+            eta: 0.01,
+            longest: 1.0 / 16.0,
+            end: 1.0,
+            steps,
+        };
+        let backend = Box::new(Cpu::<f64>::new(&bodies, physics));
+        let hermite = Integrator::Hermite4;
+        let mut cluster =
+            Simulation::new(backend, bodies.clone(), physics, hermite, pace, 0.0).unwrap();
+        let start = cluster.conserved().unwrap();
+        let _ = cluster
+            .run(u64::MAX, |_| ControlFlow::Continue(()))
+            .unwrap();
+        assert_eq!(cluster.time(), 1.0);
+        let drift = cluster.conserved().unwrap().drift_since(&start).energy;
+        (drift, cluster.interactions())
+    };
+    let (shared, all) = run(Stepping::Shared);
+    let (blocks, some) = run(Stepping::Blocks);
+    // The binary's orbits decide the error, and take about the same steps in both.
+    assert!(
+        shared <= 1e-5 && blocks <= 2.0 * shared,
+        "{shared:e} {blocks:e}"
+    );
+    assert!(some <= all / 5.0, "{some:e} of {all:e} interactions");
+}
+
+#[test]
+fn the_first_step_is_short_enough_where_jerks_say_nothing() {
+    // At rest there are no jerks, and in the middle of the eight pulls cancel.
+    let mut at_rest = two_body(1.0, 0.0).unwrap();
+    (at_rest.vx, at_rest.vy) = (vec![0.0; 2], vec![0.0; 2]);
+    for bodies in [at_rest, figure_eight().unwrap()] {
+        let mut backend = Cpu::<f64>::new(&bodies, GRAVITY);
+        let hermite = Integrator::Hermite4;
+        hermite.prepare(&mut backend).unwrap();
+        let before = backend.save().unwrap();
+        let dt = hermite.first_step(&mut backend, 0.01, 10.0).unwrap();
+        assert_eq!(backend.save().unwrap(), before);
+        // A tenth (√η) of the times in which these systems change, which are of order 1.
+        assert!((0.001..0.2).contains(&dt), "{dt}");
+    }
+}
+
+/// Where every body may take the longest step, blocks are Hermite's scheme with that step.
+#[test]
+fn one_block_is_a_shared_step() {
+    let bodies = cloud(40, 5);
+    let physics = Physics {
+        softening: 0.5,
+        ..GRAVITY
+    };
+    let mut shared = Cpu::<f64>::new(&bodies, physics);
+    let mut blocks = shared.clone();
+    let dt = 1e-3;
+    Integrator::Hermite4.prepare(&mut shared).unwrap();
+    Integrator::Hermite4.prepare(&mut blocks).unwrap();
+    for _ in 0..5 {
+        Integrator::Hermite4.step(&mut shared, dt).unwrap();
+        let evaluated = blocks.block_steps().unwrap().advance(dt, 1.0).unwrap();
+        assert_eq!(evaluated, 40);
+    }
+    let end = |backend: &mut Cpu<f64>| {
+        let mut end = bodies.clone();
+        backend.download(&mut end).unwrap();
+        end
+    };
+    assert_eq!(end(&mut shared), end(&mut blocks));
+}
+
+#[test]
+fn errors_of_block_steps_fall_with_their_accuracy() {
+    let bodies = two_body(0.5, 0.9).unwrap();
+    let run = |eta: f64| {
+        let mut backend = Cpu::<f64>::new(&bodies, GRAVITY);
+        Integrator::Hermite4.prepare(&mut backend).unwrap();
+        for _ in 0..8 {
+            let blocks = backend.block_steps().unwrap();
+            blocks.advance(TAU / 8.0, eta).unwrap();
+        }
+        let mut end = bodies.clone();
+        backend.download(&mut end).unwrap();
+        distance(&end, &bodies)
+    };
+    // Steps go with √η, errors of fourth order with η²; steps halve, and do not follow exactly.
+    let (coarse, fine) = (run(0.01), run(0.01 / 16.0));
+    assert!(fine <= 1e-3 && coarse / fine >= 64.0, "{coarse:e} {fine:e}");
+    // Head on, no step is short enough.
+    let mut head_on = two_body(1.0, 0.0).unwrap();
+    (head_on.vx, head_on.vy) = (vec![0.0; 2], vec![0.0; 2]);
+    let mut backend = Cpu::<f64>::new(&head_on, GRAVITY);
+    Integrator::Hermite4.prepare(&mut backend).unwrap();
+    let fault = backend.block_steps().unwrap().advance(4.0, 0.01);
+    assert!(
+        matches!(fault, Err(ForceError::StepTooShort { .. })),
+        "{fault:?}"
+    );
 }

@@ -10,6 +10,7 @@ pub mod movie;
 mod run_charts;
 pub mod run_log;
 mod smoothing;
+mod terminal;
 pub mod viewer;
 
 pub use bench_charts::bench_charts;
@@ -20,6 +21,7 @@ pub use framing::{Frame, Selection};
 pub use image::{Image, Shades};
 pub use run_charts::{NamedChart, Path, orbit_chart, run_charts};
 pub use run_log::RunLog;
+pub use terminal::TerminalColours;
 pub use viewer::Viewer;
 
 /// A word that names none of the choices there are.

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use self::log::Log;
+use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint};
 use crate::diagnostics::{Conserved, Sample};
 use crate::force::ForceError;
@@ -85,6 +86,8 @@ pub enum Event<'a> {
     Sample(&'a Sample),
     /// A snapshot or a checkpoint was written.
     Wrote(&'a Path),
+    /// The bodies as they are now, for those who asked for [previews](Recording::preview_every).
+    Preview(Progress, &'a Bodies),
 }
 
 /// Why a run could not go on. What it had written is there.
@@ -170,6 +173,7 @@ pub struct Recording {
     log: Option<Log>,
     /// Snapshots that were due up to now.
     snapshots: u64,
+    preview_every: Option<Duration>,
 }
 
 impl Recording {
@@ -195,6 +199,7 @@ impl Recording {
             origin,
             log: log.map_err(|fault| io_error(folder, fault))?,
             snapshots: 0,
+            preview_every: None,
         };
         recording.look(simulation, &mut watch)?;
         if plan.snapshot_every.is_some() {
@@ -216,7 +221,15 @@ impl Recording {
             origin: from.origin,
             log: log.transpose().map_err(|fault| io_error(folder, fault))?,
             snapshots: plan.snapshots_due(&from.clock),
+            preview_every: None,
         })
+    }
+
+    /// Shows the bodies on the way ([`Event::Preview`]) so often on the clock on the wall, or less
+    /// often where looking at them takes more than a fifth of the time. What the run computes and
+    /// records stays the same.
+    pub fn preview_every(&mut self, every: Duration) {
+        self.preview_every = Some(every);
     }
 
     /// The conserved quantities of the run's beginning.
@@ -236,16 +249,21 @@ impl Recording {
     ) -> Result<ControlFlow<()>, RecordingError> {
         let mut written = Instant::now();
         let mut last_written = None;
+        let (mut previewed, mut pause) = (Instant::now(), Duration::ZERO); // one at the beginning
         while simulation.clock().steps < self.plan.steps && !simulation.is_at_end() {
             let clock = simulation.clock();
             let stop = self.plan.next_stop(&clock, simulation.pace());
             let broken_off = Cell::new(false);
             let mut overdue = false;
+            let mut preview = None;
             let _ = simulation.run(stop - clock.steps, |progress| {
                 broken_off.set(watch(Event::Progress(progress)).is_break());
                 overdue = matches!(self.plan.checkpoint_every,
                     Some(Every::Wall(time)) if written.elapsed() >= time);
-                if broken_off.get() || overdue {
+                if self.preview_every.is_some() && previewed.elapsed() >= pause {
+                    preview = Some(progress);
+                }
+                if broken_off.get() || overdue || preview.is_some() {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
@@ -255,6 +273,12 @@ impl Recording {
                 broken_off.set(broken_off.get() | watch(event).is_break());
             };
             let clock = simulation.clock();
+            if let (Some(progress), Some(every)) = (preview, self.preview_every) {
+                let began = Instant::now();
+                tell(Event::Preview(progress, simulation.bodies()?));
+                pause = every.max(4 * began.elapsed());
+                previewed = Instant::now();
+            }
             if self.plan.is_look_due(&clock) {
                 self.look(simulation, &mut tell)?;
             }

@@ -7,6 +7,7 @@ use crate::initial_conditions::plummer;
 use crate::integrator::Integrator;
 use crate::io::TipsyDialect;
 use crate::selection::{Machine, Place};
+use crate::simulation::Stepping;
 use crate::variants;
 
 const PHYSICS: Physics = Physics {
@@ -88,6 +89,13 @@ fn a_resumed_run_leaves_the_same_bytes() {
         eta: 0.02,
         longest: 0.02,
         end: 1.07,
+        steps: Stepping::Shared,
+    };
+    let blocks = Pace::Adaptive {
+        eta: 0.02,
+        longest: 0.005,
+        end: 1.07,
+        steps: Stepping::Blocks,
     };
     let run = |place, kernel, integrator, pace| Run {
         place,
@@ -100,6 +108,7 @@ fn a_resumed_run_leaves_the_same_bytes() {
         run(Place::Cpu, "cpu-f32", Integrator::Yoshida4, fixed),
         run(Place::Cpu, "cpu-f64", Integrator::Hermite4, fixed),
         run(Place::Cpu, "cpu-f32", Integrator::Hermite4, adaptive),
+        run(Place::Cpu, "cpu-f64", Integrator::Hermite4, blocks),
         run(Place::Emulator, "tiled", Integrator::Leapfrog, fixed),
         run(Place::Emulator, "naive-soa", Integrator::LeapfrogDkd, fixed),
         run(

@@ -8,8 +8,7 @@ use rayon::prelude::*;
 use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, LANES};
 use super::vector::{Lane, Registers};
-use super::{Cpu, HostState, Packed, frame, groups_per_task};
-use crate::force::hermite::HostJerks;
+use super::{Cpu, INTERACTIONS_ALONE, Packed, frame, groups_per_task};
 
 /// Positions and velocities of [`LANES`] targets, or their accelerations and jerks.
 type Group<R> = [[[R; LANES]; 3]; 2];
@@ -85,48 +84,58 @@ fn of_block<R: Lane, M: MultiplyAdd, C: Closest>(
     [a, j]
 }
 
-impl<R: Lane> HostJerks for Cpu<R> {
-    fn state(&mut self) -> &mut HostState {
-        &mut self.state
-    }
-
-    fn accelerations_and_jerks(&self) -> [Vec<[f64; 3]>; 2] {
-        let bodies = &self.state.bodies;
-        let frame = frame::<R>(bodies, &self.physics);
-        let mut packed = Packed::<R>::new();
-        packed.fill(bodies, &self.physics, &frame);
-        let zero = [[R::from_f64(0.0); LANES]; 3];
-        let mut targets: Vec<Group<R>> = packed.targets.iter().map(|&x| [x, zero]).collect();
-        let mut sources = Vec::with_capacity(bodies.len());
-        for (i, &[x, y, z, weight]) in packed.sources.iter().enumerate() {
+/// Accelerations and jerks of the bodies with the indices `indices`.
+pub(super) fn accelerations_and_jerks<R: Lane>(
+    cpu: &Cpu<R>,
+    indices: &[usize],
+) -> [Vec<[f64; 3]>; 2] {
+    let bodies = &cpu.state.bodies;
+    let frame = frame::<R>(bodies, &cpu.physics);
+    let mut packed = Packed::<R>::new();
+    packed.fill(bodies, &cpu.physics, &frame);
+    let sources: Vec<Source<R>> = packed
+        .sources
+        .iter()
+        .enumerate()
+        .map(|(i, &[x, y, z, weight])| {
             let velocity = frame.velocity_to_local([bodies.vx[i], bodies.vy[i], bodies.vz[i]]);
-            let velocity = velocity.map(R::from_f64);
-            for (axis, value) in velocity.into_iter().enumerate() {
-                targets[i / LANES][1][axis][i % LANES] = value;
+            ([[x, y, z], velocity.map(R::from_f64)], weight)
+        })
+        .collect();
+    // Lanes past the last target compute on zeros and are never read.
+    let zero = [[[R::from_f64(0.0); LANES]; 3]; 2];
+    let mut targets = vec![zero; indices.len().div_ceil(LANES)];
+    for (k, &i) in indices.iter().enumerate() {
+        let (phase, _) = sources[i];
+        for (which, vector) in phase.into_iter().enumerate() {
+            for (axis, value) in vector.into_iter().enumerate() {
+                targets[k / LANES][which][axis][k % LANES] = value;
             }
-            sources.push(([[x, y, z], velocity], weight));
         }
-        let mut sums = vec![[[[0.0; LANES]; 3]; 2]; targets.len()];
+    }
+    let mut sums = vec![[[[0.0; LANES]; 3]; 2]; targets.len()];
+    let pull = |(sums, targets): (&mut [_], &[_])| {
+        cpu.choices.instructions.run(Pull {
+            targets,
+            sources: &sources,
+            softening_squared: packed.softening_squared,
+            sums,
+        });
+    };
+    if indices.len() * sources.len() <= INTERACTIONS_ALONE {
+        pull((&mut sums, &targets));
+    } else {
         let task = groups_per_task(targets.len());
         let tasks = sums.par_chunks_mut(task).zip(targets.par_chunks(task));
-        tasks.for_each(|(sums, targets)| {
-            self.choices.instructions.run(Pull {
-                targets,
-                sources: &sources,
-                softening_squared: packed.softening_squared,
-                sums,
-            });
-        });
-        let coupling = frame.coupling_to_local(&self.physics);
-        let vector = |i: usize, which: usize| {
-            [0, 1, 2].map(|axis| coupling * sums[i / LANES][which][axis][i % LANES])
-        };
-        let accelerations = (0..bodies.len()).map(|i| frame.acceleration_from_local(vector(i, 0)));
-        let jerks = (0..bodies.len()).map(|i| {
-            frame
-                .acceleration_from_local(vector(i, 1))
-                .map(|j| j / frame.time)
-        });
-        [accelerations.collect(), jerks.collect()]
+        tasks.for_each(pull);
     }
+    let coupling = frame.coupling_to_local(&cpu.physics);
+    let vector = |k: usize, which: usize| {
+        let sum = [0, 1, 2].map(|axis| coupling * sums[k / LANES][which][axis][k % LANES]);
+        frame.acceleration_from_local(sum)
+    };
+    let all = 0..indices.len();
+    let accelerations = all.clone().map(|k| vector(k, 0));
+    let jerks = all.map(|k| vector(k, 1).map(|jerk| jerk / frame.time));
+    [accelerations.collect(), jerks.collect()]
 }

@@ -25,9 +25,10 @@ pub(super) use state::HostState;
 pub use vector::{Lane, RootName};
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
-use super::{Backend, ForceError, Hermite, Physics, SavedState, StepOf};
+use super::Physics;
+use super::in_memory::InMemory;
 use crate::bodies::Bodies;
-use crate::diagnostics::{CompensatedSum, Energy, kinetic};
+use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
 
 /// How often a pair's distance is computed.
@@ -96,7 +97,7 @@ pub struct Cpu<R> {
 
 impl<R: Lane> Cpu<R> {
     /// Takes a copy of the bodies, and makes the best [`Choices`] for this machine. Accelerations
-    /// are zero until the first [`accelerate`](Backend::accelerate).
+    /// are zero until the first [`accelerate`](super::Backend::accelerate).
     pub fn new(bodies: &Bodies, physics: Physics) -> Self {
         Self::with(bodies, physics, Choices::default())
     }
@@ -117,8 +118,20 @@ impl<R: Lane> Cpu<R> {
     }
 }
 
-impl<R: Lane> Backend for Cpu<R> {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
+impl<R: Lane> InMemory for Cpu<R> {
+    fn physics(&self) -> &Physics {
+        &self.physics
+    }
+
+    fn state(&self) -> &HostState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut HostState {
+        &mut self.state
+    }
+
+    fn pull(&mut self) {
         let bodies = &self.state.bodies;
         let frame = frame::<R>(bodies, &self.physics);
         self.packed.fill(bodies, &self.physics, &frame);
@@ -127,63 +140,14 @@ impl<R: Lane> Backend for Cpu<R> {
         for (acceleration, pull) in self.state.accelerations.iter_mut().zip(pulls) {
             *acceleration = frame.acceleration_from_local(pull.map(|sum| coupling * sum));
         }
-        Ok(())
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state.kick(dt);
-        Ok(())
+    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2] {
+        jerk::accelerations_and_jerks(self, targets)
     }
 
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state.drift(dt);
-        Ok(())
-    }
-
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        (0..times).try_for_each(|_| step(self))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.state.damp(factor);
-        Ok(())
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        Some(self)
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        Ok(self.state.save())
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.state.restore(saved);
-        Ok(())
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        self.state.download(bodies);
-        Ok(())
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        Ok(self.state.accelerations.clone())
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(Energy {
-            kinetic: kinetic(&self.state.bodies, &self.physics),
-            potential: potential_energy(
-                &self.state.bodies,
-                &self.physics,
-                self.choices.instructions,
-            ),
-        })
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        Ok(())
+    fn potential_energy(&self) -> f64 {
+        potential_energy(&self.state.bodies, &self.physics, self.choices.instructions)
     }
 }
 

@@ -14,6 +14,8 @@ pub(in crate::force) struct HostState {
     pub(in crate::force) jerks: Vec<[f64; 3]>,
     /// Of the step that is under way, or of the last.
     pub(in crate::force) beginnings: Vec<Beginning>,
+    /// The steps that block time steps allow each body next; empty where there are none.
+    pub(in crate::force) own_steps: Vec<f64>,
 }
 
 impl HostState {
@@ -23,7 +25,18 @@ impl HostState {
             accelerations: vec![[0.0; 3]; bodies.len()],
             jerks: vec![],
             beginnings: vec![],
+            own_steps: vec![],
         }
+    }
+
+    /// Keeps the state, and the accelerations and jerks of it, as the beginning of a step.
+    pub(in crate::force) fn begin(&mut self) {
+        let beginnings = (0..self.bodies.len()).map(|i| {
+            let (x, v) = self.phase(i);
+            let (a, j) = (self.accelerations[i], self.jerks[i]);
+            Beginning { x, v, a, j }
+        });
+        self.beginnings = beginnings.collect();
     }
 
     /// `v += dt · a`
@@ -83,6 +96,7 @@ impl HostState {
             velocities,
             accelerations: self.accelerations.clone(),
             jerks: self.jerks.clone(),
+            own_steps: self.own_steps.clone(),
         }
     }
 
@@ -93,6 +107,7 @@ impl HostState {
         }
         self.accelerations.clone_from(&saved.accelerations);
         self.jerks.clone_from(&saved.jerks);
+        self.own_steps.clone_from(&saved.own_steps);
     }
 
     /// Copies positions and velocities out; masses, ids and kinds never change here.

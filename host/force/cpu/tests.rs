@@ -3,6 +3,7 @@
 use super::samples::{body, cloud};
 use super::*;
 use crate::diagnostics::{check, momentum, tolerance};
+use crate::force::Backend;
 use crate::force::{Law, reference};
 
 const SOFT: Physics = Physics {

@@ -1,0 +1,95 @@
+//! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
+
+use super::block_steps;
+use super::cpu::HostState;
+use super::{Backend, BlockSteps, ForceError, Hermite, Physics, SavedState, StepOf};
+use crate::bodies::Bodies;
+use crate::diagnostics::{Energy, kinetic};
+
+/// The forces of a backend whose bodies lie in host memory.
+pub(super) trait InMemory {
+    fn physics(&self) -> &Physics;
+
+    fn state(&self) -> &HostState;
+
+    fn state_mut(&mut self) -> &mut HostState;
+
+    /// Computes the accelerations of the current positions, into the state.
+    fn pull(&mut self);
+
+    /// Accelerations and jerks that the current positions and velocities of all bodies give to
+    /// those with the indices `targets`.
+    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2];
+
+    /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
+    fn potential_energy(&self) -> f64;
+}
+
+impl<B: InMemory> Backend for B {
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.pull();
+        Ok(())
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.state_mut().kick(dt);
+        Ok(())
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.state_mut().drift(dt);
+        Ok(())
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.state_mut().damp(factor);
+        Ok(())
+    }
+
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        Some(self)
+    }
+
+    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
+        Some(self)
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        Ok(self.state().save())
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        self.state_mut().restore(saved);
+        Ok(())
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        self.state().download(bodies);
+        Ok(())
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        Ok(self.state().accelerations.clone())
+    }
+
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        Ok(Energy {
+            kinetic: kinetic(&self.state().bodies, self.physics()),
+            potential: self.potential_energy(),
+        })
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        Ok(())
+    }
+}
+
+impl<B: InMemory> BlockSteps for B {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
+        block_steps::advance(self, span, eta)
+    }
+}

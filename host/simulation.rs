@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, Sample};
+use crate::diagnostics::{Conserved, Energy, Sample};
 use crate::force::{Backend, ForceError, Physics, SavedState};
 use crate::integrator::Integrator;
 
@@ -294,12 +294,20 @@ impl Simulation {
         Ok(&self.bodies)
     }
 
+    /// The energy as it is now.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn energy(&mut self) -> Result<Energy, ForceError> {
+        self.backend.energy()
+    }
+
     /// Energy, momentum and angular momentum as they are now.
     ///
     /// # Errors
     /// Those of the backend.
     pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
-        let energy = self.backend.energy()?;
+        let energy = self.energy()?;
         let (time, physics) = (self.time(), self.physics);
         Ok(Conserved::measure(time, self.bodies()?, &physics, energy))
     }

@@ -8,6 +8,7 @@
 //! so that a run which was stopped and resumed leaves the same bytes as one which was not.
 
 mod log;
+mod writer;
 
 use std::cell::Cell;
 use std::fs::{self, File, TryLockError};
@@ -15,16 +16,18 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use self::log::Log;
+use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint};
 use crate::diagnostics::{Conserved, Sample};
 use crate::force::ForceError;
-use crate::io::{Format, Overwrite, Snapshot, WriteError};
+use crate::io::{Format, WriteError};
 use crate::simulation::{Clock, Pace, Progress, Simulation};
 
 /// What to record, and until when.
@@ -170,7 +173,7 @@ pub struct Recording {
     folder: PathBuf,
     plan: Plan,
     origin: Conserved,
-    log: Option<Log>,
+    log: Option<Arc<Mutex<Log>>>,
     /// Snapshots that were due up to now.
     snapshots: u64,
     preview_every: Option<Duration>,
@@ -189,22 +192,16 @@ impl Recording {
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Self, RecordingError> {
         let origin = simulation.conserved()?;
-        let log = plan
-            .diagnostics_every
-            .map(|_| Log::create(folder))
-            .transpose();
-        let mut recording = Self {
-            folder: folder.to_owned(),
-            plan,
-            origin,
-            log: log.map_err(|fault| io_error(folder, fault))?,
-            snapshots: 0,
-            preview_every: None,
-        };
-        recording.look(simulation, &mut watch)?;
-        if plan.snapshot_every.is_some() {
-            recording.snapshot(simulation, &mut watch)?;
-        }
+        let log = plan.diagnostics_every.map(|_| Log::create(folder));
+        let recording = Self::new(folder, plan, origin, log, 0)?;
+        let mut writer = recording.writer(simulation);
+        let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
+        recording.record(
+            simulation,
+            due.map(|planned| planned.is_some()),
+            &mut writer,
+        )?;
+        writer.finish(&mut watch)?;
         Ok(recording)
     }
 
@@ -215,13 +212,35 @@ impl Recording {
     pub fn resume(folder: &Path, plan: Plan, from: &Checkpoint) -> Result<Self, RecordingError> {
         let steps = from.clock.steps;
         let log = plan.diagnostics_every.map(|_| Log::resume(folder, steps));
+        let snapshots = plan.snapshots_due(&from.clock);
+        Self::new(folder, plan, from.origin, log, snapshots)
+    }
+
+    fn new(
+        folder: &Path,
+        plan: Plan,
+        origin: Conserved,
+        log: Option<io::Result<Log>>,
+        snapshots: u64,
+    ) -> Result<Self, RecordingError> {
+        let log = log.transpose().map_err(|fault| io_error(folder, fault))?;
         Ok(Self {
             folder: folder.to_owned(),
             plan,
-            origin: from.origin,
-            log: log.transpose().map_err(|fault| io_error(folder, fault))?,
-            snapshots: plan.snapshots_due(&from.clock),
+            origin,
+            log: log.map(|log| Arc::new(Mutex::new(log))),
+            snapshots,
             preview_every: None,
+        })
+    }
+
+    fn writer(&self, simulation: &Simulation) -> Writer {
+        Writer::new(Run {
+            folder: self.folder.clone(),
+            format: self.plan.format,
+            origin: self.origin,
+            physics: *simulation.physics(),
+            log: self.log.clone(),
         })
     }
 
@@ -247,6 +266,7 @@ impl Recording {
         simulation: &mut Simulation,
         mut watch: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
+        let mut writer = self.writer(simulation);
         let mut written = Instant::now();
         let mut last_written = None;
         let (mut previewed, mut pause) = (Instant::now(), Duration::ZERO); // one at the beginning
@@ -279,16 +299,12 @@ impl Recording {
                 pause = every.max(4 * began.elapsed());
                 previewed = Instant::now();
             }
-            if self.plan.is_look_due(&clock) {
-                self.look(simulation, &mut tell)?;
-            }
-            if self.plan.snapshots_due(&clock) > self.snapshots {
-                self.snapshots = self.plan.snapshots_due(&clock);
-                self.snapshot(simulation, &mut tell)?;
-            }
+            self.record_due(simulation, &mut writer)?;
+            writer.poll(&mut tell)?;
             let due = matches!(self.plan.checkpoint_every,
                 Some(Every::Steps(steps)) if clock.steps.is_multiple_of(steps));
             if due || overdue || broken_off.get() {
+                writer.finish(&mut tell)?;
                 self.checkpoint(simulation, &mut tell)?;
                 (written, last_written) = (Instant::now(), Some(clock.steps));
             }
@@ -296,6 +312,9 @@ impl Recording {
                 return Ok(ControlFlow::Break(()));
             }
         }
+        writer.finish(&mut |event| {
+            let _ = watch(event); // the end either way
+        })?;
         let kept = self.plan.checkpoint_every.is_some() || checkpoint::exists(&self.folder);
         if kept && last_written != Some(simulation.clock().steps) {
             self.checkpoint(simulation, &mut |event| {
@@ -314,35 +333,39 @@ impl Recording {
         }
     }
 
-    fn look(
+    /// Hands the present moment to the writer as the plan has it.
+    fn record_due(
         &mut self,
         simulation: &mut Simulation,
-        tell: &mut impl FnMut(Event<'_>),
+        writer: &mut Writer,
     ) -> Result<(), RecordingError> {
-        if let Some(log) = &mut self.log {
-            let sample = simulation.sample(&self.origin)?;
-            log.append(&sample)
-                .map_err(|fault| io_error(&self.folder, fault))?;
-            tell(Event::Sample(&sample));
-        }
-        Ok(())
+        let clock = simulation.clock();
+        let snapshots = self.plan.snapshots_due(&clock);
+        let due = [self.plan.is_look_due(&clock), snapshots > self.snapshots];
+        self.snapshots = snapshots;
+        self.record(simulation, due, writer)
     }
 
-    fn snapshot(
+    /// Hands the present moment to the writer, if a look or a snapshot is due.
+    fn record(
         &self,
         simulation: &mut Simulation,
-        tell: &mut impl FnMut(Event<'_>),
+        [look, snapshot]: [bool; 2],
+        writer: &mut Writer,
     ) -> Result<(), RecordingError> {
-        let format = self.plan.format;
-        let name = format!("snapshot-{:08}", simulation.clock().steps);
-        let path = self.folder.join(name).with_extension(format.extension());
-        let snapshot = Snapshot {
-            time: simulation.time(),
-            bodies: simulation.bodies()?.clone(),
-        };
-        // After a kill it may be there already, with the same bytes.
-        crate::io::write(&path, format, &snapshot, Overwrite::Allow)?;
-        tell(Event::Wrote(&path));
+        if look || snapshot {
+            let clock = simulation.clock();
+            let name = format!("snapshot-{:08}", clock.steps);
+            let path = self.folder.join(name);
+            let path = path.with_extension(self.plan.format.extension());
+            writer.write(Moment {
+                steps: clock.steps,
+                time: clock.time,
+                energy: look.then(|| simulation.energy()).transpose()?,
+                bodies: simulation.bodies()?.clone(),
+                snapshot: snapshot.then_some(path),
+            });
+        }
         Ok(())
     }
 
@@ -363,7 +386,8 @@ impl Recording {
             state,
         };
         // The rows before it must not be younger than the checkpoint.
-        let synced = self.log.as_ref().map_or(Ok(()), Log::sync);
+        let log = self.log.as_ref();
+        let synced = log.map_or(Ok(()), |log| lock_log(log).sync());
         synced
             .and_then(|()| checkpoint::write(&self.folder, &checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))?;

@@ -178,14 +178,9 @@ fn a_resumed_run_leaves_the_same_bytes() {
 /// One step with its records, but without the checkpoint that the end of a run writes.
 fn step_alone(recording: &mut Recording, simulation: &mut Simulation) {
     let _ = simulation.run(1, |_| ControlFlow::Continue(())).unwrap();
-    let clock = simulation.clock();
-    if recording.plan.is_look_due(&clock) {
-        recording.look(simulation, &mut |_| {}).unwrap();
-    }
-    if recording.plan.snapshots_due(&clock) > recording.snapshots {
-        recording.snapshots = recording.plan.snapshots_due(&clock);
-        recording.snapshot(simulation, &mut |_| {}).unwrap();
-    }
+    let mut writer = recording.writer(simulation);
+    recording.record_due(simulation, &mut writer).unwrap();
+    writer.finish(&mut |_| {}).unwrap();
     if recording.plan.checkpoint_every.is_some() {
         recording.checkpoint(simulation, &mut |_| {}).unwrap();
     }
@@ -282,4 +277,25 @@ fn a_folder_is_locked_and_its_leftovers_known() {
     assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
     drop(held);
     lock(folder.path(), "run.toml").unwrap();
+}
+
+#[test]
+fn what_cannot_be_written_stops_the_run() {
+    let run = Run {
+        place: Place::Cpu,
+        kernel: "cpu-f64",
+        integrator: Integrator::Leapfrog,
+        pace: Pace::Fixed(0.01),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulation = run.start();
+    let mut recording = Recording::begin(folder.path(), PLAN, &mut simulation, |_| {}).unwrap();
+    folder.close().unwrap();
+    let outcome = recording.run(&mut simulation, |_| ControlFlow::Continue(()));
+    let refusal = outcome.expect_err("there is no folder").to_string();
+    assert!(
+        refusal.contains("snapshot-") || refusal.contains("cannot write"),
+        "{refusal}"
+    );
+    assert!(simulation.clock().steps < PLAN.steps);
 }

@@ -146,7 +146,7 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
             let mut sum = 0.0_f32;
             let mut add = |slot| {
                 let depth = W::depth::<Single>(body.position, tile.source(slot), &constants);
-                sum = sum + depth;
+                sum += depth;
             };
             let own_slot = own.wrapping_sub(first);
             if own_slot < count {

@@ -71,7 +71,7 @@ pub(super) fn validate(options: &Options, out: &mut impl Write) -> anyhow::Resul
             path.display()
         );
     }
-    let place = select(options.place.device, None, Law::Gravity)?.place;
+    let place = select(options.place.device, None, Law::Gravity, 0)?.place;
     writeln!(out, "On {place}:")?;
     out.flush()?;
     let machine = Machine::new(place);

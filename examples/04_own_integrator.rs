@@ -17,7 +17,7 @@ use allpairs::integrator::Integrator;
 fn step(backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
     const XI: f64 = 0.178_617_895_844_809_1;
     const LAMBDA: f64 = -0.212_341_831_062_605_4;
-    const CHI: f64 = -0.066_264_582_669_818_49;
+    const CHI: f64 = -0.066_264_582_669_818_5;
     let outer = (1.0 - 2.0 * LAMBDA) / 2.0;
     let middle = 1.0 - 2.0 * (CHI + XI);
     for (drift, kick) in [(XI, outer), (CHI, LAMBDA), (middle, LAMBDA), (CHI, outer)] {

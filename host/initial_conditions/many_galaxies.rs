@@ -193,7 +193,11 @@ mod tests {
                 continue;
             }
             let made = made.unwrap();
-            assert!(made.check().is_ok() && made.len() % 3 == 0, "{}", of.name);
+            assert!(
+                made.check().is_ok() && made.len().is_multiple_of(3),
+                "{}",
+                of.name
+            );
             assert_eq!(many.units_of(&options), of.units);
         }
         // Options of the model are the model's.

@@ -67,6 +67,7 @@ fn of_repository(root: &Path) -> Option<(String, Vec<PathBuf>)> {
         "rust-cuda",
         "Cargo.toml",
         "Cargo.lock",
+        "build",
         "build.rs",
     ];
     // Cargo runs a build script again and again for a file that is not there.

@@ -11,7 +11,7 @@ use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
 use allpairs::simulation::Simulation;
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let (mass_ratio, eccentricity) = (0.5, 0.3);
     let start = two_body(mass_ratio, eccentricity)?;
     let physics = Physics {

@@ -13,7 +13,7 @@ use allpairs::selection::{DeviceChoice, Machine, select};
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     // By name, with options, as the command line makes them; `king(500, 1, 6.0)` is the same.
     let options = Options::new(1).with(Parameter::Bodies, 500.0);
     let bodies = find("king")?.generate(&options)?;
@@ -24,7 +24,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     };
 
     // The first GPU, or the CPU where there is none; and the kernel that is preferred there.
-    let selection = select(DeviceChoice::Auto, None, physics.law)?;
+    let selection = select(DeviceChoice::Auto, None, physics.law, bodies.len())?;
     println!("{} on {}", selection.variant.name, selection.place);
     let machine = Machine::new(selection.place);
     let backend = machine.backend(selection.variant, &bodies, physics)?;

@@ -9,7 +9,7 @@ use allpairs::initial_conditions::{J2000, solar_system};
 use allpairs::io::{self, Format, Overwrite, Snapshot, TipsyDialect};
 use allpairs::units::Units;
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let planets = Snapshot {
         time: 0.0,

@@ -13,7 +13,7 @@ use allpairs::output::movie::{Movie, MovieError, MovieFormat};
 use allpairs::output::{ColourMap, DensityPicture, Frame, Projection, Selection};
 use allpairs::simulation::Simulation;
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let bodies = disk_galaxy(2000, 1, 1.5)?;
 

@@ -492,6 +492,53 @@ mod unix {
         );
     }
 
+    /// `--watch` on a terminal of 40 columns and 20 lines, which the program `script` plays.
+    #[test]
+    fn a_run_is_drawn_on_a_terminal() {
+        let version = Command::new("script").arg("--version").output();
+        if !version.is_ok_and(|said| said.stdout.starts_with(b"script from util-linux")) {
+            eprintln!("not tested, for there is no util-linux here to play a terminal");
+            return;
+        }
+        let folder = new_folder();
+        let program = allpairs(folder.path());
+        let run = format!(
+            "stty cols 40 rows 20; '{}' run plummer --bodies 200 --steps 20 --dt 0.01 --watch --out out",
+            program.get_program().to_string_lossy()
+        );
+        let mut terminal = Command::new("script");
+        terminal
+            .args(["-qec", &run, "/dev/null"])
+            .current_dir(folder.path());
+        terminal.env(cuda_driver::LIBRARY_VARIABLE, "none");
+        terminal.env("COLORTERM", "truecolor").stdin(Stdio::null());
+        let ended = Ended::of(terminal.output().expect("`script` runs"));
+        ended.expect(
+            0,
+            &["wrote out/final.png", "\x1b[38;2;", "step 20, time 0.2"],
+        );
+        let lines: Vec<&str> = ended
+            .said
+            .lines()
+            .filter(|line| line.contains('▀'))
+            .collect();
+        // Two panels of 20 pixels each way: ten lines a picture, one at the beginning and the end.
+        assert!(
+            lines.len() >= 20 && lines.len().is_multiple_of(10),
+            "{}",
+            lines.len()
+        );
+        for line in lines {
+            assert_eq!(line.matches('▀').count(), 40, "{line}");
+        }
+        assert!(ended.said.contains("\x1b[11A"), "drawn in place: {ended}");
+        let config = fs::read_to_string(folder.path().join("out/run.toml")).expect("written");
+        assert!(
+            !config.contains("watch") && config.contains("commit = "),
+            "{config}"
+        );
+    }
+
     #[test]
     fn an_interrupted_run_writes_what_it_has() {
         let folder = new_folder();

@@ -9,7 +9,6 @@ macro_rules! examples {
     ($($name:ident: $path:literal),* $(,)?) => {
         $(
             #[path = $path]
-            #[expect(unreachable_pub, reason = "an example's main is public for this test")]
             mod $name;
 
             #[test]

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(table["integrator"], Value::String("leapfrog".into()));
         let text = text(&table, "cpu-f64", "CPU");
         assert!(
-            text.contains("[made-by]") && text.contains("cpu-f64"),
+            text.contains("[made-by]") && text.contains("cpu-f64") && text.contains("commit = "),
             "{text}"
         );
         let read: Table = text.parse().unwrap();

@@ -92,7 +92,9 @@ fn advance(
             Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
                 warned = true;
                 if let Some(preview) = &mut preview {
-                    undrawn = preview.clear().err().map(Into::into);
+                    undrawn = undrawn
+                        .take()
+                        .or_else(|| Some(preview.clear().err()?.into()));
                 }
                 bar.suspend(|| warn_of_drift(sample, max_drift));
             }

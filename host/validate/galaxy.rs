@@ -16,7 +16,7 @@ const WIDTH: f64 = 0.5;
 /// Some rotations: the largest relative change of the mean speed of rotation in six rings, and the
 /// energy's error.
 pub(super) fn rotation(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
-    let bodies = disk_galaxy(rig.either(4096, 16_384), 1, 1.5).expect("in range");
+    let bodies = disk_galaxy(rig.bodies, 1, 1.5).expect("in range");
     let rotations = rig.either(1.0, 3.0);
     let steps = rig.either(430, 1290);
     let before = curve(&bodies);

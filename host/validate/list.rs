@@ -65,6 +65,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "kepler-yoshida6",
         about: "eccentric binary (e = 0.5), 1000 periods of 400 steps",
+        bodies: [2; 2],
         precision: F64,
         integrator: Yoshida6,
         checks: &[
@@ -86,6 +87,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "kepler-hermite4",
         about: "eccentric binary (e = 0.5), 1000 periods of 2000 steps",
+        bodies: [2; 2],
         precision: F64,
         integrator: Hermite4,
         checks: &[
@@ -107,6 +109,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "figure-eight",
         about: "three bodies on one eight, one period of 2000 steps",
+        bodies: [3; 2],
         precision: F64,
         integrator: Yoshida6,
         checks: &[
@@ -127,6 +130,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "solar-system",
         about: "Sun and eight planets, 1950 to 2050, against the elements of 2050",
+        bodies: [9; 2],
         precision: F64,
         integrator: Yoshida6,
         checks: &[
@@ -158,6 +162,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "plummer-f32",
         about: "Plummer sphere, 10 crossing times of 128 steps, softening 0.05",
+        bodies: [1024, 8192],
         precision: F32,
         integrator: Leapfrog,
         checks: &[LEAPFROG_IN_A_SPHERE, RADII[0], RADII[1], RADII[2]],
@@ -166,6 +171,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "plummer-f64",
         about: "the same in double precision",
+        bodies: [1024, 8192],
         precision: F64,
         integrator: Leapfrog,
         checks: &[LEAPFROG_IN_A_SPHERE, RADII[0], RADII[1], RADII[2]],
@@ -173,7 +179,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "plummer-yoshida4",
-        about: "the same",
+        about: "the same of fewer bodies",
+        bodies: [512, 2048],
         precision: F64,
         integrator: Yoshida4,
         checks: &[check(
@@ -186,7 +193,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "plummer-yoshida6",
-        about: "the same",
+        about: "the same of fewer bodies",
+        bodies: [512, 2048],
         precision: F64,
         integrator: Yoshida6,
         checks: &[check(
@@ -198,7 +206,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "plummer-hermite4",
-        about: "the same",
+        about: "the same of fewer bodies",
+        bodies: [512, 2048],
         precision: F64,
         integrator: Hermite4,
         checks: &[check(
@@ -212,6 +221,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "collapse-f32",
         about: "cold sphere, falls together and bounces, softening 0.05, 4000 steps",
+        bodies: [512, 8192],
         precision: F32,
         integrator: Leapfrog,
         checks: &[
@@ -229,6 +239,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "collapse-blocks",
         about: "the same with block time steps, η = 0.01",
+        bodies: [512, 8192],
         precision: F64,
         integrator: Hermite4,
         checks: &[
@@ -245,6 +256,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "disk-galaxy",
         about: "disk galaxy over rotations of 43 units of time, softening 0.1",
+        bodies: [4096, 16_384],
         precision: F32,
         integrator: Leapfrog,
         checks: &[

@@ -40,6 +40,8 @@ pub struct Experiment {
     pub name: &'static str,
     /// What is simulated, and how.
     pub about: &'static str,
+    /// How many bodies: with [`Effort::Quick`], and with [`Effort::Full`].
+    pub bodies: [usize; 2],
     /// Of the forces. The integrator works on the host in f64, or on a GPU in this precision.
     pub precision: Precision,
     /// The integrator.
@@ -89,12 +91,12 @@ pub enum Outcome {
 
 impl Experiment {
     /// The kernel that an experiment uses at a place.
-    pub fn kernel(&self, place: &Place) -> &'static Variant {
+    pub fn kernel(&self, place: &Place, effort: Effort) -> &'static Variant {
         let name = match (self.precision, place) {
             (Precision::F64, Place::Cpu) => "cpu-f64",
             (Precision::F64, _) => "tiled-f64",
             (_, Place::Cpu) => preferred::CPU,
-            _ => preferred::gpu(usize::MAX), // for many bodies
+            _ => preferred::gpu(self.bodies[effort as usize]),
         };
         variants::find(name).expect("a test finds all of them")
     }
@@ -104,7 +106,7 @@ impl Experiment {
     /// # Errors
     /// Those of the machine.
     pub fn run(&self, machine: &Machine, effort: Effort) -> Result<Outcome, ForceError> {
-        let variant = self.kernel(machine.place());
+        let variant = self.kernel(machine.place(), effort);
         if let Err(why) = eligible(variant, machine.place(), Law::Gravity) {
             return Ok(Outcome::NotRun(why.to_string()));
         }
@@ -119,6 +121,7 @@ impl Experiment {
             machine,
             variant,
             effort,
+            bodies: self.bodies[effort as usize],
             integrator: self.integrator,
         };
         let values = match (self.run)(&rig) {
@@ -138,6 +141,7 @@ struct Rig<'a> {
     machine: &'a Machine,
     variant: &'static Variant,
     effort: Effort,
+    bodies: usize,
     integrator: Integrator,
 }
 
@@ -184,9 +188,11 @@ mod tests {
             assert!(!checks.is_empty(), "{name}");
             assert!(EXPERIMENTS[..i].iter().all(|other| other.name != *name));
             for place in [Place::Cpu, Place::Emulator] {
-                let kernel = experiment.kernel(&place);
-                assert_eq!(eligible(kernel, &place, Law::Gravity), Ok(()));
-                assert_eq!(kernel.precision(), experiment.precision, "{name}");
+                for effort in [Effort::Quick, Effort::Full] {
+                    let kernel = experiment.kernel(&place, effort);
+                    assert_eq!(eligible(kernel, &place, Law::Gravity), Ok(()));
+                    assert_eq!(kernel.precision(), experiment.precision, "{name}");
+                }
             }
             for check in *checks {
                 assert!(check.bounds.iter().all(|bound| *bound > 0.0), "{name}");
@@ -203,8 +209,9 @@ mod tests {
         let with = |integrator| {
             (kepler.run)(&Rig {
                 machine: &machine,
-                variant: kepler.kernel(&Place::Cpu),
+                variant: kepler.kernel(&Place::Cpu, Effort::Quick),
                 effort: Effort::Quick,
+                bodies: 2,
                 integrator,
             })
             .unwrap()

@@ -29,18 +29,9 @@ fn watched(
 /// Ten crossing times of a Plummer sphere: the energy's largest error, and the largest relative
 /// change of the radii of 10, 50 and 90 % of the mass.
 pub(super) fn balance(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
-    balance_of(rig.either(1024, 8192), rig)
-}
-
-/// The same of fewer bodies, but for the energy alone.
-pub(super) fn balance_of_energy(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
-    Ok(balance_of(rig.either(512, 2048), rig)?[..1].to_vec())
-}
-
-fn balance_of(n: usize, rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     const LOOKS: u32 = 10;
     const STEPS_A_LOOK: u64 = 128;
-    let bodies = plummer(n, 5).expect("in range");
+    let bodies = plummer(rig.bodies, 5).expect("in range");
     let dt = CROSSING_TIME / STEPS_A_LOOK as f64;
     let cluster = rig.simulate(&bodies, 0.05, dt)?;
     let (drift, samples) = watched(cluster, LOOKS, STEPS_A_LOOK)?;
@@ -54,6 +45,11 @@ fn balance_of(n: usize, rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     Ok(vec![drift, change(0), change(1), change(2)])
 }
 
+/// The same, but for the energy alone.
+pub(super) fn balance_of_energy(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
+    Ok(balance(rig)?[..1].to_vec())
+}
+
 /// A sphere falls together, bounces and settles: the energy's error at the end, how far the virial
 /// ratio is from balance then, and the share of the first radius of half the mass that it fell to.
 pub(super) fn collapse(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
@@ -61,7 +57,7 @@ pub(super) fn collapse(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     const END: f64 = 4.0;
     const LOOKS: u32 = 40;
     const SOFTENING: f64 = 0.05;
-    let bodies = cold_collapse(rig.either(512, 8192), 3, 0.05).expect("in range");
+    let bodies = cold_collapse(rig.bodies, 3, 0.05).expect("in range");
     let (between, pace) = if rig.integrator.needs_jerks() {
         let pace = Pace::Adaptive {
             eta: 0.01,

@@ -74,7 +74,7 @@ pub(crate) const fn first(name: &'static str, method: Method, summary: &'static 
 }
 
 /// The variants of general use, predecessors before successors; the rungs of the
-/// [studies](crate::studies) are variants too.
+/// [studies] are variants too.
 #[rustfmt::skip]
 pub const VARIANTS: &[Variant] = &[
     first("reference", Method::Reference,

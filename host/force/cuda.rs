@@ -70,6 +70,12 @@ impl Cuda {
     }
 }
 
+/// Repetitions in a record, at most: by then what a replay costs is small beside what it does.
+const MOST_RECORDED: u64 = 32;
+
+/// Replays of a record, at least, before it is made longer: recording costs as much as launching.
+const FEWEST_REPLAYS: u64 = 4;
+
 impl Device for Cuda {
     type Buffer = DeviceMemory;
 
@@ -132,7 +138,8 @@ impl Device for Cuda {
     }
 
     /// Launched once as they come, which loads what they need, then recorded and replayed: what a
-    /// launch costs the host, a replay costs for all of them together.
+    /// launch costs the host, a replay costs for all of them together. A record holds several
+    /// repetitions, for the device pauses between records.
     fn repeat(
         &self,
         times: u64,
@@ -142,15 +149,18 @@ impl Device for Cuda {
             return Ok(());
         }
         work()?;
-        if times > 1 {
-            let graph = self.stream.record(work)?;
-            for _ in 1..times {
+        let rest = times - 1;
+        let recorded = (rest / FEWEST_REPLAYS).clamp(1, MOST_RECORDED);
+        if rest >= recorded {
+            let mut all = || (0..recorded).try_for_each(|_| work());
+            let graph = self.stream.record(&mut all)?;
+            for _ in 0..rest / recorded {
                 // SAFETY: launches on buffers that the caller of this function holds, by functions
                 // that `self` holds.
                 unsafe { self.stream.replay(&graph)? };
             }
         }
-        Ok(())
+        (0..rest % recorded).try_for_each(|_| work())
     }
 
     fn synchronize(&self) -> Result<(), ForceError> {

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::{Entry, LayoutDescription};
+use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
 use super::device::Device;
 use super::pack::{self, Scalars};
@@ -13,7 +13,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
 use crate::plan::{self, Buffer, ELEMENTWISE_BLOCK, Launch, Step};
-use crate::variants::{Positions, Variant};
+use crate::variants::{Masses, Positions, Variant};
 
 /// The kernels of a run.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,8 @@ pub struct Resident<D: Device> {
     physics: Physics,
     positions: Positions,
     params: Params,
+    /// G of the force kernel.
+    force_g: f64,
     state: D::Buffer,
     acceleration: D::Buffer,
     energy_sums: D::Buffer,
@@ -90,8 +92,9 @@ impl<D: Device> Resident<D> {
         let softening_squared = frame.length_to_local(physics.softening).powi(2);
         // ε may be zero, or so small beside the system that its square vanishes.
         let unsoftened = softening_squared < variant.precision().smallest_square();
+        let masses = Masses::of(bodies);
         let kernels = variant
-            .kernels(physics.law, unsoftened)
+            .kernels(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
         let layout = kernels.force.layout;
         let stride = plan::stride(kernels.force, bodies.len())?;
@@ -125,9 +128,17 @@ impl<D: Device> Resident<D> {
             dt: 0.0,
             tiling: plan.tiling,
         };
+        // Where a kernel without masses computes gravity, the common one is in G.
+        let common_mass = match (kernels.force.work, masses) {
+            (Work::Force { law, .. }, Masses::Equal(mass)) if law != physics.law.name() => {
+                frame.mass_to_local(mass)
+            }
+            _ => 1.0,
+        };
         Ok(Self {
             device,
             kernels,
+            force_g: params.g * common_mass,
             layout,
             frame,
             physics,
@@ -153,6 +164,10 @@ impl<D: Device> Resident<D> {
 
     /// The one place where a force plan is carried out.
     fn launch_force(&self) -> Result<(), ForceError> {
+        let params = Params {
+            g: self.force_g,
+            ..self.params
+        };
         for step in &self.force_steps {
             match step {
                 Step::Zero(buffer) => self.device.zero(self.buffer(*buffer))?,
@@ -163,7 +178,7 @@ impl<D: Device> Resident<D> {
                 } => {
                     let buffers: Vec<_> = buffers.iter().map(|&b| self.buffer(b)).collect();
                     // SAFETY: the plan names the buffers that the entry takes, and sized them.
-                    unsafe { self.device.launch(entry, *launch, &buffers, self.params)? };
+                    unsafe { self.device.launch(entry, *launch, &buffers, params)? };
                 }
             }
         }

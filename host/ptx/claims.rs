@@ -7,7 +7,7 @@
 
 use super::{Access, Denormals, EntryReport, InteractionLoop, Kind, Precision, PtxError};
 use super::{PtxModule, Space, Transfer, entry_names};
-use crate::variants::Variant;
+use crate::variants::{Masses, Variant};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
@@ -73,11 +73,13 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
     let mut checks = Checks::of(module);
     for law in variant.laws() {
         for unsoftened in [false, true] {
-            match variant.force(law, unsoftened) {
-                Some(entry) if entry.since > module.sm => {}
-                Some(entry) if variant.is_tensor() => checks.tensor(entry),
-                Some(entry) => checks.force(entry),
-                None => {}
+            for masses in Masses::KINDS {
+                match variant.force_for(law, unsoftened, masses) {
+                    Some(entry) if entry.since > module.sm => {}
+                    Some(entry) if variant.is_tensor() => checks.tensor(entry),
+                    Some(entry) => checks.force(entry),
+                    None => {}
+                }
             }
         }
     }

@@ -55,6 +55,7 @@ impl Variant {
                 block,
                 positions,
                 split,
+                by_masses,
                 ..
             } => {
                 let entry = self.any_force();
@@ -120,6 +121,7 @@ impl Variant {
                     match formula {
                         Formula::Powers => &"powers of 1/√",
                         Formula::Divisions => &"divisions",
+                        Formula::Forces => &"forces",
                     },
                 );
                 add(
@@ -143,6 +145,14 @@ impl Variant {
                     match entry.scalars {
                         Scalars::Argument => &"arguments",
                         Scalars::Constant => &"constant memory",
+                    },
+                );
+                add(
+                    "masses",
+                    if by_masses {
+                        &"equal, comparable and any others apart"
+                    } else {
+                        &"any"
                     },
                 );
                 add(

@@ -24,6 +24,8 @@ pub enum Method {
         positions: Positions,
         /// How blocks share out sources, if they do.
         split: Option<Split>,
+        /// Whether other kernels of the row are taken where the masses allow it.
+        by_masses: bool,
     },
 }
 
@@ -64,6 +66,7 @@ pub(crate) const fn kernel(entry: &'static str) -> Method {
         block: 256,
         positions: Positions::Device,
         split: None,
+        by_masses: false,
     }
 }
 
@@ -98,6 +101,14 @@ impl Method {
     pub const fn split(mut self, shape: Split) -> Self {
         if let Self::Kernel { split, .. } = &mut self {
             *split = Some(shape);
+        }
+        self
+    }
+
+    /// By a kernel that the masses allow.
+    pub(crate) const fn by_masses(mut self) -> Self {
+        if let Self::Kernel { by_masses, .. } = &mut self {
+            *by_masses = true;
         }
         self
     }

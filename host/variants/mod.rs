@@ -6,9 +6,11 @@
 //! the ratio of their speeds is what that choice is worth.
 
 mod choices;
+mod masses;
 mod method;
 
 pub use choices::Choice;
+pub use masses::Masses;
 pub use method::{Build, CpuPath, Method, Positions};
 pub(crate) use method::{cpu, kernel};
 
@@ -150,18 +152,22 @@ pub const VARIANTS: &[Variant] = &[
         "eight targets a thread share what a source costs to fetch and to pass on"),
     variant("symmetric-lane8-unroll32", "symmetric-lane8", symmetric("symmetric_float4_f32_8x4_slabs", 256),
         "four sources in the loop's body"),
-    variant("symmetric-deterministic", "symmetric-lane8-unroll32", symmetric("symmetric_float4_f32_8x4_slabs", 128),
-        "smaller blocks balance better; the same bits in every run and on every GPU of a generation"),
-    variant("symmetric", "symmetric-deterministic", symmetric("symmetric_float4_f32_8x4", 128),
+    variant("symmetric-block128", "symmetric-lane8-unroll32", symmetric("symmetric_float4_f32_8x4_slabs", 128),
+        "smaller blocks balance better"),
+    variant("symmetric-deterministic", "symmetric-block128", symmetric("symmetric_float4_f32_8x4_slabs", 128).by_masses(),
+        "equal masses are left to G, others multiply once for both bodies; the same bits in every run and on every GPU of a generation"),
+    variant("symmetric", "symmetric-deterministic", symmetric("symmetric_float4_f32_8x4", 128).by_masses(),
         "partial sums added as they come, without scratch memory: the fastest here for many bodies"),
-    variant("symmetric-lane4", "symmetric", symmetric("symmetric_float4_f32_4x8", 128),
+    variant("symmetric-lane4", "symmetric", symmetric("symmetric_float4_f32_4x8", 128).by_masses(),
         "four targets a thread: smaller tiles, for fewer bodies"),
-    variant("symmetric-lane4-block32", "symmetric-lane4", symmetric("symmetric_float4_f32_4x8", 32),
+    variant("symmetric-lane4-block32", "symmetric-lane4", symmetric("symmetric_float4_f32_4x8", 32).by_masses(),
         "a warp a block: smaller tiles still"),
-    variant("symmetric-lane2-block32", "symmetric-lane4-block32", symmetric("symmetric_float4_f32_2x16", 32),
+    variant("symmetric-lane2-block32", "symmetric-lane4-block32", symmetric("symmetric_float4_f32_2x16", 32).by_masses(),
         "two targets a thread: the smallest tiles, for the fewest bodies"),
-    variant("symmetric-f64", "symmetric", symmetric("symmetric_float4_f64_8x4", 128),
+    variant("symmetric-f64-unroll32", "symmetric", symmetric("symmetric_float4_f64_8x4", 128).by_masses(),
         "everything in double precision"),
+    variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
+        "two sources in the loop's body, for masses that differ"),
 ];
 
 /// Variants that `auto` takes for a device.
@@ -323,6 +329,11 @@ impl Variant {
         }
     }
 
+    /// Whether it chooses its kernel by the masses.
+    pub fn is_by_masses(&self) -> bool {
+        matches!(self.method, Method::Kernel { by_masses, .. } if by_masses)
+    }
+
     /// Whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {
@@ -392,9 +403,32 @@ impl Variant {
         entries::find(&format!("force_{entry}_{law}{closest}"))
     }
 
-    /// The kernels of a run, if this variant is one of kernels.
-    pub fn kernels(&self, law: Law, unsoftened: bool) -> Option<Kernels> {
-        let force = self.force(law, unsoftened)?;
+    /// As [`force`](Self::force), for bodies of these masses.
+    pub fn force_for(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<&'static Entry> {
+        let general = self.force(law, unsoftened)?;
+        let Method::Kernel {
+            entry,
+            by_masses: true,
+            ..
+        } = self.method
+        else {
+            return Some(general);
+        };
+        let closest = if unsoftened { "_eps0" } else { "" };
+        let special = match (law, masses) {
+            // G times the mass is the launch's business.
+            (Law::Gravity, Masses::Equal(_)) => self.force(Law::Unit, unsoftened),
+            (Law::Gravity, Masses::Comparable) => {
+                entries::find(&format!("force_{entry}_forces{closest}"))
+            }
+            _ => None,
+        };
+        special.or(Some(general))
+    }
+
+    /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
+    pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
+        let force = self.force_for(law, unsoftened, masses)?;
         let partner = |work: Work| {
             entries::all().find(|entry| {
                 entry.work == work
@@ -505,7 +539,7 @@ mod tests {
                     .take(if v.is_tensor() { 1 } else { 2 })
                 {
                     let kernels = v
-                        .kernels(law, unsoftened)
+                        .kernels(law, unsoftened, Masses::Any)
                         .unwrap_or_else(|| panic!("{}", v.name));
                     let Work::Force {
                         law: compiled,
@@ -529,11 +563,10 @@ mod tests {
             };
             let offered = all()
                 .flat_map(|v| v.laws().map(move |law| (v, law)))
-                .any(|(v, l)| {
-                    l.name() == law
-                        && v.force(l, numerics.unsoftened)
-                            .is_some_and(|force| force.symbol == entry.symbol)
-                });
+                .filter(|(_, l)| l.name() == law)
+                .flat_map(|(v, l)| Masses::KINDS.map(|masses| (v, l, masses)))
+                .filter_map(|(v, l, masses)| v.force_for(l, numerics.unsoftened, masses))
+                .any(|force| force.symbol == entry.symbol);
             assert!(offered, "no variant runs {}", entry.symbol);
         }
     }

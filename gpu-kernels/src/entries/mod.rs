@@ -39,7 +39,7 @@ mod tensor;
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
-pub use symmetric::{GATHERS, SYMMETRIC};
+pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use tensor::TENSOR;
 
 use crate::abi::Arguments;
@@ -185,6 +185,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(GRIDS.iter().flatten())
         .chain(REDUCTIONS)
         .chain(SYMMETRIC.iter().flatten())
+        .chain(BY_FORCES.iter().flatten())
         .chain(GATHERS)
         .chain(TENSOR.iter().flatten())
         .chain(LAYOUTS.iter().flatten())

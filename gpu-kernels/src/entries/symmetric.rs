@@ -2,7 +2,7 @@
 
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
-use crate::interaction::{Gravity, PairLaw, Unit};
+use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
 use crate::schedule::symmetric::{self, Atomic, Slabs, Sums};
@@ -10,7 +10,8 @@ use cuda_std::{emulated, kernel};
 
 macro_rules! force {
     (
-        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $sums:ty, $law:ty, $closest:ty
+        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $sums:ty, $registers:literal,
+        $law:ty, $closest:ty
     ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
@@ -24,7 +25,7 @@ macro_rules! force {
                 unroll: $lane * $steps,
                 lane: $lane,
                 order: <$sums>::ORDER,
-                max_registers: None,
+                max_registers: if $registers > 0 { Some($registers) } else { None },
             },
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
@@ -34,38 +35,70 @@ macro_rules! force {
                 Argument,
                 $symbol,
                 Word,
-                symmetric::force::<$layout, Chosen, $law, $sums, $lane, $steps>
+                symmetric::force::<$layout, Chosen, $law, $sums, $lane, $steps, $registers>
             ),
         }
     }};
 }
 
 /// A line each, compiled for both laws and for ε > 0 and ε = 0. `8 x 2`: eight targets a thread
-/// against two sources in the loop's body.
+/// against two sources in the loop's body. `unit 104`: registers at most of the kernels without
+/// masses, 0 for as many as they like.
+///
+/// A limit is not for occupancy. With another number the assembler lays the values out anew in the
+/// two banks of the register file, and where most of an inner loop's operands lie in one bank it
+/// waits for them: up to 20 %. The limits are the best of those from 88 to 120 (64 to 84 with four
+/// targets, 120 to 168 in double precision) by ptxas 13.0 for compute capability 9.0.
 macro_rules! forces {
-    ($($name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty;)*) => {
+    ($(
+        $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, unit $unit:literal;
+    )*) => {
         /// The force kernels that take each pair once.
         pub const SYMMETRIC: &[[Entry; 4]] = &[$([
-            force!(concat!("force_", $name, "_unit"), $layout, $lane x $steps, $sums,
+            force!(concat!("force_", $name, "_unit"), $layout, $lane x $steps, $sums, $unit,
                 Unit, Softened),
-            force!(concat!("force_", $name, "_unit_eps0"), $layout, $lane x $steps, $sums,
+            force!(concat!("force_", $name, "_unit_eps0"), $layout, $lane x $steps, $sums, $unit,
                 Unit, Unsoftened),
-            force!(concat!("force_", $name, "_gravity"), $layout, $lane x $steps, $sums,
+            force!(concat!("force_", $name, "_gravity"), $layout, $lane x $steps, $sums, 0,
                 Gravity, Softened),
-            force!(concat!("force_", $name, "_gravity_eps0"), $layout, $lane x $steps, $sums,
+            force!(concat!("force_", $name, "_gravity_eps0"), $layout, $lane x $steps, $sums, 0,
                 Gravity, Unsoftened),
         ]),*];
     };
 }
 
 forces! {
-    "symmetric_float4_f32_1x16_slabs": Float4<f32>, 1 x 16, Slabs;
-    "symmetric_float4_f32_8x2_slabs": Float4<f32>, 8 x 2, Slabs;
-    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs;
-    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic;
-    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic;
-    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic;
-    "symmetric_float4_f64_8x4": Float4<f64>, 8 x 4, Atomic;
+    "symmetric_float4_f32_1x16_slabs": Float4<f32>, 1 x 16, Slabs, unit 0;
+    "symmetric_float4_f32_8x2_slabs": Float4<f32>, 8 x 2, Slabs, unit 0;
+    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs, unit 96;
+    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic, unit 104;
+    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic, unit 72;
+    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, unit 0;
+    "symmetric_float4_f64_8x4": Float4<f64>, 8 x 4, Atomic, unit 128;
+    "symmetric_float4_f64_8x2": Float4<f64>, 8 x 2, Atomic, unit 128;
+}
+
+/// As `forces`, for the rows that add forces where masses allow it, with their registers at most.
+macro_rules! by_forces {
+    ($(
+        $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, $registers:literal;
+    )*) => {
+        /// Those whose sums over pairs are of forces, by
+        /// [`GravityByForces`](crate::interaction::GravityByForces).
+        pub const BY_FORCES: &[[Entry; 2]] = &[$([
+            force!(concat!("force_", $name, "_forces"), $layout, $lane x $steps, $sums, $registers,
+                GravityByForces, Softened),
+            force!(concat!("force_", $name, "_forces_eps0"), $layout, $lane x $steps, $sums,
+                $registers, GravityByForces, Unsoftened),
+        ]),*];
+    };
+}
+
+by_forces! {
+    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs, 0;
+    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic, 116;
+    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic, 72;
+    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, 0;
 }
 
 macro_rules! gathers {

@@ -11,7 +11,7 @@
 use core::marker::PhantomData;
 
 use crate::abi::{Params, Tiling};
-use crate::interaction::{PairLaw, interact, interact_pair};
+use crate::interaction::{PairLaw, interact};
 use crate::layout::{Accumulate, Layout, Source};
 use crate::numerics::{Arithmetic, Far};
 use crate::schedule::ScheduleName;
@@ -196,7 +196,8 @@ fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
 ///
 /// # Constraints
 /// `side` is a multiple of `LANE` times the block, and of `parts` times the block. `STEPS` divides
-/// 32. `A` handles ε = 0 if `params.softening_squared` is 0.
+/// 32. `A` handles ε = 0 if `params.softening_squared` is 0. `REGISTERS`, if not 0, are the most a
+/// thread gets. Masses are as `W` asks.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -205,7 +206,7 @@ fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
 /// The rotation of sums among lanes: own work; the idea of sharing 1/d³ between both bodies is as
 /// old as direct summation.
 #[inline(always)]
-pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32>(
+pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32, const REGISTERS: u32>(
     state: *const L::Word,
     sums: *mut L::Word,
     params: Params,
@@ -215,6 +216,9 @@ pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32>(
     W: PairLaw,
     S: Sums,
 {
+    if REGISTERS > 0 {
+        thread::limit_registers::<REGISTERS>();
+    }
     let Params { n, tiling, .. } = params;
     let share = Share::of(thread::block_idx_x(), tiling.tiles(n), tiling.parts);
     let block = Block::<L, A, W, LANE> {
@@ -421,9 +425,9 @@ where
                             let slot = 2 * group + lane + step + k;
                             let source = L::tile_source(self.sources, 2 * self.threads, slot);
                             for_each::<LANE>(|r| {
-                                interact_pair::<A>(
+                                W::interact_pair::<A>(
                                     [targets[r].position, source.position],
-                                    [W::weight(targets[r].mass), W::weight(source.mass)],
+                                    [targets[r].mass, source.mass],
                                     self.eps2,
                                     &mut sums[r],
                                     &mut pull,
@@ -450,11 +454,15 @@ where
                         sum = added(sum, pull);
                         other += 1;
                     }
-                    keep(first + thread, sum);
+                    // This thread's own slot, which it alone fills again.
+                    let slot = warp::warp_id() * 2 * WARP_SIZE + lane;
+                    let source = L::tile_source(self.sources, 2 * self.threads, slot);
+                    keep(first + thread, W::of_pairs(sum, source.mass));
                 }
             }
             first += self.threads;
         }
+        for_each::<LANE>(|r| sums[r] = W::of_pairs(sums[r], targets[r].mass));
         sums
     }
 }

@@ -438,6 +438,19 @@ pub fn edge_cases(block: usize) -> Vec<Case> {
             },
         );
         add(
+            "equal masses",
+            altered(n, |b, _| b.mass = 0.3),
+            gravity(0.05),
+        );
+        add(
+            "equal masses, coincident pairs without softening",
+            altered(n, |b, i| {
+                b.mass = 0.3;
+                b.position = place(i / 2);
+            }),
+            gravity(0.0),
+        );
+        add(
             "zero masses",
             altered(n, |b, i| b.mass *= (i % 3) as f64),
             gravity(0.05),
@@ -477,6 +490,10 @@ pub fn edge_cases(block: usize) -> Vec<Case> {
 
 /// The large case, and the two steps, of `n` bodies under a law.
 pub fn large_case(n: usize, law: Law) -> (Case, TwoSteps) {
+    large(n, law, "cloud", || cloud(n))
+}
+
+fn large(n: usize, law: Law, name: &str, bodies: impl FnOnce() -> Bodies) -> (Case, TwoSteps) {
     let physics = Physics {
         law,
         g: 1.0,
@@ -484,9 +501,16 @@ pub fn large_case(n: usize, law: Law) -> (Case, TwoSteps) {
     };
     let few = cloud(n.min(MOST_TARGETS));
     (
-        Case::new(format!("cloud, N = {n}"), cloud(n), physics),
+        Case::new(format!("{name}, N = {n}"), bodies(), physics),
         TwoSteps::new(few, physics),
     )
+}
+
+/// As [`large_case`], with bodies of one mass.
+pub fn large_case_of_equal_masses(n: usize, law: Law) -> (Case, TwoSteps) {
+    large(n, law, "cloud of equal masses", || {
+        altered(n, |b, _| b.mass = 1.0 / n as f64)
+    })
 }
 
 /// Bodies spread evenly over a cube of side 2, of total mass 1.

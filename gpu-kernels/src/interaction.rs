@@ -234,13 +234,7 @@ impl PairLaw for GravityByForces {
         target_sum: &mut [A::Real; 3],
         source_sum: &mut [A::Real; 3],
     ) {
-        add_force::<A>(
-            positions,
-            masses,
-            softening_squared,
-            target_sum,
-            source_sum,
-        );
+        add_force::<A>(positions, masses, softening_squared, target_sum, source_sum);
     }
 
     #[inline(always)]

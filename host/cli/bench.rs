@@ -7,7 +7,7 @@ use allpairs::bench::{self, Outcome};
 use allpairs::bench_record::BenchRow;
 use allpairs::io::Overwrite;
 use allpairs::selection::Machine;
-use allpairs::verify::{Case, TwoSteps, large_case};
+use allpairs::verify::{Case, TwoSteps, large_case, large_case_of_equal_masses};
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 
 use super::{ChecksFailed, Where};
@@ -24,6 +24,10 @@ pub(super) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "16384,65536",
         value_parser = clap::value_parser!(u32).range(1..))]
     bodies: Vec<u32>,
+    /// Bodies of one mass, for which some kernels need fewer instructions; otherwise their masses
+    /// differ.
+    #[arg(long)]
+    equal_masses: bool,
     /// Timed repetitions; their median and spread are reported.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
@@ -70,7 +74,11 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
             let fits = |(case, _): &(Case, _)| variant.computes(case.physics.law);
             let known = cases.iter().position(fits).unwrap_or_else(|| {
                 let law = variant.laws().next().expect("every kernel has a law");
-                cases.push(large_case(n as usize, law));
+                cases.push(if options.equal_masses {
+                    large_case_of_equal_masses(n as usize, law)
+                } else {
+                    large_case(n as usize, law)
+                });
                 cases.len() - 1
             });
             let (case, steps) = &cases[known];

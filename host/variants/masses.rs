@@ -29,7 +29,9 @@ impl Masses {
         let (least, most) = bodies
             .mass
             .iter()
-            .fold((first, first), |(least, most), &m| (least.min(m), most.max(m)));
+            .fold((first, first), |(least, most), &m| {
+                (least.min(m), most.max(m))
+            });
         if least == most {
             Self::Equal(first)
         } else if least >= SMALLEST_RATIO * most {

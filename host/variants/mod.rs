@@ -178,9 +178,9 @@ pub mod preferred {
     /// On a GPU, with the number of bodies up to which each is taken: measured on an H200, where
     /// the neighbours of each limit differ by less than 5 %.
     const GPU: &[(usize, &str)] = &[
-        (3_072, "symmetric-lane2-block32"),
-        (12_288, "symmetric-lane4-block32"),
-        (98_304, "symmetric-lane4"),
+        (3_584, "symmetric-lane2-block32"),
+        (14_336, "symmetric-lane4-block32"),
+        (20_480, "symmetric-lane4"),
         (usize::MAX, "symmetric"),
     ];
 

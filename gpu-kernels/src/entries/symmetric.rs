@@ -25,7 +25,11 @@ macro_rules! force {
                 unroll: $lane * $steps,
                 lane: $lane,
                 order: <$sums>::ORDER,
-                max_registers: if $registers > 0 { Some($registers) } else { None },
+                max_registers: if $registers > 0 {
+                    Some($registers)
+                } else {
+                    None
+                },
             },
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,

@@ -19,7 +19,7 @@ use crate::frame::Frame;
 use crate::integrator::Integrator;
 use crate::ptx;
 use crate::variants::{
-    self, Build, CpuPath, Method, OutOfRange, UnknownVariant, Variant, preferred,
+    self, Build, CpuPath, Method, OutOfRange, Shape, UnknownVariant, Variant, preferred,
 };
 
 /// Where to run, as a user says it.
@@ -103,6 +103,25 @@ impl Place {
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
         }
     }
+
+    /// The device that it is, whichever of several such: what figures are recorded for.
+    pub fn device(&self) -> String {
+        match self {
+            Self::Gpu(info) => info.name.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Version of the driver, where there is one.
+    pub fn driver(&self) -> Option<String> {
+        match self {
+            Self::Gpu(info) => {
+                let (major, minor) = info.driver_version;
+                Some(format!("CUDA {major}.{minor}"))
+            }
+            Self::Cpu | Self::Emulator => None,
+        }
+    }
 }
 
 /// What will run where, and why.
@@ -110,6 +129,8 @@ impl Place {
 pub struct Selection {
     /// What.
     pub variant: &'static Variant,
+    /// In which shape, where not in its own.
+    pub shape: Shape,
     /// Where.
     pub place: Place,
     /// Why, for people: half a sentence.
@@ -252,6 +273,7 @@ pub fn select(
     eligible(variant, &place, law)?;
     Ok(Selection {
         variant,
+        shape: Shape::default(),
         place,
         why,
     })
@@ -414,10 +436,12 @@ impl Machine {
                 precision,
                 root,
                 pairs,
+                threads,
             }) => {
                 let choices = Choices {
                     root,
                     pairs,
+                    threads,
                     ..Choices::default()
                 };
                 return Ok(match precision {

@@ -487,7 +487,7 @@ pub fn large_case(n: usize, law: Law) -> (Case, TwoSteps) {
 }
 
 /// Bodies spread evenly over a cube of side 2, of total mass 1.
-fn cloud(n: usize) -> Bodies {
+pub(crate) fn cloud(n: usize) -> Bodies {
     altered(n, |_, _| {})
 }
 

@@ -74,11 +74,7 @@ impl Device for Cuda {
     type Buffer = DeviceMemory;
 
     fn limits(&self) -> Limits {
-        let info = self.gpu.info();
-        Limits {
-            block_threads: info.max_threads_per_block,
-            shared_bytes: info.max_shared_bytes_per_block,
-        }
+        Limits::of(self.gpu.info())
     }
 
     fn allocate(&self, bytes: usize) -> Result<DeviceMemory, ForceError> {

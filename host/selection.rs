@@ -17,6 +17,7 @@ use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
+use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
 use crate::variants::{
     self, Build, CpuPath, Method, OutOfRange, Shape, UnknownVariant, Variant, preferred,
@@ -241,6 +242,25 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
         (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
         (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
     }
+}
+
+/// Whether the launches of an [`eligible`] variant, in the shape that it has, fit a place.
+///
+/// # Errors
+/// Why they do not, with the numbers.
+pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
+    let Method::Kernel { block, .. } = variant.method else {
+        return Ok(());
+    };
+    let Some(entry) = variant.force(law, false) else {
+        return Ok(());
+    };
+    let limits = match place {
+        Place::Gpu(info) => Limits::of(info),
+        Place::Cpu | Place::Emulator => Limits::EVERYWHERE,
+    };
+    plan::stride(entry, bodies)?;
+    plan::force(entry, bodies as u32, block, variant.split(), &limits).map(drop)
 }
 
 /// Finds what to run and where, for this many bodies.

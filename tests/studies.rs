@@ -25,7 +25,10 @@ fn root() -> &'static Path {
 }
 
 fn page(study: &Study) -> PathBuf {
-    root().join("docs/studies").join(study.name).with_extension("md")
+    root()
+        .join("docs/studies")
+        .join(study.name)
+        .with_extension("md")
 }
 
 fn read(path: &Path) -> String {
@@ -66,7 +69,8 @@ fn digits(value: f64) -> String {
     match value {
         100.0.. => format!("{value:.0}"),
         10.0.. => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        0.1.. => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
     }
 }
 
@@ -78,8 +82,16 @@ fn cell(row: &BenchRow, study: &Study, record: &BenchRecord) -> String {
         ms @ 1.0.. => digits(ms),
         ms => format!("{ms:.4}"),
     };
+    let before = row.predecessor.as_deref();
+    let before = before.and_then(|kernel| record.row(kernel, row.asked()));
     let gain = Speedups::of(row, study, &record.rows).predecessor;
-    let gain = gain.map_or_else(String::new, |gain| format!(" ({}×)", digits(gain)));
+    let gain = match (gain, before) {
+        (Some(gain), Some(before)) if before.bodies == row.bodies => {
+            format!(" ({}×)", digits(gain))
+        }
+        (Some(gain), _) => format!(" (≈ {}×)", digits(gain)),
+        (None, _) => String::new(),
+    };
     format!("{about}{milliseconds}{gain}")
 }
 
@@ -104,12 +116,20 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
     for rung in study.rungs {
         let variant = &rung.variant;
         let differences = variant.differences();
-        let changes = differences.iter().map(|c| format!("{}: {}", c.axis, c.value));
+        let changes = differences
+            .iter()
+            .map(|c| format!("{}: {}", c.axis, c.value));
         let changes = changes.collect::<Vec<_>>().join("; ");
         let mut cells = vec![
             format!("`{}`", short(variant.name)),
-            variant.predecessor.map_or_else(String::new, |p| format!("`{}`", short(p))),
-            if changes.is_empty() { variant.summary.to_owned() } else { changes },
+            variant
+                .predecessor
+                .map_or_else(String::new, |p| format!("`{}`", short(p))),
+            if changes.is_empty() {
+                variant.summary.to_owned()
+            } else {
+                changes
+            },
             rung.reported.to_owned(),
         ];
         let row = |n: u64| record.and_then(|record| record.row(variant.name, n));
@@ -137,7 +157,7 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
         Some(record) => format!(
             "Measured: milliseconds a step on one {} ({}; CPU rungs on its host, {}), {} of {} \
              times {} steps or fewer; in brackets how many times as fast as the rung before. ≈: \
-             scaled from fewer bodies, all would take too long.\n\n![Speedup of each rung over the \
+             scaled from, or beside, a time at fewer bodies, as all would take too long.\n\n![Speedup of each rung over the \
              first]({}.svg)\n",
             record.device,
             record.driver.as_deref().unwrap_or("no driver"),
@@ -196,7 +216,11 @@ fn every_rung_is_explained() {
         for rung in study.rungs {
             let name = format!("`{}`", short(rung.variant.name));
             let mut headings = text.lines().filter(|line| line.starts_with("### "));
-            assert!(headings.any(|line| line.contains(&name)), "{}", rung.variant.name);
+            assert!(
+                headings.any(|line| line.contains(&name)),
+                "{}",
+                rung.variant.name
+            );
         }
     }
 }
@@ -205,7 +229,9 @@ fn every_rung_is_explained() {
 fn remarks<'a>(text: &'a str, kind: &str) -> Vec<(&'a str, &'a str)> {
     let start = format!("<!-- {kind}: ");
     let found = text.match_indices(&start).map(|(at, _)| {
-        let (remark, rest) = text[at + start.len()..].split_once(" -->").expect("a whole comment");
+        let (remark, rest) = text[at + start.len()..]
+            .split_once(" -->")
+            .expect("a whole comment");
         (remark, rest)
     });
     found.collect()
@@ -240,7 +266,9 @@ fn quoted_code_is_in_the_sources() {
         let text = read(&page(study));
         for (path, rest) in remarks(&text, "source") {
             let block = rest.trim_start().strip_prefix("```rust\n");
-            let (code, _) = block.and_then(|b| b.split_once("\n```")).expect("a block of Rust");
+            let (code, _) = block
+                .and_then(|b| b.split_once("\n```"))
+                .expect("a block of Rust");
             let source = read(&root().join(path));
             assert!(quotes(code, &source), "{path} has no\n{code}");
             count += 1;
@@ -269,5 +297,9 @@ fn measured(claim: &str, record: &BenchRecord) -> Option<(f64, f64, f64)> {
     let (fast, slow) = kernels.split_once(" / ")?;
     let (low, high) = bounds.split_once(" to ")?;
     let rate = |kernel| Some(record.row(kernel, bodies.parse().ok()?)?.rate);
-    Some((rate(fast)? / rate(slow)?, low.parse().ok()?, high.parse().ok()?))
+    Some((
+        rate(fast)? / rate(slow)?,
+        low.parse().ok()?,
+        high.parse().ok()?,
+    ))
 }

@@ -1,10 +1,10 @@
 //! How much of what was asked for fits in a budget of time: the one rule that keeps a benchmark
 //! from hanging on a kernel that is a thousand times slower than the others.
 //!
-//! A variant climbs to the number of bodies by factors of four. One evaluation at each height says
-//! what the next would take at most: sixteen times as much, or less on a device that was not full.
-//! Where that would leave no room for verifying and timing it, the climb ends, and the variant is
-//! timed there. At the top there are as many repetitions as fit, then fewer steps.
+//! A variant climbs to the number of bodies by factors of four, and one evaluation at each height
+//! says what the next would take. Where that would leave no room for verifying and timing it, the climb
+//! ends, and the variant is timed there. At the top there are as many repetitions as fit, then fewer
+//! steps.
 
 use super::{Cases, Protocol, Timed};
 use crate::force::{ForceError, Law};
@@ -14,9 +14,9 @@ use crate::variants::Variant;
 /// Fewest bodies that a climb begins with: fewer say little.
 const FEWEST: usize = 256;
 
-/// Evaluations that a measurement makes at least, beside the one of the climb: the verified one,
-/// a warm step, a timed one, and three of the digits.
-const EVALUATIONS: f64 = 6.0;
+/// Evaluations that a measurement makes at least, beside those of the climb: the verified one, a
+/// warm step, and a timed one. (Those that give the digits have few bodies.)
+const EVALUATIONS: f64 = 3.0;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,7 @@ impl Effort {
         protocol: &Protocol,
     ) -> Result<Self, ForceError> {
         let mut climb = heights(bodies).into_iter().peekable();
+        let mut before = None;
         loop {
             let n = climb.next().expect("a height follows where one was seen");
             let start = cases.bodies(n);
@@ -52,11 +53,11 @@ impl Effort {
             backend.accelerate()?; // loads it
             let seconds = backend.time_acceleration()?;
             let next = climb.peek().map(|&next| {
-                let growth = (next as f64 / n as f64).powi(2);
-                growth * seconds
+                let pairs = (next as f64 / n as f64).powi(2);
+                seconds * growth(pairs, before.map(|before| seconds / before))
             });
             match next {
-                Some(next) if next * EVALUATIONS <= protocol.budget => {}
+                Some(next) if next * EVALUATIONS <= protocol.budget => before = Some(seconds),
                 _ => return Ok(Self::at(n, seconds, protocol)),
             }
         }
@@ -78,6 +79,14 @@ impl Effort {
             steps: steps as u32,
         }
     }
+}
+
+/// How many times as long the next height will take, where it has so many times the `pairs` and the
+/// last step up took so many times as long: as many, unless the device was not full yet; then it is
+/// between the two.
+fn growth(pairs: f64, last: Option<f64>) -> f64 {
+    let last = last.unwrap_or(pairs).clamp(1.0, pairs);
+    (pairs * last).sqrt()
 }
 
 /// Numbers of bodies on the way to `bodies`, each about a quarter of the next.
@@ -117,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_is_not_full_takes_less_than_its_share() {
+        assert_eq!(growth(16.0, None), 16.0);
+        assert_eq!(growth(16.0, Some(16.0)), 16.0);
+        assert_eq!(growth(16.0, Some(4.0)), 8.0);
+        assert_eq!(growth(16.0, Some(0.5)), 4.0);
+        assert_eq!(growth(16.0, Some(40.0)), 16.0);
+    }
+
+    #[test]
     fn repetitions_go_before_steps() {
         let done = |budget| {
             let Effort {
@@ -124,10 +142,10 @@ mod tests {
             } = Effort::at(100, 1.0, &protocol(budget));
             (repetitions, steps)
         };
-        assert_eq!(done(56.0), (5, 10));
-        assert_eq!(done(55.0), (4, 10));
-        assert_eq!(done(16.0), (1, 10));
-        assert_eq!(done(10.0), (1, 4));
+        assert_eq!(done(53.0), (5, 10));
+        assert_eq!(done(52.0), (4, 10));
+        assert_eq!(done(13.0), (1, 10));
+        assert_eq!(done(7.0), (1, 4));
         assert_eq!(done(0.1), (1, 1));
     }
 

@@ -170,11 +170,11 @@ pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Res
         let pairs = (row.asked() as f64).powi(2);
         writeln!(
             out,
-            "{}: timed at {} bodies, for one evaluation at {} would take about {:.0} s (--budget)",
+            "{}: timed at {} bodies; at {} one evaluation would take about {:.2} s, or less (--budget)",
             row.kernel,
             row.bodies,
             row.asked(),
-            (pairs / row.rate).max(1.0)
+            pairs / row.rate
         )?;
     }
     Ok(())

@@ -101,7 +101,8 @@ fn table(study: &Study, outcomes: &[Outcome]) -> comfy_table::Table {
                     ratio.map_or_else(String::new, |ratio| match ratio {
                         100.0.. => format!("{ratio:.0}"),
                         10.0.. => format!("{ratio:.1}"),
-                        _ => format!("{ratio:.2}"),
+                        0.1.. => format!("{ratio:.2}"),
+                        _ => super::scientific(ratio),
                     })
                 };
                 let bus = |seconds: f64| format!("{:.0} %", 100.0 * seconds / row.seconds);

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
-use allpairs::force::{Law, Physics};
+use allpairs::force::{ForceError, Law, Physics};
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
-use allpairs::selection::{Machine, Selection, select_for};
+use allpairs::selection::{Machine, Selection, fits, select_for};
 use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
 use allpairs::variants::{self, Shape, Variant};
@@ -253,6 +253,8 @@ fn begin(
     let integrator = options.integrator()?;
     options.check_record()?;
     let (selection, remark) = options.select(physics.law, bodies.len())?;
+    let variant = options.shaped(&selection)?;
+    fits(&variant, &selection.place, physics.law, bodies.len()).map_err(ForceError::from)?;
     let watch = options.kept.watch.then(Watch::new).transpose()?;
     let outputs = Outputs::prepare(
         &options.input,
@@ -272,7 +274,7 @@ fn begin(
     selection_line(&selection, out)?;
 
     let machine = Machine::new(selection.place.clone()).allow_inaccurate(options.allow_inaccurate);
-    let mut backend = machine.backend(&options.shaped(&selection)?, &bodies, physics)?;
+    let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
     let pace = pace(options, start, || {
         Ok(suggest::time_step(

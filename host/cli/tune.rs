@@ -83,8 +83,9 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let machine = Machine::new(place);
     let (mut winners, mut rows) = (vec![], vec![]);
     for &n in sizes {
-        let found = sweep::sweep(&machine, law, n as usize, options.budget, |_| {})?;
-        show(&found, n, machine.place(), law, out)?;
+        let untuned = select(machine.place().choice(), None, law, n as usize)?.variant;
+        let found = sweep::sweep(&machine, law, n as usize, options.budget, untuned)?;
+        show(&found, n, untuned, out)?;
         if let Some((variant, seconds)) = found.winner {
             winners.push(Winner {
                 bodies: n.into(),
@@ -133,13 +134,7 @@ fn shape_of(variant: &Variant) -> Shape {
     }
 }
 
-fn show(
-    found: &Found,
-    n: u32,
-    place: &Place,
-    law: Law,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
+fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyhow::Result<()> {
     let mut table = super::table(&["kernel", "#ms", "#spread", "#interactions/s", "#rms error"]);
     for row in found.rows.iter().take(SHOWN) {
         table.add_row([
@@ -169,10 +164,9 @@ fn show(
         sweep::label(winner),
         1e3 * seconds
     )?;
-    let untuned = select(place.choice(), None, law, n as usize)?.variant.name;
-    if let Some(row) = found.rows.iter().find(|row| row.kernel == untuned) {
-        let gain = row.seconds / seconds;
-        write!(out, "; {gain:.2} × the untuned choice, {untuned}")?;
+    if let Some(before) = found.untuned {
+        let gain = before / seconds;
+        write!(out, "; {gain:.2} × the untuned choice, {}", untuned.name)?;
     }
     writeln!(out)?;
     Ok(())

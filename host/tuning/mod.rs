@@ -16,7 +16,7 @@ use crate::force::Law;
 use crate::io::{Overwrite, write_atomically};
 use crate::ptx;
 use crate::selection::{self, Place, Selection};
-use crate::variants::{self, Method, Shape, Variant};
+use crate::variants::{self, Shape, Variant};
 
 /// Environment variable that says where the cache lies.
 pub const FOLDER_VARIABLE: &str = "ALLPAIRS_CACHE_DIR";
@@ -263,13 +263,8 @@ fn usable(
             variant.name, winner.shape
         )
     })?;
-    match shaped.method {
-        Method::Kernel { .. } => {
-            let fits = sweep::fits(&shaped, place, law, bodies);
-            fits.map_err(|why| why.to_string()).map(|()| variant)
-        }
-        _ => Ok(variant),
-    }
+    let fits = selection::fits(&shaped, place, law, bodies);
+    fits.map_err(|why| why.to_string()).map(|()| variant)
 }
 
 #[cfg(test)]

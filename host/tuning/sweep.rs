@@ -7,8 +7,7 @@ use crate::bench::{Cases, Outcome, Protocol, Timed, measure};
 use crate::bench_record::BenchRow;
 use crate::force::cpu::{RootName, Threads};
 use crate::force::{ForceError, Law, Physics};
-use crate::plan::{self, Limits, PlanError};
-use crate::selection::{Machine, Place, eligible};
+use crate::selection::{Machine, Place, eligible, fits};
 use crate::studies::{Start, Statistic};
 use crate::variants::{self, Method, Positions, Shape, Variant};
 use crate::verify::{cloud, edge_cases, judge, large_case};
@@ -26,6 +25,8 @@ const FEWEST: usize = 1024;
 const QUALIFIED: f64 = 1.5;
 /// How many of the fastest are timed again, to find the winner.
 const FINALISTS: usize = 6;
+/// How much faster than the untuned choice a winner must be: what is less may be noise.
+const WORTH: f64 = 1.01;
 
 /// Whether `auto` may take it: forces in single precision that are right to rounding, for every
 /// system, without copies.
@@ -42,25 +43,6 @@ pub fn may_win(variant: &Variant) -> bool {
                 positions == Positions::Device && variant.schedule() != ScheduleName::OneThread
             }
         }
-}
-
-/// Whether the launches of a variant of kernels fit a place.
-///
-/// # Errors
-/// Why they do not.
-pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
-    let limits = match place {
-        Place::Gpu(info) => Limits::of(info),
-        Place::Cpu | Place::Emulator => Limits::EVERYWHERE,
-    };
-    let Method::Kernel { block, .. } = variant.method else {
-        return Ok(());
-    };
-    let Some(entry) = variant.force(law, false) else {
-        return Ok(()); // ineligible, which is found elsewhere
-    };
-    plan::stride(entry, bodies)?;
-    plan::force(entry, bodies as u32, block, variant.split(), &limits).map(drop)
 }
 
 /// All that may win at a place, in all shapes that fit.
@@ -128,6 +110,8 @@ pub fn label(variant: &Variant) -> String {
 pub struct Found {
     /// The fastest that is right in all cases, with its final time.
     pub winner: Option<(Variant, f64)>,
+    /// The final time of the untuned choice, if that is right and fast enough to be timed.
+    pub untuned: Option<f64>,
     /// All that were timed with all the bodies, named by [`label`], fastest first.
     pub rows: Vec<BenchRow>,
     /// What came out wrong, and how: none of these may win.
@@ -137,7 +121,8 @@ pub struct Found {
 }
 
 /// Finds the fastest at `bodies` bodies: who does well with a quarter of them is timed with all,
-/// the best again, and the fastest of those that passes the whole table of cases in its shape wins.
+/// the best again beside the `untuned` choice, and the fastest of those that passes the whole table
+/// of cases in its shape wins.
 ///
 /// # Errors
 /// If the device fails.
@@ -146,13 +131,12 @@ pub fn sweep(
     law: Law,
     bodies: usize,
     budget: f64,
-    watch: impl Fn(&str),
+    untuned: &Variant,
 ) -> Result<Found, ForceError> {
     let all = candidates(machine.place(), law, bodies);
     let count = all.len();
-    watch(&format!("N = {bodies}: {count} candidates"));
-    let qualified = qualify(machine, law, bodies / 4, all)?;
-    watch(&format!("N = {bodies}: {} qualified", qualified.len()));
+    let is_untuned = |variant: &Variant| variant.method == untuned.method;
+    let qualified = qualify(machine, law, bodies / 4, all, is_untuned)?;
 
     let mut cases = Cases::new(Start::Cube);
     let mut protocol = Protocol {
@@ -184,13 +168,22 @@ pub fn sweep(
 
     protocol.repetitions = 9;
     let mut finalists = vec![];
-    for (variant, _) in timed.iter().take(FINALISTS) {
+    let best = timed.iter().take(FINALISTS);
+    let rest = timed.iter().skip(FINALISTS);
+    for (variant, _) in best.chain(rest.filter(|(variant, _)| is_untuned(variant))) {
         match time(variant, &protocol)? {
             Ok(row) => finalists.push((*variant, row.seconds)),
             Err(why) => wrong.push(why),
         }
     }
-    finalists.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let untuned = finalists.iter().find(|(variant, _)| is_untuned(variant));
+    let untuned = untuned.map(|(_, seconds)| *seconds);
+    // Among what is about as fast, nothing is changed.
+    let handicapped = |(variant, seconds): &(Variant, f64)| match is_untuned(variant) {
+        true => seconds / WORTH,
+        false => *seconds,
+    };
+    finalists.sort_by(|a, b| handicapped(a).total_cmp(&handicapped(b)));
     let mut winner = None;
     for (variant, seconds) in finalists {
         match flaw(machine, &variant, law)? {
@@ -203,6 +196,7 @@ pub fn sweep(
     }
     Ok(Found {
         winner,
+        untuned,
         rows: timed.into_iter().map(|(_, row)| row).collect(),
         wrong,
         candidates: count,
@@ -215,6 +209,7 @@ fn qualify(
     law: Law,
     bodies: usize,
     candidates: Vec<Variant>,
+    always: impl Fn(&Variant) -> bool,
 ) -> Result<Vec<Variant>, ForceError> {
     if bodies < FEWEST {
         return Ok(candidates);
@@ -233,7 +228,7 @@ fn qualify(
         timed.push((variant, first.min(second)));
     }
     let best = timed.iter().map(|(_, s)| *s).fold(f64::INFINITY, f64::min);
-    timed.retain(|(_, seconds)| *seconds <= QUALIFIED * best);
+    timed.retain(|(variant, seconds)| *seconds <= QUALIFIED * best || always(variant));
     Ok(timed.into_iter().map(|(variant, _)| variant).collect())
 }
 
@@ -284,9 +279,11 @@ mod tests {
     #[test]
     fn a_cpu_has_a_winner() {
         let machine = Machine::new(Place::Cpu);
-        let found = sweep(&machine, Law::Gravity, 600, 5.0, |_| {}).unwrap();
+        let untuned = variants::find(variants::preferred::CPU).expect("listed");
+        let found = sweep(&machine, Law::Gravity, 600, 5.0, untuned).unwrap();
         let (winner, seconds) = found.winner.expect("some are right");
         assert!(may_win(&winner) && seconds > 0.0);
+        assert!(found.untuned.is_some_and(|untuned| seconds <= untuned));
         assert_eq!(found.wrong, [""; 0]);
         assert_eq!(found.rows.len(), found.candidates);
         assert!(found.rows.iter().all(|row| row.error < 1e-4));

@@ -35,11 +35,16 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What was recorded of a study, if it was.
+/// What was recorded of a study at its numbers of bodies, if it was.
 fn record(study: &Study) -> Option<BenchRecord> {
     let path = root().join(RECORDS).join(study.name).with_extension("json");
     let record = path.exists().then(|| BenchRecord::read(&path));
-    record.map(|record| record.expect("a sound record"))
+    let mut record = record.map(|record| record.expect("a sound record"))?;
+    let sizes = study.measured.bodies;
+    record
+        .rows
+        .retain(|row| sizes.iter().any(|&n| u64::from(n) == row.asked()));
+    Some(record)
 }
 
 fn is_writing() -> bool {

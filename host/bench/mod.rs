@@ -180,7 +180,7 @@ pub fn measure(
 }
 
 /// What a variant refuses by itself, in words; an error where the device failed.
-fn unless_broken(refusal: ForceError) -> Result<String, ForceError> {
+pub(crate) fn unless_broken(refusal: ForceError) -> Result<String, ForceError> {
     match refusal {
         ForceError::Plan(_) | ForceError::OutOfRange(_) | ForceError::Kernel(_) => {
             Ok(refusal.to_string())

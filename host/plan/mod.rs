@@ -149,6 +149,21 @@ pub enum PlanError {
         /// What the device allows.
         most: u32,
     },
+    /// More registers than a block can have.
+    #[error(
+        "a block of {threads} threads is too large for `{kernel}`: it takes {registers} registers \
+         a thread, which leaves room for {most} threads"
+    )]
+    TooManyRegisters {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked for.
+        threads: u32,
+        /// What a thread takes.
+        registers: u32,
+        /// What fits.
+        most: u32,
+    },
     /// More shared memory than a block can have.
     #[error(
         "`{kernel}` in blocks of {threads} threads needs {bytes} bytes of shared memory a block, \

@@ -3,7 +3,7 @@
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::ScheduleName;
 
-use crate::bench::{Cases, Outcome, Protocol, Timed, measure};
+use crate::bench::{Cases, Outcome, Protocol, Timed, measure, unless_broken};
 use crate::bench_record::BenchRow;
 use crate::force::cpu::{RootName, Threads};
 use crate::force::{ForceError, Law, Physics};
@@ -114,7 +114,7 @@ pub struct Found {
     pub untuned: Option<f64>,
     /// All that were timed with all the bodies, named by [`label`], fastest first.
     pub rows: Vec<BenchRow>,
-    /// What came out wrong, and how: none of these may win.
+    /// What came out wrong, or does not run, and why: none of these may win.
     pub wrong: Vec<String>,
     /// How many candidates there were.
     pub candidates: usize,
@@ -222,10 +222,18 @@ fn qualify(
     let start = cloud(bodies);
     let mut timed = vec![];
     for variant in candidates {
-        let mut backend = machine.backend(&variant, &start, physics)?;
-        backend.accelerate()?; // loads it
-        let (first, second) = (backend.time_acceleration()?, backend.time_acceleration()?);
-        timed.push((variant, first.min(second)));
+        let time = || -> Result<f64, ForceError> {
+            let mut backend = machine.backend(&variant, &start, physics)?;
+            backend.accelerate()?; // loads it
+            Ok(backend
+                .time_acceleration()?
+                .min(backend.time_acceleration()?))
+        };
+        match time() {
+            Ok(seconds) => timed.push((variant, seconds)),
+            // Its registers leave no room for so large a block, say.
+            Err(refusal) => drop(unless_broken(refusal)?),
+        }
     }
     let best = timed.iter().map(|(_, s)| *s).fold(f64::INFINITY, f64::min);
     timed.retain(|(variant, seconds)| *seconds <= QUALIFIED * best || always(variant));

@@ -12,11 +12,10 @@ pub const SERIAL: &str = "cpu-serial-f32";
 /// All threads of the CPU.
 pub const PARALLEL: &str = "cpu-one-sided-f32";
 
-/// Places where the rungs of a study run: a GPU or the emulator, and the CPU beside it.
+/// A study on the machines where its rungs run.
 pub struct Field {
     study: &'static Study,
-    device: Machine,
-    host: Machine,
+    machines: Machines,
     cases: Cases,
     protocol: Protocol,
 }
@@ -27,8 +26,10 @@ impl Field {
         let measured = &study.measured;
         Self {
             study,
-            device: Machine::new(place),
-            host: Machine::new(Place::Cpu),
+            machines: Machines {
+                device: Machine::new(place),
+                host: Machine::new(Place::Cpu),
+            },
             cases: Cases::new(measured.start),
             protocol: Protocol {
                 timed: Timed::Steps(study.integrator, measured.steps),
@@ -44,14 +45,6 @@ impl Field {
         self.protocol.repetitions = repetitions;
     }
 
-    /// Where a variant runs: code of the CPU on the CPU, whatever the place.
-    fn machine(&self, variant: &Variant) -> &Machine {
-        match variant.method {
-            Method::Kernel { .. } => &self.device,
-            _ => &self.host,
-        }
-    }
-
     /// The rungs that can run here, then what they are compared with; and why others cannot.
     pub fn runners(&self) -> (Vec<&'static Variant>, Vec<Ineligible>) {
         let law = self.study.law;
@@ -59,7 +52,7 @@ impl Field {
         let rungs = self.study.rungs.iter().map(|rung| &rung.variant);
         let yardsticks = [SERIAL, PARALLEL].map(|name| variants::find(name).expect("listed"));
         for variant in rungs.chain(yardsticks.into_iter().filter(|v| v.computes(law))) {
-            match eligible(variant, self.machine(variant).place(), law) {
+            match eligible(variant, self.machines.of(variant).place(), law) {
                 Ok(()) => runners.push(variant),
                 Err(why) => refused.push(why),
             }
@@ -90,10 +83,7 @@ impl Field {
     }
 
     fn one(&mut self, variant: &Variant, bodies: usize, law: Law) -> Result<Outcome, ForceError> {
-        let machine = match variant.method {
-            Method::Kernel { .. } => &self.device,
-            _ => &self.host,
-        };
+        let machine = self.machines.of(variant);
         measure(
             machine,
             variant,
@@ -101,6 +91,22 @@ impl Field {
             (bodies, law),
             &self.protocol,
         )
+    }
+}
+
+/// A device, and the CPU beside it.
+struct Machines {
+    device: Machine,
+    host: Machine,
+}
+
+impl Machines {
+    /// Where a variant runs: code of the CPU on the CPU, whatever the device.
+    fn of(&self, variant: &Variant) -> &Machine {
+        match variant.method {
+            Method::Reference | Method::Cpu(_) => &self.host,
+            _ => &self.device,
+        }
     }
 }
 

@@ -25,6 +25,9 @@ pub struct BenchRecord {
     pub device: String,
     /// Version of the driver, where there is one.
     pub driver: Option<String>,
+    /// The CPU beside it.
+    #[serde(default)]
+    pub host: Option<String>,
     /// The measurements.
     pub rows: Vec<BenchRow>,
     /// What was wrong, and therefore not timed.
@@ -46,15 +49,24 @@ pub struct BenchRow {
     pub choices: BTreeMap<String, String>,
     /// Number of bodies.
     pub bodies: u64,
+    /// Number of bodies that was asked for, where that would have taken too long.
+    #[serde(default)]
+    pub asked: Option<u64>,
     /// Timed repetitions.
     pub repetitions: u32,
-    /// Their median, in seconds.
+    /// Steps of a repetition, whose mean time is its time; none where the force alone was timed.
+    #[serde(default)]
+    pub steps: Option<u32>,
+    /// Their median, or the mean where the study takes that, in seconds.
     pub seconds: f64,
     /// The fastest, in seconds.
     pub fastest: f64,
     /// The slowest, in seconds.
     pub slowest: f64,
-    /// Interactions/s: ordered pairs by the median time.
+    /// Seconds of them in which bodies crossed the bus; none where they stay.
+    #[serde(default)]
+    pub transfers: Option<f64>,
+    /// Interactions/s: ordered pairs by the time.
     pub rate: f64,
     /// Interactions/s that the device cannot exceed in this precision, where that is known.
     pub limit: Option<f64>,
@@ -90,6 +102,21 @@ pub struct BenchFailure {
     pub bodies: u64,
     /// What was wrong.
     pub why: String,
+    /// Whether the kernel is known to be wrong, and listed for that.
+    #[serde(default)]
+    pub expected: bool,
+}
+
+impl BenchRow {
+    /// The number of bodies that was asked for.
+    pub fn asked(&self) -> u64 {
+        self.asked.unwrap_or(self.bodies)
+    }
+
+    /// Slowest less fastest time, as a share of the time.
+    pub fn spread(&self) -> f64 {
+        (self.slowest - self.fastest) / self.seconds
+    }
 }
 
 /// Why a record cannot be read or written.
@@ -174,10 +201,13 @@ impl BenchRecord {
                 "study",
                 "predecessor",
                 "bodies",
+                "asked",
                 "repetitions",
+                "steps",
                 "seconds",
                 "fastest",
                 "slowest",
+                "transfers",
                 "rate",
                 "limit",
                 "error",
@@ -187,22 +217,21 @@ impl BenchRecord {
             header.extend(axes.iter().map(|axis| format!("choice: {axis}")));
             table.write_record(header)?;
             let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:e}"));
             for row in &self.rows {
                 let mut fields = vec![
                     row.kernel.clone(),
                     text(&row.study),
                     text(&row.predecessor),
                     row.bodies.to_string(),
+                    row.asked().to_string(),
                     row.repetitions.to_string(),
+                    row.steps
+                        .map_or_else(String::new, |steps| steps.to_string()),
                 ];
-                fields.extend(
-                    [row.seconds, row.fastest, row.slowest, row.rate].map(|v| format!("{v:e}")),
-                );
-                fields.push(
-                    row.limit
-                        .map_or_else(String::new, |limit| format!("{limit:e}")),
-                );
-                fields.push(format!("{:e}", row.error));
+                fields.extend([row.seconds, row.fastest, row.slowest].map(|v| format!("{v:e}")));
+                let rest = [row.transfers, Some(row.rate), row.limit, Some(row.error)];
+                fields.extend(rest.map(number));
                 fields.extend(
                     axes.iter()
                         .map(|axis| row.choices.get(*axis).cloned().unwrap_or_default()),
@@ -214,11 +243,11 @@ impl BenchRecord {
         .map_err(|fault| RecordError::new(path, "write", fault))
     }
 
-    /// The row of a kernel at a number of bodies.
-    pub fn row(&self, kernel: &str, bodies: u64) -> Option<&BenchRow> {
+    /// The row of a kernel for a number of bodies that was asked for.
+    pub fn row(&self, kernel: &str, asked: u64) -> Option<&BenchRow> {
         self.rows
             .iter()
-            .find(|row| row.kernel == kernel && row.bodies == bodies)
+            .find(|row| row.kernel == kernel && row.asked() == asked)
     }
 }
 
@@ -232,40 +261,71 @@ impl RecordError {
     }
 }
 
+/// Records to test with.
 #[cfg(test)]
-mod tests {
+pub(crate) mod samples {
     use super::*;
 
-    fn record() -> BenchRecord {
+    /// A kernel timed at a number of bodies, all times the same.
+    pub(crate) fn row(kernel: &str, bodies: u64, seconds: f64) -> BenchRow {
+        BenchRow {
+            kernel: kernel.into(),
+            study: None,
+            predecessor: None,
+            choices: BTreeMap::new(),
+            bodies,
+            asked: None,
+            repetitions: 1,
+            steps: None,
+            seconds,
+            fastest: seconds,
+            slowest: seconds,
+            transfers: None,
+            rate: (bodies * bodies) as f64 / seconds,
+            limit: None,
+            error: 1e-7,
+            digits: None,
+            force_digits: vec![],
+        }
+    }
+
+    /// A record of these rows.
+    pub(crate) fn record(rows: Vec<BenchRow>) -> BenchRecord {
         BenchRecord {
             version: VERSION,
             allpairs: "0.1.0".into(),
             unix_time: 1,
             device: "a GPU, quick".into(),
             driver: None,
-            rows: vec![BenchRow {
-                kernel: "tiled".into(),
-                study: None,
-                predecessor: Some("naive".into()),
-                choices: [("unroll".to_owned(), "16".to_owned())].into(),
-                bodies: 1024,
-                repetitions: 3,
-                seconds: 0.1,
-                fastest: 0.09,
-                slowest: 0.2,
-                rate: 1024.0 * 1024.0 / 0.1,
-                limit: Some(1e9),
-                error: 1.0 / 3.0 * 1e-7,
-                digits: Some(Digits {
-                    whole: 0,
-                    decimals: vec![0, 1],
-                    beyond: 5,
-                    not_finite: 0,
-                }),
-                force_digits: vec![0, 7, 3],
-            }],
+            host: None,
+            rows,
             failures: vec![],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> BenchRecord {
+        samples::record(vec![BenchRow {
+            predecessor: Some("naive".into()),
+            choices: [("unroll".to_owned(), "16".to_owned())].into(),
+            repetitions: 3,
+            fastest: 0.09,
+            slowest: 0.2,
+            limit: Some(1e9),
+            error: 1.0 / 3.0 * 1e-7,
+            digits: Some(Digits {
+                whole: 0,
+                decimals: vec![0, 1],
+                beyond: 5,
+                not_finite: 0,
+            }),
+            force_digits: vec![0, 7, 3],
+            ..samples::row("tiled", 1024, 0.1)
+        }])
     }
 
     #[test]
@@ -292,7 +352,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("tiled,,naive,1024,3,1e-1,9e-2,2e-1,1.048576e7,1e9,"),
+            text.contains("tiled,,naive,1024,1024,3,,1e-1,9e-2,2e-1,,1.048576e7,1e9,"),
             "{text}"
         );
     }

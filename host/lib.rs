@@ -20,6 +20,7 @@
 //! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
+//! | find the fastest variant for this machine, and keep it | [`tuning`] |
 //! | judge a run, a variant, or the whole | [`diagnostics`], [`verify`], [`mod@bench`], [`validate`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
@@ -46,6 +47,7 @@ pub mod selection;
 pub mod simulation;
 pub mod studies;
 pub mod suggest;
+pub mod tuning;
 pub mod units;
 pub mod validate;
 pub mod variants;

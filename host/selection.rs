@@ -17,9 +17,10 @@ use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
+use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
 use crate::variants::{
-    self, Build, CpuPath, Method, OutOfRange, UnknownVariant, Variant, preferred,
+    self, Build, CpuPath, Method, OutOfRange, Shape, UnknownVariant, Variant, preferred,
 };
 
 /// Where to run, as a user says it.
@@ -103,6 +104,25 @@ impl Place {
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
         }
     }
+
+    /// The device that it is, whichever of several such: what figures are recorded for.
+    pub fn device(&self) -> String {
+        match self {
+            Self::Gpu(info) => info.name.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Version of the driver, where there is one.
+    pub fn driver(&self) -> Option<String> {
+        match self {
+            Self::Gpu(info) => {
+                let (major, minor) = info.driver_version;
+                Some(format!("CUDA {major}.{minor}"))
+            }
+            Self::Cpu | Self::Emulator => None,
+        }
+    }
 }
 
 /// What will run where, and why.
@@ -110,6 +130,8 @@ impl Place {
 pub struct Selection {
     /// What.
     pub variant: &'static Variant,
+    /// In which shape, where not in its own.
+    pub shape: Shape,
     /// Where.
     pub place: Place,
     /// Why, for people: half a sentence.
@@ -222,6 +244,25 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
     }
 }
 
+/// Whether the launches of an [`eligible`] variant, in the shape that it has, fit a place.
+///
+/// # Errors
+/// Why they do not, with the numbers.
+pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
+    let Method::Kernel { block, .. } = variant.method else {
+        return Ok(());
+    };
+    let Some(entry) = variant.force(law, false) else {
+        return Ok(());
+    };
+    let limits = match place {
+        Place::Gpu(info) => Limits::of(info),
+        Place::Cpu | Place::Emulator => Limits::EVERYWHERE,
+    };
+    plan::stride(entry, bodies)?;
+    plan::force(entry, bodies as u32, block, variant.split(), &limits).map(drop)
+}
+
 /// Finds what to run and where, for this many bodies.
 ///
 /// # Errors
@@ -252,6 +293,7 @@ pub fn select(
     eligible(variant, &place, law)?;
     Ok(Selection {
         variant,
+        shape: Shape::default(),
         place,
         why,
     })
@@ -414,10 +456,12 @@ impl Machine {
                 precision,
                 root,
                 pairs,
+                threads,
             }) => {
                 let choices = Choices {
                     root,
                     pairs,
+                    threads,
                     ..Choices::default()
                 };
                 return Ok(match precision {

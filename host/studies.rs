@@ -25,8 +25,68 @@ pub struct Study {
     pub law: Law,
     /// Its integrator.
     pub integrator: Integrator,
+    /// How it measured.
+    pub measured: Measured,
     /// Its rungs, in its own order.
     pub rungs: &'static [Rung],
+}
+
+/// How a study measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Numbers of bodies.
+    pub bodies: &'static [u32],
+    /// Where the bodies are.
+    pub start: Start,
+    /// Steps of a run.
+    pub steps: u32,
+    /// Runs, of which the statistic is taken.
+    pub repetitions: u32,
+    /// What is told of the runs' times.
+    pub statistic: Statistic,
+    /// What the study says of it, and what it leaves open.
+    pub note: &'static str,
+}
+
+/// Where bodies are at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Spread evenly over a cube, of several masses.
+    Cube,
+    /// The same, of one mass.
+    CubeOfEqualMasses,
+    /// Plummer's model of a star cluster.
+    Plummer,
+}
+
+/// What is told of many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// Their mean.
+    Mean,
+    /// The middle one.
+    Median,
+}
+
+impl Statistic {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+        }
+    }
+
+    /// Of these times, which are sorted.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of(self, sorted: &[f64]) -> f64 {
+        match self {
+            Self::Mean => sorted.iter().sum::<f64>() / sorted.len() as f64,
+            Self::Median => sorted[sorted.len() / 2],
+        }
+    }
 }
 
 /// A rung of a ladder.
@@ -91,8 +151,19 @@ pub const STUDIES: &[Study] = &[
         summary: "one system of 30 000 to 128 000 bodies on a Tesla K80",
         law: Law::Unit,
         integrator: Integrator::SemiImplicitEuler,
+        measured: Measured {
+            bodies: &[30_000, 64_000, 128_000],
+            start: Start::Cube,
+            steps: 10,
+            repetitions: 10,
+            statistic: Statistic::Mean,
+            note: "ten runs of ten steps",
+        },
         rungs: &[
-            base("venus/parallel", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
+            base("venus/serial", cpu(Precision::F32, RootName::Refined, PairsName::Twice).on_one_thread(),
+                "one thread of the CPU")
+                .reported("1 ×"),
+            rung("venus/parallel", "venus/serial", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
                 "all cores of the CPU")
                 .reported("29 × serial"),
             rung("venus/naive", "venus/parallel",
@@ -162,6 +233,14 @@ pub const STUDIES: &[Study] = &[
         summary: "attraction and repulsion among 20 480 bodies, and any other number",
         law: Law::ATTRACT_REPEL,
         integrator: Integrator::SemiImplicitEuler,
+        measured: Measured {
+            bodies: &[20_480],
+            start: Start::Cube,
+            steps: 100,
+            repetitions: 10,
+            statistic: Statistic::Mean,
+            note: "mean of 1000 steps; here in ten runs, for their spread",
+        },
         rungs: &[
             base("gtx1060/baseline",
                 kernel("guarded_float4_f32_exact_u32"),
@@ -186,6 +265,14 @@ pub const STUDIES: &[Study] = &[
         summary: "masses and two-dimensional tiling, 20 000 to 200 000 bodies",
         law: Law::Gravity,
         integrator: Integrator::Leapfrog,
+        measured: Measured {
+            bodies: &[20_000, 100_000, 200_000],
+            start: Start::Cube,
+            steps: 20,
+            repetitions: 3,
+            statistic: Statistic::Mean,
+            note: "20 steps; here three times, for their spread",
+        },
         rungs: &[
             base("gtx980/cpu-basic", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
                 "all cores of the CPU, targets shared out among them"),
@@ -235,8 +322,19 @@ pub const STUDIES: &[Study] = &[
         summary: "star clusters of 1 000 to 300 000 bodies on three generations of GPUs",
         law: Law::Gravity,
         integrator: Integrator::Leapfrog,
+        measured: Measured {
+            bodies: &[1_000, 10_000, 100_000],
+            start: Start::Plummer,
+            steps: 10,
+            repetitions: 3,
+            statistic: Statistic::Median,
+            note: "median of three runs; how many steps they took is not told, here ten; 300 000 bodies, too, on the largest GPU",
+        },
         rungs: &[
-            base("ecl/one-thread",
+            base("ecl/cpu", cpu(Precision::F32, RootName::Refined, PairsName::Twice).on_one_thread(),
+                "one thread of the CPU")
+                .reported("1 ×"),
+            rung("ecl/one-thread", "ecl/cpu",
                 kernel("one_thread_aos_f32_exact_separate_skip"),
                 "the CPU's two loops in one thread of the GPU; i ≠ j is tested, for there is no softening")
                 .reported("37–72 × slower than the CPU"),

@@ -490,10 +490,6 @@ pub fn edge_cases(block: usize) -> Vec<Case> {
 
 /// The large case, and the two steps, of `n` bodies under a law.
 pub fn large_case(n: usize, law: Law) -> (Case, TwoSteps) {
-    large(n, law, "cloud", || cloud(n))
-}
-
-fn large(n: usize, law: Law, name: &str, bodies: impl FnOnce() -> Bodies) -> (Case, TwoSteps) {
     let physics = Physics {
         law,
         g: 1.0,
@@ -501,21 +497,19 @@ fn large(n: usize, law: Law, name: &str, bodies: impl FnOnce() -> Bodies) -> (Ca
     };
     let few = cloud(n.min(MOST_TARGETS));
     (
-        Case::new(format!("{name}, N = {n}"), bodies(), physics),
+        Case::new(format!("cloud, N = {n}"), cloud(n), physics),
         TwoSteps::new(few, physics),
     )
 }
 
-/// As [`large_case`], with bodies of one mass.
-pub fn large_case_of_equal_masses(n: usize, law: Law) -> (Case, TwoSteps) {
-    large(n, law, "cloud of equal masses", || {
-        altered(n, |b, _| b.mass = 1.0 / n as f64)
-    })
+/// Bodies spread evenly over a cube of side 2, of total mass 1.
+pub(crate) fn cloud(n: usize) -> Bodies {
+    altered(n, |_, _| {})
 }
 
-/// Bodies spread evenly over a cube of side 2, of total mass 1.
-fn cloud(n: usize) -> Bodies {
-    altered(n, |_, _| {})
+/// As [`cloud`], with bodies of one mass.
+pub(crate) fn cloud_of_equal_masses(n: usize) -> Bodies {
+    altered(n, |b, _| b.mass = 1.0 / n as f64)
 }
 
 fn altered(n: usize, alter: impl Fn(&mut Body, usize)) -> Bodies {

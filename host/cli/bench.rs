@@ -3,40 +3,60 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use allpairs::bench::{self, Outcome};
-use allpairs::bench_record::BenchRow;
+use allpairs::bench::{self, Cases, Outcome, Protocol, Timed, compare::compare};
+use allpairs::bench_record::{BenchRecord, BenchRow};
 use allpairs::io::Overwrite;
 use allpairs::selection::Machine;
-use allpairs::verify::{Case, TwoSteps, large_case, large_case_of_equal_masses};
+use allpairs::studies::{Start, Statistic};
+use anyhow::ensure;
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 
-use super::{ChecksFailed, Where};
+use super::{ChecksFailed, Where, bench_study};
+
+/// Numbers of bodies where nothing else is said.
+const BODIES: [u32; 2] = [16_384, 65_536];
+/// Timed repetitions where nothing else is said.
+const REPETITIONS: u32 = 7;
 
 /// What to time.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    pub(super) place: Where,
     /// Only these kernels, separated by commas.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', conflicts_with = "study")]
     kernel: Vec<String>,
-    /// Numbers of bodies, separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "16384,65536",
-        value_parser = clap::value_parser!(u32).range(1..))]
-    bodies: Vec<u32>,
+    /// The ladder of a study (venus, gtx1060, galaxies, gtx980 or ecl) as the study ran it: its
+    /// bodies, steps, repetitions and statistic, beside the CPU.
+    #[arg(long)]
+    study: Option<String>,
+    /// Numbers of bodies, separated by commas [default: 16384,65536, or the study's]
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) bodies: Vec<u32>,
     /// Bodies of one mass, for which some kernels need fewer instructions; otherwise their masses
     /// differ.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "study")]
     equal_masses: bool,
-    /// Timed repetitions; their median and spread are reported.
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
-    repetitions: u32,
+    /// Timed repetitions; their median, or the study's statistic, and spread are reported
+    /// [default: 7, or the study's]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) repetitions: Option<u32>,
+    /// Seconds that a kernel may take at one number of bodies. Where it would take longer, there
+    /// are fewer repetitions, then fewer steps, then fewer bodies, and its row says so.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub(super) budget: f64,
     /// Write the figures as JSON, which `allpairs plot bench` draws.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the figures as CSV.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Compare with an earlier --json, and say what became slower by more than the spread.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Exit with 1 where something became slower, or wrong, since the baseline.
+    #[arg(long, requires = "baseline")]
+    fail_on_regression: bool,
     /// Replace what is there.
     #[arg(long)]
     overwrite: bool,
@@ -47,60 +67,23 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let files = [&options.json, &options.csv];
     for path in files.into_iter().flatten() {
         // Said before minutes of work rather than after them.
-        anyhow::ensure!(
+        ensure!(
             options.overwrite || !path.exists(),
             "{} is there already: give another name, or --overwrite",
             path.display()
         );
     }
-    let place = super::verify::place(&options.place, &options.kernel)?;
-    writeln!(out, "On {place}; force only, bodies already there:")?;
-    let mut table = super::table(&[
-        "kernel",
-        "#bodies",
-        "#ms",
-        "#spread",
-        "#interactions/s",
-        "#GFLOP/s",
-        "#of limit",
-        "#rms error",
-    ]);
-    let machine = Machine::new(place);
-    let variants = super::verify::chosen(&options.kernel, machine.place())?;
-    let mut outcomes = vec![];
-    for &n in &options.bodies {
-        let mut cases: Vec<(Case, TwoSteps)> = vec![];
-        for &variant in &variants {
-            let fits = |(case, _): &(Case, _)| variant.computes(case.physics.law);
-            let known = cases.iter().position(fits).unwrap_or_else(|| {
-                let law = variant.laws().next().expect("every kernel has a law");
-                cases.push(if options.equal_masses {
-                    large_case_of_equal_masses(n as usize, law)
-                } else {
-                    large_case(n as usize, law)
-                });
-                cases.len() - 1
-            });
-            let (case, steps) = &cases[known];
-            let outcome = bench::measure(&machine, variant, case, steps, options.repetitions)?;
-            match &outcome {
-                Outcome::Timed(row) => table.add_row(figures(row)),
-                Outcome::Wrong(failure) => table.add_row([
-                    failure.kernel.clone(),
-                    failure.bodies.to_string(),
-                    format!("FAILED: {}", failure.why),
-                ]),
-            };
-            outcomes.push(outcome);
-        }
-    }
-    writeln!(out, "{table}")?;
-    writeln!(
-        out,
-        "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
-         kernel that computes each\npair for one body; `allpairs devices` explains it."
-    )?;
-    let record = bench::record(machine.place(), outcomes);
+    ensure!(
+        options.budget > 0.0 && options.budget.is_finite(),
+        "--budget {} is no time to measure in: give seconds, more than 0",
+        options.budget
+    );
+    let baseline = options.baseline.as_deref().map(BenchRecord::read);
+    let baseline = baseline.transpose()?;
+    let record = match &options.study {
+        Some(study) => bench_study::bench(study, options, out)?,
+        None => kernels(options, out)?,
+    };
     let overwrite = if options.overwrite {
         Overwrite::Allow
     } else {
@@ -114,24 +97,168 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         record.write_csv(path, overwrite)?;
         writeln!(out, "wrote {}", path.display())?;
     }
-    if record.failures.is_empty() {
-        Ok(())
+    let slower = match &baseline {
+        Some(baseline) => !against(baseline, &record, out)?,
+        None => false,
+    };
+    let unexpected = record.failures.iter().any(|failure| !failure.expected);
+    if unexpected || (slower && options.fail_on_regression) {
+        return Err(ChecksFailed.into());
+    }
+    Ok(())
+}
+
+/// The force alone, of these kernels or of all.
+fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecord> {
+    let place = super::verify::place(&options.place, &options.kernel)?;
+    writeln!(out, "On {place}; force only, bodies already there:")?;
+    let mut table = super::table(&[
+        "kernel",
+        "#bodies",
+        "#ms",
+        "#spread",
+        "#interactions/s",
+        "#GFLOP/s",
+        "#of limit",
+        "#rms error",
+    ]);
+    let protocol = Protocol {
+        timed: Timed::Force,
+        repetitions: options.repetitions.unwrap_or(REPETITIONS),
+        statistic: Statistic::Median,
+        budget: options.budget,
+    };
+    let machine = Machine::new(place);
+    let variants = super::verify::chosen(&options.kernel, machine.place())?;
+    let mut cases = Cases::new(if options.equal_masses {
+        Start::CubeOfEqualMasses
     } else {
-        Err(ChecksFailed.into())
+        Start::Cube
+    });
+    let mut outcomes = vec![];
+    let sizes: &[u32] = match options.bodies.as_slice() {
+        [] => &BODIES,
+        asked => asked,
+    };
+    for &n in sizes {
+        for &variant in &variants {
+            let law = variant.laws().next().expect("every kernel has a law");
+            let asked = (n as usize, law);
+            let outcome = bench::measure(&machine, variant, &mut cases, asked, &protocol)?;
+            match &outcome {
+                Outcome::Timed(row) => table.add_row(figures(row)),
+                Outcome::Wrong(failure) => table.add_row([
+                    failure.kernel.clone(),
+                    failure.bodies.to_string(),
+                    failed(failure.expected, &failure.why),
+                ]),
+            };
+            outcomes.push(outcome);
+        }
+    }
+    writeln!(out, "{table}")?;
+    let record = bench::record(machine.place(), outcomes);
+    explain(&record, out)?;
+    Ok(record)
+}
+
+pub(super) fn failed(expected: bool, why: &str) -> String {
+    let word = if expected { "fails" } else { "FAILED" };
+    format!("{word}: {why}")
+}
+
+/// What the figures mean, and which rows are not what was asked for.
+pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
+         kernel that computes each\npair for one body; `allpairs devices` explains it."
+    )?;
+    for row in record.rows.iter().filter(|row| row.asked.is_some()) {
+        let pairs = (row.asked() as f64).powi(2);
+        writeln!(
+            out,
+            "{}: timed at {} bodies; at {} one evaluation would take about {:.2} s, or less (--budget)",
+            row.kernel,
+            row.bodies,
+            row.asked(),
+            pairs / row.rate
+        )?;
+    }
+    Ok(())
+}
+
+/// Says what became of a record's kernels since an earlier one; whether nothing got worse.
+fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> anyhow::Result<bool> {
+    let found = compare(before, now);
+    if before.device != now.device {
+        writeln!(
+            out,
+            "note: the baseline is of another device, {}",
+            before.device
+        )?;
+    }
+    let mut table = super::table(&["kernel", "#bodies", "#ms before", "#ms now", "#change", ""]);
+    for change in &found.changes {
+        let verdict = match (change.is_slower(), change.is_faster()) {
+            (true, _) => "SLOWER",
+            (_, true) => "faster",
+            _ => continue,
+        };
+        table.add_row([
+            change.kernel.clone(),
+            change.bodies.to_string(),
+            format!("{:.4}", 1e3 * change.before),
+            format!("{:.4}", 1e3 * change.now),
+            format!("{:+.1} %", 100.0 * (change.now / change.before - 1.0)),
+            verdict.to_owned(),
+        ]);
+    }
+    let differ = table.row_count();
+    let within = found.changes.len() - differ;
+    writeln!(
+        out,
+        "Beside the baseline: {differ} times differ by more than the spread, {within} do not."
+    )?;
+    if differ > 0 {
+        writeln!(out, "{table}")?;
+    }
+    for (kernel, bodies) in &found.broken {
+        writeln!(out, "{kernel} at {bodies} bodies was right, and is WRONG")?;
+    }
+    for (kernel, bodies) in &found.only_now {
+        writeln!(out, "{kernel} at {bodies} bodies is not in the baseline")?;
+    }
+    Ok(found.is_sound())
+}
+
+/// GFLOP/s of a row, by the count that is used everywhere.
+pub(super) fn gflops(row: &BenchRow) -> String {
+    format!("{:.0}", 1e-9 * row.rate * f64::from(FLOPS_PER_INTERACTION))
+}
+
+pub(super) fn of_limit(row: &BenchRow) -> String {
+    let share = |limit: f64| format!("{:.1} %", 100.0 * row.rate / limit);
+    row.limit.map_or_else(String::new, share)
+}
+
+/// The number of bodies, marked where it is not the one that was asked for.
+pub(super) fn bodies(row: &BenchRow) -> String {
+    match row.asked {
+        Some(_) => format!("only {}", row.bodies),
+        None => row.bodies.to_string(),
     }
 }
 
 fn figures(row: &BenchRow) -> [String; 8] {
-    let spread = (row.slowest - row.fastest) / row.seconds;
-    let of_limit = |limit: f64| format!("{:.1} %", 100.0 * row.rate / limit);
     [
         row.kernel.clone(),
-        row.bodies.to_string(),
+        bodies(row),
         format!("{:.4}", 1e3 * row.seconds),
-        format!("{:.1} %", 100.0 * spread),
+        format!("{:.1} %", 100.0 * row.spread()),
         super::scientific(row.rate),
-        format!("{:.0}", 1e-9 * row.rate * f64::from(FLOPS_PER_INTERACTION)),
-        row.limit.map_or_else(String::new, of_limit),
+        gflops(row),
+        of_limit(row),
         super::scientific(row.error),
     ]
 }

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, and here what they share.
 
 mod bench;
+mod bench_study;
 mod config;
 mod convert;
 mod devices;
@@ -16,6 +17,7 @@ mod render;
 mod resume;
 mod run;
 mod series;
+mod tune;
 mod validate;
 mod verify;
 mod view;
@@ -73,6 +75,8 @@ enum Command {
     Validate(validate::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
+    /// Find the fastest kernel for this machine, and keep it for later runs.
+    Tune(tune::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
     Render(render::Options),
     /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
@@ -133,6 +137,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Verify(options)) => verify::verify(options, &mut out),
         Some(Command::Validate(options)) => validate::validate(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
+        Some(Command::Tune(options)) => tune::tune(options, &mut out),
         Some(Command::Render(options)) => render::render(options, &mut out),
         Some(Command::View(options)) => view::view(options, &mut out),
         Some(Command::Plot(options)) => plot::plot(options, &mut out),

@@ -101,7 +101,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
 
     let physics = run::physics(&asked, &checkpoint.bodies)?;
-    let selection = asked.select(physics.law, checkpoint.bodies.len())?;
+    let (selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
     let pace = run::pace(&asked, clock.start, || Ok(clock.dt))?;
@@ -115,8 +115,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let machine = Machine::new(selection.place.clone()).allow_inaccurate(asked.allow_inaccurate);
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
-    let backend =
-        machine.backend_in_frame(&asked.shaped(selection.variant)?, &bodies, physics, frame)?;
+    let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
     let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
     let Some(format) = asked.format else {

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
-use allpairs::force::{Law, Physics};
+use allpairs::force::{ForceError, Law, Physics};
 use allpairs::initial_conditions::{self, GENERATORS};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
-use allpairs::selection::{Machine, Selection, select_for};
+use allpairs::selection::{Machine, Selection, fits, select_for};
 use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
-use allpairs::suggest;
-use allpairs::variants::{self, Variant};
+use allpairs::variants::{self, Shape, Variant};
+use allpairs::{suggest, tuning};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
@@ -94,9 +94,13 @@ pub(super) struct Options {
 
     #[command(flatten)]
     place: Where,
-    /// The kernel, as `allpairs list` names it; the device's preferred one where not given.
+    /// The kernel, as `allpairs list` names it; the fastest that `allpairs tune` found here, or the
+    /// device's preferred one, where not given.
     #[arg(long)]
     kernel: Option<String>,
+    /// Do not look at what `allpairs tune` found.
+    #[arg(long)]
+    no_cache: bool,
     /// Run the kernel also where it bounds no error of the forces.
     #[arg(long)]
     pub(super) allow_inaccurate: bool,
@@ -248,7 +252,9 @@ fn begin(
     let physics = physics(options, &bodies)?;
     let integrator = options.integrator()?;
     options.check_record()?;
-    let selection = options.select(physics.law, bodies.len())?;
+    let (selection, remark) = options.select(physics.law, bodies.len())?;
+    let variant = options.shaped(&selection)?;
+    fits(&variant, &selection.place, physics.law, bodies.len()).map_err(ForceError::from)?;
     let watch = options.kept.watch.then(Watch::new).transpose()?;
     let outputs = Outputs::prepare(
         &options.input,
@@ -262,10 +268,13 @@ fn begin(
         "{input}: {n} bodies of mass {:.6}, at time {start}",
         bodies.total_mass()
     )?;
+    if let Some(remark) = remark {
+        writeln!(out, "{remark}")?;
+    }
     selection_line(&selection, out)?;
 
     let machine = Machine::new(selection.place.clone()).allow_inaccurate(options.allow_inaccurate);
-    let mut backend = machine.backend(&options.shaped(selection.variant)?, &bodies, physics)?;
+    let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
     let pace = pace(options, start, || {
         Ok(suggest::time_step(
@@ -316,6 +325,12 @@ fn begin(
     set("format", format.name().into());
     set("kernel", selection.variant.name.into());
     set("device", selection.place.choice().to_string().into());
+    let Shape { block, len, luf } = selection.shape;
+    for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
+        if let Some(tuned) = tuned.filter(|_| !asked.table.contains_key(key)) {
+            set(key, i64::from(tuned).into());
+        }
+    }
     match pace {
         Pace::Fixed(dt) => set("dt", dt.into()),
         Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
@@ -387,21 +402,25 @@ impl Options {
         Ok(law)
     }
 
-    /// The selected kernel, in blocks of the shape that was asked for.
-    pub(super) fn shaped(&self, selected: &Variant) -> anyhow::Result<Variant> {
-        let mut variant = match self.block {
-            Some(block) => selected.in_blocks_of(block),
-            None => *selected,
+    /// The selected kernel, in the shape that was asked for, or selected.
+    pub(super) fn shaped(&self, selected: &Selection) -> anyhow::Result<Variant> {
+        let shape = Shape {
+            block: self.block.or(selected.shape.block),
+            len: self.len.or(selected.shape.len),
+            luf: self.luf.or(selected.shape.luf),
         };
-        if self.len.is_some() || self.luf.is_some() {
-            let Some(mut split) = variant.split() else {
-                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d");
-            };
-            split.len = self.len.unwrap_or(split.len);
-            split.luf = self.luf.unwrap_or(split.luf);
-            variant.method = variant.method.split(split);
+        match selected.variant.shaped(shape) {
+            Some(shaped) => Ok(shaped),
+            None if selected.variant.split().is_none()
+                && (shape.len, shape.luf) != (None, None) =>
+            {
+                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d")
+            }
+            None => bail!(
+                "--block is of kernels for GPUs, not of {}",
+                selected.variant.name
+            ),
         }
-        Ok(variant)
     }
 
     pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
@@ -421,15 +440,19 @@ impl Options {
         }
     }
 
-    pub(super) fn select(&self, law: Law, bodies: usize) -> anyhow::Result<Selection> {
-        let kernel = self.kernel.as_deref();
-        Ok(select_for(
-            self.place.device,
-            kernel,
-            law,
-            bodies,
-            self.method(),
-        )?)
+    /// What is to run, and what is to be said about it.
+    pub(super) fn select(
+        &self,
+        law: Law,
+        bodies: usize,
+    ) -> anyhow::Result<(Selection, Option<String>)> {
+        let (kernel, method) = (self.kernel.as_deref(), self.method());
+        let selection = select_for(self.place.device, kernel, law, bodies, method)?;
+        let forced = kernel.is_some() || self.no_cache || method.needs_jerks();
+        match tuning::path().filter(|_| !forced) {
+            Some(path) => Ok(tuning::improve(selection, &path, law, bodies)),
+            None => Ok((selection, None)),
+        }
     }
 
     fn check_record(&self) -> anyhow::Result<()> {

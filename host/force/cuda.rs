@@ -12,7 +12,7 @@ use gpu_kernels::entries::{Entry, Scalars};
 
 use super::ForceError;
 use super::device::Device;
-use crate::plan::{Launch, Limits};
+use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
 
 /// Dynamic shared memory that a function gets without asking.
@@ -23,9 +23,21 @@ pub struct Cuda {
     gpu: Gpu,
     module: Module,
     stream: Stream,
-    functions: RefCell<HashMap<&'static str, Function>>,
+    functions: RefCell<HashMap<&'static str, Loaded>>,
     /// What the module's constant memory holds.
     constants: Cell<Option<Params>>,
+}
+
+/// A kernel that was launched before.
+#[derive(Clone)]
+struct Loaded {
+    function: Function,
+    /// Registers a thread.
+    registers: u32,
+    /// Threads that a block can have, from the registers.
+    most_threads: u32,
+    /// Dynamic shared memory that a launch may ask for.
+    shared_bytes: u32,
 }
 
 impl Cuda {
@@ -57,15 +69,39 @@ impl Cuda {
         Ok(())
     }
 
-    fn function(&self, symbol: &'static str, shared_bytes: u32) -> Result<Function, DriverError> {
-        if let Some(function) = self.functions.borrow().get(symbol) {
-            return Ok(function.clone());
+    /// The function of a kernel, ready for a launch of this geometry.
+    fn function(&self, symbol: &'static str, launch: Launch) -> Result<Function, ForceError> {
+        let known = self.functions.borrow().get(symbol).cloned();
+        let mut loaded = match known {
+            Some(loaded) => loaded,
+            None => {
+                let function = self.module.function(symbol)?;
+                let attributes = function.attributes()?;
+                Loaded {
+                    function,
+                    registers: attributes.registers,
+                    most_threads: attributes.max_threads_per_block,
+                    shared_bytes: SHARED_BYTES_UNASKED,
+                }
+            }
+        };
+        let threads = launch.block.iter().product();
+        if threads > loaded.most_threads {
+            return Err(ForceError::Plan(PlanError::TooManyRegisters {
+                kernel: symbol,
+                threads,
+                registers: loaded.registers,
+                most: loaded.most_threads,
+            }));
         }
-        let function = self.module.function(symbol)?;
-        if shared_bytes > SHARED_BYTES_UNASKED {
-            function.set_max_dynamic_shared(shared_bytes)?;
+        if launch.shared_bytes > loaded.shared_bytes {
+            loaded
+                .function
+                .set_max_dynamic_shared(launch.shared_bytes)?;
+            loaded.shared_bytes = launch.shared_bytes;
         }
-        self.functions.borrow_mut().insert(symbol, function.clone());
+        let function = loaded.function.clone();
+        self.functions.borrow_mut().insert(symbol, loaded);
         Ok(function)
     }
 }
@@ -80,11 +116,7 @@ impl Device for Cuda {
     type Buffer = DeviceMemory;
 
     fn limits(&self) -> Limits {
-        let info = self.gpu.info();
-        Limits {
-            block_threads: info.max_threads_per_block,
-            shared_bytes: info.max_shared_bytes_per_block,
-        }
+        Limits::of(self.gpu.info())
     }
 
     fn allocate(&self, bytes: usize) -> Result<DeviceMemory, ForceError> {
@@ -112,7 +144,7 @@ impl Device for Cuda {
         buffers: &[&DeviceMemory],
         mut params: Params,
     ) -> Result<(), ForceError> {
-        let function = self.function(entry.symbol, launch.shared_bytes)?;
+        let function = self.function(entry.symbol, launch)?;
         let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
         let mut arguments: Vec<*mut c_void> = pointers
             .iter_mut()

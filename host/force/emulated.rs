@@ -48,10 +48,7 @@ impl Device for Emulator {
 
     /// Those that every GPU has: a kernel that needs more shall say so here already.
     fn limits(&self) -> Limits {
-        Limits {
-            block_threads: 1024,
-            shared_bytes: 48 * 1024,
-        }
+        Limits::EVERYWHERE
     }
 
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {

@@ -158,6 +158,12 @@ pub trait Backend {
     /// That of queued work.
     fn synchronize(&mut self) -> Result<(), ForceError>;
 
+    /// Seconds that bodies took so far to cross the bus within steps: none where they stay where
+    /// the forces are computed.
+    fn transfers(&self) -> f64 {
+        0.0
+    }
+
     /// Seconds that one [`accelerate`](Self::accelerate) takes, without what was queued before;
     /// on a GPU by its own clock.
     ///

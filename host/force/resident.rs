@@ -1,7 +1,9 @@
 //! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
 //! sees data only when somebody asks.
 
+use std::cell::Cell;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
@@ -51,6 +53,8 @@ pub struct Resident<D: Device> {
     elementwise_launch: Launch,
     energy: &'static Entry,
     energy_launch: Launch,
+    /// Spent in copies of steps.
+    transfers: Cell<Duration>,
 }
 
 impl<D: Device> Resident<D> {
@@ -152,6 +156,7 @@ impl<D: Device> Resident<D> {
             elementwise_launch,
             energy,
             energy_launch,
+            transfers: Cell::default(),
         })
     }
 
@@ -188,9 +193,21 @@ impl<D: Device> Resident<D> {
     /// Both arrays cross the bus, there and back.
     fn drift_on_host(&self, dt: f64) -> Result<(), ForceError> {
         let Params { n, stride, dt, .. } = self.stepping(dt);
-        let mut state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
+        let empty = pack::empty_state(&self.layout, stride);
+        self.device.synchronize()?; // what was launched is no part of the transfer
+        let mut state = self.transfer(|| self.fetch(&self.state, empty))?;
         pack::drift(&self.layout, stride, n, dt, &mut state);
-        self.device.upload(&self.state, state.bytes())
+        self.transfer(|| {
+            self.device.upload(&self.state, state.bytes())?;
+            self.device.synchronize()
+        })
+    }
+
+    fn transfer<T>(&self, copy: impl FnOnce() -> Result<T, ForceError>) -> Result<T, ForceError> {
+        let began = Instant::now();
+        let copied = copy()?;
+        self.transfers.set(self.transfers.get() + began.elapsed());
+        Ok(copied)
     }
 
     fn buffer(&self, name: Buffer) -> &D::Buffer {
@@ -324,6 +341,10 @@ impl<D: Device> Backend for Resident<D> {
 
     fn synchronize(&mut self) -> Result<(), ForceError> {
         self.device.synchronize()
+    }
+
+    fn transfers(&self) -> f64 {
+        self.transfers.get().as_secs_f64()
     }
 
     fn time_acceleration(&mut self) -> Result<f64, ForceError> {

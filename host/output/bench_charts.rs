@@ -27,7 +27,7 @@ pub fn bench_charts(record: &BenchRecord) -> Result<Vec<NamedChart>, ChartError>
     let rows: Vec<&BenchRow> = record
         .rows
         .iter()
-        .filter(|row| row.bodies == bodies)
+        .filter(|row| row.asked() == bodies)
         .collect();
     let about = format!("{} · N = {bodies}", record.device);
 
@@ -82,11 +82,11 @@ pub fn bench_charts(record: &BenchRecord) -> Result<Vec<NamedChart>, ChartError>
     Ok(charts)
 }
 
-/// The number of bodies at which most kernels were timed; of several such, the largest.
+/// The number of bodies that most kernels were to be timed at; of several such, the largest.
 fn common_bodies(record: &BenchRecord) -> Option<u64> {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for row in &record.rows {
-        *counts.entry(row.bodies).or_default() += 1;
+        *counts.entry(row.asked()).or_default() += 1;
     }
     counts
         .into_iter()
@@ -133,27 +133,39 @@ fn scale_for(values: impl Iterator<Item = f64>) -> Scale {
     }
 }
 
+/// Seconds for the bodies that were asked for, and how they are known where fewer were timed.
+fn seconds(row: &BenchRow) -> (f64, String) {
+    match row.asked {
+        None => (row.seconds, String::new()),
+        Some(asked) => {
+            let seconds = (asked as f64).powi(2) / row.rate;
+            (seconds, format!(", from N = {}", row.bodies))
+        }
+    }
+}
+
 fn time(rows: &[&BenchRow], title: &str, about: &str) -> Result<Chart, ChartError> {
     let (colour, legend) = precisions(rows);
     let bar = |row: &&BenchRow| {
+        let (seconds, known) = seconds(row);
         let of_limit = row
             .limit
             .map(|limit| format!(" · {:.0} % of limit", 100.0 * row.rate / limit));
         Bar {
             name: row.kernel.clone(),
-            parts: vec![(1e3 * row.seconds, colour(row))],
+            parts: vec![(1e3 * seconds, colour(row))],
             note: format!(
-                "{} ms{}",
-                short(1e3 * row.seconds),
+                "{} ms{}{known}",
+                short(1e3 * seconds),
                 of_limit.unwrap_or_default()
             ),
         }
     };
     Bars {
         title: title.into(),
-        subtitle: format!("{about} · median of the repetitions, shorter is better"),
+        subtitle: format!("{about} · shorter is better"),
         label: "ms".into(),
-        scale: scale_for(rows.iter().map(|row| row.seconds)),
+        scale: scale_for(rows.iter().map(|row| seconds(row).0)),
         bars: rows.iter().map(bar).collect(),
         legend,
     }
@@ -171,12 +183,12 @@ fn speedup(
     let Some(first) = rows.first() else {
         return Err(ChartError::Empty(title.to_owned()));
     };
-    let over_first = |row: &BenchRow| first.seconds / row.seconds;
+    let over_first = |row: &BenchRow| row.rate / first.rate;
     let bar = |row: &&BenchRow| {
         let before = row.predecessor.as_deref();
-        let before = before.and_then(|kernel| record.row(kernel, row.bodies));
+        let before = before.and_then(|kernel| record.row(kernel, row.asked()));
         let gain = before.map(|before| {
-            let gain = before.seconds / row.seconds;
+            let gain = row.rate / before.rate;
             format!("  ({}× {})", short(gain), before.kernel)
         });
         Bar {
@@ -481,40 +493,18 @@ fn file_name(axis: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::{Digits, VERSION};
+    use crate::bench_record::Digits;
+    use crate::bench_record::samples::{self, record};
 
     fn row(kernel: &str, unroll: &str, bodies: u64, seconds: f64) -> BenchRow {
         BenchRow {
-            kernel: kernel.into(),
             study: Some("s".into()),
-            predecessor: None,
             choices: [
                 ("unroll".to_owned(), unroll.to_owned()),
                 ("layout".to_owned(), kernel[..1].to_owned()),
             ]
             .into(),
-            bodies,
-            repetitions: 1,
-            seconds,
-            fastest: seconds,
-            slowest: seconds,
-            rate: (bodies * bodies) as f64 / seconds,
-            limit: None,
-            error: 1e-7,
-            digits: None,
-            force_digits: vec![],
-        }
-    }
-
-    fn record(rows: Vec<BenchRow>) -> BenchRecord {
-        BenchRecord {
-            version: VERSION,
-            allpairs: String::new(),
-            unix_time: 0,
-            device: "d".into(),
-            driver: None,
-            rows,
-            failures: vec![],
+            ..samples::row(kernel, bodies, seconds)
         }
     }
 
@@ -557,6 +547,19 @@ mod tests {
             bench_charts(&record(vec![])),
             Err(ChartError::Empty(_))
         ));
+    }
+
+    /// A kernel that was too slow stands beside the others with the time that it would take.
+    #[test]
+    fn what_was_timed_with_fewer_bodies_is_scaled() {
+        let slow = BenchRow {
+            asked: Some(640),
+            ..row("a", "1", 64, 0.1)
+        };
+        assert_eq!(common_bodies(&record(vec![slow.clone()])), Some(640));
+        let (there, known) = seconds(&slow);
+        assert!((there / 10.0 - 1.0).abs() < 1e-12);
+        assert_eq!(known, ", from N = 64");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod grid2d;
 pub mod symmetric;
 mod tensor;
 
+use cuda_driver::DeviceInfo;
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::{Reduction, ScheduleName};
@@ -30,6 +31,22 @@ pub struct Limits {
     pub block_threads: u32,
     /// Most shared memory of a block, bytes.
     pub shared_bytes: u32,
+}
+
+impl Limits {
+    /// What every GPU allows.
+    pub const EVERYWHERE: Self = Self {
+        block_threads: 1024,
+        shared_bytes: 48 * 1024,
+    };
+
+    /// What a GPU allows.
+    pub const fn of(gpu: &DeviceInfo) -> Self {
+        Self {
+            block_threads: gpu.max_threads_per_block,
+            shared_bytes: gpu.max_shared_bytes_per_block,
+        }
+    }
 }
 
 /// The geometry of one launch.
@@ -130,6 +147,21 @@ pub enum PlanError {
         /// What was asked for.
         threads: u32,
         /// What the device allows.
+        most: u32,
+    },
+    /// More registers than a block can have.
+    #[error(
+        "a block of {threads} threads is too large for `{kernel}`: it takes {registers} registers \
+         a thread, which leaves room for {most} threads"
+    )]
+    TooManyRegisters {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked for.
+        threads: u32,
+        /// What a thread takes.
+        registers: u32,
+        /// What fits.
         most: u32,
     },
     /// More shared memory than a block can have.

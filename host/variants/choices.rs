@@ -7,7 +7,7 @@ use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
 
 use super::{Build, Force, Method, Positions, Variant, find, force_work};
-use crate::force::cpu::{PairsName, RootName};
+use crate::force::cpu::{PairsName, RootName, Threads};
 
 /// A choice that a variant makes, for tables and for comparing variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,13 @@ impl Variant {
                         PairsName::Twice => &"twice",
                         PairsName::Once => &"once",
                         PairsName::ByNumber => &"once or twice, by N",
+                    },
+                );
+                add(
+                    "threads",
+                    match path.threads {
+                        Threads::All => &"all",
+                        Threads::One => &"1",
                     },
                 );
             }
@@ -100,13 +107,10 @@ impl Variant {
                 );
                 add("storage", &storage(entry));
                 add("precision", &numerics.precision.name());
-                add(
-                    "split",
-                    &split.map_or_else(
-                        || "none".to_owned(),
-                        |s| format!("{} threads of {} sources", s.len, s.luf),
-                    ),
-                );
+                let number =
+                    |value: Option<u32>| value.map_or_else(|| "all".to_owned(), |n| n.to_string());
+                add("threads a target", &split.map_or(1, |s| s.len));
+                add("sources a thread", &number(split.map(|s| s.luf)));
                 add(
                     "reduction",
                     match split.map(|s| s.reduction) {

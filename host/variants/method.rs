@@ -1,8 +1,9 @@
 //! How a variant computes, as data.
 
 use gpu_kernels::numerics::Precision;
+use serde::{Deserialize, Serialize};
 
-use crate::force::cpu::{PairsName, RootName};
+use crate::force::cpu::{PairsName, RootName, Threads};
 use crate::plan::Split;
 
 /// How a variant computes.
@@ -38,6 +39,8 @@ pub struct CpuPath {
     pub root: RootName,
     /// How often a pair is computed.
     pub pairs: PairsName,
+    /// Who computes.
+    pub threads: Threads,
 }
 
 /// Who advances the positions.
@@ -58,6 +61,17 @@ pub enum Build {
     Ftz,
 }
 
+/// Launch geometry that is not the variant's own: where given, it takes the place of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Threads of a block.
+    pub block: Option<u32>,
+    /// Threads along the sources, of two-dimensional blocks.
+    pub len: Option<u32>,
+    /// Sources a thread, of two-dimensional blocks.
+    pub luf: Option<u32>,
+}
+
 /// A kernel, by its row, as IEEE 754 asks and in blocks of 256.
 pub(crate) const fn kernel(entry: &'static str) -> Method {
     Method::Kernel {
@@ -75,10 +89,19 @@ pub(crate) const fn cpu(precision: Precision, root: RootName, pairs: PairsName) 
         precision,
         root,
         pairs,
+        threads: Threads::All,
     })
 }
 
 impl Method {
+    /// On one thread of the CPU.
+    pub(crate) const fn on_one_thread(mut self) -> Self {
+        if let Self::Cpu(path) = &mut self {
+            path.threads = Threads::One;
+        }
+        self
+    }
+
     /// With denormals flushed to zero.
     pub(crate) const fn ftz(mut self) -> Self {
         if let Self::Kernel { build, .. } = &mut self {

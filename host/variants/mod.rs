@@ -11,7 +11,7 @@ mod method;
 
 pub use choices::Choice;
 pub use masses::Masses;
-pub use method::{Build, CpuPath, Method, Positions};
+pub use method::{Build, CpuPath, Method, Positions, Shape};
 pub(crate) use method::{cpu, kernel};
 
 use gpu_kernels::entries::{self, Entry, Work};
@@ -93,6 +93,8 @@ pub const VARIANTS: &[Variant] = &[
         "each pair once where there are bodies enough: the fastest in double precision"),
     variant("cpu-one-sided-f32", "cpu-exact-f32", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
         "1/√ from the processor's estimate, refined to rounding level"),
+    variant("cpu-serial-f32", "cpu-one-sided-f32", cpu(Precision::F32, RootName::Refined, PairsName::Twice).on_one_thread(),
+        "one thread: what a serial code with vector instructions takes"),
     variant("cpu-shared-edge-f32", "cpu-one-sided-f32", cpu(Precision::F32, RootName::Refined, PairsName::Once),
         "each pair once, for both bodies; tiles meet in the order of a tournament"),
     variant("cpu-f32", "cpu-shared-edge-f32", cpu(Precision::F32, RootName::Refined, PairsName::ByNumber),
@@ -276,6 +278,24 @@ impl Variant {
         }
     }
 
+    /// The same in another shape, if it has one to change.
+    pub fn shaped(&self, shape: Shape) -> Option<Self> {
+        let mut shaped = *self;
+        if let Some(block) = shape.block {
+            if !matches!(self.method, Method::Kernel { .. }) {
+                return None;
+            }
+            shaped = shaped.in_blocks_of(block);
+        }
+        if shape.len.is_some() || shape.luf.is_some() {
+            let mut split = self.split()?;
+            split.len = shape.len.unwrap_or(split.len);
+            split.luf = shape.luf.unwrap_or(split.luf);
+            shaped.method = shaped.method.split(split);
+        }
+        Some(shaped)
+    }
+
     /// The longest chain of additions that a pair's force goes through, for n bodies: what the
     /// rounding error of its sums grows with.
     pub fn additions(&self, n: usize) -> usize {
@@ -377,7 +397,7 @@ impl Variant {
         })
     }
 
-    fn schedule(&self) -> ScheduleName {
+    pub(crate) fn schedule(&self) -> ScheduleName {
         force_work(self.any_force()).schedule
     }
 

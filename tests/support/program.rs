@@ -8,6 +8,8 @@ pub(crate) fn allpairs(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allpairs"));
     command.current_dir(folder);
     command.env(cuda_driver::LIBRARY_VARIABLE, "none");
+    // Nothing that was tuned on this machine, or will be.
+    command.env("ALLPAIRS_CACHE_DIR", folder.join("cache"));
     command
 }
 

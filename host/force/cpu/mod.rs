@@ -52,6 +52,16 @@ impl PairsName {
     }
 }
 
+/// Who computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Threads {
+    /// All threads of the rayon pool that asks.
+    All,
+    /// The thread that asks, as serial codes do. There is nobody to share pairs with: it computes
+    /// each [twice](PairsName::Twice).
+    One,
+}
+
 /// The choices of a CPU path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choices {
@@ -61,6 +71,8 @@ pub struct Choices {
     pub pairs: PairsName,
     /// Which instructions compute it.
     pub instructions: InstructionSet,
+    /// Who computes.
+    pub threads: Threads,
 }
 
 /// The fastest that are right to rounding, on this machine.
@@ -70,6 +82,7 @@ impl Default for Choices {
             root: RootName::Refined,
             pairs: PairsName::ByNumber,
             instructions: InstructionSet::detect(),
+            threads: Threads::All,
         }
     }
 }
@@ -233,13 +246,14 @@ impl<R: Lane> Packed<R> {
             root,
             pairs,
             instructions,
+            threads,
         } = choices;
         let n = self.sources.len();
         let distance = Distance {
             root,
             softening_squared: self.softening_squared,
         };
-        if pairs.once(n, R::PRECISION) {
+        if threads == Threads::All && pairs.once(n, R::PRECISION) {
             return once::pulls(&self.targets, &self.sources, distance, instructions);
         }
         let mut sums = vec![[[0.0; LANES]; 3]; self.targets.len()];
@@ -251,7 +265,7 @@ impl<R: Lane> Packed<R> {
                 sums,
             });
         };
-        if n * n <= INTERACTIONS_ALONE {
+        if threads == Threads::One || n * n <= INTERACTIONS_ALONE {
             pull((&mut sums, &self.targets));
         } else {
             let task = groups_per_task(self.targets.len());

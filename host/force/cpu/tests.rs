@@ -37,11 +37,30 @@ fn all_choices() -> Vec<Choices> {
                     root,
                     pairs,
                     instructions,
+                    threads: Threads::All,
                 });
             }
         }
     }
     all
+}
+
+/// Who computes does not enter the sums.
+#[test]
+fn one_thread_computes_the_same_bits() {
+    let bodies = cloud(700, 3);
+    let choices = Choices {
+        pairs: PairsName::Twice,
+        ..Choices::default()
+    };
+    let alone = Choices {
+        threads: Threads::One,
+        ..choices
+    };
+    assert_eq!(
+        forces::<f32>(&bodies, SOFT, alone),
+        forces::<f32>(&bodies, SOFT, choices)
+    );
 }
 
 fn forces<R: Lane>(bodies: &Bodies, physics: Physics, choices: Choices) -> Vec<[f64; 3]> {

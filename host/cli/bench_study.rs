@@ -1,0 +1,140 @@
+//! `allpairs bench --study`.
+
+use std::io::Write;
+
+use allpairs::bench::study::{Field, PARALLEL, SERIAL, Speedups};
+use allpairs::bench::{self, Outcome};
+use allpairs::bench_record::{BenchRecord, BenchRow};
+use allpairs::force::Law;
+use allpairs::selection::select;
+use allpairs::studies::{self, Study};
+use anyhow::ensure;
+
+use super::bench::{Options, bodies, explain, failed, gflops, of_limit};
+
+/// Runs a study's ladder at each of its numbers of bodies.
+pub(super) fn bench(
+    name: &str,
+    options: &Options,
+    out: &mut impl Write,
+) -> anyhow::Result<BenchRecord> {
+    let study = studies::find(name)?;
+    let place = select(options.place.device, None, Law::Gravity, 0)?.place;
+    let mut field = Field::new(study, place.clone(), options.budget);
+    if let Some(repetitions) = options.repetitions {
+        field.repeat(repetitions);
+    }
+    let (runners, refused) = field.runners();
+    ensure!(!runners.is_empty(), "no rung of {name} can run on {place}");
+    let measured = &study.measured;
+    writeln!(
+        out,
+        "{name}: {}; on {place}, law {}, {}, {} of {} times {} steps ({}):",
+        study.summary,
+        super::LawName::from(study.law).text(),
+        study.integrator.name(),
+        measured.statistic.name(),
+        options.repetitions.unwrap_or(measured.repetitions),
+        measured.steps,
+        measured.note,
+    )?;
+    let sizes: &[u32] = match options.bodies.as_slice() {
+        [] => measured.bodies,
+        asked => asked,
+    };
+    let mut outcomes = vec![];
+    for &n in sizes {
+        let of_n = field.run(&runners, n as usize, |_| {})?;
+        writeln!(out, "\nN = {n}, a step:\n{}", table(study, &of_n))?;
+        out.flush()?;
+        outcomes.extend(of_n);
+    }
+    let record = bench::record(&place, outcomes);
+    writeln!(
+        out,
+        "Speedups are ratios of interactions/s: over the rung before, the first rung, one thread \
+         of the CPU\n({SERIAL}) and all of them ({PARALLEL}), with vector instructions. \"Bus\" is \
+         the part of the time in which\nbodies crossed it; warming up and the first copy are in \
+         no time."
+    )?;
+    explain(&record, out)?;
+    for why in refused {
+        writeln!(out, "not run: {why}")?;
+    }
+    Ok(record)
+}
+
+fn table(study: &Study, outcomes: &[Outcome]) -> comfy_table::Table {
+    let rows: Vec<BenchRow> = outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Timed(row) => Some(row.clone()),
+            Outcome::Wrong(_) => None,
+        })
+        .collect();
+    let mut table = super::table(&[
+        "rung",
+        "#bodies",
+        "#ms",
+        "#bus",
+        "#spread",
+        "#interactions/s",
+        "#GFLOP/s",
+        "#of limit",
+        "#× before",
+        "#× first",
+        "#× serial",
+        "#× CPU",
+        "#rms error",
+        "reported",
+    ]);
+    let reported = |kernel: &str| {
+        let rung = study.rungs.iter().find(|rung| rung.variant.name == kernel);
+        rung.map_or("", |rung| rung.reported)
+    };
+    let name = |kernel: &str| kernel.rsplit('/').next().unwrap_or_default().to_owned();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Timed(row) => {
+                let speedups = Speedups::of(row, study, &rows);
+                let ratio = |ratio: Option<f64>| {
+                    ratio.map_or_else(String::new, |ratio| match ratio {
+                        100.0.. => format!("{ratio:.0}"),
+                        10.0.. => format!("{ratio:.1}"),
+                        0.1.. => format!("{ratio:.2}"),
+                        _ => super::scientific(ratio),
+                    })
+                };
+                let bus = |seconds: f64| format!("{:.0} %", 100.0 * seconds / row.seconds);
+                table.add_row([
+                    name(&row.kernel),
+                    bodies(row),
+                    format!("{:.4}", 1e3 * row.seconds),
+                    row.transfers.map_or_else(String::new, bus),
+                    format!("{:.1} %", 100.0 * row.spread()),
+                    super::scientific(row.rate),
+                    gflops(row),
+                    of_limit(row),
+                    ratio(speedups.predecessor),
+                    ratio(speedups.first),
+                    ratio(speedups.serial),
+                    ratio(speedups.parallel),
+                    super::scientific(row.error),
+                    reported(&row.kernel).to_owned(),
+                ]);
+            }
+            Outcome::Wrong(failure) => {
+                let mut cells = vec![String::new(); 14];
+                cells[0] = name(&failure.kernel);
+                cells[1] = failure.bodies.to_string();
+                cells[13] = format!(
+                    "{}; {}",
+                    failed(failure.expected, &failure.why),
+                    reported(&failure.kernel)
+                );
+                table.add_row(cells);
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,173 @@
+//! `allpairs tune`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use allpairs::bench::{self, Outcome};
+use allpairs::force::Law;
+use allpairs::io::Overwrite;
+use allpairs::selection::{Machine, Place, select};
+use allpairs::tuning::sweep::{self, Found};
+use allpairs::tuning::{self, Cache, Key, Winner};
+use allpairs::variants::{Method, Shape, Variant};
+use anyhow::{Context, ensure};
+
+use super::{LawName, Where};
+
+/// Numbers of bodies for a GPU where nothing else is said: each is used for half to twice as many.
+const BODIES: [u32; 5] = [1_024, 4_096, 16_384, 65_536, 262_144];
+/// The same for a CPU.
+const BODIES_CPU: [u32; 3] = [1_024, 4_096, 16_384];
+/// Rows of a table.
+const SHOWN: usize = 6;
+
+/// Where to look for the fastest, and for how long.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    place: Where,
+    /// Numbers of bodies, separated by commas [default: 1024 to 262144 on a GPU, to 16384 on a CPU]
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    bodies: Vec<u32>,
+    /// The law of the force.
+    #[arg(long, default_value = "gravity")]
+    law: LawName,
+    /// Seconds that a kernel may take at one number of bodies: those that need more cannot win.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    budget: f64,
+    /// Write all times as JSON, which `allpairs plot bench` draws as sweeps.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Do not keep the winners.
+    #[arg(long)]
+    no_cache: bool,
+    /// Replace the file of --json.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let law = Law::from(options.law);
+    let place = select(options.place.device, None, law, 0)?.place;
+    ensure!(
+        place != Place::Emulator,
+        "the emulator's times say nothing about a GPU: choose --device cuda or cpu"
+    );
+    ensure!(
+        options.budget > 0.0 && options.budget.is_finite(),
+        "--budget {} is no time to measure in: give seconds, more than 0",
+        options.budget
+    );
+    if let Some(path) = &options.json {
+        ensure!(
+            options.overwrite || !path.exists(),
+            "{} is there already: give another name, or --overwrite",
+            path.display()
+        );
+    }
+    let path = match options.no_cache {
+        true => None,
+        false => Some(tuning::path().with_context(|| {
+            format!(
+                "there is no folder to keep winners in: name one in {}, or give --no-cache",
+                tuning::FOLDER_VARIABLE
+            )
+        })?),
+    };
+    let sizes: &[u32] = match (options.bodies.as_slice(), &place) {
+        ([], Place::Gpu(_)) => &BODIES,
+        ([], _) => &BODIES_CPU,
+        (asked, _) => asked,
+    };
+    writeln!(out, "On {place}, law {}, force only:", options.law.text())?;
+    let machine = Machine::new(place);
+    let (mut winners, mut rows) = (vec![], vec![]);
+    for &n in sizes {
+        let untuned = select(machine.place().choice(), None, law, n as usize)?.variant;
+        let found = sweep::sweep(&machine, law, n as usize, options.budget, untuned)?;
+        show(&found, n, untuned, out)?;
+        if let Some((variant, seconds)) = found.winner {
+            winners.push(Winner {
+                bodies: n.into(),
+                kernel: variant.name.to_owned(),
+                shape: shape_of(&variant),
+                seconds,
+            });
+        }
+        rows.extend(found.rows.into_iter().map(Outcome::Timed));
+        out.flush()?;
+    }
+    if let Some(file) = &options.json {
+        let overwrite = match options.overwrite {
+            true => Overwrite::Allow,
+            false => Overwrite::Refuse,
+        };
+        bench::record(machine.place(), rows).write_json(file, overwrite)?;
+        writeln!(out, "wrote {}", file.display())?;
+    }
+    if let Some(path) = path {
+        let mut cache = Cache::read(&path).or_else(|fault| {
+            writeln!(out, "replacing {}: {fault}", path.display())?;
+            Ok::<_, std::io::Error>(Cache::default())
+        })?;
+        cache.keep(&Key::of(machine.place(), law), winners);
+        cache
+            .write(&path)
+            .with_context(|| format!("cannot keep the winners in {}", path.display()))?;
+        writeln!(
+            out,
+            "kept in {}: `auto` takes them from now on",
+            path.display()
+        )?;
+    }
+    Ok(())
+}
+
+fn shape_of(variant: &Variant) -> Shape {
+    match variant.method {
+        Method::Kernel { block, split, .. } => Shape {
+            block: Some(block),
+            len: split.map(|split| split.len),
+            luf: split.map(|split| split.luf),
+        },
+        _ => Shape::default(),
+    }
+}
+
+fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut table = super::table(&["kernel", "#ms", "#spread", "#interactions/s", "#rms error"]);
+    for row in found.rows.iter().take(SHOWN) {
+        table.add_row([
+            row.kernel.clone(),
+            format!("{:.4}", 1e3 * row.seconds),
+            format!("{:.1} %", 100.0 * row.spread()),
+            super::scientific(row.rate),
+            super::scientific(row.error),
+        ]);
+    }
+    let timed = found.rows.len();
+    writeln!(
+        out,
+        "\nN = {n}: {} kernels and shapes, {timed} of them timed with all the bodies\n{table}",
+        found.candidates
+    )?;
+    for why in &found.wrong {
+        writeln!(out, "cannot win: {why}")?;
+    }
+    let Some((winner, seconds)) = &found.winner else {
+        writeln!(out, "nothing here is right and fast enough to win")?;
+        return Ok(());
+    };
+    write!(
+        out,
+        "winner: {}, {:.4} ms",
+        sweep::label(winner),
+        1e3 * seconds
+    )?;
+    if let Some(before) = found.untuned {
+        let gain = before / seconds;
+        write!(out, "; {gain:.2} × the untuned choice, {}", untuned.name)?;
+    }
+    writeln!(out)?;
+    Ok(())
+}

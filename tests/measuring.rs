@@ -1,0 +1,131 @@
+//! Benchmarks, studies, baselines and tuning, as a user meets them; and launch shapes that fit nothing.
+
+#[path = "support/program.rs"]
+#[allow(dead_code)] // others need what this test does not
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use program::{Ended, allpairs, run};
+use tempfile::{TempDir, tempdir};
+
+const USAGE: i32 = 2;
+const DATA: i32 = 65;
+const UNAVAILABLE: i32 = 69;
+
+fn new_folder() -> TempDir {
+    tempdir().expect("a temporary folder")
+}
+
+/// Runs the program in `folder` with these arguments.
+fn try_in(folder: &TempDir, arguments: &str) -> Ended {
+    run(allpairs(folder.path()).args(arguments.split_whitespace()))
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a readable folder");
+    entries
+        .map(|entry| entry.expect("a readable folder").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Before any launch, before any file, and with the numbers.
+#[test]
+fn shapes_that_fit_no_device_are_refused() {
+    let folder = new_folder();
+    for (shape, code, complaints) in [
+        (
+            "tiled --block 100",
+            UNAVAILABLE,
+            ["multiple of 32", "not 100"],
+        ),
+        ("tiled --block 2048", UNAVAILABLE, ["2048 threads", "1024"]),
+        (
+            "symmetric --block 1024",
+            UNAVAILABLE,
+            ["1024 threads needs", "allows 49152"],
+        ),
+        ("gtx980/2d --len 3", UNAVAILABLE, ["256 threads", "len = 3"]),
+        (
+            "gtx980/2d --luf 512",
+            UNAVAILABLE,
+            ["len · luf ≤ 1024", "2048"],
+        ),
+        ("tiled --len 4", USAGE, ["--len and --luf", "gtx980/2d"]),
+    ] {
+        let run = format!("run two-body --device emulator --kernel {shape}");
+        try_in(&folder, &run).expect(code, &complaints);
+        assert_eq!(names_in(folder.path()), [""; 0], "{shape}");
+    }
+    let on_cpu = "run two-body --kernel cpu-f64 --block 64";
+    try_in(&folder, on_cpu).expect(USAGE, &["--block", "cpu-f64"]);
+}
+
+#[test]
+fn studies_are_run_as_published() {
+    let folder = new_folder();
+    let run = "bench --study venus --device cpu --bodies 300 --budget 0.05 --json venus.json";
+    try_in(&folder, run).expect(
+        0,
+        &[
+            "mean of 10 times 10 steps",
+            "N = 300",
+            "serial",
+            "29 × serial",
+            "cpu-one-sided-f32",
+            "not run: kernel `venus/naive` is GPU code",
+        ],
+    );
+    let plot = "plot bench venus.json --out charts --types svg";
+    try_in(&folder, plot).expect(0, &["wrote charts/speedup-venus.svg"]);
+    try_in(&folder, "bench --study mars").expect(USAGE, &["mars", "venus, gtx1060"]);
+}
+
+/// A kernel that would take minutes is timed with fewer bodies, and says so.
+#[test]
+fn a_benchmark_keeps_to_its_budget() {
+    let folder = new_folder();
+    let run = "bench --device emulator --kernel ecl/one-thread --bodies 100000 --budget 0.01";
+    try_in(&folder, run).expect(
+        0,
+        &["only 390", "at 100000 one evaluation would take about"],
+    );
+    let never = "bench --device cpu --budget 0";
+    try_in(&folder, never).expect(USAGE, &["--budget 0", "no time"]);
+}
+
+#[test]
+fn what_became_slower_since_a_baseline_is_found() {
+    let folder = new_folder();
+    let run = "bench --device cpu --kernel cpu-f64 --bodies 100 --repetitions 3";
+    try_in(&folder, &format!("{run} --json now.json")).expect(0, &["wrote now.json"]);
+    let record = fs::read_to_string(folder.path().join("now.json")).expect("written");
+    let mut record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+    for time in ["seconds", "fastest", "slowest"] {
+        let seconds = &mut record["rows"][0][time];
+        *seconds = (1e-3 * seconds.as_f64().expect("a time")).into();
+    }
+    fs::write(folder.path().join("past.json"), record.to_string()).expect("writable");
+    let against = format!("{run} --baseline past.json");
+    try_in(&folder, &against).expect(0, &["SLOWER", "1 times differ"]);
+    let failing = try_in(&folder, &format!("{against} --fail-on-regression"));
+    failing.expect(1, &["the checks failed"]);
+    assert!(failing.said.contains("SLOWER"));
+    try_in(&folder, &format!("{run} --baseline none.json")).expect(DATA, &["none.json"]);
+}
+
+#[test]
+fn tuned_kernels_are_taken_unless_told_not_to() {
+    let folder = new_folder();
+    let tune = "tune --device cpu --bodies 300";
+    try_in(&folder, tune).expect(0, &["N = 300", "winner: cpu-", "kept in"]);
+    let run = "run plummer --bodies 400 --steps 1 --device cpu";
+    try_in(&folder, run).expect(0, &["tuned at 300 bodies"]);
+    let plain = try_in(&folder, &format!("{run} --no-cache"));
+    assert!(!plain.expect(0, &["preferred"]).said.contains("tuned"));
+    fs::write(folder.path().join("cache/tuned.json"), "{\"version\":").expect("writable");
+    try_in(&folder, run).expect(0, &["ignoring the tuned kernels", "its preferred kernel"]);
+    try_in(&folder, "tune --device emulator").expect(USAGE, &["emulator's times"]);
+}

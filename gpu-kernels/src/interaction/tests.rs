@@ -1,0 +1,167 @@
+use super::*;
+use crate::numerics::{
+    Approximate, Arithmetic, Exact, Far, Fused, Numerics, Separate, Softened, Unsoftened,
+};
+
+/// The two counts of the same formula agree: a 1/√ is two operations.
+#[test]
+fn operations_are_counted_once() {
+    for fused in [false, true] {
+        let gravity = Formula::Powers.operations(Law::Gravity, fused);
+        let flops = 2 * gravity.multiply_adds + gravity.multiplications + gravity.additions;
+        assert_eq!(flops + 2, FLOPS_PER_INTERACTION);
+    }
+}
+
+/// Worst relative error of the formula over a fixed set of pairs, against f64 written out.
+fn worst_error<A: Arithmetic>(softening: f64) -> f64 {
+    let mut worst = 0.0_f64;
+    // From 1: no component is zero, so that each has a relative error.
+    for k in 1..=1000 {
+        let k = f64::from(k);
+        let r = [
+            (k * 0.731).sin(),
+            (k * 1.137).cos() * 1e-2,
+            (k * 0.377).sin() * 1e2,
+        ];
+        // The same rounded inputs for both.
+        let round = |x: f64| A::Real::from_f64(x).to_f64();
+        let (r, mass, eps2) = (r.map(round), round(0.5 + k), round(softening * softening));
+        let mut sum = [A::Real::from_f64(0.0); 3];
+        interact::<A>(
+            [A::Real::from_f64(0.0); 3],
+            r.map(A::Real::from_f64),
+            A::Real::from_f64(mass),
+            A::Real::from_f64(eps2),
+            &mut sum,
+        );
+        let d2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + eps2;
+        for c in 0..3 {
+            let exact = mass * r[c] / (d2 * d2.sqrt());
+            let error = ((sum[c].to_f64() - exact) / exact).abs();
+            assert!(!error.is_nan(), "pair {k}: {sum:?}", sum = sum[c].to_f64());
+            worst = worst.max(error);
+        }
+    }
+    worst
+}
+
+/// d² is off by at most 4 roundings (u each, of positive terms), its root by half of that and
+/// the root's and the division's own: 4; cubed 12, three products more: 15, and one for the sum.
+const ROUNDINGS: f64 = 16.0;
+
+#[test]
+fn agrees_with_f64() {
+    let (u32_, u64_) = (f64::from(f32::EPSILON) / 2.0, f64::EPSILON / 2.0);
+    for softening in [0.1, 1e-3] {
+        assert!(
+            worst_error::<Numerics<f32, Fused, Exact, Softened>>(softening) <= ROUNDINGS * u32_
+        );
+        assert!(
+            worst_error::<Numerics<f32, Separate, Exact, Softened>>(softening) <= ROUNDINGS * u32_
+        );
+        assert!(
+            worst_error::<Numerics<f32, Fused, Approximate, Softened>>(softening)
+                <= ROUNDINGS * u32_
+        );
+        // The oracle rounds as well.
+        assert!(
+            worst_error::<Numerics<f64, Fused, Exact, Softened>>(softening)
+                <= 2.0 * ROUNDINGS * u64_
+        );
+        assert!(
+            worst_error::<Numerics<f64, Fused, Approximate, Softened>>(softening)
+                <= 3.0 * ROUNDINGS * u64_
+        );
+    }
+    assert!(worst_error::<Numerics<f32, Fused, Exact, Unsoftened>>(0.0) <= ROUNDINGS * u32_);
+}
+
+/// Two bodies seen from both sides: a pair's forces are those of two interactions, and what one
+/// body is given in momentum the other loses.
+fn worst_pair_difference<A: Arithmetic>(softening: f64) -> f64 {
+    let real = A::Real::from_f64;
+    let mut worst = 0.0_f64;
+    // From 1: no component is zero, so that each has a relative error.
+    for k in 1..=1000 {
+        let k = f64::from(k);
+        let at = [0.731, 1.137, 0.377].map(|f| real((k * f).sin()));
+        let to = [1.31, 0.7, 2.9].map(|f| real((k * f).cos()));
+        let weights = [real(0.5 + k), real(3.0 / (1.0 + k))];
+        let eps2 = real(softening * softening);
+        let mut sums = [[real(0.0); 3]; 2];
+        let [target_sum, source_sum] = &mut sums;
+        interact_pair::<A>([at, to], weights, eps2, target_sum, source_sum);
+        let mut expected = [[real(0.0); 3]; 2];
+        interact::<A>(at, to, weights[1], eps2, &mut expected[0]);
+        interact::<A>(to, at, weights[0], eps2, &mut expected[1]);
+        for (sum, expected) in sums.iter().flatten().zip(expected.iter().flatten()) {
+            let (sum, expected) = (sum.to_f64(), expected.to_f64());
+            let error = ((sum - expected) / expected).abs();
+            assert!(!error.is_nan(), "pair {k}: {sum} {expected}");
+            worst = worst.max(error);
+        }
+    }
+    worst
+}
+
+#[test]
+fn a_pair_is_two_interactions() {
+    let (u32_, u64_) = (f64::from(f32::EPSILON) / 2.0, f64::EPSILON / 2.0);
+    // The same d² and root; each side then rounds four products its own way.
+    let tolerance = 8.0;
+    for softening in [0.1, 1e-3] {
+        let single = [
+            worst_pair_difference::<Numerics<f32, Fused, Exact, Softened>>(softening),
+            worst_pair_difference::<Numerics<f32, Separate, Exact, Softened>>(softening),
+            worst_pair_difference::<Numerics<f32, Fused, Approximate, Unsoftened>>(softening),
+        ];
+        assert!(single.iter().all(|error| *error <= tolerance * u32_));
+        let exact = worst_pair_difference::<Numerics<f64, Fused, Exact, Softened>>(softening);
+        assert!(exact <= tolerance * u64_);
+        // Here the roots are refined apart: 3 roundings, cubed, on one side and 4 on the other.
+        let refined =
+            worst_pair_difference::<Numerics<f64, Fused, Approximate, Softened>>(softening);
+        assert!(refined <= (tolerance + 13.0) * u64_);
+    }
+}
+
+#[test]
+fn a_far_body_exerts_nothing() {
+    fn check<A: Arithmetic<Real: Far>>() {
+        let real = A::Real::from_f64;
+        let far = [A::Real::FAR; 3];
+        let near = [real(0.7), real(-1.0), real(0.0)];
+        let mut sums = [[real(0.5); 3]; 2];
+        let [first, second] = &mut sums;
+        let eps2 = real(1e-4);
+        interact_pair::<A>([far, near], [real(1.0); 2], eps2, first, second);
+        interact_pair::<A>([near, far], [real(1.0); 2], eps2, first, second);
+        interact_pair::<A>([far, far], [real(1.0); 2], eps2, first, second);
+        interact::<A>(far, near, real(1.0), eps2, first);
+        assert!(sums.iter().flatten().all(|sum| sum.to_f64() == 0.5));
+    }
+    check::<Numerics<f32, Fused, Exact, Softened>>();
+    check::<Numerics<f32, Fused, Approximate, Unsoftened>>();
+    check::<Numerics<f64, Fused, Exact, Unsoftened>>();
+    check::<Numerics<f64, Fused, Approximate, Softened>>();
+}
+
+#[test]
+fn coincident_bodies_without_softening_exert_nothing() {
+    let mut sum = [1.0_f32, 2.0, 3.0];
+    let at = [0.5, 0.25, -1.0];
+    interact::<Numerics<f32, Fused, Exact, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
+    interact::<Numerics<f32, Fused, Approximate, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
+    assert_eq!(sum, [1.0, 2.0, 3.0]);
+    let phi = potential::<Numerics<f64, Fused, Exact, Unsoftened>>([0.0; 3], [0.0; 3], 7.0, 0.0);
+    assert_eq!(phi, 0.0);
+}
+
+#[test]
+fn law_weights() {
+    assert_eq!(
+        (Unit::weight(3.0_f32), Gravity::weight(3.0_f32)),
+        (1.0, 3.0)
+    );
+}

@@ -4,6 +4,7 @@
 //! and times are N-body units; any other consistent set works as long as `G` is given in it.
 
 use std::collections::TryReserveError;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -206,6 +207,30 @@ impl Bodies {
             mass: self.mass[i],
             id: self.id[i],
             kind: self.kind[i],
+        }
+    }
+
+    /// Those of the bodies whose indices lie in this range.
+    ///
+    /// # Panics
+    /// If it ends beyond [`Bodies::len`].
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let mut part = Self::with_capacity(range.len());
+        range.for_each(|i| part.push(self.body(i)));
+        part
+    }
+
+    /// Replaces the bodies from `first` on by those of `part`.
+    ///
+    /// # Panics
+    /// If they end beyond [`Bodies::len`].
+    pub fn set_part(&mut self, first: usize, part: &Self) {
+        for (i, body) in (first..).zip(part.iter()) {
+            [self.x[i], self.y[i], self.z[i]] = body.position;
+            [self.vx[i], self.vy[i], self.vz[i]] = body.velocity;
+            self.mass[i] = body.mass;
+            self.id[i] = body.id;
+            self.kind[i] = body.kind;
         }
     }
 

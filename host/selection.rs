@@ -1,7 +1,10 @@
 //! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
 //! best?). A forced choice skips the preference, never the eligibility.
 
-use std::cell::OnceCell;
+mod many;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -12,15 +15,17 @@ use crate::bodies::Bodies;
 use crate::force::cpu::{Choices, Cpu, InstructionSet};
 use crate::force::cuda::Cuda;
 use crate::force::emulated::Emulator;
+use crate::force::independent::Independent;
 use crate::force::reference::Reference;
 use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
+use crate::plan::systems::SystemsError;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
 use crate::variants::{
-    self, Build, CpuPath, Method, OutOfRange, Shape, UnknownVariant, Variant, preferred,
+    self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant, preferred,
 };
 
 /// Where to run, as a user says it.
@@ -224,8 +229,13 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
         });
     }
     match (variant.method, place) {
-        (Method::Kernel { .. }, Place::Cpu) => Err(Ineligible::NeedsGpu(variant.name)),
-        (Method::Kernel { build, .. }, Place::Gpu(info)) => {
+        (Method::Kernel { .. } | Method::Systems(_), Place::Cpu) => {
+            Err(Ineligible::NeedsGpu(variant.name))
+        }
+        (
+            Method::Kernel { build, .. } | Method::Systems(SystemsPath { build, .. }),
+            Place::Gpu(info),
+        ) => {
             let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
             let oldest = oldest.map(|sm| sm.max(variant.since()));
             match ptx::module_for(capability(info), build == Build::Ftz) {
@@ -238,7 +248,7 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
                 }),
             }
         }
-        (Method::Kernel { .. }, Place::Emulator) => Ok(()),
+        (Method::Kernel { .. } | Method::Systems(_), Place::Emulator) => Ok(()),
         (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
         (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
     }
@@ -332,7 +342,7 @@ fn place_for(
     device: DeviceChoice,
     forced: Option<&'static Variant>,
 ) -> Result<(Place, String), SelectionError> {
-    let host_only = forced.is_some_and(|v| !matches!(v.method, Method::Kernel { .. }));
+    let host_only = forced.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
     match device {
         DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
         DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
@@ -361,8 +371,8 @@ fn place_for(
 pub struct Machine {
     place: Place,
     allow_inaccurate: bool,
-    /// By build: precise, and denormals flushed.
-    gpus: [OnceCell<Rc<Cuda>>; 2],
+    /// Those that were opened, by number and whether denormals are flushed.
+    gpus: RefCell<HashMap<(u32, bool), Rc<Cuda>>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
 }
@@ -373,7 +383,7 @@ impl Machine {
         Self {
             place,
             allow_inaccurate: false,
-            gpus: Default::default(),
+            gpus: RefCell::default(),
             thread_order: 0,
         }
     }
@@ -451,7 +461,11 @@ impl Machine {
             checked => checked?,
         }
         let (build, block) = match variant.method {
-            Method::Reference => return Ok(Box::new(Reference::new(bodies, physics))),
+            Method::Reference => {
+                let reference = |part: &Bodies| Reference::new(part, physics);
+                let many = Independent::new(bodies, variant.systems, reference)?;
+                return Ok(many.into_backend());
+            }
             Method::Cpu(CpuPath {
                 precision,
                 root,
@@ -464,10 +478,25 @@ impl Machine {
                     threads,
                     ..Choices::default()
                 };
+                let many = variant.systems;
                 return Ok(match precision {
-                    Precision::F64 => Box::new(Cpu::<f64>::with(bodies, physics, choices)),
-                    _ => Box::new(Cpu::<f32>::with(bodies, physics, choices)),
+                    Precision::F64 => {
+                        let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
+                        Independent::new(bodies, many, cpu)?.into_backend()
+                    }
+                    _ => {
+                        let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
+                        Independent::new(bodies, many, cpu)?.into_backend()
+                    }
                 });
+            }
+            Method::Systems(path) => {
+                let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
+                return self.many(variant, path, bodies, physics, frame);
+            }
+            Method::Kernel { .. } if variant.systems != 1 => {
+                let (kernel, systems) = (variant.name, variant.systems);
+                return Err(PlanError::from(SystemsError::OneSystem { kernel, systems }).into());
             }
             Method::Kernel { build, block, .. } => (build, block),
         };
@@ -488,14 +517,16 @@ impl Machine {
     }
 
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Rc<Cuda>, ForceError> {
-        let opened = &self.gpus[usize::from(build == Build::Ftz)];
-        if let Some(gpu) = opened.get() {
+        let ftz = build == Build::Ftz;
+        let mut gpus = self.gpus.borrow_mut();
+        if let Some(gpu) = gpus.get(&(info.ordinal, ftz)) {
             return Ok(Rc::clone(gpu));
         }
-        let module = ptx::module_for(capability(info), build == Build::Ftz)
-            .expect("an eligible variant has a module");
+        let module =
+            ptx::module_for(capability(info), ftz).expect("an eligible variant has a module");
         let gpu = Rc::new(Cuda::open(info.ordinal, module)?);
-        Ok(Rc::clone(opened.get_or_init(|| gpu)))
+        gpus.insert((info.ordinal, ftz), Rc::clone(&gpu));
+        Ok(gpu)
     }
 }
 

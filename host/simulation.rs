@@ -204,7 +204,8 @@ impl Simulation {
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
         let n = self.bodies.len() as f64;
-        let of_a_step = n * n * f64::from(integrator.evaluations());
+        let each = n / self.backend.systems() as f64;
+        let of_a_step = n * each * f64::from(integrator.evaluations());
         match self.pace {
             Pace::Fixed(dt) => {
                 self.backend

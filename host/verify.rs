@@ -1,6 +1,10 @@
 //! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
 //! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
 
+mod many;
+
+pub use many::{many_systems, steps_by_reference};
+
 use crate::bodies::{Bodies, Body, Kind};
 use crate::diagnostics::{self, Accuracy, DigitHistogram, Disagreement};
 use crate::force::cpu::{InstructionSet, RootName};
@@ -24,6 +28,8 @@ pub struct Case {
     pub bodies: Bodies,
     /// The force.
     pub physics: Physics,
+    /// Systems that the bodies are, one after another.
+    pub systems: u32,
     targets: Vec<usize>,
     expected: Vec<Field>,
 }
@@ -38,9 +44,17 @@ impl Case {
             name: name.into(),
             bodies,
             physics,
+            systems: 1,
             targets,
             expected,
         }
+    }
+
+    /// Whether it is of a law, of systems and in the range that a variant computes.
+    pub fn is_for(&self, variant: &Variant) -> bool {
+        variant.computes(self.physics.law)
+            && (self.systems == 1 || variant.computes_many())
+            && variant.in_range(&self.bodies, &self.physics).is_ok()
     }
 
     /// How far computed accelerations (of all bodies) are off.
@@ -106,7 +120,7 @@ impl Case {
             precision => precision,
         };
         let stored = variant.stored().unit_roundoff();
-        let additions = variant.additions(self.bodies.len());
+        let additions = variant.additions(self.bodies.len() / self.systems as usize);
         let ulps = pair_ulps(variant, self.physics.law);
         let mut tolerance = diagnostics::tolerance(computed.unit_roundoff(), additions, ulps);
         if stored > computed.unit_roundoff() {
@@ -178,6 +192,7 @@ fn pair_ulps(variant: &Variant, law: Law) -> f64 {
         Method::Kernel { by_masses, .. } if variant.is_approximate() => {
             ulps + 4.5 + if by_masses { 4.0 } else { 0.0 }
         }
+        Method::Systems(_) if variant.is_approximate() => ulps + 4.5,
         _ => ulps,
     }
 }
@@ -215,13 +230,7 @@ pub fn judge(
     let mut failures = vec![];
     let mut accuracy = None;
     let mut tried = 0;
-    for case in cases
-        .iter()
-        .filter(|case| variant.computes(case.physics.law))
-    {
-        if variant.in_range(&case.bodies, &case.physics).is_err() {
-            continue;
-        }
+    for case in cases.iter().filter(|case| case.is_for(variant)) {
         tried += 1;
         match accelerations(machine, variant, case) {
             Ok(computed) => {
@@ -258,7 +267,8 @@ fn accelerations(
     variant: &Variant,
     case: &Case,
 ) -> Result<Vec<[f64; 3]>, ForceError> {
-    let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
+    let variant = variant.of_systems(case.systems);
+    let mut backend = machine.backend(&variant, &case.bodies, case.physics)?;
     backend.accelerate()?;
     backend.accelerations()
 }
@@ -485,6 +495,7 @@ pub fn edge_cases(block: usize) -> Vec<Case> {
             gravity(0.05),
         );
     }
+    cases.extend(many::cases(block));
     cases
 }
 

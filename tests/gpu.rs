@@ -5,8 +5,10 @@ mod support;
 use std::io::Write;
 
 use allpairs::force::Law;
+use allpairs::force::systems::timeline::{What, overlap};
 use allpairs::selection::{DeviceChoice, Machine, eligible, select};
 use allpairs::variants::{self, Variant};
+use allpairs::verify::many_systems;
 use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
 use support::{rms_error, softened};
 
@@ -68,6 +70,47 @@ fn tensor_cores_keep_to_their_error() {
                     assert!(error.is_finite(), "{line}");
                 }
             }
+        }
+    }
+}
+
+/// On the first GPU: some copies of `overlap` and `prefetch` run while kernels of other systems do,
+/// which those of `fast-math` never do; and all rungs give the same numbers.
+#[test]
+fn copies_and_kernels_overlap() {
+    const SYSTEMS: u32 = 32;
+    let Ok(selection) = select(DeviceChoice::Cuda(0), None, Law::Unit, 0) else {
+        return; // said aloud above
+    };
+    let machine = Machine::new(selection.place);
+    let (case, dt) = many_systems(SYSTEMS, 8192, Law::Unit);
+    let spans = |rung: &str| {
+        let kernel = variants::find(rung).expect("listed").of_systems(SYSTEMS);
+        let mut backend = machine
+            .backend(&kernel, &case.bodies, case.physics)
+            .expect("it fits");
+        let pipeline = backend.pipeline().expect("of many systems");
+        pipeline.seconds(dt, 2).expect("it runs"); // loads what is to be loaded
+        pipeline.timeline(dt, 2).expect("it runs")
+    };
+    for (rung, overlaps) in [
+        ("galaxies/fast-math", false),
+        ("galaxies/overlap", true),
+        ("galaxies/prefetch", true),
+    ] {
+        let spans = spans(rung);
+        let shared = overlap(&spans);
+        let line = format!("{rung}: {:.1} µs of copies beside kernels", 1e6 * shared);
+        let _ = writeln!(std::io::stderr(), "{line}");
+        assert_eq!(shared > 0.0, overlaps, "{line}");
+        if overlaps {
+            // Not only by marks of streams that wait for room: the first kernel finds the GPU idle, so
+            // it runs when its stream gets to it, and some system is still on its way.
+            let kernels = spans.iter().filter(|span| !span.what.is_copy());
+            let first = kernels.map(|s| s.start).fold(f64::INFINITY, f64::min);
+            let copies = spans.iter().filter(|span| span.what == What::CopyIn);
+            let last = copies.map(|s| s.end).fold(0.0, f64::max);
+            assert!(first < last, "{line}");
         }
     }
 }

@@ -33,7 +33,7 @@ fn variant(name: &str) -> &'static Variant {
 /// The variant on the CPU or, if it is one of kernels, on the emulator.
 fn backend(name: &str, bodies: &Bodies, physics: Physics) -> Box<dyn Backend> {
     let place = match variant(name).method {
-        Method::Kernel { .. } => Place::Emulator,
+        Method::Kernel { .. } | Method::Systems(_) => Place::Emulator,
         Method::Reference | Method::Cpu(_) => Place::Cpu,
     };
     let backend = Machine::new(place).backend(variant(name), bodies, physics);

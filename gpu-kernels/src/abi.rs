@@ -25,7 +25,41 @@ pub struct Params {
     pub dt: f64,
     /// How the pairs are shared out, for the schedules that take each pair once.
     pub tiling: Tiling,
+    /// Which systems a launch computes, for the schedules of many of them.
+    pub systems: Systems,
 }
+
+/// Many systems in one buffer, `n` bodies each: see [`systems`](crate::schedule::systems).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Systems {
+    /// The first that the launch computes; those after it follow along the grid's second axis.
+    pub first: u32,
+    /// Bodies from the beginning of one to that of the next, ≥ n.
+    pub distance: u32,
+    /// Sources of a tile in shared memory.
+    pub tile: u32,
+    /// Time steps, of kernels that take them by themselves.
+    pub steps: u32,
+}
+
+/// What each of many systems has of its own: records of these numbers lie one after another in
+/// a buffer of f64.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemConstant {
+    /// ε².
+    SofteningSquared,
+    /// G.
+    G,
+    /// Time step of its kicks.
+    Kick,
+    /// Time step of its drifts.
+    Drift,
+}
+
+/// Numbers of a system's record.
+pub const SYSTEM_CONSTANTS: u32 = 4;
 
 /// Bodies cut into tiles, and pairs of tiles into parts: see
 /// [`symmetric`](crate::schedule::symmetric).

@@ -79,6 +79,8 @@ pub trait Layout {
     const STATE_SCALARS: u32;
     /// Scalars of acceleration a body takes.
     const VECTOR_SCALARS: u32;
+    /// The arrays of a state buffer, one after another: scalars of a body in each.
+    const PLANES: &[u32];
     /// How the state's scalars are stored; accelerations are [`Real`](Layout::Real)s.
     const STORED: Precision = Self::Real::PRECISION;
 
@@ -143,6 +145,8 @@ pub trait Layout {
 pub trait Placement {
     /// Its layout's name.
     const NAME: LayoutName;
+    /// Its layout's [`PLANES`](Layout::PLANES).
+    const PLANES: &[u32];
     /// Index of component `c` of `components` of record `i`, with room for `stride` records.
     fn place(c: u32, components: u32, stride: u32, i: u32) -> u32;
 }
@@ -153,6 +157,7 @@ pub enum Interleaved {}
 
 impl Placement for Interleaved {
     const NAME: LayoutName = LayoutName::Aos;
+    const PLANES: &[u32] = &[STATE];
     #[inline(always)]
     fn place(c: u32, components: u32, _stride: u32, i: u32) -> u32 {
         i * components + c
@@ -165,6 +170,7 @@ pub enum Planar {}
 
 impl Placement for Planar {
     const NAME: LayoutName = LayoutName::Soa;
+    const PLANES: &[u32] = &[1; STATE as usize];
     #[inline(always)]
     fn place(c: u32, _components: u32, stride: u32, i: u32) -> u32 {
         c * stride + i
@@ -177,6 +183,7 @@ pub enum Triples {}
 
 impl Placement for Triples {
     const NAME: LayoutName = LayoutName::Float3;
+    const PLANES: &[u32] = &[3, 1, 3];
     #[inline(always)]
     fn place(c: u32, _components: u32, stride: u32, i: u32) -> u32 {
         match c {
@@ -272,6 +279,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     const NAME: LayoutName = P::NAME;
     const STATE_SCALARS: u32 = STATE;
     const VECTOR_SCALARS: u32 = 3;
+    const PLANES: &[u32] = P::PLANES;
     const STORED: Precision = S::PRECISION;
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
@@ -372,6 +380,7 @@ where
     const NAME: LayoutName = LayoutName::Float4;
     const STATE_SCALARS: u32 = 8;
     const VECTOR_SCALARS: u32 = 4;
+    const PLANES: &[u32] = &[4, 4];
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
         let field = field as u32; // four of position and mass, then the velocity
@@ -475,5 +484,36 @@ fn vector<R: Real>(position: [R; 3]) -> Source<R> {
     Source {
         position,
         mass: R::from_f64(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields of bodies lie in the arrays that the layout says, each body in its own part of one.
+    fn fields_lie_in_planes<L: Layout>() {
+        const STRIDE: u32 = 64;
+        assert_eq!(L::PLANES.iter().sum::<u32>(), L::STATE_SCALARS);
+        for i in [0, 1, 33, STRIDE - 1] {
+            for field in Field::ALL {
+                let at = L::scalar(field, STRIDE, i) as u32;
+                let mut first = 0;
+                let found = L::PLANES.iter().any(|width| {
+                    let part = first + i * width..first + (i + 1) * width;
+                    first += STRIDE * width;
+                    part.contains(&at)
+                });
+                assert!(found, "{field:?} of body {i} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn planes_hold_the_fields() {
+        fields_lie_in_planes::<Aos<f32>>();
+        fields_lie_in_planes::<Soa<f32>>();
+        fields_lie_in_planes::<Float3<f32>>();
+        fields_lie_in_planes::<Float4<f32>>();
     }
 }

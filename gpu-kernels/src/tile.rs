@@ -23,6 +23,15 @@ impl<L: Layout> Tile<L> {
         }
     }
 
+    /// As [`of_block`](Self::of_block), with room for `capacity` sources, whatever the block.
+    #[inline(always)]
+    pub fn with_capacity(capacity: u32) -> Self {
+        Self {
+            words: dynamic_shared_mem(),
+            capacity,
+        }
+    }
+
     /// Sources that fit.
     #[inline(always)]
     pub fn capacity(&self) -> u32 {
@@ -49,6 +58,34 @@ impl<L: Layout> Tile<L> {
         }
         thread::sync_threads();
         (n - first).min(self.capacity)
+    }
+
+    /// As [`fetch`](Self::fetch), of a tile of any capacity: fills it with sources
+    /// `first..first + count`, as far as they fit.
+    ///
+    /// # Safety
+    /// As [`fetch`](Self::fetch); the sources exist.
+    #[inline(always)]
+    pub unsafe fn fetch_together(
+        &self,
+        state: *const L::Word,
+        stride: u32,
+        first: u32,
+        count: u32,
+    ) -> u32 {
+        let count = count.min(self.capacity);
+        thread::sync_threads();
+        let mut slot = thread::thread_idx_x();
+        while slot < count {
+            // SAFETY: a source that exists goes to a slot that this thread alone fills.
+            unsafe {
+                let source = L::source(state, stride, first + slot);
+                L::set_tile_source(self.words, self.capacity, slot, source);
+            }
+            slot += thread::block_dim_x();
+        }
+        thread::sync_threads();
+        count
     }
 
     /// As [`fetch`](Self::fetch), but the block counts how many sources there are.

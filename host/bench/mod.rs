@@ -60,6 +60,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Cases {
     start: Start,
+    systems: u32,
     made: Vec<(Case, TwoSteps)>,
 }
 
@@ -71,8 +72,16 @@ impl Cases {
     pub const fn new(start: Start) -> Self {
         Self {
             start,
+            systems: 1,
             made: vec![],
         }
+    }
+
+    /// The same, of bodies that are so many systems, one after another.
+    #[must_use]
+    pub const fn of_systems(mut self, systems: u32) -> Self {
+        self.systems = systems;
+        self
     }
 
     fn bodies(&self, n: usize) -> Bodies {
@@ -96,8 +105,9 @@ impl Cases {
             |(case, _): &(Case, TwoSteps)| case.bodies.len() == n && case.physics.law == law;
         let known = self.made.iter().position(is_it).unwrap_or_else(|| {
             let (mut case, steps) = large_case(n, law);
-            if self.start != Start::Cube {
-                case = Case::new(format!("N = {n}"), self.bodies(n), Self::physics(law));
+            if self.start != Start::Cube || self.systems > 1 {
+                let (bodies, physics) = (self.bodies(n), Self::physics(law));
+                case = Case::of_systems(format!("N = {n}"), bodies, physics, self.systems);
             }
             self.made.push((case, steps));
             self.made.len() - 1
@@ -121,6 +131,8 @@ pub fn measure(
     (bodies, law): (usize, Law),
     protocol: &Protocol,
 ) -> Result<Outcome, ForceError> {
+    let one = variant;
+    let variant = &variant.of_systems(cases.systems);
     let refused = |why: String| {
         let expected = variant.wrong.is_some();
         Outcome::Wrong(BenchFailure {
@@ -148,7 +160,7 @@ pub fn measure(
     }
     let (seconds, transfers) = time(&mut *backend, protocol.timed, effort)?;
     drop(backend);
-    let digits = steps.digits(machine, variant)?;
+    let digits = steps.digits(machine, one)?;
     let n = effort.bodies as f64;
     let told = protocol.statistic.of(&seconds);
     Ok(Outcome::Timed(BenchRow {
@@ -171,7 +183,7 @@ pub fn measure(
         fastest: seconds[0],
         slowest: seconds[seconds.len() - 1],
         transfers: (transfers > 0.0).then_some(transfers),
-        rate: n * n / told,
+        rate: n * n / f64::from(case.systems) / told,
         limit: limit(machine.place(), variant.precision()),
         error: case.accuracy(&computed).rms_relative,
         digits: Some(Digits {

@@ -30,7 +30,7 @@ impl Field {
                 device: Machine::new(place),
                 host: Machine::new(Place::Cpu),
             },
-            cases: Cases::new(measured.start),
+            cases: Cases::new(measured.start).of_systems(measured.systems),
             protocol: Protocol {
                 timed: Timed::Steps(study.integrator, measured.steps),
                 repetitions: measured.repetitions,

@@ -5,7 +5,7 @@ use std::io::Write;
 use allpairs::force::Law;
 use allpairs::ptx::{self, EntryReport, PtxModule, Ptxas, claims};
 use allpairs::studies;
-use allpairs::variants::{self, Build, Method};
+use allpairs::variants::{self, Build};
 use anyhow::{Context, bail};
 
 use super::{ChecksFailed, LawName};
@@ -53,7 +53,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
         }
     };
     for variant in chosen {
-        let Method::Kernel { build, .. } = variant.method else {
+        let Some(build) = variant.method.build() else {
             continue;
         };
         let before = broken.len();
@@ -79,7 +79,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
 
 fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let variant = variants::find(kernel)?;
-    let Method::Kernel { build, .. } = variant.method else {
+    let Some(build) = variant.method.build() else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };
     let preferred = studies::of(variant).map_or(Law::Gravity, |study| study.law);

@@ -18,6 +18,7 @@ mod resume;
 mod run;
 mod series;
 mod tune;
+mod systems;
 mod validate;
 mod verify;
 mod view;
@@ -77,6 +78,9 @@ enum Command {
     Bench(bench::Options),
     /// Find the fastest kernel for this machine, and keep it for later runs.
     Tune(tune::Options),
+    /// Verify and time many systems that do not feel each other, as the study `galaxies` does: copies
+    /// in, steps, copies out; and show when each was under way.
+    Systems(systems::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
     Render(render::Options),
     /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
@@ -138,6 +142,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Validate(options)) => validate::validate(options, &mut out),
         Some(Command::Bench(options)) => bench::bench(options, &mut out),
         Some(Command::Tune(options)) => tune::tune(options, &mut out),
+        Some(Command::Systems(options)) => systems::systems(options, &mut out),
         Some(Command::Render(options)) => render::render(options, &mut out),
         Some(Command::View(options)) => view::view(options, &mut out),
         Some(Command::Plot(options)) => plot::plot(options, &mut out),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::force::{ForceError, Law, Physics};
-use allpairs::initial_conditions::{self, GENERATORS};
+use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
@@ -22,6 +22,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 use super::drive::drive;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
+use super::systems::{self, Many};
 use super::watch::Watch;
 use super::{LawName, Where, config};
 
@@ -113,6 +114,8 @@ pub(super) struct Options {
     /// Sources a thread of a two-dimensional block; those of the kernel where not given.
     #[arg(long)]
     luf: Option<u32>,
+    #[command(flatten)]
+    many: Many,
 
     /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
     #[arg(long)]
@@ -230,9 +233,13 @@ impl Asked {
 }
 
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
-    let name = options.input.to_str().unwrap_or_default();
-    if GENERATORS.iter().any(|generator| generator.name == name) && !options.input.exists() {
-        let bodies = initial_conditions::find(name)?.generate(&options.made.0)?;
+    if let Some(generator) = options.generator() {
+        let mut made = options.made.0;
+        if systems::are_kept_apart(options.kernel.as_deref())? && !generator.has_systems() {
+            // The kernel's business: the bodies are made as one, and computed as many.
+            made = made.without(Parameter::Systems);
+        }
+        let bodies = generator.generate(&made)?;
         return Ok((Snapshot { time: 0.0, bodies }, Format::Allpairs));
     }
     Ok(allpairs::io::read(&options.input, options.format)?)
@@ -265,8 +272,9 @@ fn begin(
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
-        "{input}: {n} bodies of mass {:.6}, at time {start}",
-        bodies.total_mass()
+        "{input}: {n} bodies of mass {:.6}, at time {start}{}",
+        bodies.total_mass(),
+        systems::of_how_many(options.systems()?, n)?
     )?;
     if let Some(remark) = remark {
         writeln!(out, "{remark}")?;
@@ -410,7 +418,7 @@ impl Options {
             luf: self.luf.or(selected.shape.luf),
         };
         match selected.variant.shaped(shape) {
-            Some(shaped) => Ok(shaped),
+            Some(shaped) => self.many.of(&shaped, self.systems()?),
             None if selected.variant.split().is_none()
                 && (shape.len, shape.luf) != (None, None) =>
             {
@@ -453,6 +461,18 @@ impl Options {
             Some(path) => Ok(tuning::improve(selection, &path, law, bodies)),
             None => Ok((selection, None)),
         }
+    }
+
+    /// Systems that the kernel is to keep apart.
+    fn systems(&self) -> anyhow::Result<u32> {
+        systems::asked(self.kernel.as_deref(), &self.made.0, self.generator())
+    }
+
+    /// The initial conditions that the input names, if it is no file.
+    fn generator(&self) -> Option<&'static Generator> {
+        let name = self.input.to_str().unwrap_or_default();
+        let named = GENERATORS.iter().find(|generator| generator.name == name);
+        named.filter(|_| !self.input.exists())
     }
 
     fn check_record(&self) -> anyhow::Result<()> {

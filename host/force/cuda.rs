@@ -3,22 +3,23 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ops::Range;
 
 use bytemuck::Pod;
-use cuda_driver::{DeviceMemory, DriverError, Function, Gpu, Module, Stream};
+use cuda_driver::{DeviceMemory, DriverError, Event, Function, Gpu, Module, PinnedMemory, Stream};
 use cuda_std::constant;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Scalars};
 
 use super::ForceError;
-use super::device::Device;
+use super::device::{Device, Streams};
 use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
 
 /// Dynamic shared memory that a function gets without asking.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
-/// A GPU with a module of kernels and a stream.
+/// A GPU with a module of kernels, and a stream of its own.
 pub struct Cuda {
     gpu: Gpu,
     module: Module,
@@ -142,31 +143,10 @@ impl Device for Cuda {
         entry: &'static Entry,
         launch: Launch,
         buffers: &[&DeviceMemory],
-        mut params: Params,
+        params: Params,
     ) -> Result<(), ForceError> {
-        let function = self.function(entry.symbol, launch)?;
-        let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
-        let mut arguments: Vec<*mut c_void> = pointers
-            .iter_mut()
-            .map(|pointer| (&raw mut *pointer).cast())
-            .collect();
-        match entry.scalars {
-            Scalars::Argument => arguments.push((&raw mut params).cast()),
-            Scalars::Constant => self.set_constants(params)?,
-        }
-        // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
-        // promise.
-        unsafe {
-            self.gpu.launch(
-                &function,
-                launch.grid,
-                launch.block,
-                launch.shared_bytes,
-                &self.stream,
-                &mut arguments,
-            )?;
-        }
-        Ok(())
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_in(&self.stream, entry, launch, buffers, params) }
     }
 
     /// Launched once as they come, which loads what they need, then recorded and replayed: what a
@@ -200,11 +180,132 @@ impl Device for Cuda {
     }
 
     fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError> {
-        let (start, end) = (self.gpu.timed_event()?, self.gpu.timed_event()?);
-        start.record(&self.stream)?;
+        let (start, end) = (self.mark(&self.stream)?, self.gpu.timed_event()?);
         work()?;
         end.record(&self.stream)?;
         end.synchronize()?;
-        Ok(f64::from(end.milliseconds_since(&start)?) * 1e-3)
+        self.seconds(&start, &end)
+    }
+}
+
+/// Host memory that a GPU copies from and to.
+#[derive(Debug)]
+pub enum HostMemory {
+    /// Ordinary memory: a copy goes through the driver's own buffers, and is waited for.
+    Pageable(Vec<u8>),
+    /// Page-locked memory, which the GPU reads and writes by itself.
+    PageLocked(PinnedMemory<u8>),
+}
+
+impl Streams for Cuda {
+    type Stream = Stream;
+    type HostMemory = HostMemory;
+    type Mark = Event;
+
+    fn stream(&self) -> Result<Stream, ForceError> {
+        Ok(self.gpu.stream()?)
+    }
+
+    fn host_memory(&self, bytes: usize, page_locked: bool) -> Result<HostMemory, ForceError> {
+        Ok(if page_locked {
+            HostMemory::PageLocked(self.gpu.pinned(bytes)?)
+        } else {
+            HostMemory::Pageable(vec![0; bytes])
+        })
+    }
+
+    fn read<'a>(&self, memory: &'a HostMemory) -> Result<&'a [u8], ForceError> {
+        match memory {
+            HostMemory::Pageable(bytes) => Ok(bytes),
+            HostMemory::PageLocked(memory) => Ok(memory.slice()?),
+        }
+    }
+
+    fn write<'a>(&self, memory: &'a mut HostMemory) -> Result<&'a mut [u8], ForceError> {
+        match memory {
+            HostMemory::Pageable(bytes) => Ok(bytes),
+            HostMemory::PageLocked(memory) => Ok(memory.slice_mut()?),
+        }
+    }
+
+    fn copy_in(
+        &self,
+        source: &HostMemory,
+        target: &DeviceMemory,
+        bytes: Range<usize>,
+        stream: &Stream,
+    ) -> Result<(), ForceError> {
+        match source {
+            HostMemory::Pageable(source) => target.upload(bytes.start, &source[bytes], stream)?,
+            HostMemory::PageLocked(source) => {
+                target.upload_async(bytes.start, source, bytes, stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_out(
+        &self,
+        source: &DeviceMemory,
+        target: &mut HostMemory,
+        bytes: Range<usize>,
+        stream: &Stream,
+    ) -> Result<(), ForceError> {
+        match target {
+            HostMemory::Pageable(target) => {
+                source.download(bytes.start, &mut target[bytes], stream)?;
+            }
+            HostMemory::PageLocked(target) => {
+                source.download_async(bytes.start, target, bytes, stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn launch_in(
+        &self,
+        stream: &Stream,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&DeviceMemory],
+        mut params: Params,
+    ) -> Result<(), ForceError> {
+        let function = self.function(entry.symbol, launch)?;
+        let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
+        let mut arguments: Vec<*mut c_void> = pointers
+            .iter_mut()
+            .map(|pointer| (&raw mut *pointer).cast())
+            .collect();
+        match entry.scalars {
+            Scalars::Argument => arguments.push((&raw mut params).cast()),
+            Scalars::Constant => self.set_constants(params)?,
+        }
+        // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
+        // promise.
+        unsafe {
+            self.gpu.launch(
+                &function,
+                launch.grid,
+                launch.block,
+                launch.shared_bytes,
+                stream,
+                &mut arguments,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn mark(&self, stream: &Stream) -> Result<Event, ForceError> {
+        let mark = self.gpu.timed_event()?;
+        mark.record(stream)?;
+        Ok(mark)
+    }
+
+    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, ForceError> {
+        Ok(f64::from(to.milliseconds_since(from)?) * 1e-3)
+    }
+
+    fn join(&self, stream: &Stream) -> Result<(), ForceError> {
+        Ok(stream.synchronize()?)
     }
 }

@@ -1,11 +1,108 @@
 //! A machine that runs kernels: a GPU, or the emulator.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
 use super::ForceError;
 use crate::plan::{Launch, Limits};
+
+/// A [`Device`] with several queues of work, which copies and computes at a time.
+pub trait Streams: Device {
+    /// A queue of work.
+    type Stream;
+    /// Host memory that bodies are copied from and to.
+    type HostMemory;
+    /// A moment in a stream, by the machine's own clock.
+    type Mark;
+
+    /// A new queue.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn stream(&self) -> Result<Self::Stream, ForceError>;
+
+    /// Host memory of as many bytes; `page_locked` if the machine shall copy from and to it by
+    /// itself.
+    ///
+    /// # Errors
+    /// If there is not enough.
+    fn host_memory(&self, bytes: usize, page_locked: bool) -> Result<Self::HostMemory, ForceError>;
+
+    /// What lies there, once all copies are done.
+    ///
+    /// # Errors
+    /// The failure of queued work.
+    fn read<'a>(&self, memory: &'a Self::HostMemory) -> Result<&'a [u8], ForceError>;
+
+    /// The same, to be written.
+    ///
+    /// # Errors
+    /// The failure of queued work.
+    fn write<'a>(&self, memory: &'a mut Self::HostMemory) -> Result<&'a mut [u8], ForceError>;
+
+    /// Queues a copy of these bytes to the machine, to the same place; waits for it, if the
+    /// memory is not page-locked.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn copy_in(
+        &self,
+        source: &Self::HostMemory,
+        target: &Self::Buffer,
+        bytes: Range<usize>,
+        stream: &Self::Stream,
+    ) -> Result<(), ForceError>;
+
+    /// As [`copy_in`](Self::copy_in), from the machine.
+    ///
+    /// # Errors
+    /// The machine's refusal, or the failure of a launch before.
+    fn copy_out(
+        &self,
+        source: &Self::Buffer,
+        target: &mut Self::HostMemory,
+        bytes: Range<usize>,
+        stream: &Self::Stream,
+    ) -> Result<(), ForceError>;
+
+    /// As [`launch`](Device::launch), in a stream.
+    ///
+    /// # Safety
+    /// As [`launch`](Device::launch); what other streams do to the buffers at the same time is not
+    /// in the way.
+    ///
+    /// # Errors
+    /// As [`launch`](Device::launch).
+    unsafe fn launch_in(
+        &self,
+        stream: &Self::Stream,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&Self::Buffer],
+        params: Params,
+    ) -> Result<(), ForceError>;
+
+    /// The moment at which the stream has done what it has so far been given.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn mark(&self, stream: &Self::Stream) -> Result<Self::Mark, ForceError>;
+
+    /// Seconds from one moment to another, once both have passed.
+    ///
+    /// # Errors
+    /// The machine's refusal, or that a moment is yet to come.
+    fn seconds(&self, from: &Self::Mark, to: &Self::Mark) -> Result<f64, ForceError>;
+
+    /// Waits until a stream has done everything.
+    ///
+    /// # Errors
+    /// The failure of what it did.
+    fn join(&self, stream: &Self::Stream) -> Result<(), ForceError>;
+}
 
 /// A machine that runs kernels, one after another, on memory of its own.
 pub trait Device {

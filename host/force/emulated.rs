@@ -1,6 +1,7 @@
 //! The CPU emulator as a device: the kernels' own source, with every access checked.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::time::Instant;
 
 use bytemuck::Pod;
@@ -9,13 +10,45 @@ use gpu_kernels::abi::{Arguments, Params};
 use gpu_kernels::entries::Entry;
 
 use super::ForceError;
-use super::device::Device;
+use super::device::{Device, Streams};
 use crate::plan::{Launch, Limits};
 
 /// The emulator, which runs the threads of a block in an order that its seed decides.
 #[derive(Debug)]
 pub struct Emulator {
     seed: Cell<u64>,
+    streams: Cell<u32>,
+    queued: RefCell<Vec<Queued>>,
+}
+
+/// Work that was queued in a stream. It was done at once: the emulator keeps the order in which work
+/// was queued, which is one of those that streams allow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queued {
+    /// The stream, by the order in which they were made.
+    pub stream: u32,
+    /// What it is.
+    pub work: QueuedWork,
+}
+
+/// A kind of work.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueuedWork {
+    /// A copy from the host, and which bytes.
+    CopyIn(Range<usize>),
+    /// A copy to the host, and which bytes.
+    CopyOut(Range<usize>),
+    /// A launch.
+    Launch {
+        /// Symbol of the kernel.
+        kernel: &'static str,
+        /// Its scalars.
+        params: Params,
+        /// Its blocks.
+        grid: [u32; 3],
+    },
+    /// The host waited for the stream.
+    Join,
 }
 
 /// Memory of the emulator, aligned for every type that kernels use.
@@ -31,7 +64,18 @@ impl Emulator {
     pub fn new(seed: u64) -> Self {
         Self {
             seed: Cell::new(seed),
+            streams: Cell::new(0),
+            queued: RefCell::default(),
         }
+    }
+
+    /// What was queued in streams since this was last asked.
+    pub fn take_queued(&self) -> Vec<Queued> {
+        self.queued.take()
+    }
+
+    fn note(&self, stream: u32, work: QueuedWork) {
+        self.queued.borrow_mut().push(Queued { stream, work });
     }
 
     fn next_seed(&self) -> u64 {
@@ -134,5 +178,87 @@ impl Device for Emulator {
         let start = Instant::now();
         work()?;
         Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+impl Streams for Emulator {
+    type Stream = u32;
+    type HostMemory = Vec<u8>;
+    type Mark = Instant;
+
+    fn stream(&self) -> Result<u32, ForceError> {
+        let stream = self.streams.get();
+        self.streams.set(stream + 1);
+        Ok(stream)
+    }
+
+    fn host_memory(&self, bytes: usize, _page_locked: bool) -> Result<Vec<u8>, ForceError> {
+        Ok(vec![0; bytes])
+    }
+
+    fn read<'a>(&self, memory: &'a Vec<u8>) -> Result<&'a [u8], ForceError> {
+        Ok(memory)
+    }
+
+    fn write<'a>(&self, memory: &'a mut Vec<u8>) -> Result<&'a mut [u8], ForceError> {
+        Ok(memory)
+    }
+
+    fn copy_in(
+        &self,
+        source: &Vec<u8>,
+        target: &EmulatedMemory,
+        bytes: Range<usize>,
+        stream: &u32,
+    ) -> Result<(), ForceError> {
+        self.note(*stream, QueuedWork::CopyIn(bytes.clone()));
+        let mut words = target.words.borrow_mut();
+        bytemuck::cast_slice_mut::<u128, u8>(&mut words)[bytes.clone()]
+            .copy_from_slice(&source[bytes]);
+        Ok(())
+    }
+
+    fn copy_out(
+        &self,
+        source: &EmulatedMemory,
+        target: &mut Vec<u8>,
+        bytes: Range<usize>,
+        stream: &u32,
+    ) -> Result<(), ForceError> {
+        self.note(*stream, QueuedWork::CopyOut(bytes.clone()));
+        let words = source.words.borrow();
+        target[bytes.clone()].copy_from_slice(&bytemuck::cast_slice::<u128, u8>(&words)[bytes]);
+        Ok(())
+    }
+
+    unsafe fn launch_in(
+        &self,
+        stream: &u32,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&EmulatedMemory],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        let work = QueuedWork::Launch {
+            kernel: entry.symbol,
+            params,
+            grid: launch.grid,
+        };
+        self.note(*stream, work);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(entry, launch, buffers, params) }
+    }
+
+    fn mark(&self, _stream: &u32) -> Result<Instant, ForceError> {
+        Ok(Instant::now())
+    }
+
+    fn seconds(&self, from: &Instant, to: &Instant) -> Result<f64, ForceError> {
+        Ok(to.saturating_duration_since(*from).as_secs_f64())
+    }
+
+    fn join(&self, stream: &u32) -> Result<(), ForceError> {
+        self.note(*stream, QueuedWork::Join);
+        Ok(())
     }
 }

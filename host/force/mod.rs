@@ -10,9 +10,11 @@ pub mod device;
 pub mod emulated;
 mod hermite;
 mod in_memory;
+pub mod independent;
 mod pack;
 pub mod reference;
 pub mod resident;
+pub mod systems;
 
 use std::time::Instant;
 
@@ -111,6 +113,16 @@ pub trait Backend {
     /// As [`accelerate`](Self::accelerate).
     fn damp(&mut self, factor: f64) -> Result<(), ForceError>;
 
+    /// Independent systems of equal size that the bodies are, one after another.
+    fn systems(&self) -> usize {
+        1
+    }
+
+    /// The times of the copies and launches of many systems, if this backend has them.
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        None
+    }
+
     /// What Hermite's scheme needs, if this backend has it.
     fn hermite(&mut self) -> Option<&mut dyn Hermite> {
         None
@@ -176,6 +188,23 @@ pub trait Backend {
         self.synchronize()?;
         Ok(start.elapsed().as_secs_f64())
     }
+}
+
+/// Many systems on their way to GPUs, through steps of semi-implicit Euler, and back.
+pub trait Pipeline {
+    /// Seconds that `steps` steps of `dt` take, from the first copy to the last.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError>;
+
+    /// When each of the copies and launches of `steps` steps of `dt` was under way, by the GPUs' own
+    /// clocks.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn timeline(&mut self, dt: f64, steps: u32)
+    -> Result<Vec<systems::timeline::Span>, ForceError>;
 }
 
 /// What Hermite's fourth-order scheme asks of a backend that has jerks, the derivatives of the

@@ -26,7 +26,7 @@ impl Scalars {
         }
     }
 
-    fn set(&mut self, index: usize, value: f64) {
+    pub(super) fn set(&mut self, index: usize, value: f64) {
         match self {
             Self::F16(scalars) => scalars[index] = f16::from_f64(value),
             Self::F32(scalars) => scalars[index] = value as f32,
@@ -34,7 +34,7 @@ impl Scalars {
         }
     }
 
-    fn get(&self, index: usize) -> f64 {
+    pub(super) fn get(&self, index: usize) -> f64 {
         match self {
             Self::F16(scalars) => f64::from(scalars[index]),
             Self::F32(scalars) => f64::from(scalars[index]),
@@ -139,8 +139,8 @@ pub(super) fn read_vectors(
     global.map(|a| frame.acceleration_from_local(a)).collect()
 }
 
-const POSITION: [Field; 3] = [Field::X, Field::Y, Field::Z];
-const VELOCITY: [Field; 3] = [Field::Vx, Field::Vy, Field::Vz];
+pub(super) const POSITION: [Field; 3] = [Field::X, Field::Y, Field::Z];
+pub(super) const VELOCITY: [Field; 3] = [Field::Vx, Field::Vy, Field::Vz];
 
 /// Positions and velocities of the first `n` bodies of a state buffer, in local units.
 pub(super) fn local_state(

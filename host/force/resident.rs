@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use gpu_kernels::abi::Params;
+use gpu_kernels::abi::{Params, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
 use super::device::Device;
@@ -131,6 +131,7 @@ impl<D: Device> Resident<D> {
             damping: frame.damping_to_local(&physics),
             dt: 0.0,
             tiling: plan.tiling,
+            systems: Systems::default(),
         };
         // Where a kernel without masses computes gravity, the common one is in G.
         let common_mass = match (kernels.force.work, masses) {

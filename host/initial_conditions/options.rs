@@ -149,6 +149,13 @@ impl Options {
         Ok(Self { of, ..self })
     }
 
+    /// The same with nothing given for `parameter`.
+    #[must_use]
+    pub fn without(mut self, parameter: Parameter) -> Self {
+        self.given[parameter as usize] = None;
+        self
+    }
+
     /// The value given for `parameter`.
     pub fn get(&self, parameter: Parameter) -> Option<f64> {
         self.given[parameter as usize]

@@ -11,6 +11,7 @@ mod run_charts;
 pub mod run_log;
 mod smoothing;
 mod terminal;
+mod timeline;
 pub mod viewer;
 
 pub use bench_charts::bench_charts;
@@ -22,6 +23,7 @@ pub use image::{Image, Shades};
 pub use run_charts::{NamedChart, Path, orbit_chart, run_charts};
 pub use run_log::RunLog;
 pub use terminal::TerminalColours;
+pub use timeline::timeline_chart;
 pub use viewer::Viewer;
 
 /// A word that names none of the choices there are.

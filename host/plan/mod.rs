@@ -6,6 +6,7 @@
 
 mod grid2d;
 pub mod symmetric;
+pub mod systems;
 mod tensor;
 
 use cuda_driver::DeviceInfo;
@@ -209,6 +210,9 @@ pub enum PlanError {
         /// Bodies.
         n: u32,
     },
+    /// Many systems that cannot be computed so.
+    #[error(transparent)]
+    Systems(#[from] systems::SystemsError),
     /// Kernels count scalars in 32 bits.
     #[error("{n} bodies are more than `{kernel}` can count: {most} at most")]
     TooManyBodies {
@@ -281,6 +285,7 @@ pub fn force(
         }
         ScheduleName::Symmetric => symmetric::plan(entry, n, threads, limits),
         ScheduleName::Tensor => tensor::plan(entry, n, threads, limits),
+        ScheduleName::Systems { .. } => unreachable!("`{}`: see `systems`", entry.symbol),
     }
 }
 
@@ -407,6 +412,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
             }
             // What the blocks of these share does not depend on their threads.
             ScheduleName::Tensor
+            | ScheduleName::Systems { .. }
             | ScheduleName::Direct
             | ScheduleName::OneThread
             | ScheduleName::TwoLoops
@@ -420,6 +426,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Ones
         | Work::Kick
         | Work::Drift
+        | Work::SystemDrift
         | Work::Damp => 0,
     }
 }

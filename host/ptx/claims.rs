@@ -285,6 +285,10 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         | ScheduleName::TwoLoops
         | ScheduleName::Grid2d {
             sources: SourcesIn::Global,
+        }
+        | ScheduleName::Systems {
+            sources: SourcesIn::Global,
+            ..
         } => Space::Global,
         ScheduleName::Tiled
         | ScheduleName::Guarded
@@ -292,6 +296,10 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         | ScheduleName::Symmetric
         | ScheduleName::Grid2d {
             sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
+        }
+        | ScheduleName::Systems {
+            sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
+            ..
         } => Space::Shared,
         ScheduleName::Tensor => unreachable!("sources are packed, not fetched, in the inner loop"),
     };

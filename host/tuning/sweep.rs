@@ -37,7 +37,7 @@ pub fn may_win(variant: &Variant) -> bool {
         && variant.stored() == Precision::F32;
     right
         && match variant.method {
-            Method::Reference => false,
+            Method::Reference | Method::Systems(_) => false,
             Method::Cpu(path) => path.root != RootName::Estimated && path.threads == Threads::All,
             Method::Kernel { positions, .. } => {
                 positions == Positions::Device && variant.schedule() != ScheduleName::OneThread

@@ -4,9 +4,12 @@ use gpu_kernels::entries::{Entry, Scalars};
 use gpu_kernels::interaction::Formula;
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::schedule::symmetric::Order;
-use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn};
+use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn, Stepping};
 
-use super::{Build, Force, Method, Positions, Variant, find, force_work};
+use super::{
+    Build, Force, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant, find,
+    force_work,
+};
 use crate::force::cpu::{PairsName, RootName, Threads};
 
 /// A choice that a variant makes, for tables and for comparing variants.
@@ -94,17 +97,10 @@ impl Variant {
                         ScheduleName::TwoLoops => &"two loops, j < i and j > i",
                         ScheduleName::Symmetric => &"each pair once",
                         ScheduleName::Tensor => &"each pair once, on tensor cores",
+                        ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                     },
                 );
-                add(
-                    "layout",
-                    match entry.layout.name {
-                        LayoutName::Aos => &"array of structures",
-                        LayoutName::Soa => &"structure of arrays",
-                        LayoutName::Float3 => &"float3",
-                        LayoutName::Float4 => &"float4",
-                    },
-                );
+                add("layout", &layout(entry));
                 add("storage", &storage(entry));
                 add("precision", &numerics.precision.name());
                 let number =
@@ -197,6 +193,7 @@ impl Variant {
                 );
                 add("block", &block);
             }
+            Method::Systems(path) => many(self.any_force(), path, &mut add),
         }
         choices
     }
@@ -216,6 +213,93 @@ impl Variant {
         }
         after.retain(|choice| !before.contains(choice));
         after
+    }
+}
+
+/// The choices of many systems.
+fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dyn ToString)) {
+    let Force {
+        schedule: ScheduleName::Systems { stepping, .. },
+        numerics,
+        unroll,
+        ..
+    } = force_work(entry)
+    else {
+        unreachable!("`{}` computes one system", entry.symbol)
+    };
+    add("path", &"many systems");
+    add(
+        "steps",
+        match stepping {
+            Stepping::All => &"all in one kernel, one block a system",
+            Stepping::Kick => &"two kernels a step, several blocks a system",
+            Stepping::Fused => &"one kernel a step, from buffer to buffer",
+        },
+    );
+    add("layout", &layout(entry));
+    add(
+        "sources",
+        &path.tile.map_or_else(
+            || "global memory".to_owned(),
+            |tile| format!("tiles of {tile}"),
+        ),
+    );
+    add("precision", &numerics.precision.name());
+    add(
+        "multiply–add",
+        if numerics.fused {
+            &"fused"
+        } else {
+            &"separate"
+        },
+    );
+    add(
+        "1/√",
+        if numerics.approximate {
+            &"approximate"
+        } else {
+            &"exact"
+        },
+    );
+    add("unroll", &unroll);
+    add(
+        "denormals",
+        match path.build {
+            Build::Precise => &"kept",
+            Build::Ftz => &"flushed",
+        },
+    );
+    add("block", &path.block);
+    add(
+        "streams",
+        &match path.queues {
+            Queues::Together => "one, for all systems".to_owned(),
+            Queues::UpTo(streams) | Queues::Exactly(streams) => streams.to_string(),
+        },
+    );
+    add(
+        "transfers",
+        match path.transfers {
+            Transfers::Apart => &"all at once",
+            Transfers::DepthFirst => &"page-locked, depth first",
+            Transfers::BreadthFirst => &"page-locked, breadth first",
+        },
+    );
+    add(
+        "GPUs",
+        match path.gpus {
+            Gpus::One => &"one",
+            Gpus::All => &"all",
+        },
+    );
+}
+
+fn layout(entry: &Entry) -> &'static str {
+    match entry.layout.name {
+        LayoutName::Aos => "array of structures",
+        LayoutName::Soa => "structure of arrays",
+        LayoutName::Float3 => "float3",
+        LayoutName::Float4 => "float4",
     }
 }
 

@@ -28,6 +28,59 @@ pub enum Method {
         /// Whether other kernels of the row are taken where the masses allow it.
         by_masses: bool,
     },
+    /// Kernels that compute many systems, on one GPU or several, or the emulator.
+    Systems(SystemsPath),
+}
+
+/// How many systems are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemsPath {
+    /// The row of `gpu_kernels::entries::SYSTEMS`, by the common part of its symbols.
+    pub entry: &'static str,
+    /// How it is compiled.
+    pub build: Build,
+    /// Threads of a block.
+    pub block: u32,
+    /// Sources of a tile in shared memory, if they wait there.
+    pub tile: Option<u32>,
+    /// In which streams work is queued.
+    pub queues: Queues,
+    /// How bodies get to the GPU and back.
+    pub transfers: Transfers,
+    /// Which GPUs.
+    pub gpus: Gpus,
+}
+
+/// In which streams the work of many systems is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One stream, and launches that compute all systems.
+    Together,
+    /// System s in stream s modulo so many, or as many as there are systems, if they are fewer.
+    UpTo(u32),
+    /// System s in stream s modulo so many, which there must be systems for.
+    Exactly(u32),
+}
+
+/// How the bodies of many systems get to the GPU and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfers {
+    /// All at once, the host waiting, from ordinary memory.
+    Apart,
+    /// From and to page-locked memory while the GPU computes, queued system by system: copy in,
+    /// steps, copy out.
+    DepthFirst,
+    /// The same, queued stage by stage: all copies in, all steps, all copies out.
+    BreadthFirst,
+}
+
+/// On which GPUs many systems are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gpus {
+    /// The one that was chosen.
+    One,
+    /// All there are, with systems dealt out to them, the remainder to the first ones.
+    All,
 }
 
 /// What the CPU path can be asked for.
@@ -93,6 +146,59 @@ pub(crate) const fn cpu(precision: Precision, root: RootName, pairs: PairsName) 
     })
 }
 
+/// Many systems, by the row of their kernels, as IEEE 754 asks: on one GPU, in one stream.
+pub(crate) const fn systems(entry: &'static str) -> SystemsPath {
+    SystemsPath {
+        entry,
+        build: Build::Precise,
+        block: 1024,
+        tile: None,
+        queues: Queues::Together,
+        transfers: Transfers::Apart,
+        gpus: Gpus::One,
+    }
+}
+
+impl SystemsPath {
+    /// With this row of kernels.
+    pub(crate) const fn by(mut self, entry: &'static str) -> Self {
+        self.entry = entry;
+        self
+    }
+
+    /// In blocks of `threads`.
+    pub(crate) const fn in_blocks_of(mut self, threads: u32) -> Self {
+        self.block = threads;
+        self
+    }
+
+    /// With tiles of `sources`.
+    #[must_use]
+    pub const fn tile(mut self, sources: u32) -> Self {
+        self.tile = Some(sources);
+        self
+    }
+
+    /// Queued so.
+    #[must_use]
+    pub const fn queued(mut self, queues: Queues) -> Self {
+        self.queues = queues;
+        self
+    }
+
+    /// With these transfers.
+    pub(crate) const fn copied(mut self, transfers: Transfers) -> Self {
+        self.transfers = transfers;
+        self
+    }
+
+    /// On all GPUs.
+    pub(crate) const fn on_all_gpus(mut self) -> Self {
+        self.gpus = Gpus::All;
+        self
+    }
+}
+
 impl Method {
     /// On one thread of the CPU.
     pub(crate) const fn on_one_thread(mut self) -> Self {
@@ -102,10 +208,21 @@ impl Method {
         self
     }
 
+    /// How its kernels are compiled, if it has any.
+    pub const fn build(self) -> Option<Build> {
+        match self {
+            Self::Kernel { build, .. } | Self::Systems(SystemsPath { build, .. }) => Some(build),
+            Self::Reference | Self::Cpu(_) => None,
+        }
+    }
+
     /// With denormals flushed to zero.
     pub(crate) const fn ftz(mut self) -> Self {
-        if let Self::Kernel { build, .. } = &mut self {
-            *build = Build::Ftz;
+        match &mut self {
+            Self::Kernel { build, .. } | Self::Systems(SystemsPath { build, .. }) => {
+                *build = Build::Ftz;
+            }
+            Self::Reference | Self::Cpu(_) => {}
         }
         self
     }
@@ -113,8 +230,11 @@ impl Method {
     /// In blocks of `threads`.
     #[must_use]
     pub const fn in_blocks_of(mut self, threads: u32) -> Self {
-        if let Self::Kernel { block, .. } = &mut self {
-            *block = threads;
+        match &mut self {
+            Self::Kernel { block, .. } | Self::Systems(SystemsPath { block, .. }) => {
+                *block = threads;
+            }
+            Self::Reference | Self::Cpu(_) => {}
         }
         self
     }

@@ -8,11 +8,14 @@
 mod choices;
 mod masses;
 mod method;
+mod shape;
 
 pub use choices::Choice;
 pub use masses::Masses;
-pub use method::{Build, CpuPath, Method, Positions, Shape};
-pub(crate) use method::{cpu, kernel};
+pub use method::{
+    Build, CpuPath, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers,
+};
+pub(crate) use method::{cpu, kernel, systems};
 
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
@@ -40,6 +43,8 @@ pub struct Variant {
     pub summary: &'static str,
     /// How it computes.
     pub method: Method,
+    /// Independent systems of equal size that the bodies are, one after another.
+    pub systems: u32,
     /// Why its forces are known to be wrong, if they are: a study tried it, and so it is listed,
     /// and [shown to fail](crate::verify).
     pub wrong: Option<&'static str>,
@@ -71,6 +76,7 @@ pub(crate) const fn first(name: &'static str, method: Method, summary: &'static 
         predecessor: None,
         summary,
         method,
+        systems: 1,
         wrong: None,
     }
 }
@@ -133,6 +139,12 @@ pub const VARIANTS: &[Variant] = &[
     variant("tiled", "tiled-rsqrt-unroll16",
         kernel("tiled_float4_f32_approximate_u16").ftz(),
         "denormals flushed to zero: the fastest one-sided kernel here"),
+
+    first("many-systems",
+        Method::Systems(
+            systems("systems_kick_float4_f32_approximate_u16").tile(256).in_blocks_of(256),
+        ).ftz(),
+        "all of many systems in one launch, a thread a body, each with its own ε and step"),
 
     first("tensor-soft", on_tensor_cores("tensor_soft_t8"),
         "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
@@ -245,7 +257,7 @@ impl Variant {
         match self.method {
             Method::Reference => true,
             Method::Cpu(_) => law == Law::Gravity || law == Law::Unit,
-            Method::Kernel { .. } => self.force(law, false).is_some(),
+            Method::Kernel { .. } | Method::Systems(_) => self.force(law, false).is_some(),
         }
     }
 
@@ -257,7 +269,7 @@ impl Variant {
     /// How its blocks share out sources, if they do.
     pub fn split(&self) -> Option<Split> {
         match self.method {
-            Method::Reference | Method::Cpu(_) => None,
+            Method::Reference | Method::Cpu(_) | Method::Systems(_) => None,
             Method::Kernel { split, .. } => split,
         }
     }
@@ -266,6 +278,7 @@ impl Variant {
     pub fn positions(&self) -> Positions {
         match self.method {
             Method::Reference | Method::Cpu(_) => Positions::Host,
+            Method::Systems(_) => Positions::Device,
             Method::Kernel { positions, .. } => positions,
         }
     }
@@ -278,31 +291,14 @@ impl Variant {
         }
     }
 
-    /// The same in another shape, if it has one to change.
-    pub fn shaped(&self, shape: Shape) -> Option<Self> {
-        let mut shaped = *self;
-        if let Some(block) = shape.block {
-            if !matches!(self.method, Method::Kernel { .. }) {
-                return None;
-            }
-            shaped = shaped.in_blocks_of(block);
-        }
-        if shape.len.is_some() || shape.luf.is_some() {
-            let mut split = self.split()?;
-            split.len = shape.len.unwrap_or(split.len);
-            split.luf = shape.luf.unwrap_or(split.luf);
-            shaped.method = shaped.method.split(split);
-        }
-        Some(shaped)
-    }
-
-    /// The longest chain of additions that a pair's force goes through, for n bodies: what the
-    /// rounding error of its sums grows with.
+    /// The longest chain of additions that a pair's force goes through, for n bodies of a system:
+    /// what the rounding error of its sums grows with.
     pub fn additions(&self, n: usize) -> usize {
         let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
         match self.method {
             Method::Reference => 1,
             Method::Cpu(path) => cpu_path::additions(path.pairs, n),
+            Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
             Method::Kernel { block, split, .. } => match self.schedule() {
                 ScheduleName::Direct
                 | ScheduleName::OneThread
@@ -314,6 +310,7 @@ impl Variant {
                     luf as usize + n.div_ceil((len * luf) as usize) * len as usize
                 }
                 ScheduleName::Tiled => in_blocks(block as usize),
+                ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
                 // As a target, in products of 16 sources and then in as many sums as there are
                 // parts; as a source, once for each block of targets.
@@ -329,7 +326,7 @@ impl Variant {
         match self.method {
             Method::Reference => Precision::F64,
             Method::Cpu(path) => path.precision,
-            Method::Kernel { .. } => self.any_force().layout.precision,
+            Method::Kernel { .. } | Method::Systems(_) => self.any_force().layout.precision,
         }
     }
 
@@ -345,7 +342,7 @@ impl Variant {
         match self.method {
             Method::Reference => Precision::F64,
             Method::Cpu(path) => path.precision,
-            Method::Kernel { .. } => self.any_force().layout.stored,
+            Method::Kernel { .. } | Method::Systems(_) => self.any_force().layout.stored,
         }
     }
 
@@ -358,7 +355,9 @@ impl Variant {
     pub fn is_approximate(&self) -> bool {
         match self.method {
             Method::Reference | Method::Cpu(_) => false,
-            Method::Kernel { .. } => force_work(self.any_force()).numerics.approximate,
+            Method::Kernel { .. } | Method::Systems(_) => {
+                force_work(self.any_force()).numerics.approximate
+            }
         }
     }
 
@@ -366,7 +365,7 @@ impl Variant {
     pub fn since(&self) -> u32 {
         match self.method {
             Method::Reference | Method::Cpu { .. } => 0,
-            Method::Kernel { .. } => self.any_force().since,
+            Method::Kernel { .. } | Method::Systems(_) => self.any_force().since,
         }
     }
 
@@ -411,8 +410,9 @@ impl Variant {
 
     /// The force kernel for a law, for ε = 0 or ε > 0, if this variant is one of kernels.
     pub fn force(&self, law: Law, unsoftened: bool) -> Option<&'static Entry> {
-        let Method::Kernel { entry, .. } = self.method else {
-            return None;
+        let entry = match self.method {
+            Method::Kernel { entry, .. } | Method::Systems(SystemsPath { entry, .. }) => entry,
+            Method::Reference | Method::Cpu(_) => return None,
         };
         let law = match law.name() {
             LawName::Unit => "unit",

@@ -30,11 +30,8 @@ impl Table {
         let name = variant.name;
         let verdict = judge(machine, variant, &self.cases, &self.two_steps)
             .unwrap_or_else(|refusal| panic!("{name} does not run: {refusal}"));
-        let mine = |case: &&Case| {
-            variant.computes(case.physics.law)
-                && variant.in_range(&case.bodies, &case.physics).is_ok()
-        };
-        assert_eq!(verdict.cases, self.cases.iter().filter(mine).count());
+        let mine = self.cases.iter().filter(|case| case.is_for(variant));
+        assert_eq!(verdict.cases, mine.count());
         if variant.wrong.is_some() {
             // Known to be wrong, and listed for that: the table of cases has to show it.
             return match verdict.failures.is_empty() {

@@ -34,12 +34,14 @@ mod advance;
 mod forces;
 mod grids;
 mod symmetric;
+mod systems;
 mod tensor;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
+pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
 pub use tensor::TENSOR;
 
 use crate::abi::Arguments;
@@ -81,7 +83,9 @@ pub enum Scalars {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Accelerations: pointers `(state, acceleration)`, or `(state, partial sums)` where
-    /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow.
+    /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
+    /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, and fused
+    /// `(from, constants, to)`.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -119,6 +123,8 @@ pub enum Work {
     Kick,
     /// `x += dt v`: pointer `(state)`.
     Drift,
+    /// `x += dt v` of many [`systems`](crate::schedule::systems): pointers `(state, constants)`.
+    SystemDrift,
     /// `v *= dt`, where dt is a factor: pointer `(state)`.
     Damp,
     /// Energies, two f64 a block: pointers `(state, sums)`.
@@ -140,6 +146,8 @@ pub struct LayoutDescription {
     pub state_scalars: u32,
     /// See [`Layout::VECTOR_SCALARS`].
     pub vector_scalars: u32,
+    /// See [`Layout::PLANES`].
+    pub planes: &'static [u32],
     /// Bytes of shared memory that a source takes in a tile.
     pub tile_bytes: u32,
     /// See [`Layout::scalar`].
@@ -157,6 +165,7 @@ impl LayoutDescription {
             stored: L::STORED,
             state_scalars: L::STATE_SCALARS,
             vector_scalars: L::VECTOR_SCALARS,
+            planes: L::PLANES,
             tile_bytes: L::TILE_WORDS * size_of::<L::Word>() as u32,
             scalar: L::scalar,
             vector_scalar: L::vector_scalar,
@@ -188,6 +197,8 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(BY_FORCES.iter().flatten())
         .chain(GATHERS)
         .chain(TENSOR.iter().flatten())
+        .chain(SYSTEMS.iter().copied().flatten())
+        .chain(SYSTEM_DRIFTS)
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

@@ -123,7 +123,7 @@ pub unsafe fn damp<L: Layout>(state: *mut L::Word, params: Params) {
 }
 
 #[inline(always)]
-fn add_scaled<R: GpuFloat>(base: [R; 3], scale: R, step: [R; 3]) -> [R; 3] {
+pub(super) fn add_scaled<R: GpuFloat>(base: [R; 3], scale: R, step: [R; 3]) -> [R; 3] {
     [
         scale.mul_add(step[0], base[0]),
         scale.mul_add(step[1], base[1]),

@@ -10,6 +10,7 @@ pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
 pub mod symmetric;
+pub mod systems;
 pub mod tensor;
 pub mod tiled;
 pub mod two_loops;
@@ -38,6 +39,24 @@ pub enum ScheduleName {
     Symmetric,
     /// [`tensor`].
     Tensor,
+    /// [`systems`].
+    Systems {
+        /// What a launch does of a time step.
+        stepping: Stepping,
+        /// Where the sources wait; in tiles, if in shared memory.
+        sources: SourcesIn,
+    },
+}
+
+/// What one launch of a kernel of many systems does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stepping {
+    /// All time steps.
+    All,
+    /// The kick of a step; another kernel drifts.
+    Kick,
+    /// One step, from one state buffer to another.
+    Fused,
 }
 
 /// Where the sources of a two-dimensional block wait.

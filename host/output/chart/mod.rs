@@ -127,7 +127,7 @@ pub(super) enum Shape {
 pub struct Chart {
     width: f64,
     height: f64,
-    shapes: Vec<Shape>,
+    pub(super) shapes: Vec<Shape>,
 }
 
 impl Chart {

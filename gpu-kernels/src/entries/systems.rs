@@ -1,0 +1,159 @@
+//! The kernels of many systems.
+
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use crate::abi::Params;
+use crate::interaction::{Gravity, PairLaw, Unit};
+use crate::layout::{Aos, Float3, Float4, Layout, Soa};
+use crate::numerics::{
+    Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
+};
+use crate::schedule::symmetric::Order;
+use crate::schedule::{ScheduleName, SourcesIn, Stepping, systems};
+use cuda_std::{emulated, kernel};
+
+/// What a row's schedule is called, what it writes, and its function.
+macro_rules! schedule {
+    (name steps) => {
+        schedule!(name All, Global)
+    };
+    (name steps_tiled) => {
+        schedule!(name All, Shared)
+    };
+    (name kick) => {
+        schedule!(name Kick, Shared)
+    };
+    (name fused) => {
+        schedule!(name Fused, Shared)
+    };
+    (name $stepping:ident, $sources:ident) => {
+        ScheduleName::Systems {
+            stepping: Stepping::$stepping,
+            sources: SourcesIn::$sources,
+        }
+    };
+    (writes fused) => {
+        &[false, false, true]
+    };
+    (writes $schedule:ident) => {
+        &[true, false]
+    };
+    (function fused, $symbol:expr, $word:ty, [$($chosen:ty),*], $unroll:literal) => {{
+        #[kernel(name = $symbol)]
+        unsafe fn step(from: *const $word, records: *const f64, to: *mut $word, params: Params) {
+            // SAFETY: the launch's promise.
+            unsafe { systems::fused::<$($chosen,)* $unroll>(from, records, to, params) }
+        }
+        // SAFETY: the launch's promise.
+        emulated!(|a| unsafe { step(a.pointer(0), a.pointer(1), a.pointer(2), a.params) })
+    }};
+    (function $schedule:ident, $symbol:expr, $word:ty, [$($chosen:ty),*], $unroll:literal) => {{
+        #[kernel(name = $symbol)]
+        unsafe fn step(state: *mut $word, records: *const f64, params: Params) {
+            // SAFETY: the launch's promise.
+            unsafe { systems::$schedule::<$($chosen,)* $unroll>(state, records, params) }
+        }
+        // SAFETY: the launch's promise.
+        emulated!(|a| unsafe { step(a.pointer(0), a.pointer(1), a.params) })
+    }};
+}
+
+macro_rules! entry {
+    (
+        $symbol:expr, $schedule:ident, $layout:ty, $mul_add:ty, $root:ty, $unroll:literal, $law:ty,
+        $closest:ty
+    ) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, $mul_add, $root, $closest>;
+        type Word = <$layout as Layout>::Word;
+        Entry {
+            symbol: $symbol,
+            work: Work::Force {
+                schedule: schedule!(name $schedule),
+                law: <$law>::NAME,
+                formula: <$law>::FORMULA,
+                numerics: Chosen::NAME,
+                unroll: $unroll,
+                lane: 1,
+                order: Order::Fixed,
+                max_registers: None,
+            },
+            layout: LayoutDescription::of::<$layout>(),
+            scalars: Scalars::Argument,
+            since: OLDEST,
+            writes: schedule!(writes $schedule),
+            emulate: schedule!(
+                function $schedule, $symbol, Word, [$layout, Chosen, $law], $unroll
+            ),
+        }
+    }};
+}
+
+/// A line each, compiled for some laws, and for ε > 0 and ε = 0.
+macro_rules! systems {
+    (
+        @row [$($law:ident $law_name:literal),*], $name:literal, $schedule:ident, $layout:ty,
+        $mul_add:ty, $root:ty, $unroll:literal
+    ) => {
+        &[$(
+            entry!(concat!("force_systems_", $name, "_", $law_name), $schedule, $layout, $mul_add,
+                $root, $unroll, $law, Softened),
+            entry!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $schedule, $layout,
+                $mul_add, $root, $unroll, $law, Unsoftened),
+        )*]
+    };
+    (
+        $(
+            $name:literal: $laws:tt, $schedule:ident, $layout:ty, $mul_add:ty, $root:ty,
+            $unroll:literal;
+        )*
+    ) => {
+        /// The kernels of many systems.
+        pub const SYSTEMS: &[&[Entry]] = &[$(
+            systems!(@row $laws, $name, $schedule, $layout, $mul_add, $root, $unroll)
+        ),*];
+    };
+}
+
+systems! {
+    "steps_aos_f32_exact": [Unit "unit"], steps, Aos<f32>, Separate, Exact, 1;
+    "steps_float3_f32_exact": [Unit "unit"], steps, Float3<f32>, Separate, Exact, 1;
+    "steps_tiled_float3_f32_exact": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 1;
+    "steps_tiled_float3_f32_exact_u2": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 2;
+    "steps_tiled_float3_f32_exact_u4": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 4;
+    "steps_tiled_float3_f32_exact_u8": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 8;
+    "steps_tiled_float3_f32_exact_u16": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 16;
+    "kick_float3_f32_exact_u8": [Unit "unit"], kick, Float3<f32>, Separate, Exact, 8;
+    "kick_float3_f32_approximate_u8": [Unit "unit"], kick, Float3<f32>, Fused, Approximate, 8;
+    "fused_float3_f32_approximate_u8": [Unit "unit"], fused, Float3<f32>, Fused, Approximate, 8;
+    "kick_soa_f32_approximate_u8": [Unit "unit"], kick, Soa<f32>, Fused, Approximate, 8;
+    "kick_float4_f32_approximate_u16": [Unit "unit", Gravity "gravity"], kick, Float4<f32>, Fused, Approximate, 16;
+}
+
+macro_rules! drifts {
+    ($($name:literal: $layout:ty;)*) => {
+        /// The drifts of many systems, one a layout.
+        pub const SYSTEM_DRIFTS: &[Entry] = &[$({
+            type Word = <$layout as Layout>::Word;
+            #[kernel(name = concat!("systems_drift_", $name))]
+            unsafe fn drift(state: *mut Word, records: *const f64, params: Params) {
+                // SAFETY: the launch's promise.
+                unsafe { systems::drift::<$layout>(state, records, params) }
+            }
+            Entry {
+                symbol: concat!("systems_drift_", $name),
+                work: Work::SystemDrift,
+                layout: LayoutDescription::of::<$layout>(),
+                scalars: Scalars::Argument,
+                since: OLDEST,
+                writes: &[true, false],
+                // SAFETY: the launch's promise.
+                emulate: emulated!(|a| unsafe { drift(a.pointer(0), a.pointer(1), a.params) }),
+            }
+        }),*];
+    };
+}
+
+drifts! {
+    "float3_f32": Float3<f32>;
+    "soa_f32": Soa<f32>;
+    "float4_f32": Float4<f32>;
+}

@@ -1,0 +1,371 @@
+//! `allpairs systems`, and the options of many systems that it shares with `allpairs run`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use allpairs::bodies::Bodies;
+use allpairs::force::systems::timeline::{self, Span, kernel_seconds};
+use allpairs::force::{Backend, Law};
+use allpairs::initial_conditions::{self, Generator, Parameter};
+use allpairs::integrator::Integrator;
+use allpairs::io::{Overwrite, write_atomically};
+use allpairs::output::timeline_chart;
+use allpairs::plan::systems::bodies_each;
+use allpairs::selection::{Machine, Place, eligible, select};
+use allpairs::studies;
+use allpairs::variants::{self, Method, Queues, Variant};
+use allpairs::verify::{Case, many_systems, steps_by_reference};
+use anyhow::{Context, bail, ensure};
+
+use super::{ChecksFailed, Where};
+
+const HEADING: &str = "Many systems";
+
+/// Options of many systems.
+#[derive(Debug, clap::Args)]
+pub(super) struct Many {
+    /// Sources of a tile, of kernels of many systems that have them; those of the kernel where not
+    /// given.
+    #[arg(long, help_heading = HEADING)]
+    tile: Option<u32>,
+    /// Streams, of kernels of many systems that use several; those of the kernel, or as many as there
+    /// are systems, where not given.
+    #[arg(long, help_heading = HEADING)]
+    streams: Option<u32>,
+}
+
+impl Many {
+    /// The kernel, of as many systems and with what was asked for.
+    pub(super) fn of(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
+        let mut variant = selected.of_systems(systems);
+        if self.tile.is_none() && self.streams.is_none() {
+            return Ok(variant);
+        }
+        let Method::Systems(path) = &mut variant.method else {
+            bail!("--tile and --streams are of kernels of many systems, as galaxies/streams");
+        };
+        if let Some(tile) = self.tile {
+            ensure!(
+                path.tile.is_some(),
+                "kernel `{}` has no tiles: --tile is of those that do, as galaxies/tiled-512",
+                variant.name
+            );
+            *path = path.tile(tile);
+        }
+        if let Some(streams) = self.streams {
+            ensure!(
+                path.queues != Queues::Together,
+                "kernel `{}` computes all systems in one stream: --streams is of those that use \
+                 several, as galaxies/streams",
+                variant.name
+            );
+            *path = path.queued(Queues::Exactly(streams));
+        }
+        Ok(variant)
+    }
+}
+
+/// Whether a kernel keeps systems apart.
+pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
+    let kernel = kernel.map(variants::find).transpose()?;
+    Ok(kernel.is_some_and(Variant::is_of_many))
+}
+
+/// Systems that a kernel is to keep apart, if it does: those asked for, or of the initial conditions.
+pub(super) fn asked(
+    kernel: Option<&str>,
+    given: &initial_conditions::Options,
+    generator: Option<&Generator>,
+) -> anyhow::Result<u32> {
+    if !are_kept_apart(kernel)? {
+        return Ok(1);
+    }
+    let default = generator.and_then(|generator| {
+        let mut parameters = generator.parameters.iter();
+        let default = parameters.find(|(p, _)| *p == Parameter::Systems)?;
+        Some(default.1)
+    });
+    let asked = given.get(Parameter::Systems).or(default).unwrap_or(1.0);
+    let whole = asked.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&asked);
+    ensure!(
+        whole,
+        "--systems {asked} is no number of systems: give 1 or more"
+    );
+    Ok(asked as u32)
+}
+
+/// `, 32 systems of 8192`, or nothing.
+pub(super) fn of_how_many(systems: u32, bodies: usize) -> anyhow::Result<String> {
+    let each = bodies_each(bodies, systems)?;
+    Ok(match systems {
+        1 => String::new(),
+        systems => format!(", {systems} systems of {each} that do not feel each other"),
+    })
+}
+
+/// What to time.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    place: Where,
+    /// Only these kernels, separated by commas; else those of the study `galaxies`, and many-systems.
+    #[arg(long, value_delimiter = ',')]
+    kernel: Vec<String>,
+    /// Systems.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    systems: u32,
+    /// Bodies of each.
+    #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
+    bodies: u32,
+    /// The law.
+    #[arg(long, default_value = "unit")]
+    law: super::LawName,
+    /// Time steps from copy to copy.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    steps: u32,
+    /// Timed repetitions; their median and spread are reported.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Sources of a tile, of kernels that have them.
+    #[arg(long)]
+    tile: Option<u32>,
+    /// Streams, of kernels that use several.
+    #[arg(long)]
+    streams: Option<u32>,
+    /// Threads of a block.
+    #[arg(long)]
+    block: Option<u32>,
+    /// Write here when the copies and kernels of each kernel were under way: CSV, PNG and SVG.
+    #[arg(long, value_name = "FOLDER")]
+    timeline: Option<PathBuf>,
+    /// Replace what is there.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// How far positions after the steps may be off, by the study.
+const STUDY_TOLERANCE: f64 = 1e-3;
+
+pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let law = Law::from(options.law);
+    let first = options.kernel.first().map(String::as_str);
+    let place = select(options.place.device, first, law, 0)?.place;
+    let many = Many {
+        tile: options.tile,
+        streams: options.streams,
+    };
+    let variants = chosen(options, &place, law)?;
+    let (case, dt) = many_systems(options.systems, options.bodies as usize, law);
+    let steps = options.steps;
+    let reference = steps_by_reference(&case, dt, steps.into())?;
+    writeln!(
+        out,
+        "On {place}; {} systems of {} bodies, {steps} steps of {dt:.3e}:",
+        options.systems, options.bodies
+    )?;
+    let machine = Machine::new(place);
+    let pairs = f64::from(options.systems) * f64::from(options.bodies).powi(2) * f64::from(steps);
+    let mut table = super::table(&[
+        "kernel",
+        "#ms",
+        "#spread",
+        "#Ginteractions/s",
+        "#without copies",
+        "#error of x",
+        "verdict",
+    ]);
+    let mut failures = vec![];
+    let mut overlaps = vec![];
+    for variant in variants {
+        let mut shaped = many.of_if_it_has(variant, options.systems)?;
+        if let Some(block) = options.block {
+            shaped = shaped.in_blocks_of(block);
+        }
+        let mut backend = machine.backend(&shaped, &case.bodies, case.physics)?;
+        backend.accelerate()?;
+        let verdict = match case.check(&shaped, &backend.accelerations()?) {
+            Ok(()) => steps_verdict(&mut *backend, &case, (dt, steps), &reference)?,
+            Err(why) => Err(why.to_string()),
+        };
+        let (error, seconds, spans) = match verdict {
+            Ok(error) => {
+                let (seconds, spans) = timed(&mut *backend, dt, options)?;
+                (error, seconds, spans)
+            }
+            Err(why) => {
+                table.add_row([variant.name, "", "", "", "", "", "FAILED"]);
+                failures.push(format!("{}: {why}", variant.name));
+                continue;
+            }
+        };
+        let median = seconds[seconds.len() / 2];
+        let spread = (seconds[seconds.len() - 1] - seconds[0]) / median;
+        // Where copies and kernels share their time, the kernels' is not known apart.
+        let without = match kernel_seconds(&spans) {
+            seconds if seconds > 0.0 && timeline::overlap(&spans) == 0.0 => {
+                format!("{:.1}", 1e-9 * pairs / seconds)
+            }
+            _ => String::new(),
+        };
+        table.add_row([
+            variant.name.to_owned(),
+            format!("{:.3}", 1e3 * median),
+            format!("{:.1} %", 100.0 * spread),
+            format!("{:.1}", 1e-9 * pairs / median),
+            without,
+            super::scientific(error),
+            "passed".to_owned(),
+        ]);
+        if let Some(folder) = options.timeline.as_ref().filter(|_| !spans.is_empty()) {
+            overlaps.push(write_timeline(folder, variant, options, &spans)?);
+        }
+    }
+    writeln!(out, "{table}")?;
+    writeln!(
+        out,
+        "Times are from the first copy to the last; without copies, from the first kernel to the \
+         last. Errors are\nthose of positions after the steps, at most {STUDY_TOLERANCE} for the \
+         study."
+    )?;
+    for line in overlaps {
+        writeln!(out, "{line}")?;
+    }
+    for failure in &failures {
+        writeln!(out, "FAILED {failure}")?;
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
+}
+
+impl Many {
+    /// As [`of`](Self::of), of one kernel of several: options that it does not know are for others.
+    fn of_if_it_has(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
+        let (mut tile, mut streams) = (None, None);
+        if let Method::Systems(path) = selected.method {
+            tile = self.tile.filter(|_| path.tile.is_some());
+            streams = self.streams.filter(|_| path.queues != Queues::Together);
+        }
+        Self { tile, streams }.of(selected, systems)
+    }
+}
+
+/// The kernels asked for, or those of the study that run there.
+fn chosen(options: &Options, place: &Place, law: Law) -> anyhow::Result<Vec<&'static Variant>> {
+    if !options.kernel.is_empty() {
+        let named = options.kernel.iter().map(|name| {
+            let variant = variants::find(name)?;
+            eligible(variant, place, law)?;
+            Ok(variant)
+        });
+        return named.collect();
+    }
+    let study = studies::find("galaxies").expect("a study");
+    let rungs = study.rungs.iter().map(|rung| &rung.variant);
+    let all = rungs.chain([variants::find("many-systems")?]);
+    Ok(all
+        .filter(|variant| eligible(variant, place, law).is_ok())
+        .collect())
+}
+
+/// The largest error of a coordinate after the steps, if it is not too large.
+fn steps_verdict(
+    backend: &mut dyn Backend,
+    case: &Case,
+    (dt, steps): (f64, u32),
+    reference: &Bodies,
+) -> anyhow::Result<Result<f64, String>> {
+    let integrator = Integrator::SemiImplicitEuler;
+    backend.repeat(steps.into(), &mut |backend| integrator.step(backend, dt))?;
+    let mut bodies = case.bodies.clone();
+    backend.download(&mut bodies)?;
+    let axes = [
+        (&bodies.x, &reference.x),
+        (&bodies.y, &reference.y),
+        (&bodies.z, &reference.z),
+    ];
+    let pairs = axes.into_iter().flat_map(|(a, b)| a.iter().zip(b));
+    let errors = pairs.map(|(a, b)| (a - b).abs());
+    // NaN is the worst of errors.
+    let worst = errors.fold(
+        0.0,
+        |worst: f64, error| if error <= worst { worst } else { error },
+    );
+    Ok(if worst < STUDY_TOLERANCE {
+        Ok(worst)
+    } else {
+        Err(format!(
+            "a coordinate is off by {worst:e} after {steps} steps, more than {STUDY_TOLERANCE:e}"
+        ))
+    })
+}
+
+/// Seconds of the steps, sorted, and when copies and kernels were under way, if anybody knows.
+fn timed(
+    backend: &mut dyn Backend,
+    dt: f64,
+    options: &Options,
+) -> anyhow::Result<(Vec<f64>, Vec<Span>)> {
+    let mut seconds = vec![];
+    let mut spans = vec![];
+    if let Some(pipeline) = backend.pipeline() {
+        for _ in 0..options.repetitions {
+            seconds.push(pipeline.seconds(dt, options.steps)?);
+        }
+        spans = pipeline.timeline(dt, options.steps)?;
+    } else {
+        let integrator = Integrator::SemiImplicitEuler;
+        for _ in 0..options.repetitions {
+            let start = Instant::now();
+            let step = &mut |backend: &mut dyn Backend| integrator.step(backend, dt);
+            backend.repeat(options.steps.into(), step)?;
+            backend.synchronize()?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok((seconds, spans))
+}
+
+/// Writes the timeline of a kernel, and says how much of it was at the same time.
+fn write_timeline(
+    folder: &Path,
+    variant: &Variant,
+    options: &Options,
+    spans: &[Span],
+) -> anyhow::Result<String> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let overwrite = if options.overwrite {
+        Overwrite::Allow
+    } else {
+        Overwrite::Refuse
+    };
+    let path = folder.join(variant.name.replace('/', "-"));
+    let csv = path.with_extension("csv");
+    write_atomically(&csv, overwrite, |file| timeline::write_csv(spans, file))
+        .with_context(|| format!("cannot write {}", csv.display()))?;
+    let title = format!("{}: copies and kernels", variant.name);
+    let subtitle = format!(
+        "{} systems of {} bodies, {} steps",
+        options.systems, options.bodies, options.steps
+    );
+    let chart = timeline_chart(&title, &subtitle, spans)?;
+    for extension in ["png", "svg"] {
+        chart.write(&path.with_extension(extension), overwrite)?;
+    }
+    let copies = spans.iter().filter(|span| span.what.is_copy());
+    let copies: f64 = copies.map(|span| span.end - span.start).sum();
+    Ok(format!(
+        "{}: of {:.1} µs in which a stream was at a copy, {:.1} µs while another was at a kernel; \
+         wrote {} and its charts",
+        variant.name,
+        1e6 * copies,
+        1e6 * timeline::overlap(spans),
+        csv.display()
+    ))
+}

@@ -1,0 +1,154 @@
+//! Many systems on the CPU: a backend for each, all of them at work at a time.
+
+use rayon::prelude::*;
+
+use super::{Backend, ForceError, SavedState, StepOf};
+use crate::bodies::Bodies;
+use crate::diagnostics::Energy;
+use crate::plan::PlanError;
+use crate::plan::systems::bodies_each;
+
+/// Systems of equal size, one after another, that do not feel each other.
+#[derive(Debug)]
+pub struct Independent<B> {
+    systems: Vec<B>,
+    /// Bodies of each.
+    n: usize,
+}
+
+impl<B: Backend + Send> Independent<B> {
+    /// A backend for each of `systems` that the bodies are.
+    ///
+    /// # Errors
+    /// If they do not make so many.
+    pub fn new(
+        bodies: &Bodies,
+        systems: u32,
+        backend: impl Fn(&Bodies) -> B,
+    ) -> Result<Self, PlanError> {
+        let n = bodies_each(bodies.len(), systems)?;
+        let systems = 0..systems as usize;
+        let systems = systems.map(|s| backend(&bodies.part(s * n..(s + 1) * n)));
+        Ok(Self {
+            systems: systems.collect(),
+            n,
+        })
+    }
+
+    /// As a backend; that of the one system itself, if there is but one.
+    pub fn into_backend(mut self) -> Box<dyn Backend>
+    where
+        B: 'static,
+    {
+        match self.systems.len() {
+            1 => Box::new(self.systems.remove(0)),
+            _ => Box::new(self),
+        }
+    }
+
+    fn all(
+        &mut self,
+        work: impl Fn(&mut B) -> Result<(), ForceError> + Sync + Send,
+    ) -> Result<(), ForceError> {
+        self.systems.par_iter_mut().try_for_each(work)
+    }
+}
+
+impl<B: Backend + Send> Backend for Independent<B> {
+    fn systems(&self) -> usize {
+        self.systems.len()
+    }
+
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.all(B::accelerate)
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.all(|system| system.kick(dt))
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.all(|system| system.drift(dt))
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.all(|system| system.damp(factor))
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        let mut systems = self.systems.iter_mut();
+        let first = systems.next().expect("at least one system");
+        let mut all = first.save()?;
+        for system in systems {
+            let saved = system.save()?;
+            assert_eq!(
+                saved.frame, all.frame,
+                "the CPU keeps the units of the bodies"
+            );
+            all.positions.extend(saved.positions);
+            all.velocities.extend(saved.velocities);
+            all.accelerations.extend(saved.accelerations);
+            all.jerks.extend(saved.jerks);
+            all.own_steps.extend(saved.own_steps);
+        }
+        Ok(all)
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        for (s, system) in self.systems.iter_mut().enumerate() {
+            let n = self.n;
+            system.restore(&SavedState {
+                frame: saved.frame,
+                positions: part(&saved.positions, s, n),
+                velocities: part(&saved.velocities, s, n),
+                accelerations: part(&saved.accelerations, s, n),
+                jerks: part(&saved.jerks, s, n),
+                own_steps: part(&saved.own_steps, s, n),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        for (s, system) in self.systems.iter_mut().enumerate() {
+            let mut part = bodies.part(s * self.n..(s + 1) * self.n);
+            system.download(&mut part)?;
+            bodies.set_part(s * self.n, &part);
+        }
+        Ok(())
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        let mut all = vec![];
+        for system in &mut self.systems {
+            all.extend(system.accelerations()?);
+        }
+        Ok(all)
+    }
+
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        let mut total = Energy {
+            kinetic: 0.0,
+            potential: 0.0,
+        };
+        for system in &mut self.systems {
+            let energy = system.energy()?;
+            total.kinetic += energy.kinetic;
+            total.potential += energy.potential;
+        }
+        Ok(total)
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        self.all(B::synchronize)
+    }
+}
+
+/// What belongs to system `s` of `n` bodies each; nothing of nothing.
+fn part<T: Copy>(all: &[T], s: usize, n: usize) -> Vec<T> {
+    all.iter().copied().skip(s * n).take(n).collect()
+}

@@ -1,0 +1,495 @@
+//! Many systems of equal size, each of which feels only itself, on one GPU or several.
+//!
+//! Between runs the bodies lie in host memory, in the kernels' layout. Steps of semi-implicit Euler —
+//! a kick by the accelerations of the current positions, then a drift — are collected as they come, and
+//! carried out together: copies in, all steps, copies out, as the [plan](crate::plan::systems) queues
+//! them. What else integrators ask for is done on the host, with accelerations that are what a step
+//! makes of velocities that are zero.
+
+mod part;
+pub mod timeline;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use gpu_kernels::layout::Field;
+
+use part::{Part, Record};
+use timeline::Span;
+
+use super::cpu::Cpu;
+use super::device::Streams;
+use super::pack::{POSITION, Scalars, VELOCITY};
+use super::{Backend, ForceError, Physics, Pipeline, SavedState, StepOf};
+use crate::bodies::Bodies;
+use crate::diagnostics::Energy;
+use crate::frame::Frame;
+use crate::plan::PlanError;
+use crate::plan::systems::{bodies_each, dealt};
+use crate::variants::{Method, SystemsPath, Variant};
+
+/// Steps that are queued at a time, at most: a bound on the host's memory.
+const MOST_STEPS: u64 = 4096;
+
+/// Time steps of a step, in local units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    kick: f64,
+    drift: f64,
+}
+
+/// What was asked for since the accelerations of the current positions were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Asked {
+    Nothing,
+    Kick(f64),
+    KickAndDrift(Step),
+}
+
+/// What a system has for itself, where it differs from the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Own {
+    /// Softening length ε > 0 if that of the run is, in the unit of the positions.
+    pub softening: f64,
+    /// Its time step as a multiple of the run's.
+    pub pace: f64,
+}
+
+/// Many systems on devices of one kind.
+pub struct ManySystems<D: Streams> {
+    parts: Vec<Part<D>>,
+    frame: Frame,
+    physics: Physics,
+    own: Vec<Own>,
+    /// As they were last seen; masses are always theirs.
+    bodies: Bodies,
+    asked: Asked,
+    /// Steps to carry out, all the same.
+    queued: Option<(Step, u64)>,
+    /// Whether the accelerations of the current positions were asked for, and are yet to be computed.
+    stale: bool,
+    /// Those computed last, in local units.
+    accelerations: Vec<[f64; 3]>,
+}
+
+impl<D: Streams> ManySystems<D> {
+    /// Bodies that are as many systems as the variant says, one after another, dealt out to `devices`,
+    /// in a frame that all of them share.
+    ///
+    /// # Errors
+    /// If the bodies do not make so many systems, a plan does not fit its device, or memory is too small.
+    ///
+    /// # Panics
+    /// If there are no devices, or the variant's method is not that of many systems, compiled for the
+    /// law.
+    pub fn new(
+        devices: &[Rc<D>],
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Frame,
+    ) -> Result<Self, ForceError> {
+        let own = Own {
+            softening: physics.softening,
+            pace: 1.0,
+        };
+        let own = vec![own; variant.systems as usize];
+        Self::with_own(devices, variant, bodies, physics, frame, own)
+    }
+
+    /// As [`new`](Self::new), of systems that differ.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), and unless there is one of `own` for each system.
+    pub fn with_own(
+        devices: &[Rc<D>],
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Frame,
+        own: Vec<Own>,
+    ) -> Result<Self, ForceError> {
+        let Method::Systems(path) = variant.method else {
+            panic!("`{}` computes one system", variant.name)
+        };
+        let n = bodies_each(bodies.len(), variant.systems).map_err(PlanError::from)?;
+        assert_eq!(own.len(), variant.systems as usize, "one for each system");
+        let smallest = own.iter().map(|own| own.softening);
+        let smallest = smallest.fold(physics.softening, f64::min);
+        let unsoftened =
+            frame.length_to_local(smallest).powi(2) < variant.precision().smallest_square();
+        let entry = variant
+            .force(physics.law, unsoftened)
+            .expect("an eligible variant has its kernels");
+        let parts = Self::parts(devices, variant.systems, n, |device, systems, range| {
+            let path: &SystemsPath = &path;
+            Part::new(device, entry, path, systems, (bodies, range), &frame)
+        })?;
+        Ok(Self {
+            parts,
+            frame,
+            physics,
+            own,
+            bodies: bodies.clone(),
+            asked: Asked::Nothing,
+            queued: None,
+            stale: false,
+            accelerations: vec![[f64::NAN; 3]; bodies.len()],
+        })
+    }
+
+    fn parts(
+        devices: &[Rc<D>],
+        systems: u32,
+        n: usize,
+        part: impl Fn(Rc<D>, u32, std::ops::Range<usize>) -> Result<Part<D>, ForceError>,
+    ) -> Result<Vec<Part<D>>, ForceError> {
+        let gpus = u32::try_from(devices.len()).expect("few devices");
+        let mut first = 0;
+        let shares = devices.iter().zip(dealt(systems, gpus));
+        let parts = shares
+            .filter(|(_, share)| *share > 0)
+            .map(|(device, share)| {
+                let range = first..first + share as usize * n;
+                first = range.end;
+                part(Rc::clone(device), share, range)
+            });
+        parts.collect()
+    }
+
+    /// The systems' own constants.
+    pub fn own(&self) -> &[Own] {
+        &self.own
+    }
+
+    fn records(&self, part: &Part<D>, step: Step) -> Vec<Record> {
+        let first = part.bodies.start / part.plan.n as usize;
+        let own = &self.own[first..first + part.plan.systems as usize];
+        own.iter()
+            .map(|own| {
+                let softening = self.frame.length_to_local(own.softening);
+                let g = self.frame.coupling_to_local(&self.physics);
+                let (kick, drift) = (step.kick * own.pace, step.drift * own.pace);
+                [softening.powi(2), g, kick, drift]
+            })
+            .collect()
+    }
+
+    /// Carries out some steps: copies, launches, copies.
+    fn run(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
+        for k in 0..self.parts.len() {
+            let records = self.records(&self.parts[k], step);
+            self.parts[k].queue(records, steps, &mut None)?;
+        }
+        self.parts.iter().try_for_each(Part::join)
+    }
+
+    fn run_marked(&mut self, step: Step, steps: u32) -> Result<Vec<Span>, ForceError> {
+        let mut marked = vec![];
+        for k in 0..self.parts.len() {
+            let records = self.records(&self.parts[k], step);
+            let origin = self.parts[k].mark()?;
+            let mut items = Some(vec![]);
+            self.parts[k].queue(records, steps, &mut items)?;
+            marked.push((origin, items.unwrap_or_default()));
+        }
+        self.parts.iter().try_for_each(Part::join)?;
+        let mut spans = vec![];
+        for (gpu, (part, (origin, items))) in self.parts.iter().zip(marked).enumerate() {
+            spans.extend(part.spans(gpu, &origin, items)?);
+        }
+        Ok(spans)
+    }
+
+    /// To be carried out with the same steps before it, or after them.
+    fn queue(&mut self, step: Step) -> Result<(), ForceError> {
+        match &mut self.queued {
+            Some((same, steps)) if *same == step => *steps += 1,
+            _ => {
+                self.run_queued()?;
+                self.queued = Some((step, 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_queued(&mut self) -> Result<(), ForceError> {
+        let Some((step, mut left)) = self.queued.take() else {
+            return Ok(());
+        };
+        while left > 0 {
+            let steps = left.min(MOST_STEPS);
+            self.run(step, steps as u32)?;
+            left -= steps;
+        }
+        Ok(())
+    }
+
+    /// Does what was asked for, but for accelerations that nobody has used yet.
+    fn settle(&mut self) -> Result<(), ForceError> {
+        self.run_queued()?;
+        match std::mem::replace(&mut self.asked, Asked::Nothing) {
+            Asked::Nothing => Ok(()),
+            Asked::Kick(kick) => {
+                self.compute_accelerations()?;
+                self.kick_on_host(kick)
+            }
+            Asked::KickAndDrift(Step { kick, drift }) => {
+                self.compute_accelerations()?;
+                self.kick_on_host(kick)?;
+                self.drift_on_host(drift)
+            }
+        }
+    }
+
+    /// What a kick by one unit of time makes of bodies at rest.
+    fn compute_accelerations(&mut self) -> Result<(), ForceError> {
+        self.run_queued()?;
+        if !self.stale {
+            return Ok(());
+        }
+        self.stale = false;
+        let before: Result<Vec<Scalars>, _> = self.parts.iter().map(Part::load).collect();
+        self.each(VELOCITY, |_, _, _| 0.0)?;
+        let paces: Vec<f64> = self.own.iter().map(|own| own.pace).collect();
+        self.own.iter_mut().for_each(|own| own.pace = 1.0);
+        let done = self.run(
+            Step {
+                kick: 1.0,
+                drift: 0.0,
+            },
+            1,
+        );
+        self.own
+            .iter_mut()
+            .zip(paces)
+            .for_each(|(own, pace)| own.pace = pace);
+        done?;
+        let mut accelerations = vec![];
+        for part in &self.parts {
+            accelerations.extend(part.vectors()?.1);
+        }
+        self.accelerations = accelerations;
+        for (part, before) in self.parts.iter_mut().zip(before?) {
+            part.store(&before)?;
+        }
+        Ok(())
+    }
+
+    /// Sets three fields of each body `i` to what `new(i, axis, old)` says.
+    fn each(
+        &mut self,
+        fields: [Field; 3],
+        new: impl Fn(usize, usize, f64) -> f64,
+    ) -> Result<(), ForceError> {
+        for part in &mut self.parts {
+            let bodies = part.bodies.clone();
+            part.change(|state, place| {
+                for (k, i) in bodies.enumerate() {
+                    for (axis, field) in fields.into_iter().enumerate() {
+                        let at = place(field, k);
+                        state.set(at, new(i, axis, state.get(at)));
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn pace_of(&self) -> impl Fn(usize) -> f64 + use<D> {
+        let n = self.bodies.len() / self.own.len();
+        let paces: Vec<f64> = self.own.iter().map(|own| own.pace).collect();
+        move |i| paces[i / n]
+    }
+
+    fn kick_on_host(&mut self, dt: f64) -> Result<(), ForceError> {
+        let pace = self.pace_of();
+        let accelerations = std::mem::take(&mut self.accelerations);
+        let kick = |i: usize, axis: usize, v| (dt * pace(i)).mul_add(accelerations[i][axis], v);
+        let done = self.each(VELOCITY, kick);
+        self.accelerations = accelerations;
+        done
+    }
+
+    fn drift_on_host(&mut self, dt: f64) -> Result<(), ForceError> {
+        let (_, velocities) = self.vectors()?;
+        let pace = self.pace_of();
+        self.each(POSITION, |i, axis, x| {
+            (dt * pace(i)).mul_add(velocities[i][axis], x)
+        })
+    }
+
+    fn vectors(&self) -> Result<(Vec<[f64; 3]>, Vec<[f64; 3]>), ForceError> {
+        let mut all = (vec![], vec![]);
+        for part in &self.parts {
+            let (positions, velocities) = part.vectors()?;
+            all.0.extend(positions);
+            all.1.extend(velocities);
+        }
+        Ok(all)
+    }
+
+    fn steps_of(&self, dt: f64) -> Step {
+        let dt = self.frame.time_to_local(dt);
+        Step {
+            kick: dt,
+            drift: dt,
+        }
+    }
+}
+
+impl<D: Streams> Backend for ManySystems<D> {
+    fn systems(&self) -> usize {
+        self.own.len()
+    }
+
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        match self.asked {
+            Asked::Nothing => {}
+            Asked::Kick(_) => self.settle()?,
+            Asked::KickAndDrift(step) => {
+                self.asked = Asked::Nothing;
+                self.queue(step)?;
+            }
+        }
+        self.stale = true;
+        Ok(())
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        let dt = self.frame.time_to_local(dt);
+        if self.stale && self.asked == Asked::Nothing {
+            self.asked = Asked::Kick(dt);
+            return Ok(());
+        }
+        self.settle()?;
+        self.kick_on_host(dt)
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        let drift = self.frame.time_to_local(dt);
+        if let Asked::Kick(kick) = self.asked {
+            self.asked = Asked::KickAndDrift(Step { kick, drift });
+            return Ok(());
+        }
+        self.settle()?;
+        self.compute_accelerations()?; // of the positions before, if anybody asked
+        self.drift_on_host(drift)
+    }
+
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step(self))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.settle()?;
+        self.each(VELOCITY, |_, _, v| factor * v)
+    }
+
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        Some(self)
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        self.settle()?;
+        self.compute_accelerations()?;
+        let (positions, velocities) = self.vectors()?;
+        Ok(SavedState {
+            frame: self.frame,
+            positions,
+            velocities,
+            accelerations: self.accelerations.clone(),
+            jerks: vec![],
+            own_steps: vec![],
+        })
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        assert_eq!(saved.frame, self.frame, "made in the same frame");
+        self.settle()?;
+        self.each(POSITION, |i, axis, _| saved.positions[i][axis])?;
+        self.each(VELOCITY, |i, axis, _| saved.velocities[i][axis])?;
+        // Those of these positions: computed from them when needed, with the same bits.
+        self.stale = true;
+        self.accelerations.clone_from(&saved.accelerations);
+        Ok(())
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        self.settle()?;
+        let (positions, velocities) = self.vectors()?;
+        for (i, (position, velocity)) in positions.into_iter().zip(velocities).enumerate() {
+            [bodies.x[i], bodies.y[i], bodies.z[i]] = self.frame.position_from_local(position);
+            [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = self.frame.velocity_from_local(velocity);
+        }
+        Ok(())
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        self.settle()?;
+        self.compute_accelerations()?;
+        let local = self.accelerations.iter();
+        Ok(local
+            .map(|&a| self.frame.acceleration_from_local(a))
+            .collect())
+    }
+
+    /// By the CPU, system by system.
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        let mut bodies = self.bodies.clone();
+        self.download(&mut bodies)?;
+        let n = bodies.len() / self.own.len();
+        let mut total = Energy {
+            kinetic: 0.0,
+            potential: 0.0,
+        };
+        for (system, own) in self.own.iter().enumerate() {
+            let physics = Physics {
+                softening: own.softening,
+                ..self.physics
+            };
+            let part = bodies.part(system * n..(system + 1) * n);
+            let energy = Cpu::<f64>::new(&part, physics).energy()?;
+            total.kinetic += energy.kinetic;
+            total.potential += energy.potential;
+        }
+        Ok(total)
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        self.run_queued()
+    }
+
+    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
+        self.settle()?;
+        // A step of no time moves nothing.
+        let spans = self.run_marked(
+            Step {
+                kick: 0.0,
+                drift: 0.0,
+            },
+            1,
+        )?;
+        Ok(timeline::kernel_seconds(&spans))
+    }
+}
+
+impl<D: Streams> Pipeline for ManySystems<D> {
+    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
+        self.settle()?;
+        self.stale = true;
+        let step = self.steps_of(dt);
+        let start = Instant::now();
+        self.run(step, steps)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError> {
+        self.settle()?;
+        self.stale = true;
+        self.run_marked(self.steps_of(dt), steps)
+    }
+}

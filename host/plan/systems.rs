@@ -1,0 +1,374 @@
+//! Plans of many systems: which copies and launches some time steps take, and in which stream each is
+//! queued.
+//!
+//! A [`SystemsPlan`] is the geometry of one GPU's systems; [`items`](SystemsPlan::items) lists the
+//! work. One place ([`ManySystems`](crate::force::systems::ManySystems)) queues it.
+
+use std::ops::Range;
+
+use gpu_kernels::abi::{Params, Systems};
+use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping};
+
+use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride};
+use crate::variants::{Queues, SystemsPath, Transfers};
+
+/// Systems that a launch can have along the grid's second axis, on any device.
+const MOST_TOGETHER: u32 = 65_535;
+
+/// Why many systems cannot be computed so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SystemsError {
+    /// Bodies that do not make systems of equal size.
+    #[error(
+        "{bodies} bodies do not make {systems} systems of equal size: {} each would leave {} over",
+        bodies / *systems as usize, bodies % *systems as usize
+    )]
+    NotDivisible {
+        /// Bodies.
+        bodies: usize,
+        /// Systems, at least one.
+        systems: u32,
+    },
+    /// No systems at all.
+    #[error("bodies make at least one system, not 0")]
+    NoSystems,
+    /// A kernel of one system.
+    #[error(
+        "kernel `{kernel}` computes one system, not {systems}: choose one that computes many, as \
+         many-systems and those of `allpairs list --study galaxies`, or a CPU kernel"
+    )]
+    OneSystem {
+        /// The variant.
+        kernel: &'static str,
+        /// What was asked for.
+        systems: u32,
+    },
+    /// Streams without work.
+    #[error(
+        "{streams} streams are more than the {systems} systems to share out among them: use \
+         {systems} or fewer"
+    )]
+    TooManyStreams {
+        /// What was asked for.
+        streams: u32,
+        /// Systems.
+        systems: u32,
+    },
+    /// No streams at all.
+    #[error("work is queued in at least one stream, not 0")]
+    NoStreams,
+    /// A tile that a block has no room for.
+    #[error(
+        "a tile of {tile} sources takes {bytes} bytes of shared memory in `{kernel}`, and a block has \
+         between one source and {most} bytes: use a tile of 1 to {fits}"
+    )]
+    Tile {
+        /// The kernel.
+        kernel: &'static str,
+        /// Sources of a tile.
+        tile: u32,
+        /// What they take.
+        bytes: u64,
+        /// What the device allows.
+        most: u32,
+        /// Sources that fit.
+        fits: u32,
+    },
+}
+
+/// Bodies of each of `systems` that `bodies` are to make.
+///
+/// # Errors
+/// If they do not.
+pub fn bodies_each(bodies: usize, systems: u32) -> Result<usize, SystemsError> {
+    if systems == 0 {
+        return Err(SystemsError::NoSystems);
+    }
+    if !bodies.is_multiple_of(systems as usize) {
+        return Err(SystemsError::NotDivisible { bodies, systems });
+    }
+    Ok(bodies / systems as usize)
+}
+
+/// How many of `systems` each of `gpus` gets: as many, the remainder to the first ones.
+pub fn dealt(systems: u32, gpus: u32) -> Vec<u32> {
+    let (each, rest) = (systems / gpus, systems % gpus);
+    (0..gpus).map(|gpu| each + u32::from(gpu < rest)).collect()
+}
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The stream it is queued in.
+    pub stream: u32,
+    /// The systems it is about.
+    pub systems: Range<u32>,
+    /// What it is.
+    pub task: Task,
+}
+
+/// What a piece of work is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// Copies bodies to the GPU, into the first state buffer.
+    CopyIn,
+    /// Launches a kernel.
+    Launch {
+        /// Its symbol.
+        kernel: &'static str,
+        /// The state buffer of its bodies, 0 or 1; a fused step writes the other one.
+        from: usize,
+        /// Steps that it takes by itself.
+        steps: u32,
+    },
+    /// Waits for all streams.
+    Join,
+    /// Copies bodies from the GPU, out of this state buffer.
+    CopyOut {
+        /// 0 or 1.
+        from: usize,
+    },
+}
+
+/// The work of some systems on one GPU.
+#[derive(Clone, Debug)]
+pub struct SystemsPlan {
+    /// Systems.
+    pub systems: u32,
+    /// Bodies of each.
+    pub n: u32,
+    /// Bodies from the beginning of one to that of the next: the room between stays untouched.
+    pub distance: u32,
+    /// Bodies that the state buffers have room for.
+    pub stride: u32,
+    /// Streams.
+    pub streams: u32,
+    /// The kernel that kicks, or takes steps.
+    pub force: &'static Entry,
+    /// The kernel that drifts, after one that kicks.
+    pub drift: Option<&'static Entry>,
+    stepping: Stepping,
+    force_launch: Launch,
+    drift_launch: Launch,
+    tile: u32,
+    together: bool,
+    transfers: Transfers,
+}
+
+impl SystemsPlan {
+    /// The plan of `systems` of `n` bodies each.
+    ///
+    /// # Errors
+    /// If a launch would be refused by the device, a stream would have no work, or the bodies are more
+    /// than can be counted.
+    ///
+    /// # Panics
+    /// If `entry` is not of many systems, or its tiles are not said.
+    pub fn new(
+        entry: &'static Entry,
+        path: &SystemsPath,
+        systems: u32,
+        n: usize,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
+        let Work::Force {
+            schedule: ScheduleName::Systems { stepping, sources },
+            ..
+        } = entry.work
+        else {
+            panic!("`{}` computes one system", entry.symbol)
+        };
+        // Room for whole warps, so that no system begins in the middle of a line.
+        let distance = stride(entry, n)?;
+        let stride = stride(entry, distance as usize * systems as usize)?;
+        let n = n as u32; // fits, as its room does
+        let (streams, together) = match path.queues {
+            Queues::Together => (1, true),
+            Queues::UpTo(0) | Queues::Exactly(0) => return Err(SystemsError::NoStreams.into()),
+            Queues::UpTo(most) => (most.min(systems), false),
+            Queues::Exactly(streams) if streams > systems => {
+                return Err(SystemsError::TooManyStreams { streams, systems }.into());
+            }
+            Queues::Exactly(streams) => (streams, false),
+        };
+        let tile = match sources {
+            SourcesIn::Global => 0,
+            SourcesIn::Shared | SourcesIn::SharedInterleaved => path
+                .tile
+                .expect("a variant of tiles says how large they are"),
+        };
+        let bytes = u64::from(tile) * u64::from(entry.layout.tile_bytes);
+        let no_room = bytes > u64::from(limits.shared_bytes);
+        if no_room || (tile == 0 && sources != SourcesIn::Global) {
+            return Err(SystemsError::Tile {
+                kernel: entry.symbol,
+                tile,
+                bytes,
+                most: limits.shared_bytes,
+                fits: limits.shared_bytes / entry.layout.tile_bytes,
+            }
+            .into());
+        }
+        let blocks = one_dimensional(entry, n, path.block, limits)?;
+        let force_launch = Launch {
+            grid: match stepping {
+                Stepping::All => [1; 3],
+                Stepping::Kick | Stepping::Fused => blocks.grid,
+            },
+            shared_bytes: bytes as u32,
+            ..blocks
+        };
+        let partner = || {
+            entries::all()
+                .find(|e| e.work == Work::SystemDrift && e.layout.name == entry.layout.name)
+                .unwrap_or_else(|| panic!("nothing drifts what `{}` kicks", entry.symbol))
+        };
+        let drift = (stepping == Stepping::Kick).then(partner);
+        Ok(Self {
+            systems,
+            n,
+            distance,
+            stride,
+            streams,
+            force: entry,
+            drift,
+            stepping,
+            force_launch,
+            drift_launch: one_dimensional(drift.unwrap_or(entry), n, ELEMENTWISE_BLOCK, limits)?,
+            tile,
+            together,
+            transfers: path.transfers,
+        })
+    }
+
+    /// Whether steps go from one state buffer to another.
+    pub fn is_double_buffered(&self) -> bool {
+        self.stepping == Stepping::Fused
+    }
+
+    /// Whether copies are queued, as page-locked memory allows.
+    pub fn copies_are_queued(&self) -> bool {
+        self.transfers != Transfers::Apart
+    }
+
+    /// The kernel of a launch, its geometry and its scalars.
+    ///
+    /// # Panics
+    /// If the item is no launch of this plan's.
+    pub fn launch(&self, item: &Item) -> (&'static Entry, Launch, Params) {
+        let Task::Launch { kernel, steps, .. } = item.task else {
+            panic!("{item:?} is no launch")
+        };
+        let (entry, mut launch) = match self.drift {
+            Some(drift) if drift.symbol == kernel => (drift, self.drift_launch),
+            _ => (self.force, self.force_launch),
+        };
+        launch.grid[1] = item.systems.end - item.systems.start;
+        let params = Params {
+            n: self.n,
+            stride: self.stride,
+            systems: Systems {
+                first: item.systems.start,
+                distance: self.distance,
+                tile: self.tile,
+                steps,
+            },
+            ..Params::default()
+        };
+        (entry, launch, params)
+    }
+
+    /// Where the bodies of some systems lie in a state buffer, bytes.
+    pub fn places(&self, systems: &Range<u32>) -> Vec<Range<usize>> {
+        let layout = &self.force.layout;
+        let scalar = layout.stored.bytes() as usize;
+        if *systems == (0..self.systems) {
+            let all = layout.state_scalars as usize * self.stride as usize;
+            return vec![0..all * scalar];
+        }
+        let mut plane = 0;
+        let mut places = vec![];
+        for &width in layout.planes {
+            let place = |system: u32| {
+                let body = system as usize * self.distance as usize;
+                (plane + body * width as usize) * scalar
+            };
+            places.push(place(systems.start)..place(systems.end));
+            plane += self.stride as usize * width as usize;
+        }
+        places
+    }
+
+    /// What some steps take, in the order in which it is queued. Work of one stream is done in order;
+    /// what lies in different streams does not wait for each other, but for [`Task::Join`].
+    pub fn items(&self, steps: u32) -> Vec<Item> {
+        let all = 0..self.systems;
+        let groups: Vec<(u32, Range<u32>)> = if self.together {
+            let starts = all.clone().step_by(MOST_TOGETHER as usize);
+            starts
+                .map(|s| (0, s..(s + MOST_TOGETHER).min(self.systems)))
+                .collect()
+        } else {
+            all.clone().map(|s| (s % self.streams, s..s + 1)).collect()
+        };
+        let copy_out = Task::CopyOut {
+            from: match self.stepping {
+                Stepping::Fused => steps as usize % 2,
+                Stepping::All | Stepping::Kick => 0,
+            },
+        };
+        let item = |(stream, systems): &(u32, Range<u32>), task| Item {
+            stream: *stream,
+            systems: systems.clone(),
+            task,
+        };
+        // Kernels that take all steps by themselves are launched once.
+        let (launches, steps_each) = match self.stepping {
+            Stepping::All => (1, steps),
+            Stepping::Kick | Stepping::Fused => (steps, 1),
+        };
+        let kernels = || [Some(self.force), self.drift].into_iter().flatten();
+        let launch = |group, entry: &Entry, index: u32| {
+            let task = Task::Launch {
+                kernel: entry.symbol,
+                from: match self.stepping {
+                    Stepping::Fused => index as usize % 2,
+                    Stepping::All | Stepping::Kick => 0,
+                },
+                steps: steps_each,
+            };
+            item(group, task)
+        };
+        let mut items = vec![];
+        match self.transfers {
+            Transfers::DepthFirst => {
+                for group in &groups {
+                    items.push(item(group, Task::CopyIn));
+                    for index in 0..launches {
+                        items.extend(kernels().map(|entry| launch(group, entry, index)));
+                    }
+                    items.push(item(group, copy_out.clone()));
+                }
+            }
+            Transfers::Apart | Transfers::BreadthFirst => {
+                let whole = [(0, all)];
+                let apart = self.transfers == Transfers::Apart;
+                let copied = if apart { &whole[..] } else { &groups };
+                items.extend(copied.iter().map(|group| item(group, Task::CopyIn)));
+                // Streams share the queues of the hardware. Behind a drift that waits for its kick
+                // another stream's kick would wait as well: so all kicks come first.
+                for index in 0..launches {
+                    for entry in kernels() {
+                        items.extend(groups.iter().map(|group| launch(group, entry, index)));
+                    }
+                }
+                if apart {
+                    items.push(item(&whole[0], Task::Join));
+                }
+                items.extend(copied.iter().map(|group| item(group, copy_out.clone())));
+            }
+        }
+        items
+    }
+}

@@ -1,0 +1,40 @@
+//! Variants in other shapes, and of other numbers of systems.
+
+use super::{Method, Shape, Variant};
+
+impl Variant {
+    /// The same in another shape, if it has one to change.
+    pub fn shaped(&self, shape: Shape) -> Option<Self> {
+        let mut shaped = *self;
+        if let Some(block) = shape.block {
+            if self.method.build().is_none() {
+                return None;
+            }
+            shaped = shaped.in_blocks_of(block);
+        }
+        if shape.len.is_some() || shape.luf.is_some() {
+            let mut split = self.split()?;
+            split.len = shape.len.unwrap_or(split.len);
+            split.luf = shape.luf.unwrap_or(split.luf);
+            shaped.method = shaped.method.split(split);
+        }
+        Some(shaped)
+    }
+
+    /// The same of this many systems.
+    #[must_use]
+    pub fn of_systems(&self, systems: u32) -> Self {
+        Self { systems, ..*self }
+    }
+
+    /// Whether it is made for many systems: those of its bodies that are told apart are then
+    /// independent of each other.
+    pub fn is_of_many(&self) -> bool {
+        matches!(self.method, Method::Systems(_)) || self.study() == Some("galaxies")
+    }
+
+    /// Whether it can compute more systems than one.
+    pub fn computes_many(&self) -> bool {
+        !matches!(self.method, Method::Kernel { .. })
+    }
+}

@@ -1,0 +1,140 @@
+//! Many systems as a person or a script meets them.
+
+#[path = "support/program.rs"]
+#[allow(dead_code)] // others need what this test does not
+mod program;
+
+use std::fs;
+
+use allpairs::io::read;
+use program::{Ended, allpairs, run};
+use tempfile::{TempDir, tempdir};
+
+const USAGE: i32 = 2;
+const UNAVAILABLE: i32 = 69;
+
+fn try_in(folder: &TempDir, arguments: &str) -> Ended {
+    run(allpairs(folder.path()).args(arguments.split_whitespace()))
+}
+
+/// A run of five systems on the emulator is a run of each of them alone.
+#[test]
+fn systems_run_as_if_alone() {
+    let folder = tempdir().expect("a temporary folder");
+    let run = |input: &str, systems: u32, out: &str| {
+        let options =
+            "--steps 3 --dt 0.001 --softening 0.05 --device emulator --kernel galaxies/overlap";
+        try_in(
+            &folder,
+            &format!("run {input} --systems {systems} {options} --out {out}"),
+        )
+        .expect(
+            0,
+            &[if systems > 1 {
+                "5 systems of 24"
+            } else {
+                "24 bodies"
+            }],
+        );
+        let final_state = folder.path().join(out).join("final.allpairs");
+        read(&final_state, None).expect("a snapshot").0.bodies
+    };
+    try_in(
+        &folder,
+        "ic many-galaxies --systems 5 --each 24 --out all.allpairs",
+    )
+    .expect(0, &[]);
+    let start = read(&folder.path().join("all.allpairs"), None)
+        .expect("it")
+        .0;
+    let together = run("all.allpairs", 5, "together");
+    let made = run("many-galaxies --each 24", 5, "made");
+    assert_eq!(made.x, together.x);
+    for s in 0..5 {
+        let alone = allpairs::io::Snapshot {
+            time: 0.0,
+            bodies: start.bodies.part(s * 24..(s + 1) * 24),
+        };
+        let name = format!("{s}.allpairs");
+        allpairs::io::write(
+            &folder.path().join(&name),
+            allpairs::io::Format::Allpairs,
+            &alone,
+            allpairs::io::Overwrite::Refuse,
+        )
+        .expect("written");
+        let end = run(&name, 1, &format!("alone-{s}"));
+        for i in 0..24 {
+            let error = (end.x[i] - together.x[s * 24 + i]).abs();
+            // Rounding of positions in frames of different size: 2⁻²⁴ of all systems' extent, here
+            // below 256, in each of three steps and at both ends.
+            assert!(
+                error <= 5.0 * 256.0 / f64::from(1 << 24),
+                "system {s}, body {i}: {error:e}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_numbers() {
+    let folder = tempdir().expect("a temporary folder");
+    let refused = |arguments: &str, code, why: &str| {
+        let options = "--device emulator --steps 1 --dt 0.001 --softening 0.1 --out out";
+        try_in(&folder, &format!("run {arguments} {options}")).expect(code, &[why]);
+    };
+    let plummer = "plummer --bodies 60 --systems";
+    refused(
+        &format!("{plummer} 7 --kernel galaxies/streams"),
+        USAGE,
+        "60 bodies do not make 7",
+    );
+    refused(
+        &format!("{plummer} 0 --kernel galaxies/streams"),
+        USAGE,
+        "--systems 0",
+    );
+    let streams = "6 --kernel galaxies/streams --streams 7";
+    refused(
+        &format!("{plummer} {streams}"),
+        UNAVAILABLE,
+        "7 streams are more than the 6 systems",
+    );
+    let tile = "6 --kernel galaxies/tiled-512 --tile 4096";
+    refused(&format!("{plummer} {tile}"), UNAVAILABLE, "65536 bytes");
+    refused(
+        "plummer --bodies 60 --kernel tiled --tile 64",
+        USAGE,
+        "--tile and --streams are of kernels",
+    );
+    refused(
+        &format!("{plummer} 6 --kernel galaxies/unroll-8 --streams 2"),
+        USAGE,
+        "in one stream",
+    );
+}
+
+#[test]
+fn rungs_are_timed_and_drawn() {
+    let folder = tempdir().expect("a temporary folder");
+    let rungs = "galaxies/overlap,galaxies/soa,many-systems";
+    let arguments = format!(
+        "systems --device emulator --kernel {rungs} --systems 3 --bodies 20 --steps 2 --repetitions 1 \
+         --timeline drawn"
+    );
+    try_in(&folder, &arguments).expect(0, &["galaxies/overlap", "many-systems", "passed"]);
+    let drawn = folder.path().join("drawn");
+    for name in ["galaxies-overlap", "galaxies-soa", "many-systems"] {
+        for extension in ["csv", "png", "svg"] {
+            assert!(
+                drawn.join(name).with_extension(extension).exists(),
+                "{name}.{extension}"
+            );
+        }
+    }
+    let csv = fs::read_to_string(drawn.join("galaxies-overlap.csv")).expect("text");
+    // Three systems: a copy in, two steps of two kernels, a copy out; and a head.
+    assert_eq!(csv.lines().count(), 1 + 3 * 6);
+    try_in(&folder, &arguments).expect(74, &["galaxies-overlap.csv"]);
+    try_in(&folder, "list --study galaxies").expect(0, &["galaxies/prefetch", "423.3"]);
+}

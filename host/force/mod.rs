@@ -10,6 +10,7 @@ pub mod device;
 pub mod emulated;
 mod hermite;
 mod in_memory;
+mod order;
 mod pack;
 pub mod reference;
 pub mod resident;

@@ -18,7 +18,7 @@ use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
 use gpu_kernels::numerics::{NumericsName, Precision};
 use gpu_kernels::schedule::symmetric::Order;
-use gpu_kernels::schedule::{ScheduleName, tensor};
+use gpu_kernels::schedule::{ScheduleName, separated, tensor};
 
 use crate::bodies::Bodies;
 use crate::force::cpu::{self as cpu_path, PairsName, RootName};
@@ -138,6 +138,9 @@ pub const VARIANTS: &[Variant] = &[
         "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
     variant("tensor-soft-wide", "tensor-soft", on_tensor_cores("tensor_soft_t12"),
         "192 targets a block instead of 128, for many bodies"),
+
+    variant("tensor", "tensor-soft-wide", on_tensor_cores("tensor"),
+        "near pairs in single precision, far ones on tensor cores from a centre nearby: for any ε, masses and origin"),
 
     variant("naive-f64", "naive-float4", kernel("direct_float4_f64_exact"),
         "everything in double precision"),
@@ -315,6 +318,8 @@ impl Variant {
                 }
                 ScheduleName::Tiled => in_blocks(block as usize),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
+                // In single precision or not, a leaf at a time, at most a span of leaves at once.
+                ScheduleName::Separated => in_blocks(32 * separated::LEAF as usize),
                 // As a target, in products of 16 sources and then in as many sums as there are
                 // parts; as a source, once for each block of targets.
                 ScheduleName::Tensor => {
@@ -370,9 +375,14 @@ impl Variant {
         }
     }
 
-    /// Whether it computes on tensor cores.
+    /// Whether it computes all pairs on tensor cores.
     pub fn is_tensor(&self) -> bool {
         matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Tensor
+    }
+
+    /// Whether it computes far pairs on tensor cores, and near ones not.
+    pub fn is_separated(&self) -> bool {
+        matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Separated
     }
 
     /// Whether its error is bounded for these bodies and this force.

@@ -33,12 +33,14 @@ macro_rules! force_function {
 mod advance;
 mod forces;
 mod grids;
+mod separated;
 mod symmetric;
 mod tensor;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
+pub use separated::{BOXES, FAR, NEAR};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use tensor::TENSOR;
 
@@ -80,7 +82,8 @@ pub enum Scalars {
 /// What a kernel computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Accelerations: pointers `(state, acceleration)`, or `(state, partial sums)` where
+    /// Accelerations: pointers `(state, acceleration)`, or `(state, boxes, acceleration)` where
+    /// [`Boxes`](Work::Boxes) goes before, or `(state, partial sums)` where
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow.
     Force {
         /// The algorithm.
@@ -106,6 +109,15 @@ pub enum Work {
         law: Law,
         /// The arithmetic.
         numerics: NumericsName,
+    },
+    /// The boxes of [`separated`](crate::schedule::separated): pointers `(state, boxes)`.
+    Boxes,
+    /// The accelerations by its near pairs: pointers `(state, boxes, acceleration)`.
+    Near {
+        /// The law.
+        law: Law,
+        /// Whether it is for ε = 0.
+        unsoftened: bool,
     },
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
     /// `(slabs, acceleration)`.
@@ -188,6 +200,9 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(BY_FORCES.iter().flatten())
         .chain(GATHERS)
         .chain(TENSOR.iter().flatten())
+        .chain(FAR)
+        .chain(NEAR)
+        .chain(BOXES)
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

@@ -4,11 +4,13 @@
 pub mod advance;
 pub mod direct;
 pub mod energy;
+mod fragments;
 pub mod grid2d;
 pub mod guarded;
 pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
+pub mod separated;
 pub mod symmetric;
 pub mod tensor;
 pub mod tiled;
@@ -38,6 +40,8 @@ pub enum ScheduleName {
     Symmetric,
     /// [`tensor`].
     Tensor,
+    /// [`separated`].
+    Separated,
 }
 
 /// Where the sources of a two-dimensional block wait.

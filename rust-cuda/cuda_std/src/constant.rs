@@ -7,7 +7,7 @@ use crate::backend;
 pub const SYMBOL: &str = "constant_memory";
 
 /// Its size, bytes.
-pub const BYTES: usize = 64;
+pub const BYTES: usize = 128;
 
 /// What the host stored.
 ///

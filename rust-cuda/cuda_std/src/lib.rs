@@ -90,7 +90,7 @@ macro_rules! module {
     () => {
         ::core::arch::global_asm!(
             ".extern .shared .align 16 .b8 dynamic_shared_memory[];",
-            ".visible .const .align 8 .b8 constant_memory[64];"
+            ".visible .const .align 8 .b8 constant_memory[128];"
         );
 
         #[panic_handler]

@@ -125,11 +125,11 @@ pub(super) fn separation(
     }
 }
 
-/// gap = 1300 R M_eff / M.
-const RADII_AT_GAP: f64 = 1300.0;
+/// gap = 2000 R M_eff / M.
+const RADII_AT_GAP: f64 = 2000.0;
 
 /// Of the radius, however many bodies there are.
-const SMALLEST_PART: f64 = 1.0 / 64.0;
+const SMALLEST_PART: f64 = 1.0 / 48.0;
 
 /// A typical pull is at least 32 of any far body.
 const STRONGEST_PULLS: f64 = 32.0;

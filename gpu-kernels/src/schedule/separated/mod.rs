@@ -19,14 +19,15 @@
 //! * **1/d³** is a half in units where 32 gaps are 1, with all its 11 bits for distances between
 //!   one and 800 gaps: relative error δ ≈ 1.4·10⁻⁴ in the mean, 2⁻¹¹ at most, independent from pair
 //!   to pair. No ε is needed to keep it finite. Beyond it loses bits, down to 7, but there the gap is
-//!   so small a part of the system, 1/64 of its radius at least, that distances differ enough for
-//!   rounding to be as often up as down.
+//!   a part of the system, 1/48 of its radius at least, that is large enough for distances to differ,
+//!   and rounding to be as often up as down.
 //! * **A sum** of pulls f_j from far bodies is then off by δ √(Σ f_j²). In a system of radius R and
 //!   mass M, with M_eff = Σm²/M, that is δ · 2.4 √(R M_eff / (gap M)) of a typical pull M/R²: 10⁻⁵
-//!   for gap ≥ 1300 R M_eff / M. And no far pair has more than 1/32 of a typical pull, for
+//!   for gap = 1300 R M_eff / M, and the gap is 2000 of that. And no far pair has more than 1/32 of a typical pull, for
 //!   square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
 //!
-//! The fewer the bodies, the more pairs are near, down to all of them.
+//! The fewer the bodies, the more pairs are near, down to all of them. R and M are those of when the
+//! bodies were last put in order, R being their median distance from the centre of mass.
 //!
 //! [`Separation::gap`]: crate::abi::Separation::gap
 //! [`Separation::square_per_mass`]: crate::abi::Separation::square_per_mass

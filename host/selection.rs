@@ -25,7 +25,8 @@ use crate::plan::systems::SystemsError;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
 use crate::variants::{
-    self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant, preferred,
+    self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant,
+    preferred,
 };
 
 /// Where to run, as a user says it.

@@ -15,6 +15,7 @@ use crate::integrator::Integrator;
 use crate::selection::Machine;
 use crate::variants::{CpuPath, Method, Variant};
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::separated;
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
 const MOST_TARGETS: usize = 4096;
@@ -113,6 +114,9 @@ impl Case {
         if variant.is_tensor() {
             return self.tensor_allowance(variant);
         }
+        if variant.is_separated() && self.bodies.len() > separated::TARGETS as usize {
+            return self.separated_allowance(variant);
+        }
         // Bodies in halves may cost what rounding them costs; arithmetic in halves is held to the
         // standard of single precision, for a sum of halves bounds nothing.
         let computed = match variant.precision() {
@@ -153,6 +157,24 @@ impl Case {
         let pair = half + 1.5 * square;
         let sums = variant.additions(self.bodies.len()) as f64 * bit;
         let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * extent;
+        (3f64.sqrt() * pair, position_error)
+    }
+}
+
+impl Case {
+    /// As [`allowance`](Self::allowance), where far pairs are computed on tensor cores.
+    ///
+    /// As in [`tensor_allowance`](Self::tensor_allowance), but d² is a sum of terms that add up to
+    /// 17² of itself at most, truncated twice and packed, and at least 2⁻¹⁰ in units where the
+    /// squares' last parts are good to 2⁻²⁵. So is 1/d³, which is 1/48³ at least.
+    fn separated_allowance(&self, variant: &Variant) -> (f64, f64) {
+        let frame = Frame::of(&self.bodies, &self.physics);
+        let half = Precision::F16.unit_roundoff();
+        let bit = 2.0 * Precision::F32.unit_roundoff();
+        let square = 3.0 * 17f64.powi(2) * bit + 2.0 * 2f64.powi(-25 + 10);
+        let pair = half + 1.5 * square + 2f64.powi(-25) * 48f64.powi(3);
+        let sums = variant.additions(self.bodies.len()) as f64 * bit;
+        let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * frame.length;
         (3f64.sqrt() * pair, position_error)
     }
 }

@@ -25,8 +25,21 @@ pub struct Params {
     pub dt: f64,
     /// How the pairs are shared out, for the schedules that take each pair once.
     pub tiling: Tiling,
+    /// Which pairs are far, for the schedule that asks.
+    pub separation: Separation,
     /// Which systems a launch computes, for the schedules of many of them.
     pub systems: Systems,
+}
+
+/// When two groups of bodies are far from each other: see
+/// [`separated`](crate::schedule::separated).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Separation {
+    /// The smallest distance between the groups' boxes, > 0.
+    pub gap: f64,
+    /// The smallest squared distance, per mass of the heaviest of their bodies.
+    pub square_per_mass: f64,
 }
 
 /// Many systems in one buffer, `n` bodies each: see [`systems`](crate::schedule::systems).

@@ -11,6 +11,7 @@ pub mod emulated;
 mod hermite;
 mod in_memory;
 pub mod independent;
+mod order;
 mod pack;
 pub mod reference;
 pub mod resident;

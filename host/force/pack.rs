@@ -5,7 +5,7 @@ use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
 use gpu_kernels::numerics::Precision;
 
-use super::SavedState;
+use super::order::Slots;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 
@@ -59,15 +59,16 @@ impl Scalars {
     }
 }
 
-/// The state buffer of `bodies`.
+/// The state buffer of `bodies`, each in its slot.
 pub(super) fn state(
     layout: &LayoutDescription,
     stride: u32,
     frame: &Frame,
+    slots: &Slots,
     bodies: &Bodies,
 ) -> Scalars {
     let mut scalars = empty_state(layout, stride);
-    for (i, body) in (0..).zip(bodies.iter()) {
+    for (i, body) in (0..).zip(slots.bodies().map(|body| bodies.body(body))) {
         let [x, y, z] = frame.position_to_local(body.position);
         let [vx, vy, vz] = frame.velocity_to_local(body.velocity);
         let values = [x, y, z, frame.mass_to_local(body.mass), vx, vy, vz];
@@ -76,6 +77,37 @@ pub(super) fn state(
         }
     }
     scalars
+}
+
+/// Masses of the first `n` bodies of a state buffer, in local units.
+pub(super) fn local_masses(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    n: u32,
+) -> Vec<f64> {
+    let mass = |i| scalars.get((layout.scalar)(Field::Mass, stride, i));
+    (0..n).map(mass).collect()
+}
+
+/// A state buffer with the bodies of another, which has them in slots `before`, in slots `after`.
+pub(super) fn moved(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    [before, after]: [&Slots; 2],
+) -> Scalars {
+    let mut moved = empty_state(layout, stride);
+    for field in Field::ALL {
+        let at = |i: u32| (layout.scalar)(field, stride, i);
+        let n = before.bodies().count() as u32;
+        let by_slot: Vec<f64> = (0..n).map(|i| scalars.get(at(i))).collect();
+        let by_body = before.to_bodies(&by_slot);
+        for (i, value) in (0..).zip(after.to_slots(&by_body)) {
+            moved.set(at(i), value);
+        }
+    }
+    moved
 }
 
 /// A state buffer to download into.
@@ -99,11 +131,12 @@ pub(super) fn read_state(
     layout: &LayoutDescription,
     stride: u32,
     frame: &Frame,
+    slots: &Slots,
     scalars: &Scalars,
     bodies: &mut Bodies,
 ) {
     let (positions, velocities) = local_state(layout, stride, scalars, bodies.len() as u32);
-    for (i, (position, velocity)) in positions.into_iter().zip(velocities).enumerate() {
+    for (i, (position, velocity)) in slots.bodies().zip(positions.into_iter().zip(velocities)) {
         [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(position);
         [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = frame.velocity_from_local(velocity);
     }
@@ -161,9 +194,10 @@ pub(super) fn set_local_state(
     layout: &LayoutDescription,
     stride: u32,
     scalars: &mut Scalars,
-    saved: &SavedState,
+    positions: &[[f64; 3]],
+    velocities: &[[f64; 3]],
 ) {
-    let states = saved.positions.iter().zip(&saved.velocities);
+    let states = positions.iter().zip(velocities);
     for (i, (position, velocity)) in (0..).zip(states) {
         for (fields, vector) in [(POSITION, position), (VELOCITY, velocity)] {
             for (field, &value) in fields.into_iter().zip(vector) {

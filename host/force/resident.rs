@@ -5,12 +5,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use gpu_kernels::abi::{Params, Systems};
+use gpu_kernels::abi::{Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
 use super::device::Device;
+use super::order::{self, Slots};
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Physics, SavedState, StepOf};
+use super::{Backend, ForceError, Law, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -50,11 +51,34 @@ pub struct Resident<D: Device> {
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
+    /// Bodies that are kept side by side, 1 if as given.
+    leaf: u32,
+    slots: Slots,
+    /// Steps since they were put there.
+    steps_in_order: u64,
     elementwise_launch: Launch,
     energy: &'static Entry,
     energy_launch: Launch,
     /// Spent in copies of steps.
     transfers: Cell<Duration>,
+}
+
+/// Evaluations for which an order of the bodies in space is kept: bodies that have moved on cost
+/// speed, and so does sorting them.
+const STEPS_IN_ORDER: u64 = 64;
+
+/// An order of bodies in space, and which pairs of them are far.
+fn in_space(
+    leaf: u32,
+    positions: &[[f64; 3]],
+    masses: &[f64],
+    law: Law,
+    softening: f64,
+) -> (Slots, Separation) {
+    (
+        Slots::in_space(positions, leaf),
+        order::separation(positions, masses, law, softening),
+    )
 }
 
 impl<D: Device> Resident<D> {
@@ -113,7 +137,18 @@ impl<D: Device> Resident<D> {
         let energy = energy.unwrap_or(kernels.energy);
         let energy_launch = plan::one_dimensional(energy, n, ELEMENTWISE_BLOCK, &limits)?;
 
-        let packed = pack::state(&layout, stride, &frame, bodies);
+        let positions = bodies.iter().map(|b| frame.position_to_local(b.position));
+        let (slots, separation) = match plan.leaf {
+            1 => (Slots::as_given(n), Separation::default()),
+            leaf => {
+                let (positions, softening) =
+                    (positions.collect::<Vec<_>>(), softening_squared.sqrt());
+                let masses = bodies.mass.iter().map(|&mass| frame.mass_to_local(mass));
+                let masses: Vec<f64> = masses.collect();
+                in_space(leaf, &positions, &masses, physics.law, softening)
+            }
+        };
+        let packed = pack::state(&layout, stride, &frame, &slots, bodies);
         let state = device.allocate(packed.bytes().len())?;
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
@@ -131,6 +166,7 @@ impl<D: Device> Resident<D> {
             damping: frame.damping_to_local(&physics),
             dt: 0.0,
             tiling: plan.tiling,
+            separation,
             systems: Systems::default(),
         };
         // Where a kernel without masses computes gravity, the common one is in G.
@@ -154,6 +190,9 @@ impl<D: Device> Resident<D> {
             energy_sums,
             scratch,
             force_steps: plan.steps,
+            leaf: plan.leaf,
+            slots,
+            steps_in_order: 0,
             elementwise_launch,
             energy,
             energy_launch,
@@ -188,6 +227,31 @@ impl<D: Device> Resident<D> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Puts the bodies into slots by their places of now.
+    fn sort(&mut self) -> Result<(), ForceError> {
+        let Params { n, stride, .. } = self.params;
+        let layout = &self.layout;
+        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
+        let (positions, _) = pack::local_state(layout, stride, &state, n);
+        let positions = self.slots.to_bodies(&positions);
+        let masses = pack::local_masses(layout, stride, &state, n);
+        let masses = self.slots.to_bodies(&masses);
+        let softening = self.params.softening_squared.sqrt();
+        let (slots, separation) =
+            in_space(self.leaf, &positions, &masses, self.physics.law, softening);
+        let state = pack::moved(layout, stride, &state, [&self.slots, &slots]);
+        let by_slot = pack::local_vectors(layout, stride, &vectors, n);
+        let by_body = self.slots.to_bodies(&by_slot);
+        let mut vectors = pack::empty_vectors(layout, stride);
+        pack::set_local_vectors(layout, stride, &mut vectors, &slots.to_slots(&by_body));
+        self.device.upload(&self.state, state.bytes())?;
+        self.device.upload(&self.acceleration, vectors.bytes())?;
+        self.slots = slots;
+        self.params.separation = separation;
         Ok(())
     }
 
@@ -258,7 +322,21 @@ impl<D: Device> Backend for Resident<D> {
             return (0..times).try_for_each(|_| step(self));
         }
         let device = Rc::clone(&self.device);
-        device.repeat(times, &mut || step(self))
+        if self.leaf == 1 {
+            return device.repeat(times, &mut || step(self));
+        }
+        let mut left = times;
+        while left > 0 {
+            let now = left.min(STEPS_IN_ORDER);
+            device.repeat(now, &mut || step(self))?;
+            self.steps_in_order += now;
+            if self.steps_in_order >= STEPS_IN_ORDER {
+                self.sort()?;
+                self.steps_in_order = 0;
+            }
+            left -= now;
+        }
+        Ok(())
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
@@ -278,9 +356,12 @@ impl<D: Device> Backend for Resident<D> {
         let (positions, velocities) = pack::local_state(layout, stride, &state, n);
         Ok(SavedState {
             frame: self.frame,
-            positions,
-            velocities,
-            accelerations: pack::local_vectors(layout, stride, &vectors, n),
+            positions: self.slots.to_bodies(&positions),
+            velocities: self.slots.to_bodies(&velocities),
+            accelerations: {
+                let by_slot = pack::local_vectors(layout, stride, &vectors, n);
+                self.slots.to_bodies(&by_slot)
+            },
             jerks: vec![],
             own_steps: vec![],
         })
@@ -290,17 +371,27 @@ impl<D: Device> Backend for Resident<D> {
         assert_eq!(saved.frame, self.frame, "made by `in_frame`");
         let (layout, stride) = (&self.layout, self.params.stride);
         let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        pack::set_local_state(layout, stride, &mut state, saved);
+        let positions = self.slots.to_slots(&saved.positions);
+        let velocities = self.slots.to_slots(&saved.velocities);
+        pack::set_local_state(layout, stride, &mut state, &positions, &velocities);
         self.device.upload(&self.state, state.bytes())?;
         let mut vectors = pack::empty_vectors(layout, stride);
-        pack::set_local_vectors(layout, stride, &mut vectors, &saved.accelerations);
+        let by_slot = self.slots.to_slots(&saved.accelerations);
+        pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
         let stride = self.params.stride;
         let state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
-        pack::read_state(&self.layout, stride, &self.frame, &state, bodies);
+        pack::read_state(
+            &self.layout,
+            stride,
+            &self.frame,
+            &self.slots,
+            &state,
+            bodies,
+        );
         Ok(())
     }
 
@@ -310,13 +401,9 @@ impl<D: Device> Backend for Resident<D> {
             &self.acceleration,
             pack::empty_vectors(&self.layout, stride),
         )?;
-        Ok(pack::read_vectors(
-            &self.layout,
-            stride,
-            &self.frame,
-            &vectors,
-            self.params.n,
-        ))
+        let by_slot =
+            pack::read_vectors(&self.layout, stride, &self.frame, &vectors, self.params.n);
+        Ok(self.slots.to_bodies(&by_slot))
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {

@@ -69,6 +69,7 @@ pub(super) fn plan(
         });
     }
     let mut plan = ForcePlan {
+        leaf: 1,
         scratch: vec![bytes],
         steps: vec![Step::Launch {
             entry,

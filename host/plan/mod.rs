@@ -5,6 +5,7 @@
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
 mod grid2d;
+mod separated;
 pub mod symmetric;
 pub mod systems;
 mod tensor;
@@ -97,6 +98,9 @@ pub struct ForcePlan {
     pub tiling: Tiling,
     /// What is done, in order.
     pub steps: Vec<Step>,
+    /// Bodies that lie side by side in space in a row of this many, in memory too; 1 if their order
+    /// does not matter.
+    pub leaf: u32,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
     pub split: Parts,
 }
@@ -285,6 +289,7 @@ pub fn force(
         }
         ScheduleName::Symmetric => symmetric::plan(entry, n, threads, limits),
         ScheduleName::Tensor => tensor::plan(entry, n, threads, limits),
+        ScheduleName::Separated => separated::plan(entry, n, threads, limits),
         ScheduleName::Systems { .. } => unreachable!("`{}`: see `systems`", entry.symbol),
     }
 }
@@ -295,6 +300,7 @@ impl ForcePlan {
         Self {
             scratch: vec![],
             steps,
+            leaf: 1,
             split: Parts {
                 sources_a_thread: 0,
                 partials: 0,
@@ -412,6 +418,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
             }
             // What the blocks of these share does not depend on their threads.
             ScheduleName::Tensor
+            | ScheduleName::Separated
             | ScheduleName::Systems { .. }
             | ScheduleName::Direct
             | ScheduleName::OneThread
@@ -420,7 +427,10 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         },
         Work::Energy(_) => threads * 4 * size_of::<f64>() as u64,
         Work::QuickEnergy(_) => threads * 2 * size_of::<f64>() as u64,
-        Work::Gather
+        // The plan of the schedule says it.
+        Work::Near { .. } => 0,
+        Work::Boxes
+        | Work::Gather
         | Work::Rest { .. }
         | Work::Reduce(_)
         | Work::Ones

@@ -92,6 +92,7 @@ pub(super) fn plan(
     if order == Order::Any {
         let sums = Buffer::Acceleration;
         return Ok(ForcePlan {
+            leaf: 1,
             scratch: vec![],
             split: Parts::default(),
             tiling,
@@ -103,6 +104,7 @@ pub(super) fn plan(
     let vector_bytes = entry.layout.vector_scalars * entry.layout.precision.bytes();
     let slab_bytes = super::stride(entry, n as usize)? as usize * vector_bytes as usize;
     Ok(ForcePlan {
+        leaf: 1,
         scratch: vec![slab_bytes * tiling.slabs(n) as usize],
         split: Parts::default(),
         tiling,

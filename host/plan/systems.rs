@@ -285,7 +285,7 @@ impl SystemsPlan {
         let scalar = layout.stored.bytes() as usize;
         if *systems == (0..self.systems) {
             let all = layout.state_scalars as usize * self.stride as usize;
-            return vec![0..all * scalar];
+            return std::iter::once(0..all * scalar).collect();
         }
         let mut plane = 0;
         let mut places = vec![];

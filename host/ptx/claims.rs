@@ -76,7 +76,8 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
             for masses in Masses::KINDS {
                 match variant.force_for(law, unsoftened, masses) {
                     Some(entry) if entry.since > module.sm => {}
-                    Some(entry) if variant.is_tensor() => checks.tensor(entry),
+                    Some(entry) if variant.is_tensor() => checks.tensor(entry, &[3, 4]),
+                    Some(entry) if variant.is_separated() => checks.tensor(entry, &[4]),
                     Some(entry) => checks.force(entry),
                     None => {}
                 }
@@ -207,8 +208,8 @@ impl<'a> Checks<'a> {
 
     /// A tile of targets takes two products for its squared distances from a group of sources, 256
     /// inverse roots (8 a lane), one product for the targets' sums and, beyond the block's own
-    /// bodies, one for the sources'.
-    fn tensor(&mut self, entry: &Entry) {
+    /// bodies, one for the sources': `products` a tile in each of the loops.
+    fn tensor(&mut self, entry: &Entry, products: &[usize]) {
         let Work::Force { unroll: tiles, .. } = entry.work else {
             unreachable!("`{}` is no force", entry.symbol)
         };
@@ -221,7 +222,10 @@ impl<'a> Checks<'a> {
             .iter()
             .map(|each| (each.interactions, each.counts.of(Kind::Mma)))
             .collect();
-        let expected = BTreeSet::from([(8 * tiles, 3 * tiles), (8 * tiles, 4 * tiles)]);
+        let expected = products
+            .iter()
+            .map(|a_tile| (8 * tiles, a_tile * tiles))
+            .collect();
         let what = "inverse roots and matrix products in the loops";
         self.equal(entry.symbol, what, expected, found);
     }
@@ -301,7 +305,9 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
             sources: SourcesIn::Shared | SourcesIn::SharedInterleaved,
             ..
         } => Space::Shared,
-        ScheduleName::Tensor => unreachable!("sources are packed, not fetched, in the inner loop"),
+        ScheduleName::Tensor | ScheduleName::Separated => {
+            unreachable!("sources are packed, not fetched, in the inner loop")
+        }
     };
     let bits = match entry.layout.stored {
         Scalar::F16 => 16,

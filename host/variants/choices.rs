@@ -97,6 +97,7 @@ impl Variant {
                         ScheduleName::TwoLoops => &"two loops, j < i and j > i",
                         ScheduleName::Symmetric => &"each pair once",
                         ScheduleName::Tensor => &"each pair once, on tensor cores",
+                        ScheduleName::Separated => &"each pair once, far ones on tensor cores",
                         ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                     },
                 );

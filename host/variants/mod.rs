@@ -12,16 +12,14 @@ mod shape;
 
 pub use choices::Choice;
 pub use masses::Masses;
-pub use method::{
-    Build, CpuPath, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers,
-};
+pub use method::{Build, CpuPath, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers};
 pub(crate) use method::{cpu, kernel, systems};
 
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
 use gpu_kernels::numerics::{NumericsName, Precision};
 use gpu_kernels::schedule::symmetric::Order;
-use gpu_kernels::schedule::{ScheduleName, tensor};
+use gpu_kernels::schedule::{ScheduleName, separated, tensor};
 
 use crate::bodies::Bodies;
 use crate::force::cpu::{self as cpu_path, PairsName, RootName};
@@ -150,6 +148,9 @@ pub const VARIANTS: &[Variant] = &[
         "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
     variant("tensor-soft-wide", "tensor-soft", on_tensor_cores("tensor_soft_t12"),
         "192 targets a block instead of 128, for many bodies"),
+
+    variant("tensor", "tensor-soft-wide", on_tensor_cores("tensor"),
+        "near pairs in single precision, far ones on tensor cores from a centre nearby: for any ε, masses and origin"),
 
     variant("naive-f64", "naive-float4", kernel("direct_float4_f64_exact"),
         "everything in double precision"),
@@ -312,6 +313,8 @@ impl Variant {
                 ScheduleName::Tiled => in_blocks(block as usize),
                 ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
+                // In single precision or not, a leaf at a time, at most a span of leaves at once.
+                ScheduleName::Separated => in_blocks(32 * separated::LEAF as usize),
                 // As a target, in products of 16 sources and then in as many sums as there are
                 // parts; as a source, once for each block of targets.
                 ScheduleName::Tensor => {
@@ -369,9 +372,14 @@ impl Variant {
         }
     }
 
-    /// Whether it computes on tensor cores.
+    /// Whether it computes all pairs on tensor cores.
     pub fn is_tensor(&self) -> bool {
         matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Tensor
+    }
+
+    /// Whether it computes far pairs on tensor cores, and near ones not.
+    pub fn is_separated(&self) -> bool {
+        matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Separated
     }
 
     /// Whether its error is bounded for these bodies and this force.

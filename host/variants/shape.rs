@@ -7,9 +7,7 @@ impl Variant {
     pub fn shaped(&self, shape: Shape) -> Option<Self> {
         let mut shaped = *self;
         if let Some(block) = shape.block {
-            if self.method.build().is_none() {
-                return None;
-            }
+            self.method.build()?; // only kernels have blocks
             shaped = shaped.in_blocks_of(block);
         }
         if shape.len.is_some() || shape.luf.is_some() {

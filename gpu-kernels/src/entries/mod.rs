@@ -33,6 +33,7 @@ macro_rules! force_function {
 mod advance;
 mod forces;
 mod grids;
+mod separated;
 mod symmetric;
 mod systems;
 mod tensor;
@@ -40,6 +41,7 @@ mod tensor;
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
+pub use separated::{BOXES, FAR, NEAR};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
 pub use tensor::TENSOR;
@@ -82,7 +84,8 @@ pub enum Scalars {
 /// What a kernel computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Accelerations: pointers `(state, acceleration)`, or `(state, partial sums)` where
+    /// Accelerations: pointers `(state, acceleration)`, or `(state, boxes, acceleration)` where
+    /// [`Boxes`](Work::Boxes) goes before, or `(state, partial sums)` where
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
     /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, and fused
     /// `(from, constants, to)`.
@@ -110,6 +113,15 @@ pub enum Work {
         law: Law,
         /// The arithmetic.
         numerics: NumericsName,
+    },
+    /// The boxes of [`separated`](crate::schedule::separated): pointers `(state, boxes)`.
+    Boxes,
+    /// The accelerations by its near pairs: pointers `(state, boxes, acceleration)`.
+    Near {
+        /// The law.
+        law: Law,
+        /// Whether it is for ε = 0.
+        unsoftened: bool,
     },
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
     /// `(slabs, acceleration)`.
@@ -197,6 +209,9 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(BY_FORCES.iter().flatten())
         .chain(GATHERS)
         .chain(TENSOR.iter().flatten())
+        .chain(FAR)
+        .chain(NEAR)
+        .chain(BOXES)
         .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
         .chain(LAYOUTS.iter().flatten())

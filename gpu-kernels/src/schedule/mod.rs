@@ -4,11 +4,13 @@
 pub mod advance;
 pub mod direct;
 pub mod energy;
+mod fragments;
 pub mod grid2d;
 pub mod guarded;
 pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
+pub mod separated;
 pub mod symmetric;
 pub mod systems;
 pub mod tensor;
@@ -39,6 +41,8 @@ pub enum ScheduleName {
     Symmetric,
     /// [`tensor`].
     Tensor,
+    /// [`separated`].
+    Separated,
     /// [`systems`].
     Systems {
         /// What a launch does of a time step.

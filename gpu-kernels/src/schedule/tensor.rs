@@ -27,12 +27,15 @@
 //! beside the system ([`SMALLEST_SOFTENING`]).
 
 use crate::abi::Params;
-use crate::interaction::{PairLaw, inverse_cube};
+use crate::interaction::PairLaw;
 use crate::numerics::{NumericsName, Precision};
 use crate::schedule::ScheduleName;
+use crate::schedule::fragments::{
+    Lane, WEIGHT_SCALE, cubes, left_factor, right_factor, sum_of_parts, transposed, weights_of,
+};
 use crate::tile::unrolled;
 use cuda_std::global::AtomicAdd;
-use cuda_std::matrix::{min_halves, multiply_add, pack_halves, transpose, unpack_halves};
+use cuda_std::matrix::{min_halves, multiply_add};
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::warp::Shuffle;
@@ -67,10 +70,6 @@ const GROUPS_AT_ONCE: u32 = SOURCES_AT_ONCE / TILE;
 
 /// λ does not grow beyond, however small ε is: forces are then wrong, but numbers.
 const LARGEST_SCALE: f32 = 8.0;
-
-/// Scales of `(m x, m)` as halves, for masses ≤ 1 and coordinates ≤ 32, and of their second parts.
-const WEIGHT_SCALE: f32 = 256.0;
-const SECOND_PART: f32 = 2048.0;
 
 /// 2¹⁵ twice, as halves: what s is clamped to.
 const LARGEST_CUBE: u32 = 0x7800_7800;
@@ -183,46 +182,6 @@ fn scale_for(softening_squared: f32) -> f32 {
     }
 }
 
-/// A lane's place in the fragments: see [`cuda_std::matrix`].
-#[derive(Clone, Copy)]
-struct Lane {
-    index: u32,
-    /// Row, and row + 8, of targets and sources that it packs and sums.
-    row: u32,
-    /// Coordinate of them, and 3 for the mass.
-    component: u32,
-}
-
-impl Lane {
-    #[inline(always)]
-    fn of_thread() -> Self {
-        let index = warp::lane_id();
-        Self {
-            index,
-            row: index / 4,
-            component: index % 4,
-        }
-    }
-
-    #[inline(always)]
-    fn has_mass(self) -> bool {
-        self.component == 3
-    }
-
-    /// What the lane of the same row that has the mass passes.
-    #[inline(always)]
-    fn of_mass(self, value: f32) -> f32 {
-        value.shuffle(self.index | 3)
-    }
-
-    /// Sum over the four lanes of a row.
-    #[inline(always)]
-    fn sum_of_row(self, value: f32) -> f32 {
-        let pair = value + value.shuffle(self.index ^ 1);
-        pair + pair.shuffle(self.index ^ 2)
-    }
-}
-
 /// What a lane has of a body: a coordinate (0 where it has the mass instead), and the weight.
 #[derive(Clone, Copy)]
 struct Body {
@@ -289,22 +248,9 @@ impl<W: PairLaw> Problem<W> {
             let half = half as usize;
             let i = tile * TILE + lane.row + 8 * half as u32;
             let body = self.body(lane, i, values[half]);
-            let [high, low] = unpack_halves(split(self.scale * body.coordinate));
-            let square = lane.sum_of_row((high + low) * (high + low)) + self.softening_squared;
-            let [first, second, third] = split_in_three(square);
-            // Not by an index, which would take local memory.
-            let part = match lane.component {
-                1 => second,
-                2 => third,
-                _ => first,
-            };
-            let products = [
-                pack_halves(-2.0 * high, -2.0 * high),
-                pack_halves(-2.0 * low, part),
-            ];
-            let ones = [pack_halves(1.0, 1.0), pack_halves(1.0, 0.0)];
-            left[half] = if lane.has_mass() { ones } else { products };
-            weights[half] = weights_of(lane, body);
+            let place = self.scale * body.coordinate;
+            left[half] = left_factor(lane, place, self.softening_squared);
+            weights[half] = weights_of(lane, body.coordinate, body.weight);
         });
         let [[x, z], [y, w]] = left;
         // SAFETY: the caller's promise.
@@ -322,20 +268,8 @@ impl<W: PairLaw> Problem<W> {
         let pack = |half: u32| {
             let i = group * TILE + lane.row + 8 * half;
             let body = self.body(lane, i, values[half as usize]);
-            let parts = split(self.scale * body.coordinate);
-            let [high, low] = unpack_halves(parts);
-            let square = lane.sum_of_row((high + low) * (high + low));
-            let [first, second, third] = split_in_three(square);
-            let squares = [pack_halves(first, second), pack_halves(third, 0.0)];
-            // Against the second halves of the targets' first parts; and, in the place of the
-            // product of second parts, 1 against a third of the targets' squares.
-            let coordinates = [parts, pack_halves(high, 1.0)];
-            let place = if lane.has_mass() {
-                squares
-            } else {
-                coordinates
-            };
-            (body, place, weights_of(lane, body))
+            let place = right_factor(lane, self.scale * body.coordinate);
+            (body, place, weights_of(lane, body.coordinate, body.weight))
         };
         let (lower, upper) = (pack(0), pack(1));
         Sources {
@@ -392,8 +326,8 @@ impl<W: PairLaw> Problem<W> {
     /// # Safety
     /// As [`add_source_forces`](Self::add_source_forces).
     #[inline(always)]
-    unsafe fn add_force(&self, lane: Lane, i: u32, coordinate: f32, [high, low]: [f32; 2]) {
-        let sum = low.mul_add(1.0 / SECOND_PART, high);
+    unsafe fn add_force(&self, lane: Lane, i: u32, coordinate: f32, parts: [f32; 2]) {
+        let sum = sum_of_parts(parts);
         let weight = lane.of_mass(sum);
         let cube = self.scale * self.scale * self.scale;
         let force = (self.g * cube / WEIGHT_SCALE) * (-coordinate).mul_add(weight, sum);
@@ -402,34 +336,6 @@ impl<W: PairLaw> Problem<W> {
             unsafe { f32::atomic_add(self.acceleration, 4 * i + lane.component, force) }
         }
     }
-}
-
-/// A number as the sum of two halves.
-#[inline(always)]
-fn split(x: f32) -> u32 {
-    let [high, _] = unpack_halves(pack_halves(x, 0.0));
-    pack_halves(high, x - high)
-}
-
-/// A number as the sum of three halves.
-#[inline(always)]
-fn split_in_three(x: f32) -> [f32; 3] {
-    let [first, second] = unpack_halves(split(x));
-    [first, second, x - first - second]
-}
-
-/// The lane's part of the right factor of the other side's sums.
-#[inline(always)]
-fn weights_of(lane: Lane, body: Body) -> u32 {
-    let weight = WEIGHT_SCALE * body.weight;
-    let value = weight
-        * if lane.has_mass() {
-            1.0
-        } else {
-            body.coordinate
-        };
-    let [high, _] = unpack_halves(pack_halves(value, 0.0));
-    transpose(pack_halves(high, SECOND_PART * (value - high)))
 }
 
 /// A tile of targets, as a lane reads it.
@@ -460,15 +366,7 @@ impl Targets {
     /// λ⁻³/d³ of a tile of targets and a group of sources, as the left factor of the targets' sums.
     #[inline(always)]
     fn cubes(&self, places: [[u32; 2]; 2]) -> [u32; 4] {
-        let [a, b, c, d] = multiply_add(self.left, places[0], [0.0; 4]).map(inverse_cube);
-        let [e, f, g, h] = multiply_add(self.left, places[1], [0.0; 4]).map(inverse_cube);
-        [
-            pack_halves(a, b),
-            pack_halves(c, d),
-            pack_halves(e, f),
-            pack_halves(g, h),
-        ]
-        .map(|pair| min_halves(pair, LARGEST_CUBE))
+        cubes(self.left, places).map(|pair| min_halves(pair, LARGEST_CUBE))
     }
 }
 
@@ -497,9 +395,7 @@ unsafe fn both_sides<const TILES: usize>(
         let targets = unsafe { Targets::read(lane, shared, tile) };
         let cubes = targets.cubes(sources.places);
         sums[tile] = multiply_add(cubes, sources.weights, sums[tile]);
-        // Quarters change places, and each is transposed.
-        let transposed = [cubes[0], cubes[2], cubes[1], cubes[3]].map(transpose);
-        sum = multiply_add(transposed, targets.weights, sum);
+        sum = multiply_add(transposed(cubes), targets.weights, sum);
         tile += 1;
     }
     sum

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use gpu_kernels::layout::Field;
 
-use part::{Part, Record};
+use part::{Part, Record, Vectors};
 use timeline::Span;
 
 use super::cpu::Cpu;
@@ -322,7 +322,7 @@ impl<D: Streams> ManySystems<D> {
         })
     }
 
-    fn vectors(&self) -> Result<(Vec<[f64; 3]>, Vec<[f64; 3]>), ForceError> {
+    fn vectors(&self) -> Result<Vectors, ForceError> {
         let mut all = (vec![], vec![]);
         for part in &self.parts {
             let (positions, velocities) = part.vectors()?;

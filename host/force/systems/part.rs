@@ -16,6 +16,9 @@ use crate::frame::Frame;
 use crate::plan::systems::{Item, SystemsPlan, Task};
 use crate::variants::SystemsPath;
 
+/// Positions and velocities.
+pub(super) type Vectors = (Vec<[f64; 3]>, Vec<[f64; 3]>);
+
 /// A system's record, as its [constants](gpu_kernels::abi::SystemConstant) are numbered.
 pub(super) type Record = [f64; gpu_kernels::abi::SYSTEM_CONSTANTS as usize];
 
@@ -117,7 +120,7 @@ impl<D: Streams> Part<D> {
     }
 
     /// Positions and velocities in host memory, in local units.
-    pub(super) fn vectors(&self) -> Result<(Vec<[f64; 3]>, Vec<[f64; 3]>), ForceError> {
+    pub(super) fn vectors(&self) -> Result<Vectors, ForceError> {
         let (state, place) = (self.load()?, self.place());
         let vector = |fields: [Field; 3], k| fields.map(|field| state.get(place(field, k)));
         let bodies = 0..self.bodies.len();

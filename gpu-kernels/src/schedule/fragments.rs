@@ -1,0 +1,152 @@
+//! What the schedules on tensor cores share: who holds what of the fragments, and numbers as sums of
+//! halves.
+
+use crate::interaction::inverse_cube;
+use cuda_std::GpuFloat;
+use cuda_std::matrix::{multiply_add, pack_halves, transpose, unpack_halves};
+use cuda_std::warp::{self, Shuffle};
+
+/// Scales of `(m x, m)` as halves, for masses ≤ 1 and |x| ≤ 128, and of their second parts.
+pub(super) const WEIGHT_SCALE: f32 = 256.0;
+const SECOND_PART: f32 = 2048.0;
+
+/// A lane's place in the fragments: see [`cuda_std::matrix`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    pub(super) index: u32,
+    /// Row, and row + 8, of targets and sources that it packs and sums.
+    pub(super) row: u32,
+    /// Coordinate of them, and 3 for the mass.
+    pub(super) component: u32,
+}
+
+impl Lane {
+    #[inline(always)]
+    pub(super) fn of_thread() -> Self {
+        let index = warp::lane_id();
+        Self {
+            index,
+            row: index / 4,
+            component: index % 4,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn has_mass(self) -> bool {
+        self.component == 3
+    }
+
+    /// What the lane of the same row that has the mass passes.
+    #[inline(always)]
+    pub(super) fn of_mass(self, value: f32) -> f32 {
+        value.shuffle(self.index | 3)
+    }
+
+    /// Sum over the four lanes of a row.
+    #[inline(always)]
+    pub(super) fn sum_of_row(self, value: f32) -> f32 {
+        let pair = value + value.shuffle(self.index ^ 1);
+        pair + pair.shuffle(self.index ^ 2)
+    }
+}
+
+/// A number as the sum of two halves.
+#[inline(always)]
+fn split(x: f32) -> u32 {
+    let [high, _] = unpack_halves(pack_halves(x, 0.0));
+    pack_halves(high, x - high)
+}
+
+/// A number as the sum of three halves, the last two of them scaled: however small it is, they are
+/// good to 2⁻³⁵.
+#[inline(always)]
+fn split_in_three(x: f32) -> [f32; 3] {
+    let [first, _] = unpack_halves(pack_halves(x, 0.0));
+    let rest = SECOND_PART * (x - first);
+    let [second, _] = unpack_halves(pack_halves(rest, 0.0));
+    [first, second, rest - second]
+}
+
+/// The lane's part of a row of the left factor of the squared distances, from the coordinate of the
+/// row's target that the lane has.
+#[inline(always)]
+pub(super) fn left_factor(lane: Lane, coordinate: f32, softening_squared: f32) -> [u32; 2] {
+    let [high, low] = unpack_halves(split(coordinate));
+    let square = lane.sum_of_row((high + low) * (high + low)) + softening_squared;
+    let [first, second, third] = split_in_three(square);
+    // Not by an index, which would take local memory.
+    let part = match lane.component {
+        1 => second,
+        2 => third,
+        _ => first,
+    };
+    let products = [
+        pack_halves(-2.0 * high, -2.0 * high),
+        pack_halves(-2.0 * low, part),
+    ];
+    let ones = [
+        pack_halves(1.0, 1.0 / SECOND_PART),
+        pack_halves(1.0 / SECOND_PART, 0.0),
+    ];
+    if lane.has_mass() { ones } else { products }
+}
+
+/// The lane's part of a column of the right factor of the squared distances, from the coordinate of
+/// the column's source that the lane has.
+#[inline(always)]
+pub(super) fn right_factor(lane: Lane, coordinate: f32) -> [u32; 2] {
+    let parts = split(coordinate);
+    let [high, low] = unpack_halves(parts);
+    let square = lane.sum_of_row((high + low) * (high + low));
+    let [first, second, third] = split_in_three(square);
+    let squares = [pack_halves(first, second), pack_halves(third, 0.0)];
+    // Against the second halves of the targets' first parts; and, in the place of the product of
+    // second parts, 1 against a third of the targets' squares.
+    let one = if lane.component == 0 {
+        1.0
+    } else {
+        1.0 / SECOND_PART
+    };
+    let coordinates = [parts, pack_halves(high, one)];
+    if lane.has_mass() {
+        squares
+    } else {
+        coordinates
+    }
+}
+
+/// The lane's part of the right factor of the other side's sums, for eight bodies, from the
+/// coordinate (none where it has the mass) and the weight of one of them.
+#[inline(always)]
+pub(super) fn weights_of(lane: Lane, coordinate: f32, weight: f32) -> u32 {
+    let factor = if lane.has_mass() { 1.0 } else { coordinate };
+    let value = WEIGHT_SCALE * weight * factor;
+    let [high, _] = unpack_halves(pack_halves(value, 0.0));
+    transpose(pack_halves(high, SECOND_PART * (value - high)))
+}
+
+/// The lane's component of a sum over weights, from that over their two parts.
+#[inline(always)]
+pub(super) fn sum_of_parts([high, low]: [f32; 2]) -> f32 {
+    GpuFloat::mul_add(low, 1.0 / SECOND_PART, high)
+}
+
+/// 1/d³ of 16 targets and 16 sources, as the left factor of the targets' sums.
+#[inline(always)]
+pub(super) fn cubes(left: [u32; 4], right: [[u32; 2]; 2]) -> [u32; 4] {
+    let squares = right.map(|right| multiply_add(left, right, [0.0; 4]));
+    let [[a, b, c, d], [e, f, g, h]] = squares.map(|squares| squares.map(inverse_cube));
+    [
+        pack_halves(a, b),
+        pack_halves(c, d),
+        pack_halves(e, f),
+        pack_halves(g, h),
+    ]
+}
+
+/// The left factor of the sources' sums, from that of the targets'.
+#[inline(always)]
+pub(super) fn transposed(cubes: [u32; 4]) -> [u32; 4] {
+    // Quarters change places, and each is transposed.
+    [cubes[0], cubes[2], cubes[1], cubes[3]].map(transpose)
+}

@@ -1,0 +1,241 @@
+//! Each pair once, far pairs on tensor cores and near ones in single precision: the error is bounded
+//! for every ε ≥ 0, all masses and any origin.
+//!
+//! Bodies lie in an order in which neighbours in memory are neighbours in space (the host's, kept
+//! for some steps). 32 of them in a row are a *leaf*, 256 a *block* of targets. [`boxes()`] finds the
+//! box around each leaf at every evaluation, so an order that has aged costs speed, never accuracy.
+//! A block and a leaf are far from each other, and then [`far()`] computes their pairs, if
+//!
+//! 1. `D² = gap² + ε²`, where gap is the distance of the boxes, is at least
+//!    [`Separation::gap`]², and [`Separation::square_per_mass`] times the heaviest body;
+//! 2. D is at least 1/8 of the radius ρ of the block's box;
+//! 3. no corner of the leaf is beyond 1536 times that gap from the block's centre, ε counted as well.
+//!
+//! All other pairs are [`near()`]. What this makes of the errors of [`tensor`](super::tensor):
+//!
+//! * **d²** is a sum of terms up to (|x_i| + |x_j|)², truncated at 2⁻²², in coordinates from the
+//!   block's centre: |x_i| ≤ ρ and |x_j| ≤ ρ + d, so with 2. it is off by less than 2⁻²²·17² = 7·10⁻⁵
+//!   of itself for the very closest pairs, and a block's radius away by 2·10⁻⁶.
+//! * **1/d³** is a half in units where 32 gaps are 1, with all its 11 bits for distances between
+//!   one and 800 gaps: relative error δ ≈ 1.4·10⁻⁴ in the mean, 2⁻¹¹ at most, independent from pair
+//!   to pair. No ε is needed to keep it finite. Beyond it loses bits, down to 7, but there the gap is
+//!   a part of the system, 1/48 of its radius at least, that is large enough for distances to differ,
+//!   and rounding to be as often up as down.
+//! * **A sum** of pulls f_j from far bodies is then off by δ √(Σ f_j²). In a system of radius R and
+//!   mass M, with M_eff = Σm²/M, that is δ · 2.4 √(R M_eff / (gap M)) of a typical pull M/R²: 10⁻⁵
+//!   for gap = 1300 R M_eff / M, and the gap is 2000 of that. And no far pair has more than 1/32 of a typical pull, for
+//!   square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
+//!
+//! The fewer the bodies, the more pairs are near, down to all of them. R and M are those of when the
+//! bodies were last put in order, R being their median distance from the centre of mass.
+//!
+//! [`Separation::gap`]: crate::abi::Separation::gap
+//! [`Separation::square_per_mass`]: crate::abi::Separation::square_per_mass
+
+mod boxes;
+mod far;
+mod near;
+
+pub use boxes::boxes;
+pub use far::{SHARED_BYTES, TILES, far};
+pub use near::near;
+
+use crate::abi::Params;
+use crate::interaction::PairLaw;
+use crate::numerics::{NumericsName, Precision};
+use crate::schedule::ScheduleName;
+use boxes::Bounds;
+use cuda_std::GpuFloat;
+use cuda_std::vector::Vec4;
+use cuda_std::warp::{self, WARP_SIZE};
+
+/// This algorithm's name.
+pub const NAME: ScheduleName = ScheduleName::Separated;
+
+/// Its arithmetic, with ε = 0 or not.
+pub const fn numerics(unsoftened: bool) -> NumericsName {
+    NumericsName {
+        precision: Precision::F16,
+        fused: true,
+        approximate: true,
+        unsoftened,
+        skips_self: false,
+    }
+}
+
+/// Bodies of a leaf.
+pub const LEAF: u32 = WARP_SIZE;
+
+/// Bodies of a block of targets.
+pub const TARGETS: u32 = 256;
+
+const LEAVES: u32 = TARGETS / LEAF;
+
+/// Threads of the blocks of [`near()`] and [`far()`].
+pub const THREADS: u32 = 128;
+
+/// Leaves that are looked at together, one a lane.
+const SPAN: u32 = WARP_SIZE;
+
+/// Part of the block's radius that the distance to a far leaf is at least, squared.
+const RADIUS_PART_SQUARED: f32 = 1.0 / 64.0;
+
+/// Largest scaled distance of a far body from the centre of a block.
+const REACH: f32 = 48.0;
+
+/// Blocks of targets.
+#[inline(always)]
+pub const fn blocks(n: u32) -> u32 {
+    n.div_ceil(TARGETS)
+}
+
+/// The leaves that a block of targets meets: those of half the other blocks, the next ones in a
+/// ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    first: u32,
+    count: u32,
+    ring: u32,
+}
+
+impl Round {
+    /// That of block `block` of `blocks`.
+    #[inline(always)]
+    pub const fn of(block: u32, blocks: u32) -> Self {
+        let opposite = blocks.is_multiple_of(2) && block < blocks / 2;
+        Self {
+            first: (block + 1) * LEAVES,
+            count: ((blocks - 1) / 2 + opposite as u32) * LEAVES,
+            ring: blocks * LEAVES,
+        }
+    }
+
+    /// Parts of a whole warp's leaves.
+    #[inline(always)]
+    pub const fn spans(self) -> u32 {
+        self.count.div_ceil(SPAN)
+    }
+
+    /// The number of the leaf at a place below twice the ring's length.
+    #[inline(always)]
+    const fn leaf(self, place: u32) -> u32 {
+        let leaf = self.first + place;
+        if leaf < self.ring {
+            leaf
+        } else {
+            leaf - self.ring
+        }
+    }
+}
+
+/// Which leaves are far from a block of targets.
+#[derive(Clone, Copy)]
+struct Rule {
+    targets: Bounds,
+    centre: [f32; 3],
+    softening_squared: f32,
+    smallest_square: f32,
+    square_per_mass: f32,
+    reach_square: f32,
+}
+
+impl Rule {
+    /// All lanes call it.
+    ///
+    /// # Safety
+    /// `boxes` has those of all leaves of block `block`.
+    #[inline(always)]
+    unsafe fn of(boxes: *const Vec4<f32>, block: u32, params: &Params) -> Self {
+        // SAFETY: the caller's promise.
+        let mine = unsafe { Bounds::load(boxes, block * LEAVES + warp::lane_id() % LEAVES) };
+        let targets = mine.over_lanes();
+        let [low, high] = [targets.low, targets.high];
+        let centre = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
+        let half = [0, 1, 2].map(|axis| high[axis] - centre[axis]);
+        let gap = params.separation.gap as f32;
+        Self {
+            targets,
+            centre,
+            softening_squared: params.softening_squared as f32,
+            smallest_square: (gap * gap).max(RADIUS_PART_SQUARED * square(half, 0.0)),
+            square_per_mass: params.separation.square_per_mass as f32,
+            reach_square: square([REACH / scale_for(gap), 0.0, 0.0], 0.0),
+        }
+    }
+
+    /// Written so that all kernels round alike: a pair is near to one and far to the other.
+    #[inline(always)]
+    fn is_far<W: PairLaw>(&self, leaf: &Bounds) -> bool {
+        let Bounds { low, high, .. } = self.targets;
+        let gaps = [0, 1, 2].map(|axis| {
+            let gap = (leaf.low[axis] - high[axis]).max(low[axis] - leaf.high[axis]);
+            gap.max(0.0)
+        });
+        let reaches = [0, 1, 2].map(|axis| {
+            let centre = self.centre[axis];
+            (leaf.high[axis] - centre).max(centre - leaf.low[axis])
+        });
+        let heaviest = W::weight(leaf.heaviest.max(self.targets.heaviest));
+        let needed = (self.square_per_mass * heaviest).max(self.smallest_square);
+        let found = square(gaps, self.softening_squared);
+        found >= needed && square(reaches, self.softening_squared) <= self.reach_square
+    }
+
+    /// Which leaves there are at 32 places, `step` apart, and which of them are far: a bit each. All
+    /// lanes call it.
+    ///
+    /// # Safety
+    /// `boxes` has those of all leaves of the ring.
+    #[inline(always)]
+    unsafe fn sort<W: PairLaw>(
+        &self,
+        boxes: *const Vec4<f32>,
+        round: Round,
+        [first, step]: [u32; 2],
+        n: u32,
+    ) -> [u32; 2] {
+        let place = first + step * warp::lane_id();
+        let leaf = round.leaf(place.min(round.count - 1));
+        let exists = place < round.count && leaf * LEAF < n;
+        // SAFETY: a leaf of the ring.
+        let far = self.is_far::<W>(&unsafe { Bounds::load(boxes, leaf) });
+        [warp::ballot(exists), warp::ballot(exists && far)]
+    }
+}
+
+#[inline(always)]
+fn square([x, y, z]: [f32; 3], more: f32) -> f32 {
+    let plane = GpuFloat::mul_add(y, y, GpuFloat::mul_add(z, z, more));
+    GpuFloat::mul_add(x, x, plane)
+}
+
+/// λ: 1/32 of the gap's inverse.
+#[inline(always)]
+fn scale_for(gap: f32) -> f32 {
+    1.0 / (32.0 * gap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two blocks meet in the round of exactly one of them, leaf by leaf.
+    #[test]
+    fn every_pair_of_blocks_meets_once() {
+        for blocks in 1..40 {
+            let mut met = vec![0; (blocks * blocks) as usize];
+            for block in 0..blocks {
+                let round = Round::of(block, blocks);
+                for place in 0..round.count {
+                    let other = round.leaf(place) / LEAVES;
+                    met[(block * blocks + other) as usize] += 1;
+                    met[(other * blocks + block) as usize] += 1;
+                }
+            }
+            for (pair, &times) in met.iter().enumerate() {
+                let other = pair as u32 % blocks != pair as u32 / blocks;
+                assert_eq!(times, if other { LEAVES } else { 0 }, "{blocks} blocks");
+            }
+        }
+    }
+}

@@ -149,7 +149,7 @@ pub const VARIANTS: &[Variant] = &[
     variant("tensor-soft-wide", "tensor-soft", on_tensor_cores("tensor_soft_t12"),
         "192 targets a block instead of 128, for many bodies"),
 
-    variant("tensor", "tensor-soft-wide", on_tensor_cores("tensor"),
+    first("tensor", on_tensor_cores("tensor"),
         "near pairs in single precision, far ones on tensor cores from a centre nearby: for any ε, masses and origin"),
 
     variant("naive-f64", "naive-float4", kernel("direct_float4_f64_exact"),

@@ -271,8 +271,7 @@ unsafe impl SharedWord for f16 {
 pub(crate) unsafe fn constant_load<T: Copy>() -> T {
     let mut value = core::mem::MaybeUninit::<T>::uninit();
     let words = value.as_mut_ptr().cast::<u32>();
-    let mut k = 0;
-    while k < size_of::<T>() / 4 {
+    let mut copy = |k: usize| {
         let word: u32;
         // SAFETY: word k of both, and the host stored a `T` there.
         unsafe {
@@ -282,7 +281,17 @@ pub(crate) unsafe fn constant_load<T: Copy>() -> T {
             );
             words.add(k).write(word);
         }
-        k += 1;
+    };
+    // Loops of so few steps are unrolled, and nothing goes to local memory.
+    const STEPS: usize = 16;
+    let (mut low, mut high) = (0, STEPS);
+    while low < STEPS && low < size_of::<T>() / 4 {
+        copy(low);
+        low += 1;
+    }
+    while high < size_of::<T>() / 4 {
+        copy(high);
+        high += 1;
     }
     // SAFETY: all of its words are written.
     unsafe { value.assume_init() }

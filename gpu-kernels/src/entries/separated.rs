@@ -31,7 +31,7 @@ macro_rules! far {
                 law: <$law>::NAME,
                 formula: <$law>::FORMULA,
                 numerics: separated::numerics($unsoftened),
-                unroll: separated::TILES,
+                unroll: separated::UNROLL,
                 lane: 1,
                 order: Order::Any,
                 max_registers: None, // what the tiles need is no choice of its own

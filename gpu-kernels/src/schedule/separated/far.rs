@@ -24,6 +24,8 @@ pub const TILES: u32 = TARGETS / TILE / WARPS;
 const KEPT: usize = TILES as usize;
 
 const GROUPS: u32 = LEAF / TILE;
+/// Tiles in the body of the inner loop, with all groups of a leaf: loops of so few steps are unrolled.
+pub const UNROLL: u32 = TILES * GROUPS;
 
 /// Words of a leaf in shared memory: for each of its groups two a lane.
 const LEAF_WORDS: u32 = GROUPS * 2 * WARP_SIZE;

@@ -37,7 +37,7 @@ mod far;
 mod near;
 
 pub use boxes::boxes;
-pub use far::{SHARED_BYTES, TILES, far};
+pub use far::{SHARED_BYTES, TILES, UNROLL, far};
 pub use near::near;
 
 use crate::abi::Params;

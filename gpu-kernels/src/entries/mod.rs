@@ -72,7 +72,7 @@ pub struct Entry {
     pub emulate: Option<unsafe fn(&Arguments<'_>)>,
 }
 
-/// Where a kernel finds its [`Params`].
+/// Where a kernel finds its [`Params`](crate::abi::Params).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalars {
     /// In its last parameter.

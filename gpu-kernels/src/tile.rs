@@ -51,10 +51,7 @@ impl<L: Layout> Tile<L> {
         thread::sync_threads();
         if first + slot < n {
             // SAFETY: a body that exists goes to this thread's own slot.
-            unsafe {
-                let source = L::source(state, stride, first + slot);
-                L::set_tile_source(self.words, self.capacity, slot, source);
-            }
+            unsafe { self.fill(state, stride, first, slot) };
         }
         thread::sync_threads();
         (n - first).min(self.capacity)
@@ -78,10 +75,7 @@ impl<L: Layout> Tile<L> {
         let mut slot = thread::thread_idx_x();
         while slot < count {
             // SAFETY: a source that exists goes to a slot that this thread alone fills.
-            unsafe {
-                let source = L::source(state, stride, first + slot);
-                L::set_tile_source(self.words, self.capacity, slot, source);
-            }
+            unsafe { self.fill(state, stride, first, slot) };
             slot += thread::block_dim_x();
         }
         thread::sync_threads();
@@ -105,12 +99,22 @@ impl<L: Layout> Tile<L> {
         thread::sync_threads();
         if exists {
             // SAFETY: a body that exists goes to this thread's own slot.
-            unsafe {
-                let source = L::source(state, stride, first + slot);
-                L::set_tile_source(self.words, self.capacity, slot, source);
-            }
+            unsafe { self.fill(state, stride, first, slot) };
         }
         thread::sync_threads_count(exists)
+    }
+
+    /// Puts source `first + slot` into a slot.
+    ///
+    /// # Safety
+    /// `state` is a state buffer of the layout with that body, and only this thread accesses the slot.
+    #[inline(always)]
+    unsafe fn fill(&self, state: *const L::Word, stride: u32, first: u32, slot: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let source = L::source(state, stride, first + slot);
+            L::set_tile_source(self.words, self.capacity, slot, source);
+        }
     }
 
     /// The source in a slot.

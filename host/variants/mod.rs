@@ -314,7 +314,7 @@ impl Variant {
                 ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
                 // In single precision or not, a leaf at a time, at most a span of leaves at once.
-                ScheduleName::Separated => in_blocks(32 * separated::LEAF as usize),
+                ScheduleName::Separated => in_blocks((separated::SPAN * separated::LEAF) as usize),
                 // As a target, in products of 16 sources and then in as many sums as there are
                 // parts; as a source, once for each block of targets.
                 ScheduleName::Tensor => {

@@ -121,6 +121,32 @@ impl<R: GpuFloat> System<R> {
         }
         total
     }
+
+    /// The kick of the system's body `i` by the sources of its tiles: its place in the buffer, what it
+    /// was, and its velocity after. Threads without a body get none, but fetch sources as the others.
+    ///
+    /// # Safety
+    /// As [`sum_in_tiles`](Self::sum_in_tiles).
+    #[inline(always)]
+    unsafe fn kicked_in_tiles<L, A, W, const UNROLL: u32>(
+        &self,
+        tile: &Tile<L>,
+        state: *const L::Word,
+        i: u32,
+    ) -> Option<(u32, Source<R>, [R; 3])>
+    where
+        L: Layout<Real = R>,
+        A: Arithmetic<Real = R>,
+        W: PairLaw,
+    {
+        let at = self.first + i.min(self.n - 1);
+        // SAFETY: the caller's promise; those beyond n stand in for the last body.
+        unsafe {
+            let target = L::source(state, self.stride, at);
+            let sum = self.sum_in_tiles::<L, A, W, UNROLL>(tile, state, target.position);
+            (i < self.n).then(|| (at, target, self.kicked::<L, W>(state, i, target.mass, sum)))
+        }
+    }
 }
 
 /// `body(i)` for every body that this thread has, if a block has all of a system.
@@ -291,11 +317,7 @@ pub unsafe fn kick<L, A, W, const UNROLL: u32>(
     // of body i is this thread's alone.
     unsafe {
         let system = System::of_block(records, &params);
-        let at = system.first + i.min(system.n - 1);
-        let target = L::source(state, system.stride, at);
-        let sum = system.sum_in_tiles::<L, A, W, UNROLL>(&tile, state, target.position);
-        if i < system.n {
-            let v = system.kicked::<L, W>(state, i, target.mass, sum);
+        if let Some((at, _, v)) = system.kicked_in_tiles::<L, A, W, UNROLL>(&tile, state, i) {
             L::set_velocity(state, system.stride, at, v);
         }
     }
@@ -372,11 +394,7 @@ pub unsafe fn fused<L, A, W, const UNROLL: u32>(
     // is this thread's alone.
     unsafe {
         let system = System::of_block(records, &params);
-        let at = system.first + i.min(system.n - 1);
-        let target = L::source(from, system.stride, at);
-        let sum = system.sum_in_tiles::<L, A, W, UNROLL>(&tile, from, target.position);
-        if i < system.n {
-            let v = system.kicked::<L, W>(from, i, target.mass, sum);
+        if let Some((at, target, v)) = system.kicked_in_tiles::<L, A, W, UNROLL>(&tile, from, i) {
             let moved = Source {
                 position: add_scaled(target.position, system.drift, v),
                 ..target

@@ -75,7 +75,7 @@ const LEAVES: u32 = TARGETS / LEAF;
 pub const THREADS: u32 = 128;
 
 /// Leaves that are looked at together, one a lane.
-const SPAN: u32 = WARP_SIZE;
+pub const SPAN: u32 = WARP_SIZE;
 
 /// Part of the block's radius that the distance to a far leaf is at least, squared.
 const RADIUS_PART_SQUARED: f32 = 1.0 / 64.0;

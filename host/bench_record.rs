@@ -28,6 +28,9 @@ pub struct BenchRecord {
     /// The CPU beside it.
     #[serde(default)]
     pub host: Option<String>,
+    /// The bodies of all rows, where no study says it.
+    #[serde(default)]
+    pub start: Option<String>,
     /// The measurements.
     pub rows: Vec<BenchRow>,
     /// What was wrong, and therefore not timed.
@@ -298,6 +301,7 @@ pub(crate) mod samples {
             device: "a GPU, quick".into(),
             driver: None,
             host: None,
+            start: None,
             rows,
             failures: vec![],
         }

@@ -49,7 +49,7 @@ impl Effort {
         loop {
             let n = climb.next().expect("a height follows where one was seen");
             let start = cases.bodies(n);
-            let mut backend = machine.backend(variant, &start, Cases::physics(law))?;
+            let mut backend = machine.backend(variant, &start, cases.physics(law))?;
             backend.accelerate()?; // loads it
             let seconds = backend.time_acceleration()?;
             let next = climb.peek().map(|&next| {

@@ -60,6 +60,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Cases {
     start: Start,
+    softening: f64,
     systems: u32,
     made: Vec<(Case, TwoSteps)>,
 }
@@ -67,11 +68,15 @@ pub struct Cases {
 /// Seed of random starts: any would do, and the same is always taken.
 const SEED: u64 = 1;
 
+/// ε where nothing else is said.
+pub const SOFTENING: f64 = 0.05;
+
 impl Cases {
     /// Cases of bodies that are `start`.
     pub const fn new(start: Start) -> Self {
         Self {
             start,
+            softening: SOFTENING,
             systems: 1,
             made: vec![],
         }
@@ -84,6 +89,23 @@ impl Cases {
         self
     }
 
+    /// The same, softened by a length ε ≥ 0; side and Plummer's radius are of order 1.
+    #[must_use]
+    pub const fn softened_by(mut self, softening: f64) -> Self {
+        self.softening = softening;
+        self
+    }
+
+    /// What bodies they are.
+    pub fn description(&self) -> String {
+        let start = match self.start {
+            Start::Cube => "cube",
+            Start::CubeOfEqualMasses => "cube of equal masses",
+            Start::Plummer => "Plummer sphere",
+        };
+        format!("{start}, ε = {}", self.softening)
+    }
+
     fn bodies(&self, n: usize) -> Bodies {
         match self.start {
             Start::Cube => cloud(n),
@@ -92,11 +114,11 @@ impl Cases {
         }
     }
 
-    fn physics(law: Law) -> Physics {
+    fn physics(&self, law: Law) -> Physics {
         Physics {
             law,
             g: 1.0,
-            softening: 0.05,
+            softening: self.softening,
         }
     }
 
@@ -105,8 +127,8 @@ impl Cases {
             |(case, _): &(Case, TwoSteps)| case.bodies.len() == n && case.physics.law == law;
         let known = self.made.iter().position(is_it).unwrap_or_else(|| {
             let (mut case, steps) = large_case(n, law);
-            if self.start != Start::Cube || self.systems > 1 {
-                let (bodies, physics) = (self.bodies(n), Self::physics(law));
+            if self.start != Start::Cube || self.systems > 1 || self.softening != SOFTENING {
+                let (bodies, physics) = (self.bodies(n), self.physics(law));
                 case = Case::of_systems(format!("N = {n}"), bodies, physics, self.systems);
             }
             self.made.push((case, steps));
@@ -259,6 +281,7 @@ pub fn record(place: &Place, outcomes: Vec<Outcome>) -> BenchRecord {
         device: place.device(),
         driver: place.driver(),
         host: Some(Place::Cpu.to_string()),
+        start: None,
         rows: vec![],
         failures: vec![],
     };

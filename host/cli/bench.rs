@@ -37,6 +37,12 @@ pub(super) struct Options {
     /// differ.
     #[arg(long, conflicts_with = "study")]
     equal_masses: bool,
+    /// Bodies of Plummer's model of a star cluster, of radius 1, instead of a cube of side 2.
+    #[arg(long, conflicts_with_all = ["study", "equal_masses"])]
+    plummer: bool,
+    /// Softening length ε of those bodies.
+    #[arg(long, value_name = "LENGTH", conflicts_with = "study", default_value_t = bench::SOFTENING)]
+    softening: f64,
     /// Timed repetitions; their median, or the study's statistic, and spread are reported
     /// [default: 7, or the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
@@ -111,7 +117,11 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
 /// The force alone, of these kernels or of all.
 fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecord> {
     let place = super::verify::place(&options.place, &options.kernel)?;
-    writeln!(out, "On {place}; force only, bodies already there:")?;
+    ensure!(
+        options.softening >= 0.0 && options.softening.is_finite(),
+        "--softening {} is no length: give 0 or more",
+        options.softening
+    );
     let mut table = super::table(&[
         "kernel",
         "#bodies",
@@ -130,11 +140,18 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     };
     let machine = Machine::new(place);
     let variants = super::verify::chosen(&options.kernel, machine.place())?;
-    let mut cases = Cases::new(if options.equal_masses {
-        Start::CubeOfEqualMasses
-    } else {
-        Start::Cube
-    });
+    let start = match (options.plummer, options.equal_masses) {
+        (true, _) => Start::Plummer,
+        (false, true) => Start::CubeOfEqualMasses,
+        (false, false) => Start::Cube,
+    };
+    let mut cases = Cases::new(start).softened_by(options.softening);
+    writeln!(
+        out,
+        "On {}; force only, bodies already there ({}):",
+        machine.place(),
+        cases.description()
+    )?;
     let mut outcomes = vec![];
     let sizes: &[u32] = match options.bodies.as_slice() {
         [] => &BODIES,
@@ -157,7 +174,8 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
         }
     }
     writeln!(out, "{table}")?;
-    let record = bench::record(machine.place(), outcomes);
+    let mut record = bench::record(machine.place(), outcomes);
+    record.start = Some(cases.description());
     explain(&record, out)?;
     Ok(record)
 }
@@ -196,6 +214,13 @@ fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> any
             out,
             "note: the baseline is of another device, {}",
             before.device
+        )?;
+    }
+    if before.start != now.start && before.start.is_some() {
+        writeln!(
+            out,
+            "note: the baseline is of other bodies, {}",
+            before.start.as_deref().unwrap_or_default()
         )?;
     }
     let mut table = super::table(&["kernel", "#bodies", "#ms before", "#ms now", "#change", ""]);

@@ -18,16 +18,25 @@ pub(super) struct Lane {
     pub(super) row: u32,
     /// Coordinate of them, and 3 for the mass.
     pub(super) component: u32,
+    /// What the lane's part of a square is multiplied by: 1 for the first of its halves, and the
+    /// inverse of their scale for the others.
+    one: f32,
 }
 
 impl Lane {
     #[inline(always)]
     pub(super) fn of_thread() -> Self {
         let index = warp::lane_id();
+        let component = index % 4;
         Self {
             index,
             row: index / 4,
-            component: index % 4,
+            component,
+            one: if component == 0 {
+                1.0
+            } else {
+                1.0 / SECOND_PART
+            },
         }
     }
 
@@ -50,20 +59,20 @@ impl Lane {
     }
 }
 
-/// A number as the sum of two halves.
+/// The half next to a number.
 #[inline(always)]
-fn split(x: f32) -> u32 {
-    let [high, _] = unpack_halves(pack_halves(x, 0.0));
-    pack_halves(high, x - high)
+fn rounded(x: f32) -> f32 {
+    let [half, _] = unpack_halves(pack_halves(x, 0.0));
+    half
 }
 
 /// A number as the sum of three halves, the last two of them scaled: however small it is, they are
 /// good to 2⁻³⁵.
 #[inline(always)]
 fn split_in_three(x: f32) -> [f32; 3] {
-    let [first, _] = unpack_halves(pack_halves(x, 0.0));
+    let first = rounded(x);
     let rest = SECOND_PART * (x - first);
-    let [second, _] = unpack_halves(pack_halves(rest, 0.0));
+    let second = rounded(rest);
     [first, second, rest - second]
 }
 
@@ -71,8 +80,9 @@ fn split_in_three(x: f32) -> [f32; 3] {
 /// row's target that the lane has.
 #[inline(always)]
 pub(super) fn left_factor(lane: Lane, coordinate: f32, softening_squared: f32) -> [u32; 2] {
-    let [high, low] = unpack_halves(split(coordinate));
-    let square = lane.sum_of_row((high + low) * (high + low)) + softening_squared;
+    let high = rounded(coordinate);
+    let low = coordinate - high;
+    let square = lane.sum_of_row(coordinate * coordinate) + softening_squared;
     let [first, second, third] = split_in_three(square);
     // Not by an index, which would take local memory.
     let part = match lane.component {
@@ -91,38 +101,35 @@ pub(super) fn left_factor(lane: Lane, coordinate: f32, softening_squared: f32) -
     if lane.has_mass() { ones } else { products }
 }
 
-/// The lane's part of a column of the right factor of the squared distances, from the coordinate of
-/// the column's source that the lane has.
+/// The lane's part of a column of the right factor of the squared distances, from the coordinate (0
+/// where it has the mass) of the column's source that the lane has.
 #[inline(always)]
 pub(super) fn right_factor(lane: Lane, coordinate: f32) -> [u32; 2] {
-    let parts = split(coordinate);
-    let [high, low] = unpack_halves(parts);
-    let square = lane.sum_of_row((high + low) * (high + low));
-    let [first, second, third] = split_in_three(square);
-    let squares = [pack_halves(first, second), pack_halves(third, 0.0)];
-    // Against the second halves of the targets' first parts; and, in the place of the product of
-    // second parts, 1 against a third of the targets' squares.
-    let one = if lane.component == 0 {
-        1.0
+    let square = lane.sum_of_row(coordinate * coordinate);
+    // A coordinate is split in two and the square in three, by the same instructions: against the
+    // second halves of the targets' first parts; and, in the place of the product of second parts, 1
+    // against a third of the targets' squares.
+    let [value, scale, last] = if lane.has_mass() {
+        [square, SECOND_PART, 0.0]
     } else {
-        1.0 / SECOND_PART
+        [coordinate, 1.0, lane.one]
     };
-    let coordinates = [parts, pack_halves(high, one)];
-    if lane.has_mass() {
-        squares
+    let rest = scale * (value - rounded(value));
+    let third = if lane.has_mass() {
+        rest - rounded(rest)
     } else {
-        coordinates
-    }
+        value
+    };
+    [pack_halves(value, rest), pack_halves(third, last)]
 }
 
 /// The lane's part of the right factor of the other side's sums, for eight bodies, from the
-/// coordinate (none where it has the mass) and the weight of one of them.
+/// coordinate (0 where it has the mass) and the weight of one of them.
 #[inline(always)]
 pub(super) fn weights_of(lane: Lane, coordinate: f32, weight: f32) -> u32 {
-    let factor = if lane.has_mass() { 1.0 } else { coordinate };
-    let value = WEIGHT_SCALE * weight * factor;
-    let [high, _] = unpack_halves(pack_halves(value, 0.0));
-    transpose(pack_halves(high, SECOND_PART * (value - high)))
+    let unit = if lane.has_mass() { WEIGHT_SCALE } else { 0.0 };
+    let value = weight * GpuFloat::mul_add(coordinate, WEIGHT_SCALE, unit);
+    transpose(pack_halves(value, SECOND_PART * (value - rounded(value))))
 }
 
 /// The lane's component of a sum over weights, from that over their two parts.

@@ -122,13 +122,15 @@ pub unsafe fn force<W: PairLaw, const TILES: usize>(
         return;
     }
     let scale = scale_for(params.softening_squared as f32);
+    let lane_offset = (4 * lane.row + lane.component) as usize;
+    let own_unit = if lane.has_mass() { 0.0 } else { 1.0 };
     let problem = Problem::<W> {
         state: state.cast(),
-        acceleration: acceleration.cast(),
+        acceleration: acceleration.cast::<f32>().wrapping_add(lane_offset),
         n: params.n,
         scale,
         softening_squared: scale * scale * params.softening_squared as f32,
-        g: params.g as f32,
+        unit: params.g as f32 * (scale * scale * scale) / WEIGHT_SCALE * own_unit,
         law: core::marker::PhantomData,
     };
     let shared: Shared<Vec4<u32>> = dynamic_shared_mem();
@@ -159,7 +161,8 @@ pub unsafe fn force<W: PairLaw, const TILES: usize>(
                 group += warps;
                 coming = problem.fetch(lane, group);
                 let sum = both_sides(&sources, lane, shared, &mut sums);
-                problem.add_source_forces(lane, group - warps, &sources, sum);
+                let coordinates = sources.bodies.map(|body| body.coordinate);
+                problem.add_forces(lane, group - warps, coordinates, sum);
             }
             problem.add_target_forces(lane, first_tile, &sums);
             sums = [[0.0; 4]; TILES];
@@ -200,13 +203,15 @@ struct Sources {
 
 struct Problem<W> {
     state: *const f32,
+    /// From the place of the lane's component in its row on.
     acceleration: *mut f32,
     n: u32,
     /// λ.
     scale: f32,
     /// λ²ε².
     softening_squared: f32,
-    g: f32,
+    /// Of the sums of the products, and 0 where the lane has the mass.
+    unit: f32,
     law: core::marker::PhantomData<W>,
 }
 
@@ -279,27 +284,32 @@ impl<W: PairLaw> Problem<W> {
         }
     }
 
-    /// Adds the forces on a group of sources, from the fragment of their sums.
+    /// Adds the forces on a tile from the fragment of their sums and the lane's two coordinates.
+    /// All lanes call it.
     ///
     /// # Safety
-    /// `acceleration` has room for `n` bodies, of whose accelerations other threads access nothing
-    /// but by adding to them; all lanes call it.
+    /// `acceleration` has room for all bodies of tiles that have any, of whose accelerations other
+    /// threads access nothing but by adding to them.
     #[inline(always)]
-    unsafe fn add_source_forces(&self, lane: Lane, group: u32, sources: &Sources, sums: [f32; 4]) {
-        let [lower, upper] = sources.bodies;
+    unsafe fn add_forces(&self, lane: Lane, tile: u32, coordinates: [f32; 2], sums: [f32; 4]) {
         let [a, b, c, d] = sums;
-        let i = group * TILE + lane.row;
-        // SAFETY: the caller's promise.
+        let forces = [(coordinates[0], [a, b]), (coordinates[1], [c, d])];
+        let forces = forces.map(|(coordinate, parts)| {
+            let sum = sum_of_parts(parts);
+            let weight = lane.of_mass(sum);
+            self.unit * GpuFloat::mul_add(-coordinate, weight, sum)
+        });
+        // SAFETY: the caller's promise. Lanes of masses add 0 to what nobody reads.
         unsafe {
-            self.add_force(lane, i, lower.coordinate, [a, b]);
-            self.add_force(lane, i + 8, upper.coordinate, [c, d]);
+            f32::atomic_add(self.acceleration, 4 * TILE * tile, forces[0]);
+            f32::atomic_add(self.acceleration, 4 * TILE * tile + 32, forces[1]);
         }
     }
 
     /// Adds the forces on the targets of `TILES` tiles, from the fragments of their sums.
     ///
     /// # Safety
-    /// As [`add_source_forces`](Self::add_source_forces) and [`fetch`](Self::fetch).
+    /// As [`add_forces`](Self::add_forces) and [`fetch`](Self::fetch).
     #[inline(always)]
     unsafe fn add_target_forces<const TILES: usize>(
         &self,
@@ -309,31 +319,15 @@ impl<W: PairLaw> Problem<W> {
     ) {
         let mut tile = 0;
         while tile < TILES {
-            let [a, b, c, d] = sums[tile];
-            let i = (first_tile + tile as u32) * TILE + lane.row;
-            // SAFETY: the caller's promise. The lanes of masses compute forces that nobody keeps.
+            let number = first_tile + tile as u32;
+            // SAFETY: the caller's promise.
             unsafe {
-                let [lower, upper] = self.fetch(lane, first_tile + tile as u32);
-                self.add_force(lane, i, lower, [a, b]);
-                self.add_force(lane, i + 8, upper, [c, d]);
+                let coordinates = self.fetch(lane, number);
+                if number * TILE < self.n {
+                    self.add_forces(lane, number, coordinates, sums[tile]);
+                }
             }
             tile += 1;
-        }
-    }
-
-    /// Adds the force on body `i`, from the two parts of the lane's sum.
-    ///
-    /// # Safety
-    /// As [`add_source_forces`](Self::add_source_forces).
-    #[inline(always)]
-    unsafe fn add_force(&self, lane: Lane, i: u32, coordinate: f32, parts: [f32; 2]) {
-        let sum = sum_of_parts(parts);
-        let weight = lane.of_mass(sum);
-        let cube = self.scale * self.scale * self.scale;
-        let force = (self.g * cube / WEIGHT_SCALE) * (-coordinate).mul_add(weight, sum);
-        if i < self.n && !lane.has_mass() {
-            // SAFETY: the caller's promise.
-            unsafe { f32::atomic_add(self.acceleration, 4 * i + lane.component, force) }
         }
     }
 }

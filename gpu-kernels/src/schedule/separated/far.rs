@@ -31,7 +31,8 @@ pub const UNROLL: u32 = TILES * GROUPS;
 const LEAF_WORDS: u32 = GROUPS * 2 * WARP_SIZE;
 
 /// Shared memory of a block, bytes: two rows of a leaf a warp.
-pub const SHARED_BYTES: u32 = 2 * WARPS * LEAF_WORDS * size_of::<Vec4<u32>>() as u32;
+pub const SHARED_BYTES: u32 =
+    WARPS * (2 * LEAF_WORDS * size_of::<Vec4<u32>>() as u32 + SPAN * size_of::<u32>() as u32);
 
 /// Adds the accelerations by far pairs.
 ///
@@ -81,22 +82,28 @@ pub unsafe fn far<W: PairLaw>(
     let rule = unsafe { Rule::of(boxes, block, &params) };
     let scale = scale_for(params.separation.gap as f32);
     let [x, y, z] = rule.centre;
+    // Not by an index, which would take local memory.
+    let (own_scale, centre, unit) = match lane.component {
+        0 => (scale, x, 1.0),
+        1 => (scale, y, 1.0),
+        2 => (scale, z, 1.0),
+        _ => (0.0, 0.0, 0.0),
+    };
+    let lane_offset = (4 * lane.row + lane.component) as usize;
     let problem = Problem::<W> {
         state: state.cast(),
-        acceleration: acceleration.cast(),
+        acceleration: acceleration.cast::<f32>().wrapping_add(lane_offset),
         n: params.n,
-        scale,
-        // Not by an index, which would take local memory.
-        centre: match lane.component {
-            0 => x,
-            1 => y,
-            _ => z,
-        },
+        scale: own_scale,
+        shift: -own_scale * centre,
         softening_squared: scale * scale * params.softening_squared as f32,
-        g: params.g as f32,
+        unit: params.g as f32 / WEIGHT_SCALE * (scale * scale) * unit,
         law: core::marker::PhantomData,
     };
     let shared: Shared<Vec4<u32>> = dynamic_shared_mem();
+    let leaves: Shared<u32> = shared
+        .after::<u32>(2 * WARPS * LEAF_WORDS)
+        .after(own_warp * SPAN);
     let first_target = block * TARGETS + own_warp * TILES * TILE;
     let mut row = 0;
     // SAFETY: a leaf's words are packed by one warp before the barrier and only read after it; the
@@ -104,29 +111,34 @@ pub unsafe fn far<W: PairLaw>(
     unsafe {
         let targets = problem.targets(lane, first_target);
         while span < end {
-            let [_, mut far] = rule.sort::<W>(boxes, round, [span * SPAN, 1], params.n);
+            let [_, far] = rule.sort::<W>(boxes, round, [span * SPAN, 1], params.n);
+            if far >> lane.index & 1 != 0 {
+                let rank = (far & ((1 << lane.index) - 1)).count_ones();
+                leaves.store(rank, round.leaf(span * SPAN + lane.index));
+            }
+            warp::sync_warp();
+            let count = far.count_ones();
             let mut sums = [[0.0; 4]; KEPT];
-            while far != 0 {
+            let mut first = 0;
+            while first < count {
                 let words = shared.after::<Vec4<u32>>(row * WARPS * LEAF_WORDS);
-                let mine = without_lowest(far, own_warp);
-                if mine != 0 {
-                    let leaf = round.leaf(span * SPAN + mine.trailing_zeros());
+                if first + own_warp < count {
+                    let leaf = leaves.load(first + own_warp);
                     problem.pack_leaf(lane, leaf, words.after(own_warp * LEAF_WORDS));
                 }
                 thread::sync_threads();
-                let mut slot = 0;
-                while slot < WARPS && far != 0 {
-                    let leaf = round.leaf(span * SPAN + far.trailing_zeros());
-                    let words = words.after::<Vec4<u32>>(slot * LEAF_WORDS);
+                let end = count.min(first + WARPS);
+                let mut words = words;
+                while first < end {
+                    let mut body = leaves.load(first) * LEAF;
                     let mut group = 0;
                     while group < GROUPS {
-                        let words = words.after::<Vec4<u32>>(group * 2 * WARP_SIZE);
-                        let first = leaf * LEAF + group * TILE;
-                        problem.meet(lane, &targets, words, first, &mut sums);
+                        problem.meet(lane, &targets, words, body, &mut sums);
+                        words = words.after(2 * WARP_SIZE);
+                        body += TILE;
                         group += 1;
                     }
-                    far = without_lowest(far, 1);
-                    slot += 1;
+                    first += 1;
                 }
                 row ^= 1;
             }
@@ -134,17 +146,6 @@ pub unsafe fn far<W: PairLaw>(
             span += 1;
         }
     }
-}
-
-/// The set bits without the lowest `count` of them.
-#[inline(always)]
-fn without_lowest(mut bits: u32, count: u32) -> u32 {
-    let mut done = 0;
-    while done < count {
-        bits &= bits.wrapping_sub(1);
-        done += 1;
-    }
-    bits
 }
 
 /// A tile of targets, as a lane keeps it.
@@ -156,15 +157,17 @@ struct Targets {
 
 struct Problem<W> {
     state: *const f32,
+    /// From the place of the lane's component in its row on.
     acceleration: *mut f32,
     n: u32,
-    /// λ.
+    /// λ, and 0 where the lane has the mass.
     scale: f32,
-    /// The lane's coordinate of the centre.
-    centre: f32,
+    /// What the lane's scaled coordinate of the centre is short of 0.
+    shift: f32,
     /// λ²ε².
     softening_squared: f32,
-    g: f32,
+    /// Of the sums of the products.
+    unit: f32,
     law: core::marker::PhantomData<W>,
 }
 
@@ -187,11 +190,7 @@ impl<W: PairLaw> Problem<W> {
         let value = unsafe { global::load(self.state, 4 * i.min(self.n - 1) + lane.component) };
         let mass = lane.of_mass(value);
         Body {
-            coordinate: if lane.has_mass() {
-                0.0
-            } else {
-                self.scale * (value - self.centre)
-            },
+            coordinate: GpuFloat::mul_add(value, self.scale, self.shift),
             weight: if i < self.n { W::weight(mass) } else { 0.0 },
         }
     }
@@ -237,7 +236,7 @@ impl<W: PairLaw> Problem<W> {
                 let words = words.after::<Vec4<u32>>(group * 2 * WARP_SIZE);
                 words.store(lane.index, Vec4 { x, y, z, w });
                 let [x, y] = bodies.map(|body| weights_of(lane, body.coordinate, body.weight));
-                let [z, w] = bodies.map(|body| body.coordinate.to_bits());
+                let [z, w] = bodies.map(|body| (-body.coordinate).to_bits());
                 words.store(WARP_SIZE + lane.index, Vec4 { x, y, z, w });
             }
             group += 1;
@@ -269,11 +268,10 @@ impl<W: PairLaw> Problem<W> {
             sum = multiply_add(transposed(cubes), targets[tile].weights, sum);
         });
         let [a, b, c, d] = sum;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; the last leaf ends where the room does.
         unsafe {
-            let i = first + lane.row;
-            self.add_force(lane, i, f32::from_bits(weights.z), [a, b]);
-            self.add_force(lane, i + 8, f32::from_bits(weights.w), [c, d]);
+            self.add_force(lane, first, f32::from_bits(weights.z), [a, b]);
+            self.add_force(lane, first + 8, f32::from_bits(weights.w), [c, d]);
         }
     }
 
@@ -285,29 +283,30 @@ impl<W: PairLaw> Problem<W> {
     unsafe fn add_target_forces(&self, lane: Lane, first: u32, sums: &[[f32; 4]; KEPT]) {
         for_each::<KEPT>(|tile| {
             let [a, b, c, d] = sums[tile];
-            let i = first + tile as u32 * TILE + lane.row;
+            let first = first + tile as u32 * TILE;
             // SAFETY: the caller's promise.
             unsafe {
-                self.add_force(lane, i, self.body(lane, i).coordinate, [a, b]);
-                self.add_force(lane, i + 8, self.body(lane, i + 8).coordinate, [c, d]);
+                for (first, parts) in [(first, [a, b]), (first + 8, [c, d])] {
+                    let coordinate = self.body(lane, first + lane.row).coordinate;
+                    if first < self.n {
+                        self.add_force(lane, first, -coordinate, parts);
+                    }
+                }
             }
         });
     }
 
-    /// Adds the force on body `i`, if there is one, from the two parts of the lane's sum. All lanes
-    /// call it; those of masses compute forces that nobody keeps.
+    /// Adds the force on the lane's one of eight bodies from the negative of its coordinate and the
+    /// two parts of the sum. All lanes call it; those of masses compute forces that nobody keeps.
     ///
     /// # Safety
-    /// As [`far()`].
+    /// As [`far()`], and there is room for the eight.
     #[inline(always)]
-    unsafe fn add_force(&self, lane: Lane, i: u32, coordinate: f32, parts: [f32; 2]) {
+    unsafe fn add_force(&self, lane: Lane, first: u32, negative: f32, parts: [f32; 2]) {
         let sum = sum_of_parts(parts);
         let weight = lane.of_mass(sum);
-        let unit = self.g / WEIGHT_SCALE * (self.scale * self.scale);
-        let force = unit * GpuFloat::mul_add(-coordinate, weight, sum);
-        if i < self.n && !lane.has_mass() {
-            // SAFETY: the caller's promise.
-            unsafe { f32::atomic_add(self.acceleration, 4 * i + lane.component, force) }
-        }
+        let force = self.unit * GpuFloat::mul_add(negative, weight, sum);
+        // SAFETY: the caller's promise.
+        unsafe { f32::atomic_add(self.acceleration, 4 * first, force) }
     }
 }

@@ -100,7 +100,7 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
             )
         })?;
     if options.ptx {
-        writeln!(out, "{}", ptx::entry_text(module.text, entry.symbol)?)?;
+        writeln!(out, "{}", ptx::entry_text(module.text(), entry.symbol)?)?;
         return Ok(());
     }
     writeln!(
@@ -108,11 +108,11 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
         "{} is {} in the module for sm_{}",
         variant.name, entry.symbol, module.sm
     )?;
-    let report = EntryReport::of(module.text, entry.symbol)?;
+    let report = EntryReport::of(module.text(), entry.symbol)?;
     writeln!(out, "{report}")?;
     match Ptxas::find() {
         Ok(ptxas) => {
-            let resources = ptxas.resources(module.text, module.sm)?;
+            let resources = ptxas.resources(module.text(), module.sm)?;
             let mine = resources.iter().find(|r| r.entry == entry.symbol);
             let mine = mine.context("ptxas did not report on this kernel")?;
             writeln!(

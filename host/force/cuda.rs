@@ -49,7 +49,7 @@ impl Cuda {
     pub fn open(ordinal: u32, module: &PtxModule) -> Result<Self, DriverError> {
         let gpu = Gpu::open(ordinal)?;
         let name = format!("sm_{}{}", module.sm, if module.ftz { "_ftz" } else { "" });
-        let module = gpu.load_ptx(&name, module.text)?;
+        let module = gpu.load_ptx(&name, module.text())?;
         let stream = gpu.stream()?;
         Ok(Self {
             gpu,

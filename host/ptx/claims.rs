@@ -39,7 +39,7 @@ pub struct BrokenClaim {
 /// Every claim that does not hold.
 pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
     let mut checks = Checks::of(module);
-    let compiled: BTreeSet<&str> = entry_names(module.text).into_iter().collect();
+    let compiled: BTreeSet<&str> = entry_names(module.text()).into_iter().collect();
     let listed: BTreeSet<&str> = entries::all()
         .filter(|entry| entry.since <= module.sm)
         .map(|entry| entry.symbol)
@@ -129,7 +129,7 @@ impl<'a> Checks<'a> {
 
     /// The kernel's report; that there is one is a claim as well.
     fn report(&mut self, entry: &str) -> Option<EntryReport> {
-        match EntryReport::of(self.module.text, entry) {
+        match EntryReport::of(self.module.text(), entry) {
             Ok(report) => Some(report),
             Err(fault) => {
                 self.equal::<Result<(), PtxError>>(entry, "is readable", Ok(()), Err(fault));
@@ -368,13 +368,10 @@ mod tests {
     /// What is wrong after one instruction of the kernel was exchanged.
     fn broken_by(from: &str, to: &str) -> Vec<BrokenClaim> {
         let module = precise();
-        let kernel = entry_text(module.text, KERNEL).expect("listed");
+        let kernel = entry_text(module.text(), KERNEL).expect("listed");
         assert!(kernel.contains(from), "{KERNEL} has `{from}`");
-        let text = module
-            .text
-            .replace(kernel, &kernel.replacen(from, to, 1))
-            .leak();
-        let module = PtxModule { text, ..*module };
+        let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
+        let module = PtxModule::of(module.sm, module.ftz, text);
         let variant = variants::find("tiled").expect("listed");
         let mut broken = check_module(&module).err().unwrap_or_default();
         broken.extend(check(variant, &module).err().unwrap_or_default());

@@ -22,17 +22,55 @@ pub use counts::{Access, Counts, Denormals, Kind, Precision, Space, Transfer};
 pub use ptxas::{Ptxas, PtxasError, Resources};
 pub use syntax::{entry_names, entry_text};
 
+use std::io;
+use std::sync::OnceLock;
+
+use flate2::read::DeflateDecoder;
+
 include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// The kernels, compiled for one GPU generation and one treatment of denormal numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct PtxModule {
     /// The oldest compute capability that can run it, as 10 · major + minor (sm_90 is 90).
     pub sm: u32,
     /// Whether f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
     pub ftz: bool,
+    /// The text as the program carries it (RFC 1951).
+    deflated: &'static [u8],
+    text: OnceLock<String>,
+}
+
+impl PtxModule {
+    const fn new(sm: u32, ftz: bool, deflated: &'static [u8]) -> Self {
+        Self {
+            sm,
+            ftz,
+            deflated,
+            text: OnceLock::new(),
+        }
+    }
+
     /// The PTX itself; the driver compiles it when the module is loaded.
-    pub text: &'static str,
+    pub fn text(&self) -> &str {
+        self.text.get_or_init(|| {
+            io::read_to_string(DeflateDecoder::new(self.deflated))
+                .expect("the build script deflated a text")
+        })
+    }
+
+    #[cfg(test)]
+    fn of(sm: u32, ftz: bool, text: String) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::new(sm, ftz, &[])
+        }
+    }
+
+    /// A number that tells modules apart.
+    pub(crate) fn checksum(&self) -> u32 {
+        crc32fast::hash(self.deflated)
+    }
 }
 
 /// The newest embedded module that a device can run, or `None` where the device is older than
@@ -96,7 +134,7 @@ mod tests {
     use super::*;
 
     const fn module(sm: u32, ftz: bool) -> PtxModule {
-        PtxModule { sm, ftz, text: "" }
+        PtxModule::new(sm, ftz, &[])
     }
 
     #[test]
@@ -107,13 +145,14 @@ mod tests {
             module(80, true),
             module(80, false),
         ];
-        assert_eq!(newest(&modules, 90, false), Some(&modules[0]));
-        assert_eq!(newest(&modules, 120, false), Some(&modules[0]));
-        assert_eq!(newest(&modules, 89, false), Some(&modules[3]));
-        assert_eq!(newest(&modules, 75, false), Some(&modules[1]));
-        assert_eq!(newest(&modules, 90, true), Some(&modules[2]));
-        assert_eq!(newest(&modules, 75, true), None);
-        assert_eq!(newest(&modules, 70, false), None);
+        let newest = |device, ftz| newest(&modules, device, ftz).map(|module| module.sm);
+        assert_eq!(newest(90, false), Some(90));
+        assert_eq!(newest(120, false), Some(90));
+        assert_eq!(newest(89, false), Some(80));
+        assert_eq!(newest(75, false), Some(75));
+        assert_eq!(newest(90, true), Some(80));
+        assert_eq!(newest(75, true), None);
+        assert_eq!(newest(70, false), None);
     }
 
     #[test]

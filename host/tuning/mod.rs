@@ -66,7 +66,7 @@ impl Key {
             Place::Gpu(_) => {
                 let mut hash = crc32fast::Hasher::new();
                 for module in ptx::PTX_MODULES {
-                    hash.update(module.text.as_bytes());
+                    hash.update(&module.checksum().to_le_bytes());
                 }
                 format!("{version}-{:08x}", hash.finalize())
             }

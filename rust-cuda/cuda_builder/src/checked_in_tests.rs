@@ -83,8 +83,9 @@ impl Project {
         self.directory.path().join("kernels/ptx/sm_75.ptx")
     }
 
-    fn embedded(&self) -> String {
-        fs::read_to_string(self.out_dir().join("sm_75.ptx")).unwrap()
+    fn embedded(&self, name: &str) -> String {
+        let file = fs::File::open(self.out_dir().join(name)).unwrap();
+        std::io::read_to_string(flate2::read::DeflateDecoder::new(file)).unwrap()
     }
 
     fn change_sources(&self) {
@@ -103,18 +104,18 @@ fn modules_that_are_up_to_date_are_embedded_without_a_compiler() {
     assert!(outcome.unwrap().is_empty());
     assert_eq!(compiled, 0);
     assert_eq!(
-        project.embedded(),
+        project.embedded("sm_75.ptx.deflated"),
         fs::read_to_string(project.checked_in()).unwrap()
     );
 
     let list = fs::read_to_string(project.out_dir().join("ptx.rs")).unwrap();
-    let first = "PtxModule { sm: 75, ftz: false, \
-                 text: include_str!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx\")) },";
+    let first = "PtxModule::new(75, false, \
+                 include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"))),";
     assert!(
-        list.contains(first) && list.matches("PtxModule {").count() == 4,
+        list.contains(first) && list.matches("PtxModule::new").count() == 4,
         "{list}"
     );
-    let flushed = fs::read_to_string(project.out_dir().join("sm_90.ftz.ptx")).unwrap();
+    let flushed = project.embedded("sm_90.ftz.ptx.deflated");
     assert!(flushed.contains("add.rn.ftz.f32"), "{flushed}");
 }
 
@@ -124,7 +125,7 @@ fn a_checkout_with_other_line_endings_is_up_to_date() {
     let unix = fs::read_to_string(project.checked_in()).unwrap();
     fs::write(project.checked_in(), unix.replace('\n', "\r\n")).unwrap();
     project.run(Mode::UpToDate, None, "").0.unwrap();
-    assert_eq!(project.embedded(), unix);
+    assert_eq!(project.embedded("sm_75.ptx.deflated"), unix);
     assert_eq!(
         project
             .run(Mode::Check, Some("rustc 1"), "kernel")
@@ -159,7 +160,11 @@ fn modules_of_other_sources_are_never_embedded() {
         "{}",
         notes[0]
     );
-    assert!(project.embedded().contains(".entry other()"));
+    assert!(
+        project
+            .embedded("sm_75.ptx.deflated")
+            .contains(".entry other()")
+    );
     assert_eq!(fs::read_to_string(project.checked_in()).unwrap(), before);
 }
 
@@ -212,7 +217,11 @@ fn fresh_ignores_what_is_checked_in() {
     let (outcome, compiled) = project.run(Mode::Fresh, Some("rustc 2"), "other");
     outcome.unwrap();
     assert_eq!(compiled, 2);
-    assert!(project.embedded().contains(".entry other()"));
+    assert!(
+        project
+            .embedded("sm_75.ptx.deflated")
+            .contains(".entry other()")
+    );
     assert!(project.refusal(Mode::Fresh, None, "").contains("OUT_DIR"));
 }
 

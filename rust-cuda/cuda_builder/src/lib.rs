@@ -298,8 +298,8 @@ fn known_generations() -> String {
 
 /// Writes a file whole or not at all, and leaves it alone where it has this text already: a new
 /// date would make Cargo run the build script again.
-fn replace_file(path: &Path, text: &str) -> Result<(), BuilderError> {
-    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+fn replace_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), BuilderError> {
+    if fs::read(path).is_ok_and(|present| present == contents.as_ref()) {
         return Ok(());
     }
     if let Some(directory) = path.parent() {
@@ -309,7 +309,7 @@ fn replace_file(path: &Path, text: &str) -> Result<(), BuilderError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    fs::write(&temporary, text)
+    fs::write(&temporary, contents)
         .and_then(|()| fs::rename(&temporary, path))
         .map_err(|source| {
             // The first error is the one to tell; a left-over file does no harm.

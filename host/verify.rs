@@ -83,6 +83,24 @@ impl Case {
         )
     }
 
+    /// As [`check`](Self::check), of a variant's jerks.
+    ///
+    /// # Errors
+    /// The first body whose jerk rounding does not explain.
+    ///
+    /// # Panics
+    /// If the jerks are not of the case's bodies.
+    pub fn check_jerks(&self, variant: &Variant, jerks: &[[f64; 3]]) -> Result<(), Disagreement> {
+        let computed = variant.precision().unit_roundoff();
+        let additions = variant.additions(self.bodies.len());
+        // A pair's jerk has 1/√ five times where its acceleration has it three times, and r·v.
+        let ulps = 2.0 * pair_ulps(variant, self.physics.law);
+        let tolerance = diagnostics::tolerance(computed, additions, ulps);
+        let (_, position_error) = self.allowance(variant);
+        let expected = reference::jerks_of(&self.bodies, &self.physics, &self.targets);
+        diagnostics::check(&self.pick(jerks), &expected, tolerance, position_error)
+    }
+
     /// How many of the compared bodies have computed accelerations (of all bodies) with 0, 1, … 16
     /// or more right digits: a relative error below 10⁻¹, 10⁻², … for one more each.
     ///
@@ -254,10 +272,13 @@ pub fn judge(
     let mut tried = 0;
     for case in cases.iter().filter(|case| case.is_for(variant)) {
         tried += 1;
-        match accelerations(machine, variant, case) {
-            Ok(computed) => {
+        match forces(machine, variant, case) {
+            Ok((computed, jerks)) => {
                 if let Err(why) = case.check(variant, &computed) {
                     failures.push((case.name.clone(), why.to_string()));
+                }
+                if let Some(Err(why)) = jerks.map(|jerks| case.check_jerks(variant, &jerks)) {
+                    failures.push((format!("jerks, {}", case.name), why.to_string()));
                 }
                 accuracy = Some(case.accuracy(&computed));
             }
@@ -284,15 +305,30 @@ pub fn judge(
     })
 }
 
-fn accelerations(
+/// Vectors of all bodies.
+type Vectors = Vec<[f64; 3]>;
+
+/// Accelerations, and jerks of a variant that is made for them.
+fn forces(
     machine: &Machine,
     variant: &Variant,
     case: &Case,
-) -> Result<Vec<[f64; 3]>, ForceError> {
+) -> Result<(Vectors, Option<Vectors>), ForceError> {
     let variant = variant.of_systems(case.systems);
     let mut backend = machine.backend(&variant, &case.bodies, case.physics)?;
     backend.accelerate()?;
-    backend.accelerations()
+    let accelerations = backend.accelerations()?;
+    let is_kernel = matches!(variant.method, Method::Kernel { .. });
+    if !(is_kernel && variant.gives_jerks()) {
+        return Ok((accelerations, None));
+    }
+    let saved = backend.save()?;
+    let unit = saved.frame.time;
+    let jerks = saved.jerks.into_iter().map(|jerk| {
+        let jerk = saved.frame.acceleration_from_local(jerk);
+        jerk.map(|component| component / unit)
+    });
+    Ok((accelerations, Some(jerks.collect())))
 }
 
 /// Positions after the second step, which the `venus` study compares: the first step's positions

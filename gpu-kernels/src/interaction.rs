@@ -83,6 +83,22 @@ impl Law {
             additions: 3 + apart,
         }
     }
+
+    /// Instructions of one [`interact_with_jerk`], its 1/√ apart.
+    #[inline]
+    pub const fn jerk_operations(self, fused: bool) -> Operations {
+        let weights = match self {
+            Self::Unit => 0,
+            Self::Gravity => 1,
+            Self::AttractRepel => panic!("it has no weights"),
+        };
+        let (multiply_adds, apart) = if fused { (14, 0) } else { (0, 14) };
+        Operations {
+            multiply_adds,
+            multiplications: 4 + weights + apart,
+            additions: 8 + apart,
+        }
+    }
 }
 
 /// The numbers of a law, in the precision of its kernel.
@@ -246,6 +262,14 @@ impl PairLaw for GravityByForces {
         sum.map(|component| component * inverse)
     }
 }
+
+/// Laws whose force is G times the sum over weights and nothing beside: those whose jerk
+/// [`interact_with_jerk`] computes.
+pub trait InverseSquare: PairLaw {}
+
+impl InverseSquare for Unit {}
+
+impl InverseSquare for Gravity {}
 
 /// `a_i = Σ_j m_j (G/d² − H/d⁴) r/d − γ v_i/m_i`: gravity that turns into repulsion at short range,
 /// and drag. The drag of a body without mass is left out.

@@ -1,0 +1,163 @@
+//! The kernels of Hermite's scheme: forces with jerks, and what its steps are made of.
+
+use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use crate::abi::Params;
+use crate::interaction::{Gravity, PairLaw, Unit};
+use crate::layout::{Float4, Layout};
+use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
+use crate::schedule::symmetric::Order;
+use crate::schedule::{hermite, tiled_jerks};
+use cuda_std::{emulated, kernel};
+
+macro_rules! force {
+    ($symbol:expr, $layout:ty, $unroll:literal, $law:ty, $closest:ty) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
+        type Word = <$layout as Layout>::Word;
+        #[kernel(name = $symbol)]
+        unsafe fn force(
+            state: *const Word,
+            acceleration: *mut Word,
+            jerk: *mut Word,
+            params: Params,
+        ) {
+            // SAFETY: the launch's promise.
+            unsafe {
+                tiled_jerks::force::<$layout, Chosen, $law, $unroll>(
+                    state,
+                    acceleration,
+                    jerk,
+                    params,
+                )
+            }
+        }
+        Entry {
+            symbol: $symbol,
+            work: Work::Force {
+                schedule: tiled_jerks::NAME,
+                law: <$law>::NAME,
+                formula: <$law>::FORMULA,
+                numerics: Chosen::NAME,
+                unroll: $unroll,
+                lane: 1,
+                order: Order::Fixed,
+                max_registers: None,
+            },
+            layout: LayoutDescription::of::<$layout>(),
+            scalars: Scalars::Argument,
+            since: OLDEST,
+            writes: &[false, true, true],
+            // SAFETY: the launch's promise.
+            emulate: emulated!(|a| unsafe {
+                force(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+            }),
+        }
+    }};
+}
+
+/// A line each, compiled for both laws and for ε > 0 and ε = 0: the layout, and interactions in the
+/// loop's body.
+macro_rules! forces {
+    ($($name:literal: $layout:ty, $unroll:literal;)*) => {
+        /// The force kernels that compute jerks too.
+        pub const JERKS: &[[Entry; 4]] = &[$([
+            force!(concat!("force_", $name, "_unit"), $layout, $unroll, Unit, Softened),
+            force!(concat!("force_", $name, "_unit_eps0"), $layout, $unroll, Unit, Unsoftened),
+            force!(concat!("force_", $name, "_gravity"), $layout, $unroll, Gravity, Softened),
+            force!(concat!("force_", $name, "_gravity_eps0"), $layout, $unroll, Gravity, Unsoftened),
+        ]),*];
+    };
+}
+
+forces! {
+    "tiled_jerks_float4_f32_u16": Float4<f32>, 16;
+    "tiled_jerks_float4_f64_u8": Float4<f64>, 8;
+}
+
+/// The kernels that take Hermite's steps with the bodies of a layout.
+macro_rules! steps {
+    ($($name:literal: $layout:ty;)*) => {
+        /// The kernels of Hermite's steps, one row a layout.
+        pub const HERMITE: &[[Entry; 3]] = &[$({
+            type Word = <$layout as Layout>::Word;
+            const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();
+            #[kernel(name = concat!("predict_", $name))]
+            unsafe fn predict(
+                state: *mut Word,
+                acceleration: *const Word,
+                jerk: *const Word,
+                beginning: *mut Word,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { hermite::predict::<$layout>(state, acceleration, jerk, beginning, params) }
+            }
+            #[kernel(name = concat!("correct_", $name))]
+            unsafe fn correct(
+                state: *mut Word,
+                acceleration: *const Word,
+                jerk: *const Word,
+                beginning: *const Word,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { hermite::correct::<$layout>(state, acceleration, jerk, beginning, params) }
+            }
+            #[kernel(name = concat!("own_steps_", $name))]
+            unsafe fn own_steps(
+                acceleration: *const Word,
+                jerk: *const Word,
+                beginning: *const Word,
+                steps: *mut f64,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe {
+                    hermite::own_steps::<$layout>(acceleration, jerk, beginning, steps, params)
+                }
+            }
+            [
+                Entry {
+                    symbol: concat!("predict_", $name),
+                    work: Work::Predict,
+                    layout: LAYOUT,
+                    scalars: Scalars::Argument,
+                    since: OLDEST,
+                    writes: &[true, false, false, true],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe {
+                        predict(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
+                    }),
+                },
+                Entry {
+                    symbol: concat!("correct_", $name),
+                    work: Work::Correct,
+                    layout: LAYOUT,
+                    scalars: Scalars::Argument,
+                    since: OLDEST,
+                    writes: &[true, false, false, false],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe {
+                        correct(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
+                    }),
+                },
+                Entry {
+                    symbol: concat!("own_steps_", $name),
+                    work: Work::OwnSteps,
+                    layout: LAYOUT,
+                    scalars: Scalars::Argument,
+                    since: OLDEST,
+                    writes: &[false, false, false, true],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe {
+                        own_steps(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
+                    }),
+                },
+            ]
+        }),*];
+    };
+}
+
+steps! {
+    "float4_f32": Float4<f32>;
+    "float4_f64": Float4<f64>;
+}

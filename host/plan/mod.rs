@@ -265,7 +265,7 @@ pub fn force(
     split: Option<Split>,
     limits: &Limits,
 ) -> Result<ForcePlan, PlanError> {
-    let Work::Force { schedule, .. } = entry.work else {
+    let Work::Force { schedule, lane, .. } = entry.work else {
         unreachable!("`{}` is no force", entry.symbol)
     };
     match schedule {
@@ -277,7 +277,7 @@ pub fn force(
             Ok(ForcePlan::of(vec![evaluate(entry, launch)]))
         }
         ScheduleName::TiledJerks => {
-            let launch = one_dimensional(entry, n, threads, limits)?;
+            let launch = one_dimensional(entry, n.div_ceil(lane), threads, limits)?;
             Ok(ForcePlan::of(vec![Step::Launch {
                 entry,
                 launch,

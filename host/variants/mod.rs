@@ -184,10 +184,14 @@ pub const VARIANTS: &[Variant] = &[
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
         "two sources in the loop's body, for masses that differ"),
 
-    variant("hermite", "tiled", kernel("tiled_jerks_float4_f32_u16").ftz(),
+    variant("hermite-lane1", "tiled", kernel("tiled_jerks_float4_f32_1x16").ftz(),
         "jerks too, for Hermite's scheme: velocities wait beside the positions"),
-    variant("hermite-f64", "tiled-f64-rsqrt-unroll8", kernel("tiled_jerks_float4_f64_u8"),
+    variant("hermite", "hermite-lane1", kernel("tiled_jerks_float4_f32_2x8").ftz(),
+        "two targets a thread share what a source costs to fetch"),
+    variant("hermite-f64-lane1", "tiled-f64-rsqrt-unroll8", kernel("tiled_jerks_float4_f64_1x8"),
         "jerks too, for Hermite's scheme: velocities wait beside the positions"),
+    variant("hermite-f64", "hermite-f64-lane1", kernel("tiled_jerks_float4_f64_2x4"),
+        "two targets a thread share what a source costs to fetch"),
 ];
 
 /// Variants that `auto` takes for a device.
@@ -348,6 +352,7 @@ impl Variant {
     pub fn gives_jerks(&self) -> bool {
         match self.method {
             Method::Reference | Method::Cpu(_) => true,
+            Method::Systems(_) => false,
             Method::Kernel { .. } => self.schedule() == ScheduleName::TiledJerks,
         }
     }

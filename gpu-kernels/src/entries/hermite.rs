@@ -10,7 +10,7 @@ use crate::schedule::{hermite, tiled_jerks};
 use cuda_std::{emulated, kernel};
 
 macro_rules! force {
-    ($symbol:expr, $layout:ty, $unroll:literal, $law:ty, $closest:ty) => {{
+    ($symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
         #[kernel(name = $symbol)]
@@ -22,7 +22,7 @@ macro_rules! force {
         ) {
             // SAFETY: the launch's promise.
             unsafe {
-                tiled_jerks::force::<$layout, Chosen, $law, $unroll>(
+                tiled_jerks::force::<$layout, Chosen, $law, $lane, $steps>(
                     state,
                     acceleration,
                     jerk,
@@ -37,8 +37,8 @@ macro_rules! force {
                 law: <$law>::NAME,
                 formula: <$law>::FORMULA,
                 numerics: Chosen::NAME,
-                unroll: $unroll,
-                lane: 1,
+                unroll: $lane * $steps,
+                lane: $lane,
                 order: Order::Fixed,
                 max_registers: None,
             },
@@ -54,23 +54,27 @@ macro_rules! force {
     }};
 }
 
-/// A line each, compiled for both laws and for ε > 0 and ε = 0: the layout, and interactions in the
-/// loop's body.
+/// A line each, compiled for both laws and for ε > 0 and ε = 0: the layout, and the targets a thread
+/// times the sources in the loop's body.
 macro_rules! forces {
-    ($($name:literal: $layout:ty, $unroll:literal;)*) => {
+    ($($name:literal: $layout:ty, $lane:literal x $steps:literal;)*) => {
         /// The force kernels that compute jerks too.
         pub const JERKS: &[[Entry; 4]] = &[$([
-            force!(concat!("force_", $name, "_unit"), $layout, $unroll, Unit, Softened),
-            force!(concat!("force_", $name, "_unit_eps0"), $layout, $unroll, Unit, Unsoftened),
-            force!(concat!("force_", $name, "_gravity"), $layout, $unroll, Gravity, Softened),
-            force!(concat!("force_", $name, "_gravity_eps0"), $layout, $unroll, Gravity, Unsoftened),
+            force!(concat!("force_", $name, "_unit"), $layout, $lane x $steps, Unit, Softened),
+            force!(concat!("force_", $name, "_unit_eps0"), $layout, $lane x $steps, Unit, Unsoftened),
+            force!(concat!("force_", $name, "_gravity"), $layout, $lane x $steps, Gravity, Softened),
+            force!(
+                concat!("force_", $name, "_gravity_eps0"), $layout, $lane x $steps, Gravity, Unsoftened
+            ),
         ]),*];
     };
 }
 
 forces! {
-    "tiled_jerks_float4_f32_u16": Float4<f32>, 16;
-    "tiled_jerks_float4_f64_u8": Float4<f64>, 8;
+    "tiled_jerks_float4_f32_1x16": Float4<f32>, 1 x 16;
+    "tiled_jerks_float4_f32_2x8": Float4<f32>, 2 x 8;
+    "tiled_jerks_float4_f64_1x8": Float4<f64>, 1 x 8;
+    "tiled_jerks_float4_f64_2x4": Float4<f64>, 2 x 4;
 }
 
 /// The kernels that take Hermite's steps with the bodies of a layout.

@@ -6,7 +6,7 @@ use crate::interaction::{InverseSquare, interact_with_jerk};
 use crate::layout::{Layout, Source};
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
-use crate::tile::sweep;
+use crate::tile::{for_each, sweep};
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{GpuFloat, thread};
 
@@ -16,7 +16,7 @@ pub const NAME: ScheduleName = ScheduleName::TiledJerks;
 /// Tiles that a block shares: positions with masses, and velocities.
 pub const TILES: u32 = 2;
 
-/// Accelerations and jerks of all bodies.
+/// Accelerations and jerks of all bodies, `LANE` of them a thread.
 ///
 /// # Formula
 /// `a_i = G Σ_j w_j r / d³` and `ȧ_i = G Σ_j w_j (v / d³ − 3 (r·v) r / d⁵)`, with r and v the
@@ -27,8 +27,9 @@ pub const TILES: u32 = 2;
 /// `params.stride`.
 ///
 /// # Thread mapping
-/// One-dimensional; thread i computes body i. Threads beyond n compute nothing that is kept, but
-/// fetch sources and reach every barrier.
+/// One-dimensional; a block computes `LANE` bodies for each of its threads, a thread every
+/// [`block_dim_x`](thread::block_dim_x)-th of them. Threads beyond n compute nothing that is kept,
+/// but fetch sources and reach every barrier.
 ///
 /// # Shared memory
 /// [`TILES`] tiles: twice [`L::TILE_WORDS`](Layout::TILE_WORDS) words a thread.
@@ -43,7 +44,7 @@ pub const TILES: u32 = 2;
 /// Makino & Aarseth (1992), PASJ 44, 141, eqs. 1 and 2, by the schedule of Nyland, Harris & Prins,
 /// GPU Gems 3 (2007), ch. 31.
 #[inline(always)]
-pub unsafe fn force<L, A, W, const UNROLL: u32>(
+pub unsafe fn force<L, A, W, const LANE: usize, const STEPS: u32>(
     state: *const L::Word,
     acceleration: *mut L::Word,
     jerk: *mut L::Word,
@@ -54,26 +55,26 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
     W: InverseSquare,
 {
     let Params { n, stride, .. } = params;
-    let (i, slot, capacity) = (
-        thread::index_1d(),
-        thread::thread_idx_x(),
-        thread::block_dim_x(),
-    );
+    let (slot, capacity) = (thread::thread_idx_x(), thread::block_dim_x());
+    let body = |k: usize| (thread::block_idx_x() * LANE as u32 + k as u32) * capacity + slot;
     let softening_squared = A::Real::from_f64(params.softening_squared);
     let nothing = A::Real::from_f64(0.0);
-    let zero = [nothing; 3];
+    let zero = [[[nothing; 3]; 2]; LANE];
     let positions = dynamic_shared_mem();
     let velocities = positions.after(capacity * L::TILE_WORDS);
     // SAFETY: targets beyond n stand in for the last body; all threads of the block go through the
     // same tiles, each fills its own slot between two barriers, and slots are read up to the last
-    // one filled; vectors i are this thread's alone.
+    // one filled; the vectors of its bodies are this thread's alone.
     unsafe {
-        let own = i.min(n - 1);
-        let target = [
-            L::source(state, stride, own).position,
-            L::velocity(state, stride, own),
-        ];
-        let (mut total, mut total_jerk) = (zero, zero);
+        let mut targets = zero;
+        for_each::<LANE>(|k| {
+            let own = body(k).min(n - 1);
+            targets[k] = [
+                L::source(state, stride, own).position,
+                L::velocity(state, stride, own),
+            ];
+        });
+        let mut totals = zero;
         let mut first = 0;
         while first < n {
             thread::sync_threads();
@@ -87,28 +88,36 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
                 L::set_tile_source(velocities, capacity, slot, moving);
             }
             thread::sync_threads();
-            let (mut sum, mut jerks) = (zero, zero);
-            sweep::<UNROLL>((n - first).min(capacity), &mut |slot| {
+            let mut sums = zero;
+            sweep::<STEPS>((n - first).min(capacity), &mut |slot| {
                 let source = L::tile_source(positions, capacity, slot);
                 let velocity = L::tile_source(velocities, capacity, slot).position;
-                interact_with_jerk::<A>(
-                    target,
-                    [source.position, velocity],
-                    W::weight(source.mass),
-                    softening_squared,
-                    &mut sum,
-                    &mut jerks,
-                );
+                for_each::<LANE>(|k| {
+                    let [sum, jerk] = &mut sums[k];
+                    interact_with_jerk::<A>(
+                        targets[k],
+                        [source.position, velocity],
+                        W::weight(source.mass),
+                        softening_squared,
+                        sum,
+                        jerk,
+                    );
+                });
             });
-            total = added(total, sum);
-            total_jerk = added(total_jerk, jerks);
+            for_each::<LANE>(|k| {
+                let ([total, total_jerk], [sum, jerk]) = (totals[k], sums[k]);
+                totals[k] = [added(total, sum), added(total_jerk, jerk)];
+            });
             first += capacity;
         }
-        if i < n {
-            let g = A::Real::from_f64(params.g);
-            L::set_vector(acceleration, stride, i, scaled(g, total));
-            L::set_vector(jerk, stride, i, scaled(g, total_jerk));
-        }
+        let g = A::Real::from_f64(params.g);
+        for_each::<LANE>(|k| {
+            if body(k) < n {
+                let [total, total_jerk] = totals[k];
+                L::set_vector(acceleration, stride, body(k), scaled(g, total));
+                L::set_vector(jerk, stride, body(k), scaled(g, total_jerk));
+            }
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
 //! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
 
+mod jerks;
 mod many;
 
 pub use many::{many_systems, steps_by_reference};
@@ -81,24 +82,6 @@ impl Case {
             tolerance,
             position_error,
         )
-    }
-
-    /// As [`check`](Self::check), of a variant's jerks.
-    ///
-    /// # Errors
-    /// The first body whose jerk rounding does not explain.
-    ///
-    /// # Panics
-    /// If the jerks are not of the case's bodies.
-    pub fn check_jerks(&self, variant: &Variant, jerks: &[[f64; 3]]) -> Result<(), Disagreement> {
-        let computed = variant.precision().unit_roundoff();
-        let additions = variant.additions(self.bodies.len());
-        // A pair's jerk has 1/√ five times where its acceleration has it three times, and r·v.
-        let ulps = 2.0 * pair_ulps(variant, self.physics.law);
-        let tolerance = diagnostics::tolerance(computed, additions, ulps);
-        let (_, position_error) = self.allowance(variant);
-        let expected = reference::jerks_of(&self.bodies, &self.physics, &self.targets);
-        diagnostics::check(&self.pick(jerks), &expected, tolerance, position_error)
     }
 
     /// How many of the compared bodies have computed accelerations (of all bodies) with 0, 1, … 16
@@ -272,7 +255,7 @@ pub fn judge(
     let mut tried = 0;
     for case in cases.iter().filter(|case| case.is_for(variant)) {
         tried += 1;
-        match forces(machine, variant, case) {
+        match jerks::with_accelerations(machine, variant, case) {
             Ok((computed, jerks)) => {
                 if let Err(why) = case.check(variant, &computed) {
                     failures.push((case.name.clone(), why.to_string()));
@@ -303,32 +286,6 @@ pub fn judge(
         accuracy,
         digits,
     })
-}
-
-/// Vectors of all bodies.
-type Vectors = Vec<[f64; 3]>;
-
-/// Accelerations, and jerks of a variant that is made for them.
-fn forces(
-    machine: &Machine,
-    variant: &Variant,
-    case: &Case,
-) -> Result<(Vectors, Option<Vectors>), ForceError> {
-    let variant = variant.of_systems(case.systems);
-    let mut backend = machine.backend(&variant, &case.bodies, case.physics)?;
-    backend.accelerate()?;
-    let accelerations = backend.accelerations()?;
-    let is_kernel = matches!(variant.method, Method::Kernel { .. });
-    if !(is_kernel && variant.gives_jerks()) {
-        return Ok((accelerations, None));
-    }
-    let saved = backend.save()?;
-    let unit = saved.frame.time;
-    let jerks = saved.jerks.into_iter().map(|jerk| {
-        let jerk = saved.frame.acceleration_from_local(jerk);
-        jerk.map(|component| component / unit)
-    });
-    Ok((accelerations, Some(jerks.collect())))
 }
 
 /// Positions after the second step, which the `venus` study compares: the first step's positions

@@ -188,12 +188,13 @@ fn errors_of_hermite_fall_with_its_order() {
     };
     let cpu = Machine::new(Place::Cpu);
     let exact = end(&cpu, "cpu-f64", Integrator::Yoshida6, 1000);
-    // Rounding in f32, 2⁻²⁴ a step, is a hundredth of the error of 16 steps.
-    for (kernel, steps, allowed) in [("hermite-f64", 64, 0.15), ("hermite", 16, 0.5)] {
+    // The fifth order takes 0.06 of the slope at 64 steps, 0.2 at 4; there rounding in f32, 3·10⁻⁷ by
+    // the end, is an eighth of the smaller error: log₂ 1.12 = 0.16 more.
+    for (kernel, steps, allowed) in [("hermite-f64", 64, 0.1), ("hermite", 4, 0.4)] {
         let error = |steps| {
             let end = end(&Machine::emulator(0), kernel, Integrator::Hermite4, steps);
-            let squares = (0..2).map(|i| (end.x[i] - exact.x[i]).hypot(end.y[i] - exact.y[i]));
-            squares.fold(0.0, |a: f64, b| if b <= a { a } else { b }) // NaN stays
+            let off = |i: usize| (end.x[i] - exact.x[i]).hypot(end.y[i] - exact.y[i]);
+            off(0) + off(1)
         };
         let order = (error(steps) / error(2 * steps)).log2();
         assert!((order - 4.0).abs() <= allowed, "{kernel}: slope {order}");
@@ -220,6 +221,9 @@ fn steps_on_a_device_are_the_steps_on_the_cpu() {
         let first = hermite
             .first_step(&mut *backend, 0.01, 1.0)
             .expect("a step");
+        // However long a step is tried: in f32 this one overflows.
+        let tried = hermite.first_step(&mut *backend, 0.01, 1e12);
+        assert!(tried.expect("a step") <= 0.1);
         assert_eq!(backend.save().expect("there"), before);
         hermite.step(&mut *backend, first).expect("jerks");
         let next = hermite

@@ -44,7 +44,8 @@ impl<R: GpuFloat> Beginning<R> {
 impl Beginning<f64> {
     /// `√(η (|a||a″| + |j|²) / (|j||a‴| + |a″|²))` at the end of a step, from the polynomial
     /// through accelerations and jerks at both ends: Aarseth (1985), derivatives by Makino &
-    /// Aarseth (1992, eqs. 5 to 7). Infinite for a body that nothing pulls.
+    /// Aarseth (1992, eqs. 5 to 7). Infinite for a body that nothing pulls, and NaN where numbers
+    /// overflowed.
     ///
     /// In f64 also where bodies are f32: differences of nearly equal vectors over dt³.
     #[inline(always)]
@@ -57,11 +58,11 @@ impl Beginning<f64> {
             at_beginning + dt * third[k]
         });
         let (a1, j1, second, third) = (norm(a1), norm(j1), norm(second), norm(third));
-        let squared = eta * (a1 * second + j1 * j1) / (j1 * third + second * second);
-        if squared.is_nan() {
+        let (upper, lower) = (a1 * second + j1 * j1, j1 * third + second * second);
+        if upper == 0.0 && lower == 0.0 {
             f64::INFINITY
         } else {
-            squared.sqrt_exact()
+            (eta * upper / lower).sqrt_exact()
         }
     }
 }

@@ -462,8 +462,9 @@ impl Options {
         law: Law,
         bodies: usize,
     ) -> anyhow::Result<(Selection, Option<String>)> {
-        let (kernel, method) = (self.kernel.as_deref(), self.method());
-        let selection = select_for(self.place.device, kernel, law, bodies, method, self.stepping())?;
+        let (device, method) = (self.place.device, self.method());
+        let (kernel, steps) = (self.kernel.as_deref(), self.stepping());
+        let selection = select_for(device, kernel, law, bodies, method, steps)?;
         let forced = kernel.is_some() || self.no_cache || method.needs_jerks();
         match tuning::path().filter(|_| !forced) {
             Some(path) => Ok(tuning::improve(selection, &path, law, bodies)),

@@ -85,7 +85,9 @@ pub(super) fn agreed_step(
     let mut dt = longest;
     loop {
         let allowed = allowed(dt)?;
-        let least = least(&allowed);
+        // Where numbers overflowed, or nearly, a step was far too long.
+        let overflowed = allowed.iter().any(|step| step.is_nan());
+        let least = if overflowed { 0.0 } else { least(&allowed) };
         // A step that has come to nothing cannot be shortened.
         if least >= dt || dt == 0.0 {
             return Ok((dt, allowed));
@@ -95,7 +97,7 @@ pub(super) fn agreed_step(
     }
 }
 
-/// The step that all bodies can take.
+/// The step that all bodies can take, as far as numbers say.
 pub(super) fn least(steps: &[f64]) -> f64 {
     steps.iter().copied().fold(f64::INFINITY, f64::min)
 }

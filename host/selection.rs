@@ -24,6 +24,7 @@ use crate::integrator::Integrator;
 use crate::plan::systems::SystemsError;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
+use crate::simulation::Stepping;
 use crate::variants::{
     self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant,
     preferred,
@@ -187,8 +188,8 @@ pub enum Ineligible {
     },
     /// The integrator needs more than it computes.
     #[error(
-        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --device cpu, or \
-         another integrator"
+        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --kernel hermite-f64 \
+         or --device cpu, or another integrator"
     )]
     NoJerks {
         /// The variant.
@@ -284,6 +285,18 @@ pub fn select(
     law: Law,
     bodies: usize,
 ) -> Result<Selection, SelectionError> {
+    choose(device, kernel, law, |place| match place {
+        Place::Cpu => preferred::CPU,
+        Place::Emulator | Place::Gpu(_) => preferred::gpu(bodies),
+    })
+}
+
+fn choose(
+    device: DeviceChoice,
+    kernel: Option<&str>,
+    law: Law,
+    preferred: impl Fn(&Place) -> &'static str,
+) -> Result<Selection, SelectionError> {
     let forced = kernel.map(variants::find).transpose()?;
     let (place, mut why) = place_for(device, forced)?;
     let variant = match forced {
@@ -292,13 +305,8 @@ pub fn select(
             variant
         }
         None => {
-            let name = if place == Place::Cpu {
-                preferred::CPU
-            } else {
-                preferred::gpu(bodies)
-            };
-            why += ", its preferred kernel for as many bodies";
-            variants::find(name)?
+            why += ", its preferred kernel for such a run";
+            variants::find(preferred(&place))?
         }
     };
     eligible(variant, &place, law)?;
@@ -310,7 +318,8 @@ pub fn select(
     })
 }
 
-/// As [`select`], for an integrator: `auto` looks only at what computes the jerks that it may need.
+/// As [`select`], for an integrator and its steps: `auto` looks only at what computes the jerks, or
+/// takes the block time steps, that it may need.
 ///
 /// # Errors
 /// Why the choice cannot be had.
@@ -320,13 +329,17 @@ pub fn select_for(
     law: Law,
     bodies: usize,
     integrator: Integrator,
+    steps: Stepping,
 ) -> Result<Selection, SelectionError> {
     if !integrator.needs_jerks() {
         return select(device, kernel, law, bodies);
     }
-    let on_cpu = device == DeviceChoice::Auto && kernel.is_none();
+    let on_cpu = steps == Stepping::Blocks && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
-    let mut selection = select(device, kernel, law, bodies)?;
+    let mut selection = choose(device, kernel, law, |place| match place {
+        Place::Cpu => preferred::CPU,
+        Place::Emulator | Place::Gpu(_) => preferred::WITH_JERKS,
+    })?;
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {
             kernel: selection.variant.name,
@@ -334,7 +347,7 @@ pub fn select_for(
         }));
     }
     if on_cpu {
-        selection.why = "the CPU has jerks, its preferred kernel".into();
+        selection.why = "the CPU takes block time steps, its preferred kernel".into();
     }
     Ok(selection)
 }

@@ -1,6 +1,7 @@
 //! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
 //! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
 
+mod jerks;
 mod many;
 
 pub use many::{many_systems, steps_by_reference};
@@ -254,10 +255,13 @@ pub fn judge(
     let mut tried = 0;
     for case in cases.iter().filter(|case| case.is_for(variant)) {
         tried += 1;
-        match accelerations(machine, variant, case) {
-            Ok(computed) => {
+        match jerks::with_accelerations(machine, variant, case) {
+            Ok((computed, jerks)) => {
                 if let Err(why) = case.check(variant, &computed) {
                     failures.push((case.name.clone(), why.to_string()));
+                }
+                if let Some(Err(why)) = jerks.map(|jerks| case.check_jerks(variant, &jerks)) {
+                    failures.push((format!("jerks, {}", case.name), why.to_string()));
                 }
                 accuracy = Some(case.accuracy(&computed));
             }
@@ -282,17 +286,6 @@ pub fn judge(
         accuracy,
         digits,
     })
-}
-
-fn accelerations(
-    machine: &Machine,
-    variant: &Variant,
-    case: &Case,
-) -> Result<Vec<[f64; 3]>, ForceError> {
-    let variant = variant.of_systems(case.systems);
-    let mut backend = machine.backend(&variant, &case.bodies, case.physics)?;
-    backend.accelerate()?;
-    backend.accelerations()
 }
 
 /// Positions after the second step, which the `venus` study compares: the first step's positions

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::f64::consts::TAU;
 use std::rc::Rc;
 
 use allpairs::bodies::{Bodies, Body};
@@ -10,9 +11,10 @@ use allpairs::force::device::Device;
 use allpairs::force::emulated::{EmulatedMemory, Emulator};
 use allpairs::force::resident::Resident;
 use allpairs::force::{Backend, ForceError, Law, Physics};
-use allpairs::initial_conditions::plummer;
+use allpairs::initial_conditions::{plummer, two_body};
+use allpairs::integrator::Integrator;
 use allpairs::plan::{self, Launch, Limits};
-use allpairs::selection::Machine;
+use allpairs::selection::{Machine, Place};
 use allpairs::variants::{self, Method, Variant};
 use allpairs::verify::{Case, edge_cases};
 use gpu_kernels::abi::Params;
@@ -158,6 +160,86 @@ fn repeated_steps_are_single_steps() {
         .par_iter()
         .filter_map(|kernel| repetition_failure(&Machine::emulator(0), kernel));
     assert_none(&failures.collect::<Vec<_>>());
+}
+
+/// A quarter of an eccentric orbit by Hermite's scheme, with steps and with half as long ones: the
+/// ratio of the errors is 2 to the order. The end is known from far smaller steps on the CPU.
+#[test]
+fn errors_of_hermite_fall_with_its_order() {
+    let bodies = two_body(0.5, 0.3).expect("bound");
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+    let end = |machine: &Machine, kernel: &str, integrator: Integrator, steps: u32| {
+        let variant = variants::find(kernel).expect("listed");
+        let mut backend = machine
+            .backend(variant, &bodies, physics)
+            .expect("runs there");
+        integrator.prepare(&mut *backend).expect("jerks");
+        for _ in 0..steps {
+            let dt = TAU / 4.0 / f64::from(steps);
+            integrator.step(&mut *backend, dt).expect("jerks");
+        }
+        let mut end = bodies.clone();
+        backend.download(&mut end).expect("there");
+        end
+    };
+    let cpu = Machine::new(Place::Cpu);
+    let exact = end(&cpu, "cpu-f64", Integrator::Yoshida6, 1000);
+    // The fifth order takes 0.06 of the slope at 64 steps, 0.2 at 4; there rounding in f32, 3·10⁻⁷ by
+    // the end, is an eighth of the smaller error: log₂ 1.12 = 0.16 more.
+    for (kernel, steps, allowed) in [("hermite-f64", 64, 0.1), ("hermite", 4, 0.4)] {
+        let error = |steps| {
+            let end = end(&Machine::emulator(0), kernel, Integrator::Hermite4, steps);
+            let off = |i: usize| (end.x[i] - exact.x[i]).hypot(end.y[i] - exact.y[i]);
+            off(0) + off(1)
+        };
+        let order = (error(steps) / error(2 * steps)).log2();
+        assert!((order - 4.0).abs() <= allowed, "{kernel}: slope {order}");
+    }
+}
+
+/// The criterion of the steps on a device is that of the CPU.
+#[test]
+fn steps_on_a_device_are_the_steps_on_the_cpu() {
+    let bodies = plummer(100, 4).expect("in range");
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.05,
+    };
+    let steps = |machine: &Machine, kernel: &str| {
+        let variant = variants::find(kernel).expect("listed");
+        let mut backend = machine
+            .backend(variant, &bodies, physics)
+            .expect("runs there");
+        let hermite = Integrator::Hermite4;
+        hermite.prepare(&mut *backend).expect("jerks");
+        let before = backend.save().expect("there");
+        let first = hermite
+            .first_step(&mut *backend, 0.01, 1.0)
+            .expect("a step");
+        // However long a step is tried: in f32 this one overflows.
+        let tried = hermite.first_step(&mut *backend, 0.01, 1e12);
+        assert!(tried.expect("a step") <= 0.1);
+        assert_eq!(backend.save().expect("there"), before);
+        hermite.step(&mut *backend, first).expect("jerks");
+        let next = hermite
+            .next_step(&mut *backend, 0.01, first)
+            .expect("a step");
+        [first, next]
+    };
+    let cpu = steps(&Machine::new(Place::Cpu), "cpu-f64");
+    // Third differences lose what dt³ is short of the time in which pulls change: √η cubed.
+    for (kernel, bound) in [("hermite-f64", 1e-10), ("hermite", 2e-2)] {
+        let device = steps(&Machine::emulator(0), kernel);
+        for (device, cpu) in device.into_iter().zip(cpu) {
+            let off = (device / cpu - 1.0).abs();
+            assert!(off <= bound, "{kernel}: {device} for {cpu}");
+        }
+    }
 }
 
 /// An emulator that launches forces with something changed.

@@ -275,7 +275,12 @@ fn hermite_runs_where_there_are_jerks() {
     );
 
     let device = "run plummer --bodies 10 --integrator hermite4 --device emulator";
-    let told = refused(69, device, at);
+    let adaptive = format!("{device} --eta 0.1 --until 0.01");
+    let told = success(&format!("{adaptive} --out device"), at);
+    assert!(told.contains("kernel hermite-f64"), "{told}");
+    let told = refused(69, &format!("{adaptive} --block-steps --out blocks"), at);
+    assert!(told.contains("block time steps"), "{told}");
+    let told = refused(69, &format!("{device} --kernel tiled"), at);
     assert!(
         told.contains("no jerks") && told.contains("--device cpu"),
         "{told}"

@@ -83,6 +83,22 @@ impl Law {
             additions: 3 + apart,
         }
     }
+
+    /// Instructions of one [`interact_with_jerk`], its 1/√ apart.
+    #[inline]
+    pub const fn jerk_operations(self, fused: bool) -> Operations {
+        let weights = match self {
+            Self::Unit => 0,
+            Self::Gravity => 1,
+            Self::AttractRepel => panic!("it has no weights"),
+        };
+        let (multiply_adds, apart) = if fused { (14, 0) } else { (0, 14) };
+        Operations {
+            multiply_adds,
+            multiplications: 5 + weights + apart,
+            additions: 6 + apart,
+        }
+    }
 }
 
 /// The numbers of a law, in the precision of its kernel.
@@ -246,6 +262,14 @@ impl PairLaw for GravityByForces {
         sum.map(|component| component * inverse)
     }
 }
+
+/// Laws whose force is G times the sum over weights and nothing beside: those whose jerk
+/// [`interact_with_jerk`] computes.
+pub trait InverseSquare: PairLaw {}
+
+impl InverseSquare for Unit {}
+
+impl InverseSquare for Gravity {}
 
 /// `a_i = Σ_j m_j (G/d² − H/d⁴) r/d − γ v_i/m_i`: gravity that turns into repulsion at short range,
 /// and drag. The drag of a body without mass is left out.
@@ -451,7 +475,7 @@ fn add_force<A: PairArithmetic>(
 /// the jerk `weight · (v / d³ − 3 (r·v) r / d⁵)`, to `jerks`; v is the velocity of the source
 /// relative to the target. Makino & Aarseth (1992, PASJ 44, 141, eqs. 1 and 2).
 #[inline(always)]
-pub fn interact_with_jerk<A: PairArithmetic>(
+pub fn interact_with_jerk<A: Arithmetic>(
     [target, target_velocity]: [[A::Real; 3]; 2],
     [source, source_velocity]: [[A::Real; 3]; 2],
     weight: A::Real,
@@ -466,7 +490,7 @@ pub fn interact_with_jerk<A: PairArithmetic>(
     let scale = (weight * inverse) * inverse_squared;
     let dot = A::mul_add(r[0], v[0], A::mul_add(r[1], v[1], r[2] * v[2]));
     // −3 (r·v) / d², at which a pair's pull changes by its change of distance.
-    let rate = -(dot + dot + dot) * inverse_squared;
+    let rate = (A::Real::from_f64(-3.0) * dot) * inverse_squared;
     for axis in 0..3 {
         sum[axis] = A::mul_add(scale, r[axis], sum[axis]);
         jerks[axis] = A::mul_add(scale, A::mul_add(rate, r[axis], v[axis]), jerks[axis]);

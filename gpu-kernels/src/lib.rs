@@ -14,6 +14,7 @@
 
 pub mod abi;
 pub mod entries;
+pub mod hermite;
 pub mod interaction;
 pub mod layout;
 pub mod numerics;

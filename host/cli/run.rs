@@ -391,6 +391,14 @@ impl Options {
         }
     }
 
+    /// What varying steps are shared by.
+    fn stepping(&self) -> Stepping {
+        match self.block_steps {
+            true => Stepping::Blocks,
+            false => Stepping::Shared,
+        }
+    }
+
     fn law(&self) -> anyhow::Result<Law> {
         let preferred = self.study().map_or(Law::Gravity, |study| study.law);
         let mut law = self.law.map_or(preferred, Law::from);
@@ -454,8 +462,9 @@ impl Options {
         law: Law,
         bodies: usize,
     ) -> anyhow::Result<(Selection, Option<String>)> {
-        let (kernel, method) = (self.kernel.as_deref(), self.method());
-        let selection = select_for(self.place.device, kernel, law, bodies, method)?;
+        let (device, method) = (self.place.device, self.method());
+        let (kernel, steps) = (self.kernel.as_deref(), self.stepping());
+        let selection = select_for(device, kernel, law, bodies, method, steps)?;
         let forced = kernel.is_some() || self.no_cache || method.needs_jerks();
         match tuning::path().filter(|_| !forced) {
             Some(path) => Ok(tuning::improve(selection, &path, law, bodies)),
@@ -532,10 +541,10 @@ pub(super) fn pace(
         eta.is_finite() && eta > 0.0,
         "--eta {eta} is no accuracy: give more than 0"
     );
-    let (steps, share) = if options.block_steps {
-        (Stepping::Blocks, BLOCKS_A_RUN)
-    } else {
-        (Stepping::Shared, 1.0) // bodies that nothing pulls get there in one step
+    let steps = options.stepping();
+    let share = match steps {
+        Stepping::Blocks => BLOCKS_A_RUN,
+        Stepping::Shared => 1.0, // bodies that nothing pulls get there in one step
     };
     match options.until {
         Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {

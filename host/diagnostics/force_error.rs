@@ -105,9 +105,7 @@ pub enum Disagreement {
     #[error(transparent)]
     Lengths(#[from] LengthMismatch),
     /// A body whose error is beyond its bound, or NaN.
-    #[error(
-        "acceleration of body {body} is off by {error:e}; rounding explains no more than {bound:e}"
-    )]
+    #[error("what body {body} feels is off by {error:e}; rounding explains no more than {bound:e}")]
     Bound {
         /// Index of the first such body.
         body: usize,

@@ -1,6 +1,10 @@
 //! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
 //! sees data only when somebody asks.
 
+mod hermite;
+
+pub use hermite::HermiteKernels;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -8,10 +12,11 @@ use std::time::{Duration, Instant};
 use gpu_kernels::abi::{Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
+use self::hermite::Jerks;
 use super::device::Device;
 use super::order::{self, Slots};
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Law, Physics, SavedState, StepOf};
+use super::{Backend, ForceError, Hermite, Law, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -33,6 +38,8 @@ pub struct Kernels {
     pub energy: &'static Entry,
     /// The same for [many bodies](plan::EXACT_ENERGY_BODIES), where there is one.
     pub quick_energy: Option<&'static Entry>,
+    /// The parts of Hermite's steps, where the force comes with jerks.
+    pub hermite: Option<HermiteKernels>,
 }
 
 /// Bodies on a device.
@@ -48,6 +55,7 @@ pub struct Resident<D: Device> {
     force_g: f64,
     state: D::Buffer,
     acceleration: D::Buffer,
+    jerks: Option<Jerks<D>>,
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
@@ -152,6 +160,10 @@ impl<D: Device> Resident<D> {
         let state = device.allocate(packed.bytes().len())?;
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let jerks = kernels
+            .hermite
+            .map(|kernels| Jerks::new(&*device, kernels, &layout, n, stride));
+        let jerks = jerks.transpose()?;
         let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
         let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
         let energy_sums = device.allocate(energy_launch.grid[0] as usize * 2 * size_of::<f64>())?;
@@ -187,6 +199,7 @@ impl<D: Device> Resident<D> {
             params,
             state,
             acceleration,
+            jerks,
             energy_sums,
             scratch,
             force_steps: plan.steps,
@@ -215,13 +228,14 @@ impl<D: Device> Resident<D> {
         };
         for step in &self.force_steps {
             match step {
-                Step::Zero(buffer) => self.device.zero(self.buffer(*buffer))?,
+                Step::Zero(buffer) => self.device.zero(self.buffer(*buffer)?)?,
                 Step::Launch {
                     entry,
                     launch,
                     buffers,
                 } => {
-                    let buffers: Vec<_> = buffers.iter().map(|&b| self.buffer(b)).collect();
+                    let buffers = buffers.iter().map(|&b| self.buffer(b));
+                    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
                     // SAFETY: the plan names the buffers that the entry takes, and sized them.
                     unsafe { self.device.launch(entry, *launch, &buffers, params)? };
                 }
@@ -275,12 +289,13 @@ impl<D: Device> Resident<D> {
         Ok(copied)
     }
 
-    fn buffer(&self, name: Buffer) -> &D::Buffer {
-        match name {
+    fn buffer(&self, name: Buffer) -> Result<&D::Buffer, ForceError> {
+        Ok(match name {
             Buffer::State => &self.state,
             Buffer::Acceleration => &self.acceleration,
+            Buffer::Jerk => self.jerks()?.jerk(),
             Buffer::Scratch(index) => &self.scratch[index],
-        }
+        })
     }
 
     fn fetch(&self, buffer: &D::Buffer, mut into: Scalars) -> Result<Scalars, ForceError> {
@@ -349,6 +364,13 @@ impl<D: Device> Backend for Resident<D> {
         unsafe { self.device.launch(damp, launch, &[&self.state], params) }
     }
 
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        match self.jerks {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
+
     fn save(&mut self) -> Result<SavedState, ForceError> {
         let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
@@ -362,7 +384,7 @@ impl<D: Device> Backend for Resident<D> {
                 let by_slot = pack::local_vectors(layout, stride, &vectors, n);
                 self.slots.to_bodies(&by_slot)
             },
-            jerks: vec![],
+            jerks: self.saved_jerks()?,
             own_steps: vec![],
         })
     }
@@ -378,7 +400,8 @@ impl<D: Device> Backend for Resident<D> {
         let mut vectors = pack::empty_vectors(layout, stride);
         let by_slot = self.slots.to_slots(&saved.accelerations);
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
-        self.device.upload(&self.acceleration, vectors.bytes())
+        self.device.upload(&self.acceleration, vectors.bytes())?;
+        self.restore_jerks(&saved.jerks)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -13,7 +13,7 @@ mod tensor;
 use cuda_driver::DeviceInfo;
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
-use gpu_kernels::schedule::{Reduction, ScheduleName};
+use gpu_kernels::schedule::{Reduction, ScheduleName, tiled_jerks};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
@@ -69,6 +69,8 @@ pub enum Buffer {
     State,
     /// Accelerations.
     Acceleration,
+    /// Their derivatives in time.
+    Jerk,
     /// The plan's scratch memory of this index.
     Scratch(usize),
 }
@@ -263,7 +265,7 @@ pub fn force(
     split: Option<Split>,
     limits: &Limits,
 ) -> Result<ForcePlan, PlanError> {
-    let Work::Force { schedule, .. } = entry.work else {
+    let Work::Force { schedule, lane, .. } = entry.work else {
         unreachable!("`{}` is no force", entry.symbol)
     };
     match schedule {
@@ -273,6 +275,14 @@ pub fn force(
         | ScheduleName::Guarded => {
             let launch = one_dimensional(entry, n, threads, limits)?;
             Ok(ForcePlan::of(vec![evaluate(entry, launch)]))
+        }
+        ScheduleName::TiledJerks => {
+            let launch = one_dimensional(entry, n.div_ceil(lane), threads, limits)?;
+            Ok(ForcePlan::of(vec![Step::Launch {
+                entry,
+                launch,
+                buffers: vec![Buffer::State, Buffer::Acceleration, Buffer::Jerk],
+            }]))
         }
         ScheduleName::OneThread => {
             let one = Launch {
@@ -412,6 +422,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
             ScheduleName::Tiled | ScheduleName::Guarded | ScheduleName::Hybrid => {
                 threads * u64::from(layout.tile_bytes)
             }
+            ScheduleName::TiledJerks => threads * u64::from(tiled_jerks::TILES * layout.tile_bytes),
             ScheduleName::Symmetric => {
                 let sums = threads / u64::from(WARP) * 3 * u64::from(layout.precision.bytes());
                 threads * (2 * u64::from(layout.tile_bytes) + sums)
@@ -437,7 +448,10 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Kick
         | Work::Drift
         | Work::SystemDrift
-        | Work::Damp => 0,
+        | Work::Damp
+        | Work::Predict
+        | Work::Correct
+        | Work::OwnSteps => 0,
     }
 }
 

@@ -191,7 +191,9 @@ impl<'a> Checks<'a> {
             let expected = if moves { words * sources } else { 0 };
             let what = format!("shuffles in loop {}", each.label);
             self.equal(entry.symbol, what, expected, shuffles);
-            let operations = if moves {
+            let operations = if schedule == ScheduleName::TiledJerks {
+                law.jerk_operations(numerics.fused) + numerics.refinement()
+            } else if moves {
                 law.pair_operations(numerics.fused) + numerics.cube_refinement()
             } else {
                 formula.operations(law, numerics.fused) + numerics.refinement()
@@ -295,6 +297,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
             ..
         } => Space::Global,
         ScheduleName::Tiled
+        | ScheduleName::TiledJerks
         | ScheduleName::Guarded
         | ScheduleName::Hybrid
         | ScheduleName::Symmetric
@@ -339,6 +342,10 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
                 load(if one { 1 } else { widest });
             }
         }
+    }
+    if schedule == ScheduleName::TiledJerks {
+        // A velocity lies in a tile like a position with its mass.
+        loads.values_mut().for_each(|count| *count *= 2);
     }
     loads
 }

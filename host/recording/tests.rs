@@ -109,6 +109,13 @@ fn a_resumed_run_leaves_the_same_bytes() {
         run(Place::Cpu, "cpu-f64", Integrator::Hermite4, fixed),
         run(Place::Cpu, "cpu-f32", Integrator::Hermite4, adaptive),
         run(Place::Cpu, "cpu-f64", Integrator::Hermite4, blocks),
+        run(Place::Emulator, "hermite", Integrator::Hermite4, fixed),
+        run(
+            Place::Emulator,
+            "hermite-f64",
+            Integrator::Hermite4,
+            adaptive,
+        ),
         run(Place::Emulator, "tiled", Integrator::Leapfrog, fixed),
         run(Place::Emulator, "naive-soa", Integrator::LeapfrogDkd, fixed),
         run(

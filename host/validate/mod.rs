@@ -92,8 +92,11 @@ pub enum Outcome {
 impl Experiment {
     /// The kernel that an experiment uses at a place.
     pub fn kernel(&self, place: &Place, effort: Effort) -> &'static Variant {
+        let jerks = self.integrator.needs_jerks();
         let name = match (self.precision, place) {
             (Precision::F64, Place::Cpu) => "cpu-f64",
+            (Precision::F64, _) if jerks => "hermite-f64",
+            (_, Place::Emulator | Place::Gpu(_)) if jerks => "hermite",
             (Precision::F64, _) => "tiled-f64",
             (_, Place::Cpu) => preferred::CPU,
             _ => preferred::gpu(self.bodies[effort as usize]),

@@ -84,6 +84,7 @@ impl Variant {
                     match schedule {
                         ScheduleName::Direct => &"direct",
                         ScheduleName::Tiled => &"tiled",
+                        ScheduleName::TiledJerks => &"tiled, with jerks",
                         ScheduleName::Guarded => &"tiled, each slot tested",
                         ScheduleName::Hybrid => &"tiled, and direct for the remainder",
                         ScheduleName::Grid2d { sources } => match sources {

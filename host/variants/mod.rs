@@ -23,7 +23,7 @@ use gpu_kernels::schedule::{ScheduleName, separated, tensor};
 
 use crate::bodies::Bodies;
 use crate::force::cpu::{self as cpu_path, PairsName, RootName};
-use crate::force::resident::Kernels;
+use crate::force::resident::{HermiteKernels, Kernels};
 use crate::force::{Law, Physics};
 use crate::frame::Frame;
 use crate::plan::{self, Split};
@@ -183,12 +183,25 @@ pub const VARIANTS: &[Variant] = &[
         "everything in double precision"),
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
         "two sources in the loop's body, for masses that differ"),
+
+    variant("hermite-lane1", "tiled", kernel("tiled_jerks_float4_f32_1x16").ftz(),
+        "jerks too, for Hermite's scheme: velocities wait beside the positions"),
+    variant("hermite", "hermite-lane1", kernel("tiled_jerks_float4_f32_2x8").ftz(),
+        "two targets a thread share what a source costs to fetch"),
+    variant("hermite-f64-lane1", "tiled-f64-rsqrt-unroll8", kernel("tiled_jerks_float4_f64_1x8"),
+        "jerks too, for Hermite's scheme: velocities wait beside the positions"),
+    variant("hermite-f64", "hermite-f64-lane1", kernel("tiled_jerks_float4_f64_2x4"),
+        "two targets a thread share what a source costs to fetch"),
 ];
 
 /// Variants that `auto` takes for a device.
 pub mod preferred {
     /// On the CPU.
     pub const CPU: &str = "cpu-f32";
+
+    /// On a GPU, for an integrator that needs jerks: who asks for fourth order asks for more than
+    /// single precision keeps, and the criterion of its steps takes third differences.
+    pub const WITH_JERKS: &str = "hermite-f64";
 
     /// On a GPU, with the number of bodies up to which each is taken: measured on an H200, where
     /// the neighbours of each limit differ by less than 5 %.
@@ -310,7 +323,7 @@ impl Variant {
                     let Split { len, luf, .. } = split.expect("2-D blocks are split");
                     luf as usize + n.div_ceil((len * luf) as usize) * len as usize
                 }
-                ScheduleName::Tiled => in_blocks(block as usize),
+                ScheduleName::Tiled | ScheduleName::TiledJerks => in_blocks(block as usize),
                 ScheduleName::Systems { .. } => unreachable!("a method of its own"),
                 ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
                 // In single precision or not, a leaf at a time, at most a span of leaves at once.
@@ -337,7 +350,11 @@ impl Variant {
     ///
     /// [`Integrator::needs_jerks`]: crate::integrator::Integrator::needs_jerks
     pub fn gives_jerks(&self) -> bool {
-        matches!(self.method, Method::Reference | Method::Cpu { .. })
+        match self.method {
+            Method::Reference | Method::Cpu(_) => true,
+            Method::Systems(_) => false,
+            Method::Kernel { .. } => self.schedule() == ScheduleName::TiledJerks,
+        }
     }
 
     /// The precision that its bodies are stored in.
@@ -472,6 +489,15 @@ impl Variant {
             damp: partner(Work::Damp)?,
             energy: partner(Work::Energy(law.name()))?,
             quick_energy: partner(Work::QuickEnergy(law.name())),
+            hermite: if self.gives_jerks() {
+                Some(HermiteKernels {
+                    predict: partner(Work::Predict)?,
+                    correct: partner(Work::Correct)?,
+                    own_steps: partner(Work::OwnSteps)?,
+                })
+            } else {
+                None
+            },
         })
     }
 }

@@ -25,3 +25,19 @@ fn wrong_forces_are_found() {
         assert_eq!(case.right_digits(&wrong)[0], 1);
     }
 }
+
+/// As [`wrong_forces_are_found`], of jerks.
+#[test]
+fn wrong_jerks_are_found() {
+    let (case, _) = large_case(100, Law::Gravity);
+    let variant = variants::find("hermite").expect("listed");
+    let right = reference::jerks(&case.bodies, &case.physics);
+    assert_eq!(case.check_jerks(variant, &right), Ok(()));
+    for body in [0, 57, 99] {
+        for factor in [1.0 + 1e-3, -1.0, f64::NAN] {
+            let mut wrong = right.clone();
+            wrong[body][1] *= factor;
+            assert!(case.check_jerks(variant, &wrong).is_err());
+        }
+    }
+}

@@ -33,6 +33,7 @@ macro_rules! force_function {
 mod advance;
 mod forces;
 mod grids;
+mod hermite;
 mod separated;
 mod symmetric;
 mod systems;
@@ -41,6 +42,7 @@ mod tensor;
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
+pub use hermite::{HERMITE, JERKS};
 pub use separated::{BOXES, FAR, NEAR};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
@@ -88,7 +90,7 @@ pub enum Work {
     /// [`Boxes`](Work::Boxes) goes before, or `(state, partial sums)` where
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
     /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, and fused
-    /// `(from, constants, to)`.
+    /// `(from, constants, to)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -139,6 +141,13 @@ pub enum Work {
     SystemDrift,
     /// `v *= dt`, where dt is a factor: pointer `(state)`.
     Damp,
+    /// The beginning of a step of Hermite's scheme: pointers
+    /// `(state, acceleration, jerk, beginning)`.
+    Predict,
+    /// Its end: pointers `(state, acceleration, jerk, beginning)`.
+    Correct,
+    /// The step that each body may take next: pointers `(acceleration, jerk, beginning, steps)`.
+    OwnSteps,
     /// Energies, two f64 a block: pointers `(state, sums)`.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
@@ -214,6 +223,8 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(BOXES)
         .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
+        .chain(JERKS.iter().flatten())
+        .chain(HERMITE.iter().flatten())
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

@@ -7,6 +7,7 @@ pub mod energy;
 mod fragments;
 pub mod grid2d;
 pub mod guarded;
+pub mod hermite;
 pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
@@ -15,6 +16,7 @@ pub mod symmetric;
 pub mod systems;
 pub mod tensor;
 pub mod tiled;
+pub mod tiled_jerks;
 pub mod two_loops;
 
 /// An algorithm's name.
@@ -24,6 +26,8 @@ pub enum ScheduleName {
     Direct,
     /// [`tiled`].
     Tiled,
+    /// [`tiled_jerks`].
+    TiledJerks,
     /// [`guarded`].
     Guarded,
     /// [`hybrid`].

@@ -1,0 +1,155 @@
+//! Hermite's scheme on a device: jerks, what steps began from, and the launches between forces.
+
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::{Entry, LayoutDescription};
+use gpu_kernels::schedule::hermite::KEPT_VECTORS;
+
+use super::Resident;
+use crate::force::device::Device;
+use crate::force::hermite::{agreed_step, least};
+use crate::force::{Backend, ForceError, Hermite, pack};
+
+/// The kernels of Hermite's scheme beside the force, in its layout.
+#[derive(Clone, Copy, Debug)]
+pub struct HermiteKernels {
+    /// Keeps the beginning of a step, and predicts.
+    pub predict: &'static Entry,
+    /// Ends the step.
+    pub correct: &'static Entry,
+    /// What each body may take next.
+    pub own_steps: &'static Entry,
+}
+
+/// What a device keeps for Hermite's scheme.
+pub(super) struct Jerks<D: Device> {
+    kernels: HermiteKernels,
+    jerk: D::Buffer,
+    /// Positions, velocities, accelerations and jerks of the step that is under way, or the last.
+    beginning: D::Buffer,
+    /// What each body may take next: f64.
+    steps: D::Buffer,
+}
+
+impl<D: Device> Jerks<D> {
+    pub(super) fn new(
+        device: &D,
+        kernels: HermiteKernels,
+        layout: &LayoutDescription,
+        n: u32,
+        stride: u32,
+    ) -> Result<Self, ForceError> {
+        let vectors = pack::empty_vectors(layout, stride).bytes().len();
+        Ok(Self {
+            kernels,
+            jerk: device.allocate(vectors)?,
+            beginning: device.allocate(KEPT_VECTORS as usize * vectors)?,
+            steps: device.allocate(n as usize * size_of::<f64>())?,
+        })
+    }
+
+    /// The jerks computed last.
+    pub(super) fn jerk(&self) -> &D::Buffer {
+        &self.jerk
+    }
+}
+
+impl<D: Device> Resident<D> {
+    pub(super) fn jerks(&self) -> Result<&Jerks<D>, ForceError> {
+        self.jerks.as_ref().ok_or(ForceError::NoJerks)
+    }
+
+    /// The jerks computed last, in local units; none where there are none.
+    pub(super) fn saved_jerks(&self) -> Result<Vec<[f64; 3]>, ForceError> {
+        let Params { n, stride, .. } = self.params;
+        let Some(jerks) = &self.jerks else {
+            return Ok(vec![]);
+        };
+        let vectors = self.fetch(&jerks.jerk, pack::empty_vectors(&self.layout, stride))?;
+        Ok(pack::local_vectors(&self.layout, stride, &vectors, n))
+    }
+
+    /// Inverse of [`saved_jerks`](Self::saved_jerks).
+    pub(super) fn restore_jerks(&self, saved: &[[f64; 3]]) -> Result<(), ForceError> {
+        let Some(jerks) = &self.jerks else {
+            return Ok(());
+        };
+        let stride = self.params.stride;
+        let mut vectors = pack::empty_vectors(&self.layout, stride);
+        pack::set_local_vectors(&self.layout, stride, &mut vectors, saved);
+        self.device.upload(&jerks.jerk, vectors.bytes())
+    }
+
+    /// What accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
+    fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
+        let jerks = self.jerks()?;
+        let buffers = [
+            &self.acceleration,
+            &jerks.jerk,
+            &jerks.beginning,
+            &jerks.steps,
+        ];
+        let (kernel, launch) = (jerks.kernels.own_steps, self.elementwise_launch);
+        // SAFETY: vectors of the kernel's layout and stride, four times as many, and n f64.
+        unsafe {
+            self.device
+                .launch(kernel, launch, &buffers, self.stepping(dt))?
+        };
+        let mut steps = vec![f64::NAN; self.params.n as usize];
+        self.device.download(&jerks.steps, &mut steps)?;
+        let unit = eta.sqrt() * self.frame.time;
+        steps.iter_mut().for_each(|step| *step *= unit);
+        Ok(steps)
+    }
+
+    /// Launches a kernel that takes the state, its accelerations and jerks, and the beginning.
+    fn launch_part(
+        &self,
+        part: impl Fn(&HermiteKernels) -> &'static Entry,
+        dt: f64,
+    ) -> Result<(), ForceError> {
+        let jerks = self.jerks()?;
+        let buffers = [
+            &self.state,
+            &self.acceleration,
+            &jerks.jerk,
+            &jerks.beginning,
+        ];
+        let (kernel, launch) = (part(&jerks.kernels), self.elementwise_launch);
+        // SAFETY: buffers of the kernel's layout and stride, the last with four times the vectors.
+        unsafe {
+            self.device
+                .launch(kernel, launch, &buffers, self.stepping(dt))
+        }
+    }
+}
+
+impl<D: Device> Hermite for Resident<D> {
+    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
+        self.jerks()?;
+        self.launch_force()
+    }
+
+    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.launch_part(|kernels| kernels.predict, dt)
+    }
+
+    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.launch_part(|kernels| kernels.correct, dt)
+    }
+
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        let start = self.save()?;
+        let (dt, _) = agreed_step(longest, |dt| {
+            self.predict(dt)?;
+            self.accelerate_with_jerk()?;
+            let allowed = self.own_steps(eta, dt)?;
+            self.restore(&start)?;
+            Ok(allowed)
+        })?;
+        Ok(dt)
+    }
+
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        Ok(least(&self.own_steps(eta, dt)?))
+    }
+}

@@ -138,6 +138,12 @@ pub trait PairLaw {
     /// The weight of a source of this mass.
     fn weight<R: GpuFloat>(mass: R) -> R;
 
+    /// A pull, times the weight of a mass.
+    #[inline(always)]
+    fn weigh<R: GpuFloat>(pull: R, mass: R) -> R {
+        pull * Self::weight(mass)
+    }
+
     /// One interaction: adds the source's share to the sum over all sources.
     #[inline(always)]
     fn interact<A: Arithmetic>(
@@ -160,10 +166,11 @@ pub trait PairLaw {
         target_sum: &mut [A::Real; 3],
         source_sum: &mut [A::Real; 3],
     ) {
-        let weights = masses.map(Self::weight);
-        interact_pair::<A>(
+        let [target_mass, source_mass] = masses;
+        add_pulls::<A>(
             positions,
-            weights,
+            |pull| Self::weigh(pull, target_mass),
+            |pull| Self::weigh(pull, source_mass),
             softening_squared,
             target_sum,
             source_sum,
@@ -212,6 +219,10 @@ impl PairLaw for Unit {
     #[inline(always)]
     fn weight<R: GpuFloat>(_mass: R) -> R {
         R::from_f64(1.0)
+    }
+    #[inline(always)]
+    fn weigh<R: GpuFloat>(pull: R, _mass: R) -> R {
+        pull
     }
 }
 
@@ -432,19 +443,39 @@ fn add_scaled<A: PairArithmetic>(scale: A::Real, r: [A::Real; 3], sum: &mut [A::
 /// (2 % between the best and the plain order).
 #[inline(always)]
 pub fn interact_pair<A: PairArithmetic>(
-    [target, source]: [[A::Real; 3]; 2],
+    positions: [[A::Real; 3]; 2],
     [target_weight, source_weight]: [A::Real; 2],
+    softening_squared: A::Real,
+    target_sum: &mut [A::Real; 3],
+    source_sum: &mut [A::Real; 3],
+) {
+    add_pulls::<A>(
+        positions,
+        |pull| pull * target_weight,
+        |pull| pull * source_weight,
+        softening_squared,
+        target_sum,
+        source_sum,
+    );
+}
+
+/// As [`interact_pair`], with weights that are multiplied in as told.
+#[inline(always)]
+fn add_pulls<A: PairArithmetic>(
+    [target, source]: [[A::Real; 3]; 2],
+    weigh_target: impl Fn(A::Real) -> A::Real,
+    weigh_source: impl Fn(A::Real) -> A::Real,
     softening_squared: A::Real,
     target_sum: &mut [A::Real; 3],
     source_sum: &mut [A::Real; 3],
 ) {
     let r = separation::<A>(target, source); // 3 flops
     let scale = A::inverse_cube(distance_squared::<A>(r, softening_squared)); // 6 flops and 4
-    let pull = -(scale * target_weight); // 1 flop, none where the weight is 1; a sign is free
+    let pull = -weigh_target(scale); // 1 flop, none where the weight is 1; a sign is free
     source_sum[0] = A::mul_add(pull, r[0], source_sum[0]); // 6 flops
     source_sum[2] = A::mul_add(pull, r[2], source_sum[2]);
     source_sum[1] = A::mul_add(pull, r[1], source_sum[1]);
-    let pull = scale * source_weight; // 1 flop; none where the weight is 1
+    let pull = weigh_source(scale); // 1 flop; none where the weight is 1
     target_sum[2] = A::mul_add(pull, r[2], target_sum[2]); // 6 flops
     target_sum[1] = A::mul_add(pull, r[1], target_sum[1]);
     target_sum[0] = A::mul_add(pull, r[0], target_sum[0]);

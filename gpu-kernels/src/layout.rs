@@ -5,6 +5,7 @@
 //! ([`Layout::scalar`], [`Layout::vector_scalar`]: what the host packs by) and how kernels fetch
 //! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
 
+use crate::double_single::DoubleSingle;
 use crate::numerics::{Precision, Real};
 use core::marker::PhantomData;
 use cuda_std::global::{self, AtomicAdd};
@@ -70,7 +71,7 @@ pub struct Source<R> {
 /// A layout in memory of bodies of [`Real`](Layout::Real)s.
 pub trait Layout {
     /// Type of every scalar.
-    type Real: Real + SharedWord;
+    type Real: Real;
     /// Unit of the widest access.
     type Word: Copy + SharedWord;
     /// Its name.
@@ -81,8 +82,10 @@ pub trait Layout {
     const VECTOR_SCALARS: u32;
     /// The arrays of a state buffer, one after another: scalars of a body in each.
     const PLANES: &[u32];
-    /// How the state's scalars are stored; accelerations are [`Real`](Layout::Real)s.
+    /// How the state's scalars are stored.
     const STORED: Precision = Self::Real::PRECISION;
+    /// How accelerations are stored.
+    const VECTORS: Precision = Self::Real::PRECISION;
 
     /// Index of the scalar of a state buffer that holds `field` of body `i`.
     fn scalar(field: Field, stride: u32, i: u32) -> usize;
@@ -213,6 +216,54 @@ impl<R: Real + SharedWord> Stored<R> for R {
     }
 }
 
+/// A scalar in memory for kernels that compute in another type: accelerations too are stored so,
+/// and in tiles its bits are a number of that type.
+pub trait Twin<R>: Stored<R> {
+    /// The number whose bits these are.
+    fn from_tile(self) -> R;
+    /// The bits of a number.
+    fn to_tile(value: R) -> Self;
+}
+
+impl<R: Real + SharedWord> Twin<R> for R {
+    #[inline(always)]
+    fn from_tile(self) -> R {
+        self
+    }
+    #[inline(always)]
+    fn to_tile(value: R) -> R {
+        value
+    }
+}
+
+impl Stored<DoubleSingle> for f64 {
+    #[inline(always)]
+    fn widen(self) -> DoubleSingle {
+        DoubleSingle::from_f64(self)
+    }
+    #[inline(always)]
+    fn narrow(value: DoubleSingle) -> Self {
+        value.to_f64()
+    }
+}
+
+/// Two singles for a double: no conversion where sources are read over and over.
+impl Twin<DoubleSingle> for f64 {
+    #[inline(always)]
+    fn from_tile(self) -> DoubleSingle {
+        let bits = self.to_bits();
+        DoubleSingle {
+            high: f32::from_bits((bits >> 32) as u32),
+            low: f32::from_bits(bits as u32),
+        }
+    }
+    #[inline(always)]
+    fn to_tile(value: DoubleSingle) -> Self {
+        let (high, low) = (value.high.to_bits(), value.low.to_bits());
+        f64::from_bits(u64::from(high) << 32 | u64::from(low))
+    }
+}
+
 impl Stored<f32> for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
@@ -226,6 +277,13 @@ impl Stored<f32> for f16 {
 
 /// Layouts whose accelerations many threads can add to at a time.
 pub trait Accumulate: Layout {
+    /// A number as it waits in shared memory.
+    type Kept: SharedWord;
+    /// A number to wait there.
+    fn keep(value: Self::Real) -> Self::Kept;
+    /// The number that waited.
+    fn kept(word: Self::Kept) -> Self::Real;
+
     /// Adds to the acceleration of body `i`, whatever other threads add there, in no defined order.
     ///
     /// # Safety
@@ -367,20 +425,22 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
 }
 
 /// Positions with masses `(x, y, z, m)` in one array of 4-vectors, velocities `(vx, vy, vz, 0)` in
-/// the next: every access is one vector.
+/// the next: every access is one vector of `S`, computed with in `R`.
 #[derive(Clone, Copy, Debug)]
-pub struct Float4<R>(PhantomData<R>);
+pub struct Float4<R, S = R>(PhantomData<(R, S)>);
 
-impl<R: Real + SharedWord> Layout for Float4<R>
+impl<R: Real, S: Twin<R>> Layout for Float4<R, S>
 where
-    Vec4<R>: SharedWord,
+    Vec4<S>: SharedWord,
 {
     type Real = R;
-    type Word = Vec4<R>;
+    type Word = Vec4<S>;
     const NAME: LayoutName = LayoutName::Float4;
     const STATE_SCALARS: u32 = 8;
     const VECTOR_SCALARS: u32 = 4;
     const PLANES: &[u32] = &[4, 4];
+    const STORED: Precision = S::PRECISION;
+    const VECTORS: Precision = S::PRECISION;
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
         let field = field as u32; // four of position and mass, then the velocity
@@ -392,37 +452,37 @@ where
     }
 
     #[inline(always)]
-    unsafe fn source(state: *const Vec4<R>, _stride: u32, i: u32) -> Source<R> {
+    unsafe fn source(state: *const Vec4<S>, _stride: u32, i: u32) -> Source<R> {
         // SAFETY: the caller's promise.
         unpack(unsafe { global::load(state, i) })
     }
 
     #[inline(always)]
-    unsafe fn set_source(state: *mut Vec4<R>, _stride: u32, i: u32, source: Source<R>) {
+    unsafe fn set_source(state: *mut Vec4<S>, _stride: u32, i: u32, source: Source<R>) {
         // SAFETY: the caller's promise.
         unsafe { global::store(state, i, pack(source)) }
     }
 
     #[inline(always)]
-    unsafe fn velocity(state: *const Vec4<R>, stride: u32, i: u32) -> [R; 3] {
+    unsafe fn velocity(state: *const Vec4<S>, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
         unpack(unsafe { global::load(state, stride + i) }).position
     }
 
     #[inline(always)]
-    unsafe fn set_velocity(state: *mut Vec4<R>, stride: u32, i: u32, v: [R; 3]) {
+    unsafe fn set_velocity(state: *mut Vec4<S>, stride: u32, i: u32, v: [R; 3]) {
         // SAFETY: the caller's promise.
         unsafe { global::store(state, stride + i, pack(vector(v))) }
     }
 
     #[inline(always)]
-    unsafe fn vector(vectors: *const Vec4<R>, _stride: u32, i: u32) -> [R; 3] {
+    unsafe fn vector(vectors: *const Vec4<S>, _stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
         unpack(unsafe { global::load(vectors, i) }).position
     }
 
     #[inline(always)]
-    unsafe fn set_vector(vectors: *mut Vec4<R>, _stride: u32, i: u32, v: [R; 3]) {
+    unsafe fn set_vector(vectors: *mut Vec4<S>, _stride: u32, i: u32, v: [R; 3]) {
         // SAFETY: the caller's promise.
         unsafe { global::store(vectors, i, pack(vector(v))) }
     }
@@ -430,51 +490,63 @@ where
     const TILE_WORDS: u32 = 1;
 
     #[inline(always)]
-    unsafe fn tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32) -> Source<R> {
+    unsafe fn tile_source(tile: Shared<Vec4<S>>, _capacity: u32, slot: u32) -> Source<R> {
         // SAFETY: the caller's promise.
         let Vec4 { x, y, z, w } = unsafe { tile.load(slot) };
         Source {
-            position: [y, z, w],
-            mass: x,
+            position: [y, z, w].map(S::from_tile),
+            mass: x.from_tile(),
         }
     }
 
     #[inline(always)]
-    unsafe fn set_tile_source(tile: Shared<Vec4<R>>, _capacity: u32, slot: u32, source: Source<R>) {
-        let [y, z, w] = source.position;
-        let x = source.mass;
+    unsafe fn set_tile_source(tile: Shared<Vec4<S>>, _capacity: u32, slot: u32, source: Source<R>) {
+        let [y, z, w] = source.position.map(S::to_tile);
+        let x = S::to_tile(source.mass);
         // SAFETY: the caller's promise.
         unsafe { tile.store(slot, Vec4 { x, y, z, w }) }
     }
 }
 
-impl<R: Real + SharedWord> Accumulate for Float4<R>
+impl<R: Real, S: Twin<R>> Accumulate for Float4<R, S>
 where
-    Vec4<R>: SharedWord + AtomicAdd,
+    Vec4<S>: SharedWord + AtomicAdd,
 {
+    type Kept = S;
+
     #[inline(always)]
-    unsafe fn add_vector(vectors: *mut Vec4<R>, _stride: u32, i: u32, v: [R; 3]) {
+    fn keep(value: R) -> S {
+        S::to_tile(value)
+    }
+
+    #[inline(always)]
+    fn kept(word: S) -> R {
+        word.from_tile()
+    }
+
+    #[inline(always)]
+    unsafe fn add_vector(vectors: *mut Vec4<S>, _stride: u32, i: u32, v: [R; 3]) {
         // SAFETY: the caller's promise.
-        unsafe { Vec4::<R>::atomic_add(vectors, i, pack(vector(v))) }
+        unsafe { Vec4::<S>::atomic_add(vectors, i, pack(vector(v))) }
     }
 }
 
 #[inline(always)]
-fn pack<R>(source: Source<R>) -> Vec4<R> {
-    let [x, y, z] = source.position;
+fn pack<R, S: Stored<R>>(source: Source<R>) -> Vec4<S> {
+    let [x, y, z] = source.position.map(S::narrow);
     Vec4 {
         x,
         y,
         z,
-        w: source.mass,
+        w: S::narrow(source.mass),
     }
 }
 
 #[inline(always)]
-fn unpack<R>(v: Vec4<R>) -> Source<R> {
+fn unpack<R, S: Stored<R>>(v: Vec4<S>) -> Source<R> {
     Source {
-        position: [v.x, v.y, v.z],
-        mass: v.w,
+        position: [v.x, v.y, v.z].map(S::widen),
+        mass: v.w.widen(),
     }
 }
 

@@ -13,6 +13,7 @@
 )]
 
 pub mod abi;
+pub mod double_single;
 pub mod entries;
 pub mod hermite;
 pub mod interaction;

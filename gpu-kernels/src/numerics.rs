@@ -1,5 +1,7 @@
 //! How the pair formula is rounded: four independent choices, bundled in one type.
 
+use crate::double_single::DoubleSingle;
+use crate::interaction::Law;
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 use cuda_std::{GpuFloat, f16};
@@ -68,7 +70,7 @@ impl NumericsName {
     /// What a 1/√³ takes beside its root and two multiplications: a guess in f64 is refined, by
     /// [`GpuFloat::rsqrt_cubed_approx`].
     #[inline]
-    pub const fn cube_refinement(self) -> Operations {
+    const fn cube_refinement(self) -> Operations {
         match (self.approximate, self.precision) {
             (true, Precision::F64) => Operations {
                 multiply_adds: 3,
@@ -76,6 +78,30 @@ impl NumericsName {
                 additions: 0,
             },
             _ => Operations::NONE,
+        }
+    }
+
+    /// The instructions of a pair, its root apart.
+    ///
+    /// In sums of two singles, two of the multiplications are those of 1/√³; and where both bodies
+    /// are pulled alike, the high parts' three products are computed once.
+    #[inline]
+    pub const fn of_pair(self, law: Law) -> Operations {
+        let operations = law.pair_operations(self.fused);
+        match self.precision {
+            Precision::DoubleSingle => {
+                let mut all = DoubleSingle::INVERSE_CUBE
+                    .plus(DoubleSingle::ADDITION.times(operations.additions))
+                    .plus(DoubleSingle::MULTIPLICATION.times(operations.multiplications - 2))
+                    .plus(DoubleSingle::MULTIPLY_ADD.times(operations.multiply_adds));
+                if matches!(law, Law::Unit) {
+                    all.multiplications -= 3;
+                }
+                all
+            }
+            Precision::F16 | Precision::F32 | Precision::F64 => {
+                operations.plus(self.cube_refinement())
+            }
         }
     }
 }
@@ -96,11 +122,7 @@ impl Add for Operations {
 
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self {
-            multiply_adds: self.multiply_adds + other.multiply_adds,
-            multiplications: self.multiplications + other.multiplications,
-            additions: self.additions + other.additions,
-        }
+        self.plus(other)
     }
 }
 
@@ -111,6 +133,22 @@ impl Operations {
         multiplications: 0,
         additions: 0,
     };
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            multiply_adds: self.multiply_adds + other.multiply_adds,
+            multiplications: self.multiplications + other.multiplications,
+            additions: self.additions + other.additions,
+        }
+    }
+
+    const fn times(self, times: u32) -> Self {
+        Self {
+            multiply_adds: times * self.multiply_adds,
+            multiplications: times * self.multiplications,
+            additions: times * self.additions,
+        }
+    }
 }
 
 /// A floating-point type's name.
@@ -120,6 +158,8 @@ pub enum Precision {
     F16,
     /// Single.
     F32,
+    /// A sum of two singles.
+    DoubleSingle,
     /// Double.
     F64,
 }
@@ -129,16 +169,22 @@ impl Precision {
     pub const fn smallest_square(self) -> f64 {
         match self {
             Self::F16 => 1.0 / (1_u64 << 10) as f64,
-            Self::F32 => f32::SMALLEST_SQUARE as f64,
+            Self::F32 | Self::DoubleSingle => f32::SMALLEST_SQUARE as f64,
             Self::F64 => f64::SMALLEST_SQUARE,
         }
     }
 
     /// Half the distance from 1 to the next value: the relative error of one rounding.
+    ///
+    /// Sums of two singles have 48 bits, of which an operation loses two. A chain of multiply–adds
+    /// loses more: after k of them the low part may be k 2⁻²⁵ of the sum, and each of three roundings
+    /// an addition 2⁻²⁵ of that. Over the 128 after which sums are [settled](Real::settled) that is
+    /// 3 · 64 · 2⁻⁵⁰ an addition if all are as large as can be, and half of it on average: 2⁻⁴³·⁴.
     pub const fn unit_roundoff(self) -> f64 {
         match self {
             Self::F16 => 1.0 / (1_u64 << 11) as f64,
             Self::F32 => 1.0 / (1_u64 << 24) as f64,
+            Self::DoubleSingle => 1.0 / (1_u64 << 43) as f64,
             Self::F64 => 1.0 / (1_u64 << 53) as f64,
         }
     }
@@ -148,7 +194,7 @@ impl Precision {
         match self {
             Self::F16 => 2,
             Self::F32 => 4,
-            Self::F64 => 8,
+            Self::DoubleSingle | Self::F64 => 8,
         }
     }
 
@@ -157,6 +203,7 @@ impl Precision {
         match self {
             Self::F16 => "f16",
             Self::F32 => "f32",
+            Self::DoubleSingle => "f32 + f32",
             Self::F64 => "f64",
         }
     }
@@ -169,6 +216,12 @@ pub trait Real: GpuFloat {
     /// The smallest squared distance whose 1/d³ is finite, with room for a weight of 1. Squared
     /// distances below count as zero, a squared softening too.
     const SMALLEST_SQUARE: Self;
+
+    /// The same value after many multiply–adds, in the form that loses least in those to come.
+    #[inline(always)]
+    fn settled(self) -> Self {
+        self
+    }
 }
 
 impl Real for f16 {

@@ -23,6 +23,7 @@ impl Scalars {
             Precision::F16 => Self::F16(vec![f16::NAN; count]),
             Precision::F32 => Self::F32(vec![f32::NAN; count]),
             Precision::F64 => Self::F64(vec![f64::NAN; count]),
+            Precision::DoubleSingle => unreachable!("stored as f64"),
         }
     }
 
@@ -121,7 +122,7 @@ pub(super) fn empty_state(layout: &LayoutDescription, stride: u32) -> Scalars {
 /// An acceleration buffer to download into.
 pub(super) fn empty_vectors(layout: &LayoutDescription, stride: u32) -> Scalars {
     Scalars::unset(
-        layout.precision,
+        layout.vectors,
         layout.vector_scalars as usize * stride as usize,
     )
 }

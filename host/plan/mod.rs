@@ -359,7 +359,7 @@ fn partner(force: &Entry, work: Work) -> &'static Entry {
         .find(|entry| {
             entry.work == work
                 && entry.layout.name == force.layout.name
-                && entry.layout.precision == force.layout.precision
+                && entry.layout.vectors == force.layout.vectors
         })
         .unwrap_or_else(|| panic!("no kernel does {work:?} for `{}`", force.symbol))
 }

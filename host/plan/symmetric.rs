@@ -101,7 +101,7 @@ pub(super) fn plan(
     }
     let gather = super::partner(entry, Work::Gather);
     let slabs = Buffer::Scratch(0);
-    let vector_bytes = entry.layout.vector_scalars * entry.layout.precision.bytes();
+    let vector_bytes = entry.layout.vector_scalars * entry.layout.vectors.bytes();
     let slab_bytes = super::stride(entry, n as usize)? as usize * vector_bytes as usize;
     Ok(ForcePlan {
         leaf: 1,

@@ -194,10 +194,20 @@ impl<'a> Checks<'a> {
             let operations = if schedule == ScheduleName::TiledJerks {
                 law.jerk_operations(numerics.fused) + numerics.refinement()
             } else if moves {
-                law.pair_operations(numerics.fused) + numerics.cube_refinement()
+                numerics.of_pair(law)
             } else {
                 formula.operations(law, numerics.fused) + numerics.refinement()
             };
+            let singles = numerics.precision == Scalar::DoubleSingle;
+            let doubles = each.counts.arithmetic(Precision::Double);
+            if singles {
+                let what = format!("double-precision instructions in loop {}", each.label);
+                self.equal(entry.symbol, what, 0, doubles);
+            }
+            if singles && !moves {
+                // A tile with itself: few pairs, and not counted.
+                continue;
+            }
             self.arithmetic(entry, operations, formula, numerics, each);
         }
         if schedule == ScheduleName::Symmetric {
@@ -243,7 +253,7 @@ impl<'a> Checks<'a> {
     ) {
         let precision = match numerics.precision {
             Scalar::F16 => Precision::Half,
-            Scalar::F32 => Precision::Single,
+            Scalar::F32 | Scalar::DoubleSingle => Precision::Single,
             Scalar::F64 => Precision::Double,
         };
         let exact = u32::from(!numerics.approximate);
@@ -316,6 +326,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         Scalar::F16 => 16,
         Scalar::F32 => 32,
         Scalar::F64 => 64,
+        Scalar::DoubleSingle => unreachable!("stored as f64"),
     };
     let mut loads = BTreeMap::new();
     let mut load = |elements| {

@@ -52,6 +52,10 @@ const fn symmetric(entry: &'static str, block: u32) -> Method {
     kernel(entry).ftz().in_blocks_of(block)
 }
 
+const fn double_single() -> Method {
+    symmetric("symmetric_float4_double_single_4x4", 128).by_masses()
+}
+
 const fn on_tensor_cores(entry: &'static str) -> Method {
     kernel(entry).ftz().in_blocks_of(128)
 }
@@ -183,6 +187,9 @@ pub const VARIANTS: &[Variant] = &[
         "everything in double precision"),
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
         "two sources in the loop's body, for masses that differ"),
+
+    first("double-single", double_single(),
+        "each pair once, in sums of two f32: ten digits and more where double precision is slow"),
 
     variant("hermite-lane1", "tiled", kernel("tiled_jerks_float4_f32_1x16").ftz(),
         "jerks too, for Hermite's scheme: velocities wait beside the positions"),
@@ -478,7 +485,7 @@ impl Variant {
             entries::all().find(|entry| {
                 entry.work == work
                     && entry.layout.name == force.layout.name
-                    && entry.layout.precision == force.layout.precision
+                    && entry.layout.vectors == force.layout.vectors
                     && entry.layout.stored == force.layout.stored
             })
         };

@@ -159,10 +159,12 @@ pub enum Work {
 pub struct LayoutDescription {
     /// Its name.
     pub name: LayoutName,
-    /// What its values are computed in, and accelerations stored.
+    /// What its values are computed in.
     pub precision: Precision,
     /// What its state is stored in.
     pub stored: Precision,
+    /// What accelerations are stored in.
+    pub vectors: Precision,
     /// See [`Layout::STATE_SCALARS`].
     pub state_scalars: u32,
     /// See [`Layout::VECTOR_SCALARS`].
@@ -184,6 +186,7 @@ impl LayoutDescription {
             name: L::NAME,
             precision: L::Real::PRECISION,
             stored: L::STORED,
+            vectors: L::VECTORS,
             state_scalars: L::STATE_SCALARS,
             vector_scalars: L::VECTOR_SCALARS,
             planes: L::PLANES,

@@ -2,6 +2,7 @@
 
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
+use crate::double_single::DoubleSingle;
 use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
@@ -80,6 +81,7 @@ forces! {
     "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, unit 0;
     "symmetric_float4_f64_8x4": Float4<f64>, 8 x 4, Atomic, unit 128;
     "symmetric_float4_f64_8x2": Float4<f64>, 8 x 2, Atomic, unit 128;
+    "symmetric_float4_double_single_4x4": Float4<DoubleSingle, f64>, 4 x 4, Atomic, unit 0;
 }
 
 /// As `forces`, for the rows that add forces where masses allow it, with their registers at most.

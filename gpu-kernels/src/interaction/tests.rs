@@ -1,6 +1,7 @@
 use super::*;
+use crate::double_single::DoubleSingle;
 use crate::numerics::{
-    Approximate, Arithmetic, Exact, Far, Fused, Numerics, Separate, Softened, Unsoftened,
+    Approximate, Arithmetic, Exact, Far, Fused, Numerics, Precision, Separate, Softened, Unsoftened,
 };
 
 /// The two counts of the same formula agree: a 1/√ is two operations.
@@ -50,6 +51,8 @@ fn worst_error<A: Arithmetic>(softening: f64) -> f64 {
 /// the root's and the division's own: 4; cubed 12, three products more: 15, and one for the sum.
 const ROUNDINGS: f64 = 16.0;
 
+const DOUBLE_SINGLE: f64 = Precision::DoubleSingle.unit_roundoff();
+
 #[test]
 fn agrees_with_f64() {
     let (u32_, u64_) = (f64::from(f32::EPSILON) / 2.0, f64::EPSILON / 2.0);
@@ -73,6 +76,8 @@ fn agrees_with_f64() {
             worst_error::<Numerics<f64, Fused, Approximate, Softened>>(softening)
                 <= 3.0 * ROUNDINGS * u64_
         );
+        let both = worst_error::<Numerics<DoubleSingle, Fused, Approximate, Softened>>(softening);
+        assert!(both <= ROUNDINGS * DOUBLE_SINGLE, "{both:e}");
     }
     assert!(worst_error::<Numerics<f32, Fused, Exact, Unsoftened>>(0.0) <= ROUNDINGS * u32_);
 }
@@ -123,6 +128,10 @@ fn a_pair_is_two_interactions() {
         let refined =
             worst_pair_difference::<Numerics<f64, Fused, Approximate, Softened>>(softening);
         assert!(refined <= (tolerance + 13.0) * u64_);
+        let both = worst_pair_difference::<Numerics<DoubleSingle, Fused, Approximate, Softened>>(
+            softening,
+        );
+        assert!(both <= tolerance * DOUBLE_SINGLE, "{both:e}");
     }
 }
 
@@ -145,6 +154,8 @@ fn a_far_body_exerts_nothing() {
     check::<Numerics<f32, Fused, Approximate, Unsoftened>>();
     check::<Numerics<f64, Fused, Exact, Unsoftened>>();
     check::<Numerics<f64, Fused, Approximate, Softened>>();
+    check::<Numerics<DoubleSingle, Fused, Approximate, Softened>>();
+    check::<Numerics<DoubleSingle, Fused, Approximate, Unsoftened>>();
 }
 
 #[test]
@@ -154,6 +165,13 @@ fn coincident_bodies_without_softening_exert_nothing() {
     interact::<Numerics<f32, Fused, Exact, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
     interact::<Numerics<f32, Fused, Approximate, Unsoftened>>(at, at, 7.0, 0.0, &mut sum);
     assert_eq!(sum, [1.0, 2.0, 3.0]);
+    let mut sum = sum.map(DoubleSingle::from);
+    let at = at.map(DoubleSingle::from);
+    let (weight, zero) = (DoubleSingle::from(7.0), DoubleSingle::from(0.0));
+    interact::<Numerics<DoubleSingle, Fused, Approximate, Unsoftened>>(
+        at, at, weight, zero, &mut sum,
+    );
+    assert_eq!(sum.map(GpuFloat::to_f64), [1.0, 2.0, 3.0]);
     let phi = potential::<Numerics<f64, Fused, Exact, Unsoftened>>([0.0; 3], [0.0; 3], 7.0, 0.0);
     assert_eq!(phi, 0.0);
 }

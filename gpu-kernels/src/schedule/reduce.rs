@@ -5,7 +5,7 @@
 
 use crate::abi::Params;
 use crate::layout::Layout;
-use cuda_std::shared::{Shared, dynamic_shared_mem};
+use cuda_std::shared::{Shared, SharedWord, dynamic_shared_mem};
 use cuda_std::{GpuFloat, global, thread};
 
 /// Targets of a block of [`tree`].
@@ -163,7 +163,11 @@ pub unsafe fn matrix_vector<L: Layout>(
 /// # Source
 /// The study `gtx980`, rung `2d-tree`.
 #[inline(always)]
-pub unsafe fn tree<L: Layout>(partial: *const L::Word, acceleration: *mut L::Word, params: Params) {
+pub unsafe fn tree<L: Layout<Real: SharedWord>>(
+    partial: *const L::Word,
+    acceleration: *mut L::Word,
+    params: Params,
+) {
     let (targets, threads) = (thread::block_dim_x(), thread::block_dim_y());
     let (x, y) = (thread::thread_idx_x(), thread::thread_idx_y());
     let i = thread::block_idx_x() * targets + x;

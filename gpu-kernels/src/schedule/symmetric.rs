@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use crate::abi::{Params, Tiling};
 use crate::interaction::{PairLaw, interact};
 use crate::layout::{Accumulate, Layout, Source};
-use crate::numerics::{Arithmetic, Far};
+use crate::numerics::{Arithmetic, Far, Real};
 use crate::schedule::ScheduleName;
 use crate::tile::{for_each, unrolled};
 use cuda_std::shared::{Shared, dynamic_shared_mem};
@@ -379,6 +379,7 @@ where
                     slot += STEPS;
                     if slot % (2 * WARP_SIZE) == WARP_SIZE {
                         slot += WARP_SIZE;
+                        for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::settled));
                     }
                 }
             }
@@ -407,7 +408,7 @@ where
         let next = (lane + 1) % WARP_SIZE;
         let steps = opaque(WARP_SIZE);
         // Three planes a warp, one place a source.
-        let pulls: Shared<L::Real> = self.sources.after(2 * self.threads * L::TILE_WORDS);
+        let pulls: Shared<L::Kept> = self.sources.after(2 * self.threads * L::TILE_WORDS);
         let place = |warp: u32, c: u32, source: u32| (warp * 3 + c) * self.threads + source;
         let mut first = chunk;
         while first < end {
@@ -437,10 +438,12 @@ where
                         });
                         step += STEPS;
                     }
+                    for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::settled));
+                    let pull = pull.map(L::Real::settled);
                     let mine = warp::warp_id();
-                    pulls.store(place(mine, 0, group + lane), pull[0]);
-                    pulls.store(place(mine, 1, group + lane), pull[1]);
-                    pulls.store(place(mine, 2, group + lane), pull[2]);
+                    pulls.store(place(mine, 0, group + lane), L::keep(pull[0]));
+                    pulls.store(place(mine, 1, group + lane), L::keep(pull[1]));
+                    pulls.store(place(mine, 2, group + lane), L::keep(pull[2]));
                     group += WARP_SIZE;
                 }
                 thread::sync_threads();
@@ -450,7 +453,7 @@ where
                     let mut sum = zero;
                     let mut other = 0;
                     while other < self.threads / WARP_SIZE {
-                        let pull = [0, 1, 2].map(|c| pulls.load(place(other, c, thread)));
+                        let pull = [0, 1, 2].map(|c| L::kept(pulls.load(place(other, c, thread))));
                         sum = added(sum, pull);
                         other += 1;
                     }

@@ -120,7 +120,7 @@ impl Kernel for EstimateError {
     fn run<S: Registers>(self) -> f64 {
         match self.0 {
             Precision::F64 => S::F64::ESTIMATE_ERROR,
-            Precision::F32 | Precision::F16 => S::F32::ESTIMATE_ERROR,
+            Precision::F32 | Precision::DoubleSingle | Precision::F16 => S::F32::ESTIMATE_ERROR,
         }
     }
 }

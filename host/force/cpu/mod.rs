@@ -188,7 +188,7 @@ fn frame<R: Lane>(bodies: &Bodies, physics: &Physics) -> Frame {
             centre: [0.0; 3],
             ..frame
         },
-        Precision::F32 | Precision::F16 => frame,
+        Precision::F32 | Precision::DoubleSingle | Precision::F16 => frame,
     }
 }
 

@@ -20,7 +20,7 @@ use super::vector::Lane;
 pub(super) fn pays_from(precision: Precision) -> usize {
     match precision {
         Precision::F64 => 2048,
-        Precision::F32 | Precision::F16 => 4096,
+        Precision::F32 | Precision::DoubleSingle | Precision::F16 => 4096,
     }
 }
 

@@ -295,6 +295,25 @@ fn threads_and_vector_width_leave_the_bits_alone() {
     }
 }
 
+/// The choice is automatic: bit for bit the one kernel below the number, the other from there on.
+#[test]
+fn each_pair_is_computed_once_from_where_it_pays() {
+    let limit = super::once::pays_from(Precision::F64);
+    for (n, pairs) in [(limit - 1, PairsName::Twice), (limit, PairsName::Once)] {
+        let bodies = cloud(n, 5);
+        let with = |pairs| {
+            let choices = Choices {
+                pairs,
+                ..Choices::default()
+            };
+            forces::<f64>(&bodies, SOFT, choices)
+        };
+        let automatic = with(PairsName::ByNumber);
+        assert!(automatic == with(pairs), "{n} bodies");
+        assert!(Choices::default().pairs == PairsName::ByNumber);
+    }
+}
+
 #[test]
 fn many_tiles_and_a_ragged_one() {
     // Nine tiles of 256 bodies and one of 17, and so each with a partner; or eight and a rest.

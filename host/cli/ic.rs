@@ -17,7 +17,7 @@ pub(super) struct Options {
     #[arg(requires = "out")]
     name: Option<String>,
     /// File to write: .allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .tipsy or .bin.
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, alias = "output", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Format of the file, where its name does not tell.
     #[arg(long)]

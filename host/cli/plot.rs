@@ -58,7 +58,7 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct Target {
     /// The folder for the charts.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(short, long, alias = "output", value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// The kinds of files.
     #[arg(long, value_delimiter = ',', default_value = "png,svg")]

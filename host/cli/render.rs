@@ -23,7 +23,7 @@ pub(super) struct Options {
     series: Series,
     /// What to write: a .png (of several snapshots: numbered ones), or a movie: .mp4, .webm (by
     /// ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write a movie: .mp4, .webm (by ffmpeg), .gif, .apng, or .png for an animated one.
     #[arg(long, value_name = "FILE", conflicts_with = "output")]

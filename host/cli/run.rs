@@ -118,7 +118,7 @@ pub(super) struct Options {
     many: Many,
 
     /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
-    #[arg(long)]
+    #[arg(short, long, alias = "output")]
     out: Option<PathBuf>,
     /// Replace outputs of an earlier run.
     #[arg(long)]

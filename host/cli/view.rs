@@ -14,7 +14,7 @@ pub(super) struct Options {
     #[command(flatten)]
     series: Series,
     /// The page to write [default: the first snapshot's name with .html]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
     /// The heading [default: the first snapshot's name]
     #[arg(long)]

@@ -171,6 +171,7 @@ pub fn measure(
         Ok(effort) => effort,
         Err(refusal) => return unless_broken(refusal).map(refused),
     };
+    let variant = &variant.fitted(effort.bodies);
     let (case, steps) = cases.case(effort.bodies, law);
     let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
     backend.accelerate()?;

@@ -1,5 +1,6 @@
 //! Bodies to and from the buffers of a layout, in the frame's local units.
 
+use bytemuck::Pod;
 use cuda_std::f16;
 use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
@@ -145,18 +146,28 @@ pub(super) fn read_state(
 
 /// `x += dt v` on a state buffer, in its own precision's f64 image: what a study's kernel leaves to
 /// the host.
-pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut Scalars) {
-    for i in 0..n {
-        let axes = [
-            (Field::X, Field::Vx),
-            (Field::Y, Field::Vy),
-            (Field::Z, Field::Vz),
-        ];
-        for (position, velocity) in axes {
-            let v = state.get((layout.scalar)(velocity, stride, i));
-            let at = (layout.scalar)(position, stride, i);
-            state.set(at, dt.mul_add(v, state.get(at)));
+///
+/// # Panics
+/// If the bytes are not aligned for scalars, as memory for bodies is.
+pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut [u8]) {
+    let place = |field, i| (layout.scalar)(field, stride, i);
+    fn all<T: Pod>(
+        state: &mut [u8],
+        places: impl Iterator<Item = [usize; 2]>,
+        dt: f64,
+        (widen, narrow): (fn(T) -> f64, fn(f64) -> T),
+    ) {
+        let state: &mut [T] = bytemuck::cast_slice_mut(state);
+        for [x, v] in places {
+            state[x] = narrow(dt.mul_add(widen(state[v]), widen(state[x])));
         }
+    }
+    let axes = POSITION.into_iter().zip(VELOCITY);
+    let places = (0..n).flat_map(|i| axes.clone().map(move |(x, v)| [place(x, i), place(v, i)]));
+    match layout.stored {
+        Precision::F16 => all(state, places, dt, (f64::from, f16::from_f64)),
+        Precision::F32 => all(state, places, dt, (f64::from, |x| x as f32)),
+        Precision::F64 => all(state, places, dt, (|x| x, |x| x)),
     }
 }
 

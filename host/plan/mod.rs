@@ -10,7 +10,7 @@ pub mod symmetric;
 pub mod systems;
 mod tensor;
 
-use cuda_driver::DeviceInfo;
+use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::{Reduction, ScheduleName, tiled_jerks};
@@ -80,6 +80,25 @@ pub enum Buffer {
 pub enum Step {
     /// Sets every byte of a buffer to zero.
     Zero(Buffer),
+    /// Launches a kernel beside what comes next, until they [join](Step::Join): neither needs what
+    /// the other writes.
+    Beside {
+        /// The kernel.
+        entry: &'static Entry,
+        /// Its geometry.
+        launch: Launch,
+        /// Its pointer parameters.
+        buffers: Vec<Buffer>,
+    },
+    /// Waits for the kernels beside, before what comes next.
+    Join,
+    /// The product of a matrix and a vector, by a library for linear algebra.
+    Product {
+        /// The matrix's shape.
+        shape: Columns,
+        /// The matrix, the vector, and their product.
+        buffers: [Buffer; 3],
+    },
     /// Launches a kernel.
     Launch {
         /// The kernel.
@@ -123,8 +142,17 @@ pub struct Split {
     pub len: u32,
     /// Sources a thread.
     pub luf: u32,
-    /// How the partial sums are added.
-    pub reduction: Reduction,
+    /// What adds the partial sums.
+    pub reducer: Reducer,
+}
+
+/// What adds partial sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reducer {
+    /// A kernel.
+    Kernel(Reduction),
+    /// A library for linear algebra, which is asked for a matrix times a vector of ones.
+    Library,
 }
 
 /// Why a launch would be wrong.
@@ -325,11 +353,15 @@ fn evaluate(entry: &'static Entry, launch: Launch) -> Step {
     Step::Launch {
         entry,
         launch,
-        buffers: vec![Buffer::State, Buffer::Acceleration],
+        buffers: ON_STATE.to_vec(),
     }
 }
 
-/// The targets that fill whole blocks, and the rest; each launch only where it has targets.
+/// The pointer parameters of a kernel that turns the state into accelerations.
+const ON_STATE: [Buffer; 2] = [Buffer::State, Buffer::Acceleration];
+
+/// The targets that fill whole blocks and, beside them, the rest; each launch only where it has
+/// targets.
 fn hybrid(
     entry: &'static Entry,
     n: u32,
@@ -340,17 +372,24 @@ fn hybrid(
         unreachable!("`{}` is no force", entry.symbol)
     };
     let all = one_dimensional(entry, n, threads, limits)?;
-    let mut steps = vec![];
-    if n >= threads {
-        let grid = [n / threads, 1, 1];
-        steps.push(evaluate(entry, Launch { grid, ..all }));
+    let grid = [n / threads, 1, 1];
+    let whole = evaluate(entry, Launch { grid, ..all });
+    if n.is_multiple_of(threads) {
+        return Ok(ForcePlan::of(vec![whole]));
     }
-    if !n.is_multiple_of(threads) {
-        let rest = partner(entry, Work::Rest { law, numerics });
-        let launch = one_dimensional(rest, n % threads, threads, limits)?;
-        steps.push(evaluate(rest, launch));
-    }
-    Ok(ForcePlan::of(steps))
+    let rest = partner(entry, Work::Rest { law, numerics });
+    let launch = one_dimensional(rest, n % threads, threads, limits)?;
+    Ok(ForcePlan::of(if n < threads {
+        vec![evaluate(rest, launch)]
+    } else {
+        // In a stream of its own, for it leaves most of the GPU idle.
+        let beside = Step::Beside {
+            entry: rest,
+            launch,
+            buffers: ON_STATE.to_vec(),
+        };
+        vec![beside, whole, Step::Join]
+    }))
 }
 
 /// The kernel that does this work beside a force.
@@ -493,13 +532,11 @@ mod tests {
     #[test]
     fn two_dimensional_blocks_cover_all_pairs() {
         let kernel = entry("force_grid2d_shared_float4_f32_approximate_u16_gravity");
-        for reduction in [Reduction::Serial, Reduction::MatrixVector, Reduction::Tree] {
+        let by_kernel = [Reduction::Serial, Reduction::MatrixVector, Reduction::Tree];
+        let reducers = by_kernel.map(Reducer::Kernel).into_iter();
+        for reducer in reducers.chain([Reducer::Library]) {
             for (n, len, luf) in [(1, 1, 1), (33, 4, 8), (1000, 4, 256), (1025, 1, 1024)] {
-                let split = Split {
-                    len,
-                    luf,
-                    reduction,
-                };
+                let split = Split { len, luf, reducer };
                 let plan = force(kernel, n, 256, Some(split), &LIMITS).expect("a plan");
                 let Step::Launch { launch, .. } = &plan.steps[0] else {
                     panic!("a launch comes first")
@@ -523,7 +560,7 @@ mod tests {
             let split = Split {
                 len,
                 luf,
-                reduction: Reduction::Serial,
+                reducer: Reducer::Kernel(Reduction::Serial),
             };
             let plan = force(kernel, n, 256, Some(split), &LIMITS);
             plan.expect_err("a refusal").to_string()
@@ -545,11 +582,17 @@ mod tests {
             let launches: Vec<_> = plan
                 .steps
                 .iter()
-                .map(|step| match step {
-                    Step::Launch { entry, launch, .. } => (entry.symbol, launch.grid[0]),
-                    Step::Zero(_) => panic!("nothing is zeroed"),
+                .filter_map(|step| match step {
+                    Step::Launch { entry, launch, .. } | Step::Beside { entry, launch, .. } => {
+                        Some((entry.symbol, launch.grid[0]))
+                    }
+                    Step::Join => None,
+                    other => panic!("{other:?}"),
                 })
                 .collect();
+            let beside = |step: &&Step| matches!(step, Step::Beside { .. } | Step::Join);
+            let both = if n > 256 && n % 256 > 0 { 2 } else { 0 };
+            assert_eq!(plan.steps.iter().filter(beside).count(), both);
             let whole = launches.iter().find(|(symbol, _)| *symbol == kernel.symbol);
             let rest = launches.iter().find(|(symbol, _)| *symbol != kernel.symbol);
             assert_eq!(whole.map_or(0, |(_, grid)| *grid), n / 256);

@@ -29,7 +29,7 @@ const FINALISTS: usize = 6;
 const WORTH: f64 = 1.01;
 
 /// Whether `auto` may take it: forces in single precision that are right to rounding, for every
-/// system, without copies.
+/// system, without copies and libraries beside the driver.
 pub fn may_win(variant: &Variant) -> bool {
     let right = variant.wrong.is_none()
         && !variant.is_tensor()
@@ -40,7 +40,9 @@ pub fn may_win(variant: &Variant) -> bool {
             Method::Reference | Method::Systems(_) => false,
             Method::Cpu(path) => path.root != RootName::Estimated && path.threads == Threads::All,
             Method::Kernel { positions, .. } => {
-                positions == Positions::Device && variant.schedule() != ScheduleName::OneThread
+                positions == Positions::Device
+                    && variant.schedule() != ScheduleName::OneThread
+                    && !variant.needs_library()
             }
         }
 }

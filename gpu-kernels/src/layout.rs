@@ -86,6 +86,8 @@ pub trait Layout {
     const STORED: Precision = Self::Real::PRECISION;
     /// How accelerations are stored.
     const VECTORS: Precision = Self::Real::PRECISION;
+    /// Whether sources are read by the path for what nobody writes in the launch.
+    const READ_ONLY: bool = false;
 
     /// Index of the scalar of a state buffer that holds `field` of body `i`.
     fn scalar(field: Field, stride: u32, i: u32) -> usize;
@@ -95,7 +97,8 @@ pub trait Layout {
     /// Position and mass of body `i`.
     ///
     /// # Safety
-    /// `state` is a state buffer of this layout and stride, `i < stride`.
+    /// `state` is a state buffer of this layout and stride, `i < stride`; nobody writes them in
+    /// this launch, if the layout is [`READ_ONLY`](Layout::READ_ONLY).
     unsafe fn source(state: *const Self::Word, stride: u32, i: u32) -> Source<Self::Real>;
     /// Sets the position of body `i`.
     ///
@@ -291,30 +294,75 @@ pub trait Accumulate: Layout {
     unsafe fn add_vector(vectors: *mut Self::Word, stride: u32, i: u32, v: [Self::Real; 3]);
 }
 
-/// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
-/// in `R`.
+/// How sources are read from global memory, as `T`s.
+pub trait Loads<T> {
+    /// Whether it is only for what nobody writes in the launch.
+    const READ_ONLY: bool;
+    /// Reads `base[index]`.
+    ///
+    /// # Safety
+    /// As [`global::load`], and as [`global::load_read_only`] where it is such.
+    unsafe fn load(base: *const T, index: u32) -> T;
+}
+
+/// As everything is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Scalars<R, P, S = R>(PhantomData<(R, P, S)>);
+pub enum Ordinary {}
+
+impl<T: Copy> Loads<T> for Ordinary {
+    const READ_ONLY: bool = false;
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn load(base: *const T, index: u32) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { global::load(base, index) }
+    }
+}
+
+/// Through the cache for what nobody writes.
+#[derive(Clone, Copy, Debug)]
+pub enum ReadOnly {}
+
+impl Loads<f32> for ReadOnly {
+    const READ_ONLY: bool = true;
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn load(base: *const f32, index: u32) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe { global::load_read_only(base, index) }
+    }
+}
+
+/// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
+/// in `R`; sources are read as `G` says.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalars<R, P, S = R, G = Ordinary>(PhantomData<(R, P, S, G)>);
 
 /// `{x, y, z, m, vx, vy, vz}` a body.
 pub type Aos<R> = Scalars<R, Interleaved>;
 /// Seven arrays.
-pub type Soa<R, S = R> = Scalars<R, Planar, S>;
+pub type Soa<R, S = R, G = Ordinary> = Scalars<R, Planar, S, G>;
 /// An array of positions, one of masses, one of velocities.
-pub type Float3<R> = Scalars<R, Triples>;
+pub type Float3<R, G = Ordinary> = Scalars<R, Triples, R, G>;
 
 const STATE: u32 = Field::ALL.len() as u32;
 
-impl<R: Real, P: Placement, S: Stored<R>> Scalars<R, P, S> {
+impl<R: Real, P: Placement, S: Stored<R>, G> Scalars<R, P, S, G> {
     #[inline(always)]
-    unsafe fn get<T: Copy>(base: *const T, first: u32, of: u32, stride: u32, i: u32) -> [T; 3] {
+    unsafe fn get<T: Copy, H: Loads<T>>(
+        base: *const T,
+        first: u32,
+        of: u32,
+        stride: u32,
+        i: u32,
+    ) -> [T; 3] {
         let at = |c| P::place(first + c, of, stride, i);
         // SAFETY: the callers' callers say that body i lies in the buffer.
         unsafe {
             [
-                global::load(base, at(0)),
-                global::load(base, at(1)),
-                global::load(base, at(2)),
+                H::load(base, at(0)),
+                H::load(base, at(1)),
+                H::load(base, at(2)),
             ]
         }
     }
@@ -331,7 +379,7 @@ impl<R: Real, P: Placement, S: Stored<R>> Scalars<R, P, S> {
     }
 }
 
-impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, S> {
+impl<R: Real + SharedWord, P: Placement, S: Stored<R>, G: Loads<S>> Layout for Scalars<R, P, S, G> {
     type Real = R;
     type Word = S;
     const NAME: LayoutName = P::NAME;
@@ -339,6 +387,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     const VECTOR_SCALARS: u32 = 3;
     const PLANES: &[u32] = P::PLANES;
     const STORED: Precision = S::PRECISION;
+    const READ_ONLY: bool = G::READ_ONLY;
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
         P::place(field as u32, STATE, stride, i) as usize
@@ -352,8 +401,8 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     unsafe fn source(state: *const S, stride: u32, i: u32) -> Source<R> {
         // SAFETY: the caller's promise.
         unsafe {
-            let position = Self::get(state, Field::X as u32, STATE, stride, i);
-            let mass = global::load(state, P::place(Field::Mass as u32, STATE, stride, i));
+            let position = Self::get::<S, G>(state, Field::X as u32, STATE, stride, i);
+            let mass = G::load(state, P::place(Field::Mass as u32, STATE, stride, i));
             Source {
                 position: position.map(S::widen),
                 mass: mass.widen(),
@@ -375,7 +424,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     #[inline(always)]
     unsafe fn velocity(state: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(state, Field::Vx as u32, STATE, stride, i) }.map(S::widen)
+        unsafe { Self::get::<S, Ordinary>(state, Field::Vx as u32, STATE, stride, i) }.map(S::widen)
     }
 
     #[inline(always)]
@@ -387,7 +436,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     #[inline(always)]
     unsafe fn vector(vectors: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(vectors.cast::<R>(), 0, 3, stride, i) }
+        unsafe { Self::get::<R, Ordinary>(vectors.cast::<R>(), 0, 3, stride, i) }
     }
 
     #[inline(always)]

@@ -210,11 +210,34 @@ impl<'a> Checks<'a> {
             }
             self.arithmetic(entry, operations, formula, numerics, each);
         }
+        self.read_only(entry, &report);
         if schedule == ScheduleName::Symmetric {
             let moving = |each: &&&InteractionLoop| each.counts.of(Kind::Shuffle) > 0;
             let found = (loops.iter().filter(moving).count(), loops.len());
             let what = "loops for both bodies of a pair, of all";
             self.equal(entry.symbol, what, (1, 2), found);
+        }
+    }
+
+    /// Sources are read by the path for what nobody writes, and nothing else is; or nothing is. What
+    /// else such a kernel reads of the bodies, in words of their size, is a velocity to be kicked.
+    fn read_only(&mut self, entry: &Entry, report: &EntryReport) {
+        let is_load = |access: &Access| {
+            access.transfer == Transfer::Load && access.space == Space::Global && access.bits == 32
+        };
+        let words = |read_only| -> u32 {
+            let loads = report.whole.accesses();
+            let loads = loads.filter(|(a, _)| is_load(a) && a.read_only == read_only);
+            loads
+                .map(|(access, count)| access.elements * count as u32)
+                .sum()
+        };
+        let found = words(true) > 0;
+        let what = "loads by the read-only path";
+        self.equal(entry.symbol, what, entry.layout.read_only, found);
+        if entry.layout.read_only {
+            let what = "words of bodies that are loaded otherwise";
+            self.equal(entry.symbol, what, 3, words(false));
         }
     }
 

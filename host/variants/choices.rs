@@ -264,6 +264,14 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
             |tile| format!("tiles of {tile}"),
         ),
     );
+    add(
+        "loads of sources",
+        if entry.layout.read_only {
+            &"read-only"
+        } else {
+            &"ordinary"
+        },
+    );
     add("precision", &numerics.precision.name());
     add(
         "multiply–add",

@@ -177,6 +177,9 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     let mut record = bench::record(machine.place(), outcomes);
     record.start = Some(cases.description());
     explain(&record, out)?;
+    for why in super::verify::skipped(&options.kernel, machine.place()) {
+        writeln!(out, "not run: {why}")?;
+    }
     Ok(record)
 }
 

@@ -395,6 +395,7 @@ fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
 mod tests {
     use super::super::{PTX_MODULES, entry_text};
     use super::*;
+    use crate::force::Law as CrateLaw;
     use crate::variants;
 
     const KERNEL: &str = "force_tiled_float4_f32_approximate_u16_gravity";
@@ -417,6 +418,32 @@ mod tests {
         let mut broken = check_module(&module).err().unwrap_or_default();
         broken.extend(check(variant, &module).err().unwrap_or_default());
         broken
+    }
+
+    /// A load that takes another way is noticed, in either direction.
+    #[test]
+    fn read_only_loads_are_a_claim() {
+        let module = precise();
+        let broken = |variant: &str, from: &str, to: &str| {
+            let variant = variants::find(variant).expect("listed");
+            assert!(check(variant, module).is_ok());
+            let kernel = variant.force(CrateLaw::Unit, false).expect("compiled");
+            let kernel = entry_text(module.text, kernel.symbol).expect("listed");
+            assert!(kernel.contains(from), "{} has `{from}`", variant.name);
+            let text = kernel.replacen(from, to, 1);
+            let text = module.text.replace(kernel, &text).leak();
+            check(variant, &PtxModule { text, ..*module }).is_err()
+        };
+        assert!(broken(
+            "galaxies/fast-math",
+            "ld.global.nc.f32",
+            "ld.global.f32"
+        ));
+        assert!(broken(
+            "galaxies/streams",
+            "ld.global.b32",
+            "ld.global.nc.b32"
+        ));
     }
 
     /// A check that could not fail would prove nothing.

@@ -17,7 +17,8 @@ const SHAPE: Split = Split {
     reducer: Reducer::Kernel(Reduction::Serial),
 };
 
-/// What `allpairs tune --kernel gtx980/2d-nobank` found on an H200.
+/// What the sweep of `allpairs bench --study gtx980` found on an H200; a test compares it with the
+/// record.
 const TUNED: &[Fitted] = &[
     Fitted {
         bodies: 44_721,

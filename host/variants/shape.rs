@@ -3,6 +3,11 @@
 use super::{Fitted, Method, Shape, Variant};
 
 impl Variant {
+    /// Whether its shape is chosen by the number of bodies.
+    pub fn is_fitted(&self) -> bool {
+        matches!(self.method, Method::Kernel { fitted, .. } if !fitted.is_empty())
+    }
+
     /// In the shape that it has for this many bodies, where it chooses its own.
     #[must_use]
     pub fn fitted(&self, bodies: usize) -> Self {

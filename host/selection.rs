@@ -522,11 +522,15 @@ impl Machine {
                 return Ok(match precision {
                     Precision::F64 => {
                         let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?.into_backend()
+                        Independent::new(bodies, many, cpu)?
+                            .on(threads)
+                            .into_backend()
                     }
                     _ => {
                         let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?.into_backend()
+                        Independent::new(bodies, many, cpu)?
+                            .on(threads)
+                            .into_backend()
                     }
                 });
             }

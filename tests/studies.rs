@@ -213,6 +213,28 @@ fn charts_are_made_from_records() {
     }
 }
 
+/// Shapes that are chosen by the number of bodies are those that a recorded sweep found.
+#[test]
+fn fitted_shapes_are_those_that_were_found() {
+    for study in STUDIES {
+        let Some(record) = record(study) else {
+            continue;
+        };
+        for rung in study.rungs.iter().filter(|rung| rung.variant.is_fitted()) {
+            for row in record.rows.iter().filter(|r| r.kernel == rung.variant.name) {
+                let listed = rung.variant.fitted(row.bodies as usize).choices();
+                for axis in ["block", "threads a target", "sources a thread"] {
+                    let listed = listed.iter().find(|choice| choice.axis == axis);
+                    let listed = listed.map(|choice| choice.value.as_str());
+                    let found = row.choices.get(axis).map(String::as_str);
+                    let (name, n) = (rung.variant.name, row.bodies);
+                    assert_eq!(listed, found, "{name} at {n} bodies, {axis}: listed, found");
+                }
+            }
+        }
+    }
+}
+
 /// Every rung has a heading that names it.
 #[test]
 fn every_rung_is_explained() {

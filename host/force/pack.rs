@@ -150,26 +150,30 @@ pub(super) fn read_state(
 /// # Panics
 /// If the bytes are not aligned for scalars, as memory for bodies is.
 pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut [u8]) {
-    /// Of positions and velocities in these places.
-    fn all<T: Pod>(
-        state: &mut [u8],
-        places: impl Iterator<Item = [usize; 2]>,
-        dt: f64,
-        widen: fn(T) -> f64,
-        narrow: fn(f64) -> T,
-    ) {
-        let state: &mut [T] = bytemuck::cast_slice_mut(state);
-        for [x, v] in places {
-            state[x] = narrow(dt.mul_add(widen(state[v]), widen(state[x])));
-        }
-    }
-    let place = |field, i| (layout.scalar)(field, stride, i);
-    let axes = POSITION.into_iter().zip(VELOCITY);
-    let places = (0..n).flat_map(|i| axes.clone().map(move |(x, v)| [place(x, i), place(v, i)]));
     match layout.stored {
-        Precision::F16 => all(state, places, dt, f64::from, f16::from_f64),
-        Precision::F32 => all(state, places, dt, f64::from, |x| x as f32),
-        Precision::F64 => all(state, places, dt, |x| x, |x| x),
+        Precision::F16 => drift_of(layout, stride, n, dt, state, f64::from, f16::from_f64),
+        Precision::F32 => drift_of(layout, stride, n, dt, state, f64::from, |x| x as f32),
+        Precision::F64 => drift_of(layout, stride, n, dt, state, |x| x, |x| x),
+    }
+}
+
+/// [`drift`], of scalars of this type.
+fn drift_of<T: Pod>(
+    layout: &LayoutDescription,
+    stride: u32,
+    n: u32,
+    dt: f64,
+    state: &mut [u8],
+    widen: impl Fn(T) -> f64,
+    narrow: impl Fn(f64) -> T,
+) {
+    let state: &mut [T] = bytemuck::cast_slice_mut(state);
+    for i in 0..n {
+        for (position, velocity) in POSITION.into_iter().zip(VELOCITY) {
+            let v = widen(state[(layout.scalar)(velocity, stride, i)]);
+            let at = (layout.scalar)(position, stride, i);
+            state[at] = narrow(dt.mul_add(v, widen(state[at])));
+        }
     }
 }
 

@@ -81,9 +81,9 @@ fn digits(value: f64) -> String {
 
 /// Milliseconds of a step and, in brackets, how many times as fast as before.
 fn cell(row: &BenchRow, study: &Study, record: &BenchRecord) -> String {
-    let pairs = (row.asked() as f64).powi(2);
+    let growth = (row.asked() as f64 / row.bodies as f64).powi(2);
     let about = if row.asked.is_some() { "≈ " } else { "" };
-    let milliseconds = match 1e3 * pairs / row.rate {
+    let milliseconds = match 1e3 * row.seconds * growth {
         ms @ 1.0.. => digits(ms),
         ms => format!("{ms:.4}"),
     };

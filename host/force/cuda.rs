@@ -120,22 +120,6 @@ impl Cuda {
         Ok(self.beside.get_or_init(|| beside))
     }
 
-    /// Copies a buffer to `host`, lets the host work on it, and copies it back.
-    fn there_and_back<T: Pod>(
-        &self,
-        memory: &DeviceMemory,
-        host: &mut [T],
-        work: &mut dyn FnMut(&mut [u8]),
-    ) -> Result<Duration, ForceError> {
-        let began = Instant::now();
-        memory.download(0, host, &self.stream)?;
-        let there = began.elapsed();
-        work(bytemuck::cast_slice_mut(host));
-        let began = Instant::now();
-        memory.upload(0, host, &self.stream)?;
-        Ok(there + began.elapsed())
-    }
-
     /// Puts the scalars where kernels that take none look for them.
     fn set_constants(&self, params: Params) -> Result<(), DriverError> {
         if self.constants.get() != Some(params) {
@@ -237,8 +221,14 @@ impl Device for Cuda {
             }
             HostSide::Pageable(host) => {
                 let mut words = host.borrow_mut();
-                let bytes = bytemuck::cast_slice_mut::<u128, u8>(&mut words);
-                self.there_and_back(memory, &mut bytes[..memory.bytes()], work)
+                let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..memory.bytes()];
+                let began = Instant::now();
+                memory.download(0, bytes, &self.stream)?;
+                let there = began.elapsed();
+                work(bytes);
+                let began = Instant::now();
+                memory.upload(0, bytes, &self.stream)?;
+                Ok(there + began.elapsed())
             }
             HostSide::PageLocked(host) => {
                 let (mut host, all) = (host.borrow_mut(), 0..memory.bytes());
@@ -280,7 +270,7 @@ impl Device for Cuda {
         }
     }
 
-    /// Both streams belong to work that was queued before, and to work that is queued after.
+    /// In a second stream, which waits for all that the first has been given.
     unsafe fn launch_beside(
         &self,
         entry: &'static Entry,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use allpairs::bench::{self, Outcome};
 use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Place, eligible, select};
+use allpairs::selection::{Machine, Place, SelectionError, eligible, select};
 use allpairs::tuning::sweep::{self, Found};
 use allpairs::tuning::{self, Cache, Key, Winner};
 use allpairs::variants::{self, Method, Shape, Variant};
@@ -61,9 +61,10 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         "--budget {} is no time to measure in: give seconds, more than 0",
         options.budget
     );
-    let only = options.kernel.as_deref().map(variants::find).transpose()?;
+    let only = options.kernel.as_deref().map(variants::find);
+    let only = only.transpose().map_err(SelectionError::from)?;
     if let Some(only) = only {
-        eligible(only, &place, law)?;
+        eligible(only, &place, law).map_err(SelectionError::from)?;
         ensure!(
             sweep::may_win(only),
             "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \

@@ -248,7 +248,8 @@ impl<D: Device> Resident<D> {
                     launch,
                     buffers,
                 } => {
-                    let buffers: Vec<_> = buffers.iter().map(|&b| self.buffer(b)).collect();
+                    let buffers = buffers.iter().map(|&b| self.buffer(b));
+                    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
                     // SAFETY: as above, and the plan joins it before somebody needs what it writes.
                     unsafe {
                         self.device
@@ -258,7 +259,7 @@ impl<D: Device> Resident<D> {
                 Step::Join => self.device.join_beside()?,
                 Step::Product { shape, buffers } => {
                     let [matrix, x, y] = buffers.map(|buffer| self.buffer(buffer));
-                    self.device.multiply(*shape, matrix, x, y)?;
+                    self.device.multiply(*shape, matrix?, x?, y?)?;
                 }
             }
         }

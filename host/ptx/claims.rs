@@ -428,11 +428,10 @@ mod tests {
             let variant = variants::find(variant).expect("listed");
             assert!(check(variant, module).is_ok());
             let kernel = variant.force(CrateLaw::Unit, false).expect("compiled");
-            let kernel = entry_text(module.text, kernel.symbol).expect("listed");
+            let kernel = entry_text(module.text(), kernel.symbol).expect("listed");
             assert!(kernel.contains(from), "{} has `{from}`", variant.name);
-            let text = kernel.replacen(from, to, 1);
-            let text = module.text.replace(kernel, &text).leak();
-            check(variant, &PtxModule { text, ..*module }).is_err()
+            let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
+            check(variant, &PtxModule::of(module.sm, module.ftz, text)).is_err()
         };
         assert!(broken(
             "galaxies/fast-math",

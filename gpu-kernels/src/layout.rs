@@ -6,6 +6,10 @@
 //! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
 
 use crate::double_single::DoubleSingle;
+mod loads;
+
+pub use loads::{Loads, Ordinary, ReadOnly};
+
 use crate::numerics::{Precision, Real};
 use core::marker::PhantomData;
 use cuda_std::global::{self, AtomicAdd};
@@ -294,45 +298,6 @@ pub trait Accumulate: Layout {
     unsafe fn add_vector(vectors: *mut Self::Word, stride: u32, i: u32, v: [Self::Real; 3]);
 }
 
-/// How sources are read from global memory, as `T`s.
-pub trait Loads<T> {
-    /// Whether it is only for what nobody writes in the launch.
-    const READ_ONLY: bool;
-    /// Reads `base[index]`.
-    ///
-    /// # Safety
-    /// As [`global::load`], and as [`global::load_read_only`] where it is such.
-    unsafe fn load(base: *const T, index: u32) -> T;
-}
-
-/// As everything is read.
-#[derive(Clone, Copy, Debug)]
-pub enum Ordinary {}
-
-impl<T: Copy> Loads<T> for Ordinary {
-    const READ_ONLY: bool = false;
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn load(base: *const T, index: u32) -> T {
-        // SAFETY: the caller's promise.
-        unsafe { global::load(base, index) }
-    }
-}
-
-/// Through the cache for what nobody writes.
-#[derive(Clone, Copy, Debug)]
-pub enum ReadOnly {}
-
-impl Loads<f32> for ReadOnly {
-    const READ_ONLY: bool = true;
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn load(base: *const f32, index: u32) -> f32 {
-        // SAFETY: the caller's promise.
-        unsafe { global::load_read_only(base, index) }
-    }
-}
-
 /// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
 /// in `R`; sources are read as `G` says.
 #[derive(Clone, Copy, Debug)]
@@ -609,32 +574,4 @@ fn vector<R: Real>(position: [R; 3]) -> Source<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The fields of bodies lie in the arrays that the layout says, each body in its own part of one.
-    fn fields_lie_in_planes<L: Layout>() {
-        const STRIDE: u32 = 64;
-        assert_eq!(L::PLANES.iter().sum::<u32>(), L::STATE_SCALARS);
-        for i in [0, 1, 33, STRIDE - 1] {
-            for field in Field::ALL {
-                let at = L::scalar(field, STRIDE, i) as u32;
-                let mut first = 0;
-                let found = L::PLANES.iter().any(|width| {
-                    let part = first + i * width..first + (i + 1) * width;
-                    first += STRIDE * width;
-                    part.contains(&at)
-                });
-                assert!(found, "{field:?} of body {i} at {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn planes_hold_the_fields() {
-        fields_lie_in_planes::<Aos<f32>>();
-        fields_lie_in_planes::<Soa<f32>>();
-        fields_lie_in_planes::<Float3<f32>>();
-        fields_lie_in_planes::<Float4<f32>>();
-    }
-}
+mod tests;

@@ -154,6 +154,7 @@ pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, st
         Precision::F16 => drift_of(layout, stride, n, dt, state, f64::from, f16::from_f64),
         Precision::F32 => drift_of(layout, stride, n, dt, state, f64::from, |x| x as f32),
         Precision::F64 => drift_of(layout, stride, n, dt, state, |x| x, |x| x),
+        Precision::DoubleSingle => unreachable!("stored as f64"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-use cuda_driver::{DeviceInfo, NoGpu, devices};
+use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 use gpu_kernels::numerics::Precision;
 
 use crate::bodies::Bodies;
@@ -197,6 +197,14 @@ pub enum Ineligible {
         /// The integrator.
         integrator: &'static str,
     },
+    /// A library that does part of its work is not here.
+    #[error("kernel `{kernel}` cannot run: {why}")]
+    NoLibrary {
+        /// The variant.
+        kernel: &'static str,
+        /// Why not.
+        why: NoBlas,
+    },
     /// The GPU is older than the oldest PTX here, or lacks what the variant's kernels need.
     #[error(
         "kernel `{kernel}` cannot run on {gpu}: its compute capability is {}.{}, and the kernel \
@@ -241,7 +249,7 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
             let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
             let oldest = oldest.map(|sm| sm.max(variant.since()));
             match ptx::module_for(capability(info), build == Build::Ftz) {
-                Some(module) if module.sm >= variant.since() => Ok(()),
+                Some(module) if module.sm >= variant.since() => library(variant),
                 _ => Err(Ineligible::TooOld {
                     kernel: variant.name,
                     gpu: info.name.clone(),
@@ -256,11 +264,28 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
     }
 }
 
+/// Whether the library that does part of a variant's work on a GPU is here, if one does.
+///
+/// # Errors
+/// Why it is not.
+pub fn library(variant: &Variant) -> Result<(), Ineligible> {
+    if !variant.needs_library() {
+        return Ok(());
+    }
+    blas_library()
+        .map(drop)
+        .map_err(|why| Ineligible::NoLibrary {
+            kernel: variant.name,
+            why,
+        })
+}
+
 /// Whether the launches of an [`eligible`] variant, in the shape that it has, fit a place.
 ///
 /// # Errors
 /// Why they do not, with the numbers.
 pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
+    let variant = variant.fitted(bodies);
     let Method::Kernel { block, .. } = variant.method else {
         return Ok(());
     };
@@ -474,6 +499,7 @@ impl Machine {
             }) if self.allow_inaccurate => {}
             checked => checked?,
         }
+        let variant = &variant.fitted(bodies.len());
         let (build, block) = match variant.method {
             Method::Reference => {
                 let reference = |part: &Bodies| Reference::new(part, physics);
@@ -496,11 +522,15 @@ impl Machine {
                 return Ok(match precision {
                     Precision::F64 => {
                         let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?.into_backend()
+                        Independent::new(bodies, many, cpu)?
+                            .on(threads)
+                            .into_backend()
                     }
                     _ => {
                         let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?.into_backend()
+                        Independent::new(bodies, many, cpu)?
+                            .on(threads)
+                            .into_backend()
                     }
                 });
             }
@@ -545,39 +575,4 @@ impl Machine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_are_named() {
-        assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
-        assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
-        for choice in [
-            DeviceChoice::Auto,
-            DeviceChoice::Emulator,
-            DeviceChoice::Cuda(2),
-        ] {
-            assert_eq!(choice.to_string().parse(), Ok(choice));
-        }
-        for wrong in ["gpu", "cuda:", "cuda:-1", "CUDA", ""] {
-            let error = wrong.parse::<DeviceChoice>().expect_err(wrong).to_string();
-            assert!(error.contains("emulator"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_forced_variant_is_validated() {
-        let refusal = |device, kernel| {
-            select(device, Some(kernel), Law::Gravity, 1000)
-                .expect_err("refused")
-                .to_string()
-        };
-        assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
-        assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
-        assert!(refusal(DeviceChoice::Auto, "tilde").contains("allpairs list"));
-        let host =
-            select(DeviceChoice::Auto, Some("cpu-f64"), Law::Unit, 1000).expect("runs anywhere");
-        assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
-    }
-}
+mod tests;

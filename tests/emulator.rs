@@ -5,6 +5,7 @@ mod support;
 
 use std::f64::consts::TAU;
 use std::rc::Rc;
+use std::time::Duration;
 
 use allpairs::bodies::{Bodies, Body};
 use allpairs::force::device::Device;
@@ -15,8 +16,9 @@ use allpairs::initial_conditions::{plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::plan::{self, Launch, Limits};
 use allpairs::selection::{Machine, Place};
-use allpairs::variants::{self, Method, Variant};
+use allpairs::variants::{self, Bus, Method, Variant};
 use allpairs::verify::{Case, edge_cases};
+use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
 use rayon::prelude::*;
@@ -291,6 +293,28 @@ impl Device for Mutant {
 
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         self.emulator.allocate(bytes)
+    }
+
+    fn allocate_for_host(&self, bytes: usize, bus: Bus) -> Result<EmulatedMemory, ForceError> {
+        self.emulator.allocate_for_host(bytes, bus)
+    }
+
+    fn on_host(
+        &self,
+        buffer: &EmulatedMemory,
+        work: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Duration, ForceError> {
+        self.emulator.on_host(buffer, work)
+    }
+
+    fn multiply(
+        &self,
+        shape: Columns,
+        matrix: &EmulatedMemory,
+        x: &EmulatedMemory,
+        y: &EmulatedMemory,
+    ) -> Result<(), ForceError> {
+        self.emulator.multiply(shape, matrix, x, y)
     }
 
     fn zero(&self, buffer: &EmulatedMemory) -> Result<(), ForceError> {

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use allpairs::force::Law;
 use allpairs::force::systems::timeline::{What, overlap};
-use allpairs::selection::{DeviceChoice, Machine, eligible, select};
+use allpairs::selection::{DeviceChoice, Machine, eligible, library, select};
 use allpairs::variants::{self, Variant};
 use allpairs::verify::many_systems;
 use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
@@ -34,6 +34,9 @@ fn kernels_are_right_on_every_gpu() {
             laws.any(|law| eligible(v, machine.place(), law).is_ok())
         };
         let kernels: Vec<_> = variants::all().filter(can_run).collect();
+        for why in variants::all().filter_map(|v| library(v).err()) {
+            let _ = writeln!(std::io::stderr(), "SKIPPED a kernel: {why}");
+        }
         assert!(!kernels.is_empty(), "no kernel runs on {}", machine.place());
         let failures = kernels.iter().flat_map(|kernel| {
             let mut failures = table.failures(&machine, kernel);

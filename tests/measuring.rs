@@ -129,3 +129,28 @@ fn tuned_kernels_are_taken_unless_told_not_to() {
     try_in(&folder, run).expect(0, &["ignoring the tuned kernels", "its preferred kernel"]);
     try_in(&folder, "tune --device emulator").expect(USAGE, &["emulator's times"]);
 }
+
+#[test]
+fn what_is_missing_for_a_rung_is_said() {
+    let folder = new_folder();
+    let mut list = allpairs(folder.path());
+    list.env(cuda_driver::BLAS_VARIABLE, "none")
+        .args(["list", "--study", "gtx980"]);
+    run(&mut list).expect(
+        0,
+        &[
+            "gtx980/2d-cublas",
+            "on a GPU, kernel `gtx980/2d-cublas` cannot run: cuBLAS is switched off by \
+             ALLPAIRS_LIBCUBLAS=none",
+        ],
+    );
+    // One kernel's shapes are looked at, and only of one that `auto` may take.
+    let tune = |arguments| try_in(&folder, arguments);
+    tune("tune --device cpu --kernel gtx980/2d-nobank --bodies 256")
+        .expect(UNAVAILABLE, &["GPU code"]);
+    tune("tune --device cpu --kernel cpu-f32-approximate --bodies 256")
+        .expect(1, &["none that `auto` may take"]);
+    tune("tune --device cpu --kernel cpu-f32 --bodies 256")
+        .expect(0, &["winner: cpu-f32", "1 kernels and shapes"]);
+    assert_eq!(names_in(folder.path()), [""; 0], "nothing is kept");
+}

@@ -81,9 +81,9 @@ fn digits(value: f64) -> String {
 
 /// Milliseconds of a step and, in brackets, how many times as fast as before.
 fn cell(row: &BenchRow, study: &Study, record: &BenchRecord) -> String {
-    let pairs = (row.asked() as f64).powi(2);
+    let growth = (row.asked() as f64 / row.bodies as f64).powi(2);
     let about = if row.asked.is_some() { "≈ " } else { "" };
-    let milliseconds = match 1e3 * pairs / row.rate {
+    let milliseconds = match 1e3 * row.seconds * growth {
         ms @ 1.0.. => digits(ms),
         ms => format!("{ms:.4}"),
     };
@@ -210,6 +210,28 @@ fn charts_are_made_from_records() {
         let drawn = read(&drawn);
         assert!(drawn.len() < 60_000, "{name}: {} bytes", drawn.len());
         expect_file(&page(study).with_extension("svg"), &drawn);
+    }
+}
+
+/// Shapes that are chosen by the number of bodies are those that a recorded sweep found.
+#[test]
+fn fitted_shapes_are_those_that_were_found() {
+    for study in STUDIES {
+        let Some(record) = record(study) else {
+            continue;
+        };
+        for rung in study.rungs.iter().filter(|rung| rung.variant.is_fitted()) {
+            for row in record.rows.iter().filter(|r| r.kernel == rung.variant.name) {
+                let listed = rung.variant.fitted(row.bodies as usize).choices();
+                for axis in ["block", "threads a target", "sources a thread"] {
+                    let listed = listed.iter().find(|choice| choice.axis == axis);
+                    let listed = listed.map(|choice| choice.value.as_str());
+                    let found = row.choices.get(axis).map(String::as_str);
+                    let (name, n) = (rung.variant.name, row.bodies);
+                    assert_eq!(listed, found, "{name} at {n} bodies, {axis}: listed, found");
+                }
+            }
+        }
     }
 }
 

@@ -6,6 +6,10 @@
 //! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
 
 use crate::double_single::DoubleSingle;
+mod loads;
+
+pub use loads::{Loads, Ordinary, ReadOnly};
+
 use crate::numerics::{Precision, Real};
 use core::marker::PhantomData;
 use cuda_std::global::{self, AtomicAdd};
@@ -86,6 +90,8 @@ pub trait Layout {
     const STORED: Precision = Self::Real::PRECISION;
     /// How accelerations are stored.
     const VECTORS: Precision = Self::Real::PRECISION;
+    /// Whether sources are read by the path for what nobody writes in the launch.
+    const READ_ONLY: bool = false;
 
     /// Index of the scalar of a state buffer that holds `field` of body `i`.
     fn scalar(field: Field, stride: u32, i: u32) -> usize;
@@ -95,7 +101,8 @@ pub trait Layout {
     /// Position and mass of body `i`.
     ///
     /// # Safety
-    /// `state` is a state buffer of this layout and stride, `i < stride`.
+    /// `state` is a state buffer of this layout and stride, `i < stride`; nobody writes them in
+    /// this launch, if the layout is [`READ_ONLY`](Layout::READ_ONLY).
     unsafe fn source(state: *const Self::Word, stride: u32, i: u32) -> Source<Self::Real>;
     /// Sets the position of body `i`.
     ///
@@ -292,29 +299,35 @@ pub trait Accumulate: Layout {
 }
 
 /// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
-/// in `R`.
+/// in `R`; sources are read as `G` says.
 #[derive(Clone, Copy, Debug)]
-pub struct Scalars<R, P, S = R>(PhantomData<(R, P, S)>);
+pub struct Scalars<R, P, S = R, G = Ordinary>(PhantomData<(R, P, S, G)>);
 
 /// `{x, y, z, m, vx, vy, vz}` a body.
 pub type Aos<R> = Scalars<R, Interleaved>;
 /// Seven arrays.
-pub type Soa<R, S = R> = Scalars<R, Planar, S>;
+pub type Soa<R, S = R, G = Ordinary> = Scalars<R, Planar, S, G>;
 /// An array of positions, one of masses, one of velocities.
-pub type Float3<R> = Scalars<R, Triples>;
+pub type Float3<R, G = Ordinary> = Scalars<R, Triples, R, G>;
 
 const STATE: u32 = Field::ALL.len() as u32;
 
-impl<R: Real, P: Placement, S: Stored<R>> Scalars<R, P, S> {
+impl<R: Real, P: Placement, S: Stored<R>, G> Scalars<R, P, S, G> {
     #[inline(always)]
-    unsafe fn get<T: Copy>(base: *const T, first: u32, of: u32, stride: u32, i: u32) -> [T; 3] {
+    unsafe fn get<T: Copy, H: Loads<T>>(
+        base: *const T,
+        first: u32,
+        of: u32,
+        stride: u32,
+        i: u32,
+    ) -> [T; 3] {
         let at = |c| P::place(first + c, of, stride, i);
         // SAFETY: the callers' callers say that body i lies in the buffer.
         unsafe {
             [
-                global::load(base, at(0)),
-                global::load(base, at(1)),
-                global::load(base, at(2)),
+                H::load(base, at(0)),
+                H::load(base, at(1)),
+                H::load(base, at(2)),
             ]
         }
     }
@@ -331,7 +344,7 @@ impl<R: Real, P: Placement, S: Stored<R>> Scalars<R, P, S> {
     }
 }
 
-impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, S> {
+impl<R: Real + SharedWord, P: Placement, S: Stored<R>, G: Loads<S>> Layout for Scalars<R, P, S, G> {
     type Real = R;
     type Word = S;
     const NAME: LayoutName = P::NAME;
@@ -339,6 +352,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     const VECTOR_SCALARS: u32 = 3;
     const PLANES: &[u32] = P::PLANES;
     const STORED: Precision = S::PRECISION;
+    const READ_ONLY: bool = G::READ_ONLY;
 
     fn scalar(field: Field, stride: u32, i: u32) -> usize {
         P::place(field as u32, STATE, stride, i) as usize
@@ -352,8 +366,8 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     unsafe fn source(state: *const S, stride: u32, i: u32) -> Source<R> {
         // SAFETY: the caller's promise.
         unsafe {
-            let position = Self::get(state, Field::X as u32, STATE, stride, i);
-            let mass = global::load(state, P::place(Field::Mass as u32, STATE, stride, i));
+            let position = Self::get::<S, G>(state, Field::X as u32, STATE, stride, i);
+            let mass = G::load(state, P::place(Field::Mass as u32, STATE, stride, i));
             Source {
                 position: position.map(S::widen),
                 mass: mass.widen(),
@@ -375,7 +389,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     #[inline(always)]
     unsafe fn velocity(state: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(state, Field::Vx as u32, STATE, stride, i) }.map(S::widen)
+        unsafe { Self::get::<S, Ordinary>(state, Field::Vx as u32, STATE, stride, i) }.map(S::widen)
     }
 
     #[inline(always)]
@@ -387,7 +401,7 @@ impl<R: Real + SharedWord, P: Placement, S: Stored<R>> Layout for Scalars<R, P, 
     #[inline(always)]
     unsafe fn vector(vectors: *const S, stride: u32, i: u32) -> [R; 3] {
         // SAFETY: the caller's promise.
-        unsafe { Self::get(vectors.cast::<R>(), 0, 3, stride, i) }
+        unsafe { Self::get::<R, Ordinary>(vectors.cast::<R>(), 0, 3, stride, i) }
     }
 
     #[inline(always)]
@@ -560,32 +574,4 @@ fn vector<R: Real>(position: [R; 3]) -> Source<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The fields of bodies lie in the arrays that the layout says, each body in its own part of one.
-    fn fields_lie_in_planes<L: Layout>() {
-        const STRIDE: u32 = 64;
-        assert_eq!(L::PLANES.iter().sum::<u32>(), L::STATE_SCALARS);
-        for i in [0, 1, 33, STRIDE - 1] {
-            for field in Field::ALL {
-                let at = L::scalar(field, STRIDE, i) as u32;
-                let mut first = 0;
-                let found = L::PLANES.iter().any(|width| {
-                    let part = first + i * width..first + (i + 1) * width;
-                    first += STRIDE * width;
-                    part.contains(&at)
-                });
-                assert!(found, "{field:?} of body {i} at {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn planes_hold_the_fields() {
-        fields_lie_in_planes::<Aos<f32>>();
-        fields_lie_in_planes::<Soa<f32>>();
-        fields_lie_in_planes::<Float3<f32>>();
-        fields_lie_in_planes::<Float4<f32>>();
-    }
-}
+mod tests;

@@ -171,6 +171,7 @@ pub fn measure(
         Ok(effort) => effort,
         Err(refusal) => return unless_broken(refusal).map(refused),
     };
+    let variant = &variant.fitted(effort.bodies);
     let (case, steps) = cases.case(effort.bodies, law);
     let mut backend = machine.backend(variant, &case.bodies, case.physics)?;
     backend.accelerate()?;
@@ -184,6 +185,7 @@ pub fn measure(
     drop(backend);
     let digits = steps.digits(machine, one)?;
     let n = effort.bodies as f64;
+    let gpus = machine.gpus(variant, law)?;
     let told = protocol.statistic.of(&seconds);
     Ok(Outcome::Timed(BenchRow {
         kernel: variant.name.to_owned(),
@@ -192,7 +194,12 @@ pub fn measure(
         choices: variant
             .choices()
             .into_iter()
-            .map(|choice| (choice.axis.to_owned(), choice.value))
+            .map(|choice| match choice.value {
+                all if choice.axis == "GPUs" && all == "all" => {
+                    (choice.axis.to_owned(), gpus.to_string())
+                }
+                value => (choice.axis.to_owned(), value),
+            })
             .collect(),
         bodies: effort.bodies as u64,
         asked: (effort.bodies != bodies).then_some(bodies as u64),
@@ -206,7 +213,7 @@ pub fn measure(
         slowest: seconds[seconds.len() - 1],
         transfers: (transfers > 0.0).then_some(transfers),
         rate: n * n / f64::from(case.systems) / told,
-        limit: limit(machine.place(), variant.precision()),
+        limit: limit(machine.place(), variant.precision()).map(|of_one| f64::from(gpus) * of_one),
         error: case.accuracy(&computed).rms_relative,
         digits: Some(Digits {
             whole: digits.whole,

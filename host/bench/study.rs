@@ -5,6 +5,7 @@ use crate::bench_record::{BenchFailure, BenchRow};
 use crate::force::{ForceError, Law};
 use crate::selection::{Ineligible, Machine, Place, eligible};
 use crate::studies::Study;
+use crate::tuning::sweep::sweep;
 use crate::variants::{self, Method, Variant};
 
 /// What every ladder is compared with: one thread of the CPU, and all of them.
@@ -84,9 +85,18 @@ impl Field {
 
     fn one(&mut self, variant: &Variant, bodies: usize, law: Law) -> Result<Outcome, ForceError> {
         let machine = self.machines.of(variant);
+        let mut variant = *variant;
+        // As the study did, where times mean something; elsewhere the shape is the list's.
+        if variant.is_fitted() && matches!(machine.place(), Place::Gpu(_)) {
+            let (budget, listed) = (self.protocol.budget, variant.fitted(bodies));
+            let found = sweep(machine, law, bodies, budget, &listed, Some(&variant))?;
+            if let Some((fastest, _)) = found.winner {
+                variant.method = fastest.method;
+            }
+        }
         measure(
             machine,
-            variant,
+            &variant,
             &mut self.cases,
             (bodies, law),
             &self.protocol,

@@ -177,6 +177,9 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     let mut record = bench::record(machine.place(), outcomes);
     record.start = Some(cases.description());
     explain(&record, out)?;
+    for why in super::verify::skipped(&options.kernel, machine.place()) {
+        writeln!(out, "not run: {why}")?;
+    }
     Ok(record)
 }
 
@@ -193,14 +196,14 @@ pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Res
          kernel that computes each\npair for one body; `allpairs devices` explains it."
     )?;
     for row in record.rows.iter().filter(|row| row.asked.is_some()) {
-        let pairs = (row.asked() as f64).powi(2);
+        let growth = (row.asked() as f64 / row.bodies as f64).powi(2);
         writeln!(
             out,
             "{}: timed at {} bodies; at {} one evaluation would take about {:.2} s, or less (--budget)",
             row.kernel,
             row.bodies,
             row.asked(),
-            pairs / row.rate
+            row.seconds * growth
         )?;
     }
     Ok(())

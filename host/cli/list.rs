@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use allpairs::selection::library;
 use allpairs::studies::{self, STUDIES, Study};
 use allpairs::variants::{VARIANTS, Variant};
 
@@ -58,6 +59,11 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
         ]);
     }
     writeln!(out, "{table}")?;
+    for rung in study.rungs {
+        if let Err(why) = library(&rung.variant) {
+            writeln!(out, "on a GPU, {why}")?;
+        }
+    }
     Ok(())
 }
 

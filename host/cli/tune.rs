@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use allpairs::bench::{self, Outcome};
 use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Place, select};
+use allpairs::selection::{Machine, Place, SelectionError, eligible, select};
 use allpairs::tuning::sweep::{self, Found};
 use allpairs::tuning::{self, Cache, Key, Winner};
-use allpairs::variants::{Method, Shape, Variant};
+use allpairs::variants::{self, Method, Shape, Variant};
 use anyhow::{Context, ensure};
 
 use super::{LawName, Where};
@@ -29,6 +29,9 @@ pub(super) struct Options {
     /// Numbers of bodies, separated by commas [default: 1024 to 262144 on a GPU, to 16384 on a CPU]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     bodies: Vec<u32>,
+    /// Only this kernel, in all its shapes; the winner is shown and not kept, for others may be faster.
+    #[arg(long)]
+    kernel: Option<String>,
     /// The law of the force.
     #[arg(long, default_value = "gravity")]
     law: LawName,
@@ -58,6 +61,17 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         "--budget {} is no time to measure in: give seconds, more than 0",
         options.budget
     );
+    let only = options.kernel.as_deref().map(variants::find);
+    let only = only.transpose().map_err(SelectionError::from)?;
+    if let Some(only) = only {
+        eligible(only, &place, law).map_err(SelectionError::from)?;
+        ensure!(
+            sweep::may_win(only),
+            "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \
+             not in single precision, or needs the host or a library",
+            only.name
+        );
+    }
     if let Some(path) = &options.json {
         ensure!(
             options.overwrite || !path.exists(),
@@ -65,7 +79,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             path.display()
         );
     }
-    let path = match options.no_cache {
+    let path = match options.no_cache || only.is_some() {
         true => None,
         false => Some(tuning::path().with_context(|| {
             format!(
@@ -83,9 +97,12 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let machine = Machine::new(place);
     let (mut winners, mut rows) = (vec![], vec![]);
     for &n in sizes {
-        let untuned = select(machine.place().choice(), None, law, n as usize)?.variant;
-        let found = sweep::sweep(&machine, law, n as usize, options.budget, untuned)?;
-        show(&found, n, untuned, out)?;
+        let untuned = match only {
+            Some(only) => only.fitted(n as usize),
+            None => *select(machine.place().choice(), None, law, n as usize)?.variant,
+        };
+        let found = sweep::sweep(&machine, law, n as usize, options.budget, &untuned, only)?;
+        show(&found, n, &untuned, out)?;
         if let Some((variant, seconds)) = found.winner {
             winners.push(Winner {
                 bodies: n.into(),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
 use allpairs::force::Law;
-use allpairs::selection::{Machine, Place, SelectionError, eligible, select};
+use allpairs::selection::{Ineligible, Machine, Place, SelectionError, eligible, select};
 use allpairs::variants::{self, Variant};
 use allpairs::verify::{Verdict, edge_cases, judge, large_case};
 
@@ -83,6 +83,9 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for why in wrong {
         writeln!(out, "As expected, {why}")?;
     }
+    for why in skipped(&options.kernel, machine.place()) {
+        writeln!(out, "SKIPPED: {why}")?;
+    }
     for failure in &failures {
         writeln!(out, "FAILED {failure}")?;
     }
@@ -134,6 +137,18 @@ pub(super) fn chosen(
         }
     }
     Ok(chosen)
+}
+
+/// Why kernels of which nobody asked for one are left out that others of their place are not: what
+/// they need may be installed.
+pub(super) fn skipped(kernels: &[String], place: &Place) -> Vec<Ineligible> {
+    let whys = variants::all().filter_map(|variant| {
+        let law = variant.laws().next()?;
+        eligible(variant, place, law).err()
+    });
+    let needed = |why: &Ineligible| matches!(why, Ineligible::NoLibrary { .. });
+    whys.filter(|why| kernels.is_empty() && needed(why))
+        .collect()
 }
 
 fn row(variant: &Variant, verdict: &Verdict) -> Vec<String> {

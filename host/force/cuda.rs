@@ -1,12 +1,15 @@
 //! An NVIDIA GPU.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
-use cuda_driver::{DeviceMemory, DriverError, Event, Function, Gpu, Module, PinnedMemory, Stream};
+use cuda_driver::{
+    Blas, Columns, DeviceMemory, DriverError, Event, Function, Gpu, Module, PinnedMemory, Stream,
+};
 use cuda_std::constant;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Scalars};
@@ -15,6 +18,7 @@ use super::ForceError;
 use super::device::{Device, Streams};
 use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
+use crate::variants::Bus;
 
 /// Dynamic shared memory that a function gets without asking.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
@@ -24,9 +28,51 @@ pub struct Cuda {
     gpu: Gpu,
     module: Module,
     stream: Stream,
+    /// For launches beside others, once there were any.
+    beside: OnceCell<Beside>,
+    /// The library for linear algebra, once it was needed.
+    blas: OnceCell<Blas>,
     functions: RefCell<HashMap<&'static str, Loaded>>,
     /// What the module's constant memory holds.
     constants: Cell<Option<Params>>,
+}
+
+/// A second stream, and what ties it to the first.
+struct Beside {
+    stream: Stream,
+    /// Recorded in the first stream, for the second to wait for.
+    forked: Event,
+    /// Recorded in the second stream, for the first to wait for.
+    done: Event,
+}
+
+/// Memory that kernels work on.
+#[derive(Debug)]
+pub struct CudaMemory {
+    memory: DeviceMemory,
+    host: HostSide,
+}
+
+/// What the host has of a buffer.
+#[derive(Debug)]
+enum HostSide {
+    /// Nothing.
+    None,
+    /// A place to copy it to, aligned for every type that kernels use.
+    Pageable(RefCell<Vec<u128>>),
+    /// The same, page-locked.
+    PageLocked(RefCell<PinnedMemory<u8>>),
+    /// The buffer itself.
+    Mapped,
+}
+
+impl From<DeviceMemory> for CudaMemory {
+    fn from(memory: DeviceMemory) -> Self {
+        Self {
+            memory,
+            host: HostSide::None,
+        }
+    }
 }
 
 /// A kernel that was launched before.
@@ -55,9 +101,23 @@ impl Cuda {
             gpu,
             module,
             stream,
+            beside: OnceCell::new(),
+            blas: OnceCell::new(),
             functions: RefCell::default(),
             constants: Cell::new(None),
         })
+    }
+
+    fn beside(&self) -> Result<&Beside, DriverError> {
+        if let Some(beside) = self.beside.get() {
+            return Ok(beside);
+        }
+        let beside = Beside {
+            stream: self.gpu.stream()?,
+            forked: self.gpu.event()?,
+            done: self.gpu.event()?,
+        };
+        Ok(self.beside.get_or_init(|| beside))
     }
 
     /// Puts the scalars where kernels that take none look for them.
@@ -114,35 +174,145 @@ const MOST_RECORDED: u64 = 32;
 const FEWEST_REPLAYS: u64 = 4;
 
 impl Device for Cuda {
-    type Buffer = DeviceMemory;
+    type Buffer = CudaMemory;
 
     fn limits(&self) -> Limits {
         Limits::of(self.gpu.info())
     }
 
-    fn allocate(&self, bytes: usize) -> Result<DeviceMemory, ForceError> {
+    fn allocate(&self, bytes: usize) -> Result<CudaMemory, ForceError> {
         let memory = self.gpu.allocate(bytes)?;
         memory.fill(0, bytes, 0xff, &self.stream)?;
-        Ok(memory)
+        Ok(memory.into())
     }
 
-    fn zero(&self, buffer: &DeviceMemory) -> Result<(), ForceError> {
-        Ok(buffer.fill(0, buffer.bytes(), 0, &self.stream)?)
+    fn allocate_for_host(&self, bytes: usize, bus: Bus) -> Result<CudaMemory, ForceError> {
+        let host = match bus {
+            Bus::Pageable => {
+                let words = vec![0; bytes.div_ceil(size_of::<u128>())];
+                HostSide::Pageable(RefCell::new(words))
+            }
+            Bus::PageLocked => HostSide::PageLocked(RefCell::new(self.gpu.pinned(bytes)?)),
+            Bus::Mapped => {
+                let memory = self.gpu.mapped(bytes)?;
+                memory.on_host(|bytes| bytes.fill(0xff))?;
+                let host = HostSide::Mapped;
+                return Ok(CudaMemory { memory, host });
+            }
+        };
+        Ok(CudaMemory {
+            host,
+            ..self.allocate(bytes)?
+        })
     }
 
-    fn upload<T: Pod>(&self, target: &DeviceMemory, source: &[T]) -> Result<(), ForceError> {
-        Ok(target.upload(0, source, &self.stream)?)
+    fn on_host(
+        &self,
+        buffer: &CudaMemory,
+        work: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Duration, ForceError> {
+        let memory = &buffer.memory;
+        self.synchronize()?; // what was launched is no part of the transfer
+        match &buffer.host {
+            HostSide::None => panic!("memory of the GPU alone"),
+            HostSide::Mapped => {
+                memory.on_host(work)?.expect("memory of the host");
+                Ok(Duration::ZERO)
+            }
+            HostSide::Pageable(host) => {
+                let mut words = host.borrow_mut();
+                let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..memory.bytes()];
+                let began = Instant::now();
+                memory.download(0, bytes, &self.stream)?;
+                let there = began.elapsed();
+                work(bytes);
+                let began = Instant::now();
+                memory.upload(0, bytes, &self.stream)?;
+                Ok(there + began.elapsed())
+            }
+            HostSide::PageLocked(host) => {
+                let (mut host, all) = (host.borrow_mut(), 0..memory.bytes());
+                let began = Instant::now();
+                memory.download_async(0, &mut host, all.clone(), &self.stream)?;
+                let bytes = host.slice_mut()?; // waits for the copy
+                let there = began.elapsed();
+                work(bytes);
+                let began = Instant::now();
+                memory.upload_async(0, &host, all, &self.stream)?;
+                self.synchronize()?;
+                Ok(there + began.elapsed())
+            }
+        }
     }
 
-    fn download<T: Pod>(&self, source: &DeviceMemory, target: &mut [T]) -> Result<(), ForceError> {
-        Ok(source.download(0, target, &self.stream)?)
+    fn zero(&self, buffer: &CudaMemory) -> Result<(), ForceError> {
+        let memory = &buffer.memory;
+        Ok(memory.fill(0, memory.bytes(), 0, &self.stream)?)
+    }
+
+    fn upload<T: Pod>(&self, target: &CudaMemory, source: &[T]) -> Result<(), ForceError> {
+        let source: &[u8] = bytemuck::cast_slice(source);
+        let memory = &target.memory;
+        let copied = memory.on_host(|bytes| bytes[..source.len()].copy_from_slice(source))?;
+        match copied {
+            Some(()) => Ok(()),
+            None => Ok(memory.upload(0, source, &self.stream)?),
+        }
+    }
+
+    fn download<T: Pod>(&self, source: &CudaMemory, target: &mut [T]) -> Result<(), ForceError> {
+        let target: &mut [u8] = bytemuck::cast_slice_mut(target);
+        let memory = &source.memory;
+        let copied = memory.on_host(|bytes| target.copy_from_slice(&bytes[..target.len()]))?;
+        match copied {
+            Some(()) => Ok(()),
+            None => Ok(memory.download(0, target, &self.stream)?),
+        }
+    }
+
+    /// In a second stream, which waits for all that the first has been given.
+    unsafe fn launch_beside(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&CudaMemory],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        let beside = self.beside()?;
+        beside.forked.record(&self.stream)?;
+        beside.stream.wait_for(&beside.forked)?;
+        // SAFETY: the caller's promise; the event orders it after all that came before.
+        unsafe { self.launch_in(&beside.stream, entry, launch, buffers, params) }
+    }
+
+    fn join_beside(&self) -> Result<(), ForceError> {
+        let beside = self.beside()?;
+        beside.done.record(&beside.stream)?;
+        Ok(self.stream.wait_for(&beside.done)?)
+    }
+
+    fn multiply(
+        &self,
+        shape: Columns,
+        matrix: &CudaMemory,
+        x: &CudaMemory,
+        y: &CudaMemory,
+    ) -> Result<(), ForceError> {
+        let blas = match self.blas.get() {
+            Some(blas) => blas,
+            None => {
+                let blas = self.gpu.blas(&self.stream)?;
+                self.blas.get_or_init(|| blas)
+            }
+        };
+        Ok(blas.multiply(shape, &matrix.memory, &x.memory, &y.memory)?)
     }
 
     unsafe fn launch(
         &self,
         entry: &'static Entry,
         launch: Launch,
-        buffers: &[&DeviceMemory],
+        buffers: &[&CudaMemory],
         params: Params,
     ) -> Result<(), ForceError> {
         // SAFETY: the caller's promise.
@@ -231,14 +401,18 @@ impl Streams for Cuda {
     fn copy_in(
         &self,
         source: &HostMemory,
-        target: &DeviceMemory,
+        target: &CudaMemory,
         bytes: Range<usize>,
         stream: &Stream,
     ) -> Result<(), ForceError> {
         match source {
-            HostMemory::Pageable(source) => target.upload(bytes.start, &source[bytes], stream)?,
+            HostMemory::Pageable(source) => {
+                target.memory.upload(bytes.start, &source[bytes], stream)?;
+            }
             HostMemory::PageLocked(source) => {
-                target.upload_async(bytes.start, source, bytes, stream)?;
+                target
+                    .memory
+                    .upload_async(bytes.start, source, bytes, stream)?;
             }
         }
         Ok(())
@@ -246,17 +420,21 @@ impl Streams for Cuda {
 
     fn copy_out(
         &self,
-        source: &DeviceMemory,
+        source: &CudaMemory,
         target: &mut HostMemory,
         bytes: Range<usize>,
         stream: &Stream,
     ) -> Result<(), ForceError> {
         match target {
             HostMemory::Pageable(target) => {
-                source.download(bytes.start, &mut target[bytes], stream)?;
+                source
+                    .memory
+                    .download(bytes.start, &mut target[bytes], stream)?;
             }
             HostMemory::PageLocked(target) => {
-                source.download_async(bytes.start, target, bytes, stream)?;
+                source
+                    .memory
+                    .download_async(bytes.start, target, bytes, stream)?;
             }
         }
         Ok(())
@@ -267,11 +445,14 @@ impl Streams for Cuda {
         stream: &Stream,
         entry: &'static Entry,
         launch: Launch,
-        buffers: &[&DeviceMemory],
+        buffers: &[&CudaMemory],
         mut params: Params,
     ) -> Result<(), ForceError> {
         let function = self.function(entry.symbol, launch)?;
-        let mut pointers: Vec<u64> = buffers.iter().map(|buffer| buffer.pointer()).collect();
+        let mut pointers: Vec<u64> = buffers
+            .iter()
+            .map(|buffer| buffer.memory.pointer())
+            .collect();
         let mut arguments: Vec<*mut c_void> = pointers
             .iter_mut()
             .map(|pointer| (&raw mut *pointer).cast())

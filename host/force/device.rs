@@ -1,13 +1,16 @@
 //! A machine that runs kernels: a GPU, or the emulator.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytemuck::Pod;
+use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
 use super::ForceError;
 use crate::plan::{Launch, Limits};
+use crate::variants::Bus;
 
 /// A [`Device`] with several queues of work, which copies and computes at a time.
 pub trait Streams: Device {
@@ -119,6 +122,26 @@ pub trait Device {
     /// If there is not enough.
     fn allocate(&self, bytes: usize) -> Result<Self::Buffer, ForceError>;
 
+    /// As [`allocate`](Self::allocate), of memory that the host works on as well, and reaches so.
+    ///
+    /// # Errors
+    /// If there is not enough.
+    fn allocate_for_host(&self, bytes: usize, bus: Bus) -> Result<Self::Buffer, ForceError>;
+
+    /// Lets the host work on memory that was [allocated for it](Self::allocate_for_host), after all
+    /// launches before and ahead of all that follow. Returns how long its bytes were on the bus.
+    ///
+    /// # Errors
+    /// The machine's refusal, or the failure of a launch before.
+    ///
+    /// # Panics
+    /// If the memory is for the machine alone.
+    fn on_host(
+        &self,
+        buffer: &Self::Buffer,
+        work: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Duration, ForceError>;
+
     /// Queues setting every byte of `buffer` to zero.
     ///
     /// # Errors
@@ -151,6 +174,45 @@ pub trait Device {
         launch: Launch,
         buffers: &[&Self::Buffer],
         params: Params,
+    ) -> Result<(), ForceError>;
+
+    /// As [`launch`](Self::launch), but what follows need not wait for it until it is
+    /// [joined](Self::join_beside). One after the other is right as well.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch); what is launched until then does not touch what this one writes.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    unsafe fn launch_beside(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&Self::Buffer],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(entry, launch, buffers, params) }
+    }
+
+    /// Lets what follows wait for the launches beside.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn join_beside(&self) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    /// Queues the product `y = M x` of f32 numbers, by a library for linear algebra.
+    ///
+    /// # Errors
+    /// If there is no such library, or it refuses.
+    fn multiply(
+        &self,
+        shape: Columns,
+        matrix: &Self::Buffer,
+        x: &Self::Buffer,
+        y: &Self::Buffer,
     ) -> Result<(), ForceError>;
 
     /// Does `work`, which only launches, `times` times over; it may be called less often, if the

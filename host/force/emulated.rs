@@ -2,9 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
+use cuda_driver::Columns;
 use cuda_std::emu::{self, Region};
 use gpu_kernels::abi::{Arguments, Params};
 use gpu_kernels::entries::Entry;
@@ -12,6 +13,7 @@ use gpu_kernels::entries::Entry;
 use super::ForceError;
 use super::device::{Device, Streams};
 use crate::plan::{Launch, Limits};
+use crate::variants::Bus;
 
 /// The emulator, which runs the threads of a block in an order that its seed decides.
 #[derive(Debug)]
@@ -56,6 +58,8 @@ pub enum QueuedWork {
 pub struct EmulatedMemory {
     words: RefCell<Vec<u128>>,
     bytes: usize,
+    /// How the host reaches it, if it does.
+    bus: Option<Bus>,
 }
 
 impl Emulator {
@@ -100,7 +104,65 @@ impl Device for Emulator {
         Ok(EmulatedMemory {
             words: RefCell::new(words),
             bytes,
+            bus: None,
         })
+    }
+
+    fn allocate_for_host(&self, bytes: usize, bus: Bus) -> Result<EmulatedMemory, ForceError> {
+        Ok(EmulatedMemory {
+            bus: Some(bus),
+            ..self.allocate(bytes)?
+        })
+    }
+
+    /// What is copied on a GPU is copied here, from memory to memory.
+    fn on_host(
+        &self,
+        buffer: &EmulatedMemory,
+        work: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Duration, ForceError> {
+        let bus = buffer.bus.expect("memory for the host");
+        let mut words = buffer.words.borrow_mut();
+        let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..buffer.bytes];
+        if bus == Bus::Mapped {
+            work(bytes);
+            return Ok(Duration::ZERO);
+        }
+        let began = Instant::now();
+        let mut copy = vec![0_u128; buffer.bytes.div_ceil(size_of::<u128>())];
+        let copy = &mut bytemuck::cast_slice_mut(&mut copy)[..buffer.bytes];
+        copy.copy_from_slice(bytes);
+        let there = began.elapsed();
+        work(copy);
+        let began = Instant::now();
+        bytes.copy_from_slice(copy);
+        Ok(there + began.elapsed())
+    }
+
+    /// By the host, in the library's place: there is none that runs here.
+    fn multiply(
+        &self,
+        shape: Columns,
+        matrix: &EmulatedMemory,
+        x: &EmulatedMemory,
+        y: &EmulatedMemory,
+    ) -> Result<(), ForceError> {
+        let Columns {
+            rows,
+            columns,
+            leading,
+        } = shape;
+        let (matrix, x) = (matrix.words.borrow(), x.words.borrow());
+        let (matrix, x): (&[f32], &[f32]) =
+            (bytemuck::cast_slice(&matrix), bytemuck::cast_slice(&x));
+        let mut y = y.words.borrow_mut();
+        let y: &mut [f32] = bytemuck::cast_slice_mut(&mut y);
+        for (row, y) in y[..rows as usize].iter_mut().enumerate() {
+            let of_row = matrix[row..].iter().step_by(leading as usize);
+            let terms = of_row.zip(&x[..columns as usize]);
+            *y = terms.fold(0.0, |sum, (entry, x)| entry.mul_add(*x, sum));
+        }
+        Ok(())
     }
 
     fn zero(&self, buffer: &EmulatedMemory) -> Result<(), ForceError> {

@@ -1,7 +1,8 @@
-//! Many systems on the CPU: a backend for each, all of them at work at a time.
+//! Many systems on the CPU: a backend for each, all of them at work at a time, or one after another.
 
 use rayon::prelude::*;
 
+use super::cpu::Threads;
 use super::{Backend, ForceError, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
@@ -14,6 +15,7 @@ pub struct Independent<B> {
     systems: Vec<B>,
     /// Bodies of each.
     n: usize,
+    threads: Threads,
 }
 
 impl<B: Backend + Send> Independent<B> {
@@ -32,7 +34,14 @@ impl<B: Backend + Send> Independent<B> {
         Ok(Self {
             systems: systems.collect(),
             n,
+            threads: Threads::All,
         })
+    }
+
+    /// At work on these threads.
+    #[must_use]
+    pub fn on(self, threads: Threads) -> Self {
+        Self { threads, ..self }
     }
 
     /// As a backend; that of the one system itself, if there is but one.
@@ -50,7 +59,10 @@ impl<B: Backend + Send> Independent<B> {
         &mut self,
         work: impl Fn(&mut B) -> Result<(), ForceError> + Sync + Send,
     ) -> Result<(), ForceError> {
-        self.systems.par_iter_mut().try_for_each(work)
+        match self.threads {
+            Threads::All => self.systems.par_iter_mut().try_for_each(work),
+            Threads::One => self.systems.iter_mut().try_for_each(work),
+        }
     }
 }
 
@@ -151,4 +163,44 @@ impl<B: Backend + Send> Backend for Independent<B> {
 /// What belongs to system `s` of `n` bodies each; nothing of nothing.
 fn part<T: Copy>(all: &[T], s: usize, n: usize) -> Vec<T> {
     all.iter().copied().skip(s * n).take(n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::thread::ThreadId;
+
+    use super::*;
+    use crate::force::reference::Reference;
+    use crate::force::{Law, Physics};
+    use crate::initial_conditions::plummer;
+
+    /// The threads that work on twelve systems.
+    fn at_work(threads: Threads) -> Vec<ThreadId> {
+        let bodies = plummer(24, 1).expect("in range");
+        let physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening: 0.1,
+        };
+        let reference = |part: &Bodies| Reference::new(part, physics);
+        let many = Independent::new(&bodies, 12, reference).expect("two each");
+        let seen = Mutex::new(vec![]);
+        many.on(threads)
+            .all(|_| {
+                seen.lock()
+                    .expect("no panic")
+                    .push(std::thread::current().id());
+                Ok(())
+            })
+            .expect("nothing is done");
+        seen.into_inner().expect("no panic")
+    }
+
+    #[test]
+    fn one_thread_is_the_one_that_asks() {
+        let me = std::thread::current().id();
+        assert_eq!(at_work(Threads::One), [me; 12]);
+        assert_eq!(at_work(Threads::All).len(), 12);
+    }
 }

@@ -19,7 +19,7 @@ pub mod systems;
 
 use std::time::Instant;
 
-use cuda_driver::{DriverError, NoGpu};
+use cuda_driver::{BlasError, DriverError, NoGpu};
 use cuda_std::emu::Fault;
 use gpu_kernels::interaction::Law as LawName;
 
@@ -286,6 +286,9 @@ pub enum ForceError {
     /// There is no GPU to use.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
+    /// There is no library for linear algebra, or it refused.
+    #[error(transparent)]
+    Blas(#[from] BlasError),
     /// The emulator found a kernel at fault.
     #[error("the kernel is at fault: {0}")]
     Kernel(#[from] Box<Fault>),

@@ -1,5 +1,6 @@
 //! Bodies to and from the buffers of a layout, in the frame's local units.
 
+use bytemuck::Pod;
 use cuda_std::f16;
 use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
@@ -145,17 +146,34 @@ pub(super) fn read_state(
 
 /// `x += dt v` on a state buffer, in its own precision's f64 image: what a study's kernel leaves to
 /// the host.
-pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut Scalars) {
+///
+/// # Panics
+/// If the bytes are not aligned for scalars, as memory for bodies is.
+pub(super) fn drift(layout: &LayoutDescription, stride: u32, n: u32, dt: f64, state: &mut [u8]) {
+    match layout.stored {
+        Precision::F16 => drift_of(layout, stride, n, dt, state, f64::from, f16::from_f64),
+        Precision::F32 => drift_of(layout, stride, n, dt, state, f64::from, |x| x as f32),
+        Precision::F64 => drift_of(layout, stride, n, dt, state, |x| x, |x| x),
+        Precision::DoubleSingle => unreachable!("stored as f64"),
+    }
+}
+
+/// [`drift`], of scalars of this type.
+fn drift_of<T: Pod>(
+    layout: &LayoutDescription,
+    stride: u32,
+    n: u32,
+    dt: f64,
+    state: &mut [u8],
+    widen: impl Fn(T) -> f64,
+    narrow: impl Fn(f64) -> T,
+) {
+    let state: &mut [T] = bytemuck::cast_slice_mut(state);
     for i in 0..n {
-        let axes = [
-            (Field::X, Field::Vx),
-            (Field::Y, Field::Vy),
-            (Field::Z, Field::Vz),
-        ];
-        for (position, velocity) in axes {
-            let v = state.get((layout.scalar)(velocity, stride, i));
+        for (position, velocity) in POSITION.into_iter().zip(VELOCITY) {
+            let v = widen(state[(layout.scalar)(velocity, stride, i)]);
             let at = (layout.scalar)(position, stride, i);
-            state.set(at, dt.mul_add(v, state.get(at)));
+            state[at] = narrow(dt.mul_add(v, widen(state[at])));
         }
     }
 }

@@ -7,7 +7,7 @@ pub use hermite::HermiteKernels;
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpu_kernels::abi::{Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
@@ -157,7 +157,11 @@ impl<D: Device> Resident<D> {
             }
         };
         let packed = pack::state(&layout, stride, &frame, &slots, bodies);
-        let state = device.allocate(packed.bytes().len())?;
+        let bytes = packed.bytes().len();
+        let state = match variant.positions() {
+            Positions::Device => device.allocate(bytes)?,
+            Positions::Host(bus) => device.allocate_for_host(bytes, bus)?,
+        };
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
         let jerks = kernels
@@ -239,6 +243,24 @@ impl<D: Device> Resident<D> {
                     // SAFETY: the plan names the buffers that the entry takes, and sized them.
                     unsafe { self.device.launch(entry, *launch, &buffers, params)? };
                 }
+                Step::Beside {
+                    entry,
+                    launch,
+                    buffers,
+                } => {
+                    let buffers = buffers.iter().map(|&b| self.buffer(b));
+                    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+                    // SAFETY: as above, and the plan joins it before somebody needs what it writes.
+                    unsafe {
+                        self.device
+                            .launch_beside(entry, *launch, &buffers, params)?
+                    };
+                }
+                Step::Join => self.device.join_beside()?,
+                Step::Product { shape, buffers } => {
+                    let [matrix, x, y] = buffers.map(|buffer| self.buffer(buffer));
+                    self.device.multiply(*shape, matrix?, x?, y?)?;
+                }
             }
         }
         Ok(())
@@ -269,24 +291,13 @@ impl<D: Device> Resident<D> {
         Ok(())
     }
 
-    /// Both arrays cross the bus, there and back.
+    /// Both arrays cross the bus, there and back, unless they are the host's already.
     fn drift_on_host(&self, dt: f64) -> Result<(), ForceError> {
         let Params { n, stride, dt, .. } = self.stepping(dt);
-        let empty = pack::empty_state(&self.layout, stride);
-        self.device.synchronize()?; // what was launched is no part of the transfer
-        let mut state = self.transfer(|| self.fetch(&self.state, empty))?;
-        pack::drift(&self.layout, stride, n, dt, &mut state);
-        self.transfer(|| {
-            self.device.upload(&self.state, state.bytes())?;
-            self.device.synchronize()
-        })
-    }
-
-    fn transfer<T>(&self, copy: impl FnOnce() -> Result<T, ForceError>) -> Result<T, ForceError> {
-        let began = Instant::now();
-        let copied = copy()?;
-        self.transfers.set(self.transfers.get() + began.elapsed());
-        Ok(copied)
+        let mut drift = |state: &mut [u8]| pack::drift(&self.layout, stride, n, dt, state);
+        let on_bus = self.device.on_host(&self.state, &mut drift)?;
+        self.transfers.set(self.transfers.get() + on_bus);
+        Ok(())
     }
 
     fn buffer(&self, name: Buffer) -> Result<&D::Buffer, ForceError> {
@@ -320,7 +331,7 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        if self.positions == Positions::Host {
+        if let Positions::Host(_) = self.positions {
             return self.drift_on_host(dt);
         }
         let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
@@ -332,7 +343,7 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        if self.positions == Positions::Host {
+        if let Positions::Host(_) = self.positions {
             // What the host does between launches cannot be recorded with them.
             return (0..times).try_for_each(|_| step(self));
         }

@@ -1,6 +1,7 @@
 //! Plans of two-dimensional blocks: a thread adds some sources of a target, other kernels the partial
 //! sums.
 
+use cuda_driver::Columns;
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::grid2d::MOST_SOURCES;
@@ -8,7 +9,7 @@ use gpu_kernels::schedule::reduce::TREE_TARGETS;
 use gpu_kernels::schedule::{Reduction, SourcesIn};
 
 use super::{
-    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, Parts, PlanError, Split, Step,
+    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, Parts, PlanError, Reducer, Split, Step,
     one_dimensional, partner, stride,
 };
 
@@ -23,11 +24,7 @@ pub(super) fn plan(
 ) -> Result<ForcePlan, PlanError> {
     let kernel = entry.symbol;
     one_dimensional(entry, n, threads, limits)?;
-    let Split {
-        len,
-        luf,
-        reduction,
-    } = split;
+    let Split { len, luf, reducer } = split;
     let fits = u64::from(len) * u64::from(luf) <= u64::from(MOST_SOURCES);
     if len == 0 || luf == 0 || !threads.is_multiple_of(len) || !fits {
         return Err(PlanError::Split {
@@ -86,7 +83,6 @@ pub(super) fn plan(
         },
         tiling: Tiling::default(),
     };
-    let reduce = partner(entry, Work::Reduce(reduction));
     let precision = entry.layout.precision.bytes();
     let mut add = |entry, launch, buffers| {
         plan.steps.push(Step::Launch {
@@ -95,6 +91,30 @@ pub(super) fn plan(
             buffers,
         });
     };
+    let rows = n * entry.layout.vector_scalars;
+    let of_ones = [Buffer::Scratch(0), Buffer::Scratch(1), Buffer::Acceleration];
+    if matches!(
+        reducer,
+        Reducer::Library | Reducer::Kernel(Reduction::MatrixVector)
+    ) {
+        let ones = partner(entry, Work::Ones);
+        let fill = one_dimensional(ones, partials, ELEMENTWISE_BLOCK, limits)?;
+        add(ones, fill, vec![Buffer::Scratch(1)]);
+        plan.scratch.push((partials * precision) as usize);
+    }
+    let Reducer::Kernel(reduction) = reducer else {
+        // Room beyond n lies between the columns.
+        let leading = stride * entry.layout.vector_scalars;
+        let shape = Columns {
+            rows,
+            columns: partials,
+            leading,
+        };
+        let buffers = of_ones;
+        plan.steps.push(Step::Product { shape, buffers });
+        return Ok(plan);
+    };
+    let reduce = partner(entry, Work::Reduce(reduction));
     match reduction {
         Reduction::Serial => add(
             reduce,
@@ -114,18 +134,11 @@ pub(super) fn plan(
                 vec![Buffer::Scratch(0), Buffer::Acceleration],
             );
         }
-        Reduction::MatrixVector => {
-            let ones = partner(entry, Work::Ones);
-            let fill = one_dimensional(ones, partials, ELEMENTWISE_BLOCK, limits)?;
-            add(ones, fill, vec![Buffer::Scratch(1)]);
-            let rows = n * entry.layout.vector_scalars;
-            add(
-                reduce,
-                one_dimensional(reduce, rows, ELEMENTWISE_BLOCK, limits)?,
-                vec![Buffer::Scratch(0), Buffer::Scratch(1), Buffer::Acceleration],
-            );
-            plan.scratch.push((partials * precision) as usize);
-        }
+        Reduction::MatrixVector => add(
+            reduce,
+            one_dimensional(reduce, rows, ELEMENTWISE_BLOCK, limits)?,
+            of_ones.to_vec(),
+        ),
     }
     Ok(plan)
 }

@@ -10,7 +10,7 @@ pub mod symmetric;
 pub mod systems;
 mod tensor;
 
-use cuda_driver::DeviceInfo;
+use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::{Reduction, ScheduleName, tiled_jerks};
@@ -80,6 +80,25 @@ pub enum Buffer {
 pub enum Step {
     /// Sets every byte of a buffer to zero.
     Zero(Buffer),
+    /// Launches a kernel beside what comes next, until they [join](Step::Join): neither needs what
+    /// the other writes.
+    Beside {
+        /// The kernel.
+        entry: &'static Entry,
+        /// Its geometry.
+        launch: Launch,
+        /// Its pointer parameters.
+        buffers: Vec<Buffer>,
+    },
+    /// Waits for the kernels beside, before what comes next.
+    Join,
+    /// The product of a matrix and a vector, by a library for linear algebra.
+    Product {
+        /// The matrix's shape.
+        shape: Columns,
+        /// The matrix, the vector, and their product.
+        buffers: [Buffer; 3],
+    },
     /// Launches a kernel.
     Launch {
         /// The kernel.
@@ -123,8 +142,17 @@ pub struct Split {
     pub len: u32,
     /// Sources a thread.
     pub luf: u32,
-    /// How the partial sums are added.
-    pub reduction: Reduction,
+    /// What adds the partial sums.
+    pub reducer: Reducer,
+}
+
+/// What adds partial sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reducer {
+    /// A kernel.
+    Kernel(Reduction),
+    /// A library for linear algebra, which is asked for a matrix times a vector of ones.
+    Library,
 }
 
 /// Why a launch would be wrong.
@@ -325,11 +353,15 @@ fn evaluate(entry: &'static Entry, launch: Launch) -> Step {
     Step::Launch {
         entry,
         launch,
-        buffers: vec![Buffer::State, Buffer::Acceleration],
+        buffers: ON_STATE.to_vec(),
     }
 }
 
-/// The targets that fill whole blocks, and the rest; each launch only where it has targets.
+/// The pointer parameters of a kernel that turns the state into accelerations.
+const ON_STATE: [Buffer; 2] = [Buffer::State, Buffer::Acceleration];
+
+/// The targets that fill whole blocks and, beside them, the rest; each launch only where it has
+/// targets.
 fn hybrid(
     entry: &'static Entry,
     n: u32,
@@ -340,17 +372,24 @@ fn hybrid(
         unreachable!("`{}` is no force", entry.symbol)
     };
     let all = one_dimensional(entry, n, threads, limits)?;
-    let mut steps = vec![];
-    if n >= threads {
-        let grid = [n / threads, 1, 1];
-        steps.push(evaluate(entry, Launch { grid, ..all }));
+    let grid = [n / threads, 1, 1];
+    let whole = evaluate(entry, Launch { grid, ..all });
+    if n.is_multiple_of(threads) {
+        return Ok(ForcePlan::of(vec![whole]));
     }
-    if !n.is_multiple_of(threads) {
-        let rest = partner(entry, Work::Rest { law, numerics });
-        let launch = one_dimensional(rest, n % threads, threads, limits)?;
-        steps.push(evaluate(rest, launch));
-    }
-    Ok(ForcePlan::of(steps))
+    let rest = partner(entry, Work::Rest { law, numerics });
+    let launch = one_dimensional(rest, n % threads, threads, limits)?;
+    Ok(ForcePlan::of(if n < threads {
+        vec![evaluate(rest, launch)]
+    } else {
+        // In a stream of its own, for it leaves most of the GPU idle.
+        let beside = Step::Beside {
+            entry: rest,
+            launch,
+            buffers: ON_STATE.to_vec(),
+        };
+        vec![beside, whole, Step::Join]
+    }))
 }
 
 /// The kernel that does this work beside a force.
@@ -456,128 +495,4 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use gpu_kernels::entries;
-
-    const LIMITS: Limits = Limits {
-        block_threads: 1024,
-        shared_bytes: 48 * 1024,
-    };
-
-    fn entry(symbol: &str) -> &'static Entry {
-        entries::find(symbol).expect("a listed entry")
-    }
-
-    /// Every target has exactly one thread: blocks cover 0..n, and none lies beyond it whole.
-    #[test]
-    fn every_target_has_one_thread() {
-        let limits = Limits {
-            shared_bytes: u32::MAX,
-            ..LIMITS
-        };
-        for entry in entries::all() {
-            for n in (1..=300).chain([12_345, 262_144, 262_145, 100_000_007]) {
-                for threads in [32, 64, 256, 512] {
-                    let plan = one_dimensional(entry, n, threads, &limits).expect("a plan");
-                    let covered = u64::from(plan.grid[0]) * u64::from(threads);
-                    assert!(covered >= u64::from(n) && covered < u64::from(n + threads));
-                    assert_eq!((plan.grid[1], plan.grid[2]), (1, 1));
-                    assert_eq!(plan.block, [threads, 1, 1]);
-                }
-            }
-        }
-    }
-
-    /// The pairs that the launches of a two-dimensional plan cover: all, once.
-    #[test]
-    fn two_dimensional_blocks_cover_all_pairs() {
-        let kernel = entry("force_grid2d_shared_float4_f32_approximate_u16_gravity");
-        for reduction in [Reduction::Serial, Reduction::MatrixVector, Reduction::Tree] {
-            for (n, len, luf) in [(1, 1, 1), (33, 4, 8), (1000, 4, 256), (1025, 1, 1024)] {
-                let split = Split {
-                    len,
-                    luf,
-                    reduction,
-                };
-                let plan = force(kernel, n, 256, Some(split), &LIMITS).expect("a plan");
-                let Step::Launch { launch, .. } = &plan.steps[0] else {
-                    panic!("a launch comes first")
-                };
-                let sources = launch.grid[1] * len * luf;
-                let targets = launch.grid[0] * launch.block[1];
-                assert!(sources >= n && sources - n < len * luf);
-                assert!(targets >= n && targets - n < launch.block[1]);
-                assert_eq!(plan.split.partials, launch.grid[1] * len);
-                let stride = n.next_multiple_of(32) as usize;
-                let vectors = stride * plan.split.partials as usize;
-                assert_eq!(plan.scratch[0], vectors * 16);
-            }
-        }
-    }
-
-    #[test]
-    fn impossible_splits_are_refused_with_the_numbers() {
-        let kernel = entry("force_grid2d_shared_float4_f32_approximate_u16_gravity");
-        let message = |n, len, luf| {
-            let split = Split {
-                len,
-                luf,
-                reduction: Reduction::Serial,
-            };
-            let plan = force(kernel, n, 256, Some(split), &LIMITS);
-            plan.expect_err("a refusal").to_string()
-        };
-        let large = message(5, 4, 512);
-        assert!(large.contains("len = 4 and luf = 512") && large.contains("2048"));
-        assert!(message(5, 3, 8).contains("256 threads"));
-        assert!(message(5, 0, 8).contains("len = 0"));
-        assert!(message(5, 4, 0).contains("luf = 0"));
-        assert!(message(1 << 20, 1, 1).contains("1048576 partial sums"));
-    }
-
-    /// Whole blocks and the rest, each launched only where it has bodies.
-    #[test]
-    fn a_hybrid_plan_covers_every_target_once() {
-        let kernel = entry("force_hybrid_float4_f32_approximate_u32_attract_repel");
-        for n in [1, 255, 256, 257, 512, 1000] {
-            let plan = force(kernel, n, 256, None, &LIMITS).expect("a plan");
-            let launches: Vec<_> = plan
-                .steps
-                .iter()
-                .map(|step| match step {
-                    Step::Launch { entry, launch, .. } => (entry.symbol, launch.grid[0]),
-                    Step::Zero(_) => panic!("nothing is zeroed"),
-                })
-                .collect();
-            let whole = launches.iter().find(|(symbol, _)| *symbol == kernel.symbol);
-            let rest = launches.iter().find(|(symbol, _)| *symbol != kernel.symbol);
-            assert_eq!(whole.map_or(0, |(_, grid)| *grid), n / 256);
-            assert_eq!(rest.map(|(_, grid)| *grid), (n % 256 > 0).then_some(1));
-        }
-    }
-
-    #[test]
-    fn refuses_with_the_numbers() {
-        let tiled = entry("force_tiled_float4_f32_exact_gravity");
-        let energy = entry("energy_float4_f32_gravity");
-        let message = |entry, n, threads, limits: &Limits| {
-            one_dimensional(entry, n, threads, limits)
-                .expect_err("a refusal")
-                .to_string()
-        };
-        assert!(message(tiled, 0, 256, &LIMITS).contains("no bodies"));
-        assert!(message(tiled, 5, 100, &LIMITS).contains("multiple of 32 threads, not 100"));
-        assert!(message(tiled, 5, 0, &LIMITS).contains("not 0"));
-        assert!(message(tiled, 5, 2048, &LIMITS).contains("2048"));
-        assert!(message(energy, 5, 96, &LIMITS).contains("power of two"));
-        let tight = Limits {
-            shared_bytes: 4096,
-            ..LIMITS
-        };
-        assert!(message(tiled, 5, 512, &tight).contains("8192 bytes"));
-        assert!(stride(tiled, usize::MAX).is_err());
-        assert!(stride(tiled, 1 << 29).is_err());
-        assert_eq!(stride(tiled, 33), Ok(64));
-    }
-}
+mod tests;

@@ -210,11 +210,34 @@ impl<'a> Checks<'a> {
             }
             self.arithmetic(entry, operations, formula, numerics, each);
         }
+        self.read_only(entry, &report);
         if schedule == ScheduleName::Symmetric {
             let moving = |each: &&&InteractionLoop| each.counts.of(Kind::Shuffle) > 0;
             let found = (loops.iter().filter(moving).count(), loops.len());
             let what = "loops for both bodies of a pair, of all";
             self.equal(entry.symbol, what, (1, 2), found);
+        }
+    }
+
+    /// Sources are read by the path for what nobody writes, and nothing else is; or nothing is. What
+    /// else such a kernel reads of the bodies, in words of their size, is a velocity to be kicked.
+    fn read_only(&mut self, entry: &Entry, report: &EntryReport) {
+        let is_load = |access: &Access| {
+            access.transfer == Transfer::Load && access.space == Space::Global && access.bits == 32
+        };
+        let words = |read_only| -> u32 {
+            let loads = report.whole.accesses();
+            let loads = loads.filter(|(a, _)| is_load(a) && a.read_only == read_only);
+            loads
+                .map(|(access, count)| access.elements * count as u32)
+                .sum()
+        };
+        let found = words(true) > 0;
+        let what = "loads by the read-only path";
+        self.equal(entry.symbol, what, entry.layout.read_only, found);
+        if entry.layout.read_only {
+            let what = "words of bodies that are loaded otherwise";
+            self.equal(entry.symbol, what, 3, words(false));
         }
     }
 
@@ -372,6 +395,7 @@ fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
 mod tests {
     use super::super::{PTX_MODULES, entry_text};
     use super::*;
+    use crate::force::Law as CrateLaw;
     use crate::variants;
 
     const KERNEL: &str = "force_tiled_float4_f32_approximate_u16_gravity";
@@ -394,6 +418,31 @@ mod tests {
         let mut broken = check_module(&module).err().unwrap_or_default();
         broken.extend(check(variant, &module).err().unwrap_or_default());
         broken
+    }
+
+    /// A load that takes another way is noticed, in either direction.
+    #[test]
+    fn read_only_loads_are_a_claim() {
+        let module = precise();
+        let broken = |variant: &str, from: &str, to: &str| {
+            let variant = variants::find(variant).expect("listed");
+            assert!(check(variant, module).is_ok());
+            let kernel = variant.force(CrateLaw::Unit, false).expect("compiled");
+            let kernel = entry_text(module.text(), kernel.symbol).expect("listed");
+            assert!(kernel.contains(from), "{} has `{from}`", variant.name);
+            let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
+            check(variant, &PtxModule::of(module.sm, module.ftz, text)).is_err()
+        };
+        assert!(broken(
+            "galaxies/fast-math",
+            "ld.global.nc.f32",
+            "ld.global.f32"
+        ));
+        assert!(broken(
+            "galaxies/streams",
+            "ld.global.b32",
+            "ld.global.nc.b32"
+        ));
     }
 
     /// A check that could not fail would prove nothing.

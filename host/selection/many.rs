@@ -8,14 +8,32 @@ use super::{Machine, Place, eligible};
 use crate::bodies::Bodies;
 use crate::force::emulated::Emulator;
 use crate::force::systems::ManySystems;
-use crate::force::{Backend, ForceError, Physics};
+use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
-use crate::variants::{Gpus, SystemsPath, Variant};
+use crate::variants::{Gpus, Method, SystemsPath, Variant};
 
 /// Emulators that stand for all GPUs.
 const EMULATED_GPUS: usize = 3;
 
 impl Machine {
+    /// How many GPUs, or emulators that stand for them, compute a variant here.
+    ///
+    /// # Errors
+    /// If the driver fails to list them.
+    pub fn gpus(&self, variant: &Variant, law: Law) -> Result<u32, ForceError> {
+        let Method::Systems(SystemsPath {
+            gpus: Gpus::All, ..
+        }) = variant.method
+        else {
+            return Ok(1);
+        };
+        let there = match &self.place {
+            Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
+            Place::Emulator | Place::Cpu => EMULATED_GPUS,
+        };
+        Ok(variant.systems.min(there as u32))
+    }
+
     pub(super) fn many(
         &self,
         variant: &Variant,
@@ -28,14 +46,7 @@ impl Machine {
             Place::Gpu(info) => {
                 let mut gpus = vec![self.gpu(info, path.build)?];
                 if path.gpus == Gpus::All {
-                    let runs = |gpu: &DeviceInfo| {
-                        let place = Place::Gpu(Box::new(gpu.clone()));
-                        eligible(variant, &place, physics.law).is_ok()
-                    };
-                    let others = devices()?
-                        .into_iter()
-                        .filter(|gpu| gpu.ordinal != info.ordinal);
-                    for gpu in others.filter(runs) {
+                    for gpu in others(info, variant, physics.law)? {
                         gpus.push(self.gpu(&gpu, path.build)?);
                     }
                 }
@@ -54,4 +65,15 @@ impl Machine {
             }
         }
     }
+}
+
+/// The other GPUs of this machine that can run a variant.
+fn others(first: &DeviceInfo, variant: &Variant, law: Law) -> Result<Vec<DeviceInfo>, ForceError> {
+    let runs = |gpu: &DeviceInfo| {
+        let place = Place::Gpu(Box::new(gpu.clone()));
+        eligible(variant, &place, law).is_ok()
+    };
+    let mut gpus = devices()?;
+    gpus.retain(|gpu| gpu.ordinal != first.ordinal && runs(gpu));
+    Ok(gpus)
 }

@@ -7,6 +7,7 @@ use crate::bench::{Cases, Outcome, Protocol, Timed, measure, unless_broken};
 use crate::bench_record::BenchRow;
 use crate::force::cpu::{RootName, Threads};
 use crate::force::{ForceError, Law, Physics};
+use crate::plan::Split;
 use crate::selection::{Machine, Place, eligible, fits};
 use crate::studies::{Start, Statistic};
 use crate::variants::{self, Method, Positions, Shape, Variant};
@@ -15,9 +16,9 @@ use crate::verify::{cloud, edge_cases, judge, large_case};
 /// Threads of a block that are tried.
 const BLOCKS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// Threads a target that are tried, of two-dimensional blocks.
-const LENS: [u32; 3] = [1, 2, 4];
+const LENS: [u32; 4] = [1, 2, 4, 8];
 /// Sources a thread that are tried, of two-dimensional blocks.
-const LUFS: [u32; 3] = [64, 256, 1024];
+const LUFS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 
 /// Fewest bodies that a kernel is judged by before it is tried with all.
 const FEWEST: usize = 1024;
@@ -29,7 +30,7 @@ const FINALISTS: usize = 6;
 const WORTH: f64 = 1.01;
 
 /// Whether `auto` may take it: forces in single precision that are right to rounding, for every
-/// system, without copies.
+/// system, without copies and libraries beside the driver.
 pub fn may_win(variant: &Variant) -> bool {
     let right = variant.wrong.is_none()
         && !variant.is_tensor()
@@ -40,15 +41,19 @@ pub fn may_win(variant: &Variant) -> bool {
             Method::Reference | Method::Systems(_) => false,
             Method::Cpu(path) => path.root != RootName::Estimated && path.threads == Threads::All,
             Method::Kernel { positions, .. } => {
-                positions == Positions::Device && variant.schedule() != ScheduleName::OneThread
+                positions == Positions::Device
+                    && variant.schedule() != ScheduleName::OneThread
+                    && !variant.needs_library()
             }
         }
 }
 
-/// All that may win at a place, in all shapes that fit.
-pub fn candidates(place: &Place, law: Law, bodies: usize) -> Vec<Variant> {
+/// All that may win at a place, in all shapes that fit; or `only` one.
+pub fn candidates(place: &Place, law: Law, bodies: usize, only: Option<&Variant>) -> Vec<Variant> {
     let mut candidates: Vec<Variant> = vec![];
-    let fitting = variants::all().filter(|v| may_win(v) && eligible(v, place, law).is_ok());
+    let asked = |v: &Variant| only.is_none_or(|only| shapeless(only) == shapeless(v));
+    let fitting =
+        variants::all().filter(|v| asked(v) && may_win(v) && eligible(v, place, law).is_ok());
     for variant in fitting {
         for shape in shapes(variant) {
             let Some(shaped) = variant.shaped(shape) else {
@@ -61,6 +66,19 @@ pub fn candidates(place: &Place, law: Law, bodies: usize) -> Vec<Variant> {
         }
     }
     candidates
+}
+
+/// The method, but for its shape.
+fn shapeless(variant: &Variant) -> Method {
+    let mut method = variant.method.in_blocks_of(0);
+    if let Some(split) = variant.split() {
+        method = method.split(Split {
+            len: 0,
+            luf: 0,
+            ..split
+        });
+    }
+    method
 }
 
 fn shapes(variant: &Variant) -> Vec<Shape> {
@@ -120,7 +138,7 @@ pub struct Found {
     pub candidates: usize,
 }
 
-/// Finds the fastest at `bodies` bodies: who does well with a quarter of them is timed with all,
+/// Finds the fastest at `bodies` bodies, of all kernels or `only` one: who does well with a quarter of them is timed with all,
 /// the best again beside the `untuned` choice, and the fastest of those that passes the whole table
 /// of cases in its shape wins.
 ///
@@ -132,8 +150,9 @@ pub fn sweep(
     bodies: usize,
     budget: f64,
     untuned: &Variant,
+    only: Option<&Variant>,
 ) -> Result<Found, ForceError> {
-    let all = candidates(machine.place(), law, bodies);
+    let all = candidates(machine.place(), law, bodies, only);
     let count = all.len();
     let is_untuned = |variant: &Variant| variant.method == untuned.method;
     let qualified = qualify(machine, law, bodies / 4, all, is_untuned)?;
@@ -260,7 +279,7 @@ mod tests {
 
     #[test]
     fn candidates_fit_and_are_distinct() {
-        let candidates = candidates(&Place::Emulator, Law::Gravity, 4096);
+        let candidates = candidates(&Place::Emulator, Law::Gravity, 4096, None);
         assert!(candidates.len() > 100, "{}", candidates.len());
         for (k, candidate) in candidates.iter().enumerate() {
             assert!(may_win(candidate), "{}", candidate.name);
@@ -271,6 +290,12 @@ mod tests {
         let named = |name: &str| candidates.iter().any(|c| label(c) == name);
         assert!(named("tiled") && named("tiled, block 64") && named("symmetric"));
         assert!(named("gtx980/2d-shared, block 128, len 2, luf 256"));
+        let nobank = variants::find("gtx980/2d-nobank").expect("listed");
+        let shapes = super::candidates(&Place::Emulator, Law::Gravity, 4096, Some(nobank));
+        assert!(shapes.len() > 20 && shapes.iter().all(|c| c.name == nobank.name));
+        let tuned = variants::find("gtx980/2d-tuned").expect("listed");
+        let same = super::candidates(&Place::Emulator, Law::Gravity, 4096, Some(tuned));
+        assert_eq!(same.len(), shapes.len());
         // 1024 threads of 8 targets would need more shared memory than there is.
         assert!(!named("symmetric, block 1024"));
         for name in [
@@ -288,7 +313,7 @@ mod tests {
     fn a_cpu_has_a_winner() {
         let machine = Machine::new(Place::Cpu);
         let untuned = variants::find(variants::preferred::CPU).expect("listed");
-        let found = sweep(&machine, Law::Gravity, 600, 5.0, untuned).unwrap();
+        let found = sweep(&machine, Law::Gravity, 600, 5.0, untuned, None).unwrap();
         let (winner, seconds) = found.winner.expect("some are right");
         assert!(may_win(&winner) && seconds > 0.0);
         assert!(found.untuned.is_some_and(|untuned| seconds <= untuned));

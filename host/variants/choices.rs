@@ -7,10 +7,11 @@ use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn, Stepping};
 
 use super::{
-    Build, Force, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant, find,
+    Build, Bus, Force, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant, find,
     force_work,
 };
 use crate::force::cpu::{PairsName, RootName, Threads};
+use crate::plan::Reducer;
 
 /// A choice that a variant makes, for tables and for comparing variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,7 @@ impl Variant {
                 block,
                 positions,
                 split,
+                fitted,
                 by_masses,
                 ..
             } => {
@@ -105,17 +107,23 @@ impl Variant {
                 add("layout", &layout(entry));
                 add("storage", &storage(entry));
                 add("precision", &numerics.precision.name());
-                let number =
-                    |value: Option<u32>| value.map_or_else(|| "all".to_owned(), |n| n.to_string());
-                add("threads a target", &split.map_or(1, |s| s.len));
-                add("sources a thread", &number(split.map(|s| s.luf)));
+                let shape = |value: Option<u32>| match value {
+                    _ if !fitted.is_empty() => "by N".to_owned(),
+                    Some(number) => number.to_string(),
+                    None => "all".to_owned(),
+                };
+                add("threads a target", &shape(Some(split.map_or(1, |s| s.len))));
+                add("sources a thread", &shape(split.map(|s| s.luf)));
                 add(
                     "reduction",
-                    match split.map(|s| s.reduction) {
+                    match split.map(|s| s.reducer) {
                         None => &"none",
-                        Some(Reduction::Serial) => &"serial",
-                        Some(Reduction::MatrixVector) => &"matrix × vector of ones",
-                        Some(Reduction::Tree) => &"tree in shared memory",
+                        Some(Reducer::Kernel(Reduction::Serial)) => &"serial",
+                        Some(Reducer::Kernel(Reduction::MatrixVector)) => {
+                            &"matrix × vector of ones"
+                        }
+                        Some(Reducer::Kernel(Reduction::Tree)) => &"tree in shared memory",
+                        Some(Reducer::Library) => &"matrix × vector of ones, by cuBLAS",
                     },
                 );
                 add(
@@ -161,7 +169,17 @@ impl Variant {
                     "positions",
                     match positions {
                         Positions::Device => &"device",
-                        Positions::Host => &"host",
+                        Positions::Host(_) => &"host",
+                    },
+                );
+                add(
+                    "bus",
+                    match positions {
+                        Positions::Device | Positions::Host(Bus::Pageable) => {
+                            &"copies, pageable memory"
+                        }
+                        Positions::Host(Bus::PageLocked) => &"copies, page-locked memory",
+                        Positions::Host(Bus::Mapped) => &"no copies, mapped memory",
                     },
                 );
                 add(
@@ -193,7 +211,7 @@ impl Variant {
                         Build::Ftz => &"flushed",
                     },
                 );
-                add("block", &block);
+                add("block", &shape(Some(block)));
             }
             Method::Systems(path) => many(self.any_force(), path, &mut add),
         }
@@ -245,6 +263,14 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
             || "global memory".to_owned(),
             |tile| format!("tiles of {tile}"),
         ),
+    );
+    add(
+        "loads of sources",
+        if entry.layout.read_only {
+            &"read-only"
+        } else {
+            &"ordinary"
+        },
     );
     add("precision", &numerics.precision.name());
     add(

@@ -25,6 +25,8 @@ pub enum Method {
         positions: Positions,
         /// How blocks share out sources, if they do.
         split: Option<Split>,
+        /// Block and split that take the place of those, up to a number of bodies each.
+        fitted: &'static [Fitted],
         /// Whether other kernels of the row are taken where the masses allow it.
         by_masses: bool,
     },
@@ -102,7 +104,31 @@ pub enum Positions {
     /// A kernel: the bodies stay on the device.
     Device,
     /// The host, as some first ports do: the bodies cross the bus and back with every step.
-    Host,
+    Host(Bus),
+}
+
+/// How bodies that the host works on get to the device and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// Copied from and to ordinary memory, by way of the driver's own buffers.
+    Pageable,
+    /// Copied from and to page-locked memory, which the device does by itself.
+    PageLocked,
+    /// Not at all: they lie in page-locked memory of the host, where kernels read and write them.
+    Mapped,
+}
+
+/// The launch geometry that was found to be the fastest, up to a number of bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fitted {
+    /// Most bodies.
+    pub bodies: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// Threads along the sources, of two-dimensional blocks.
+    pub len: u32,
+    /// Sources a thread, of two-dimensional blocks.
+    pub luf: u32,
 }
 
 /// How PTX is made from the kernels.
@@ -133,6 +159,7 @@ pub(crate) const fn kernel(entry: &'static str) -> Method {
         block: 256,
         positions: Positions::Device,
         split: None,
+        fitted: &[],
         by_masses: false,
     }
 }
@@ -227,23 +254,34 @@ impl Method {
         self
     }
 
-    /// In blocks of `threads`.
+    /// In blocks of `threads`, whatever the number of bodies.
     #[must_use]
     pub const fn in_blocks_of(mut self, threads: u32) -> Self {
         match &mut self {
-            Self::Kernel { block, .. } | Self::Systems(SystemsPath { block, .. }) => {
+            Self::Kernel { block, fitted, .. } => {
                 *block = threads;
+                *fitted = &[];
             }
+            Self::Systems(path) => path.block = threads,
             Self::Reference | Self::Cpu(_) => {}
         }
         self
     }
 
-    /// In blocks that share out sources.
+    /// In blocks that share out sources, whatever the number of bodies.
     #[must_use]
     pub const fn split(mut self, shape: Split) -> Self {
-        if let Self::Kernel { split, .. } = &mut self {
+        if let Self::Kernel { split, fitted, .. } = &mut self {
             *split = Some(shape);
+            *fitted = &[];
+        }
+        self
+    }
+
+    /// In blocks that are chosen by the number of bodies; the largest numbers come last.
+    pub(crate) const fn fitted_by(mut self, shapes: &'static [Fitted]) -> Self {
+        if let Self::Kernel { fitted, .. } = &mut self {
+            *fitted = shapes;
         }
         self
     }
@@ -257,9 +295,14 @@ impl Method {
     }
 
     /// With positions advanced on the host.
-    pub(crate) const fn positions_on_host(mut self) -> Self {
+    pub(crate) const fn positions_on_host(self) -> Self {
+        self.positions_by(Bus::Pageable)
+    }
+
+    /// With positions advanced on the host, which they reach so.
+    pub(crate) const fn positions_by(mut self, bus: Bus) -> Self {
         if let Self::Kernel { positions, .. } = &mut self {
-            *positions = Positions::Host;
+            *positions = Positions::Host(bus);
         }
         self
     }

@@ -12,7 +12,9 @@ mod shape;
 
 pub use choices::Choice;
 pub use masses::Masses;
-pub use method::{Build, CpuPath, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers};
+pub use method::{
+    Build, Bus, CpuPath, Fitted, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers,
+};
 pub(crate) use method::{cpu, kernel, systems};
 
 use gpu_kernels::entries::{self, Entry, Work};
@@ -26,7 +28,7 @@ use crate::force::cpu::{self as cpu_path, PairsName, RootName};
 use crate::force::resident::{HermiteKernels, Kernels};
 use crate::force::{Law, Physics};
 use crate::frame::Frame;
-use crate::plan::{self, Split};
+use crate::plan::{self, Reducer, Split};
 use crate::studies;
 
 /// A way to compute the forces, by name.
@@ -298,7 +300,7 @@ impl Variant {
     /// Who advances the positions.
     pub fn positions(&self) -> Positions {
         match self.method {
-            Method::Reference | Method::Cpu(_) => Positions::Host,
+            Method::Reference | Method::Cpu(_) => Positions::Host(Bus::Mapped),
             Method::Systems(_) => Positions::Device,
             Method::Kernel { positions, .. } => positions,
         }
@@ -316,7 +318,7 @@ impl Variant {
     /// what the rounding error of its sums grows with.
     pub fn additions(&self, n: usize) -> usize {
         let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
-        match self.method {
+        match self.fitted(n).method {
             Method::Reference => 1,
             Method::Cpu(path) => cpu_path::additions(path.pairs, n),
             Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
@@ -371,6 +373,12 @@ impl Variant {
             Method::Cpu(path) => path.precision,
             Method::Kernel { .. } | Method::Systems(_) => self.any_force().layout.stored,
         }
+    }
+
+    /// Whether a library for linear algebra does part of its work on a GPU.
+    pub fn needs_library(&self) -> bool {
+        let reducer = self.split().map(|split| split.reducer);
+        reducer == Some(Reducer::Library)
     }
 
     /// Whether it chooses its kernel by the masses.

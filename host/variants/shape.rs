@@ -1,8 +1,35 @@
 //! Variants in other shapes, and of other numbers of systems.
 
-use super::{Method, Shape, Variant};
+use super::{Fitted, Method, Shape, Variant};
 
 impl Variant {
+    /// Whether its shape is chosen by the number of bodies.
+    pub fn is_fitted(&self) -> bool {
+        matches!(self.method, Method::Kernel { fitted, .. } if !fitted.is_empty())
+    }
+
+    /// In the shape that it has for this many bodies, where it chooses its own.
+    #[must_use]
+    pub fn fitted(&self, bodies: usize) -> Self {
+        let Method::Kernel {
+            fitted,
+            split: Some(mut split),
+            ..
+        } = self.method
+        else {
+            return *self;
+        };
+        let fits = |shape: &&Fitted| bodies <= shape.bodies as usize;
+        let Some(shape) = fitted.iter().find(fits).or(fitted.last()) else {
+            return *self;
+        };
+        (split.len, split.luf) = (shape.len, shape.luf);
+        Self {
+            method: self.method.in_blocks_of(shape.block).split(split),
+            ..*self
+        }
+    }
+
     /// The same in another shape, if it has one to change.
     pub fn shaped(&self, shape: Shape) -> Option<Self> {
         let mut shaped = *self;

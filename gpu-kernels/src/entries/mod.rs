@@ -169,6 +169,8 @@ pub struct LayoutDescription {
     pub state_scalars: u32,
     /// See [`Layout::VECTOR_SCALARS`].
     pub vector_scalars: u32,
+    /// See [`Layout::READ_ONLY`].
+    pub read_only: bool,
     /// See [`Layout::PLANES`].
     pub planes: &'static [u32],
     /// Bytes of shared memory that a source takes in a tile.
@@ -189,6 +191,7 @@ impl LayoutDescription {
             vectors: L::VECTORS,
             state_scalars: L::STATE_SCALARS,
             vector_scalars: L::VECTOR_SCALARS,
+            read_only: L::READ_ONLY,
             planes: L::PLANES,
             tile_bytes: L::TILE_WORDS * size_of::<L::Word>() as u32,
             scalar: L::scalar,

@@ -3,7 +3,7 @@
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
-use crate::layout::{Aos, Float3, Float4, Layout, Soa};
+use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
 use crate::numerics::{
     Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
 };
@@ -122,9 +122,9 @@ systems! {
     "steps_tiled_float3_f32_exact_u8": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 8;
     "steps_tiled_float3_f32_exact_u16": [Unit "unit"], steps_tiled, Float3<f32>, Separate, Exact, 16;
     "kick_float3_f32_exact_u8": [Unit "unit"], kick, Float3<f32>, Separate, Exact, 8;
-    "kick_float3_f32_approximate_u8": [Unit "unit"], kick, Float3<f32>, Fused, Approximate, 8;
-    "fused_float3_f32_approximate_u8": [Unit "unit"], fused, Float3<f32>, Fused, Approximate, 8;
-    "kick_soa_f32_approximate_u8": [Unit "unit"], kick, Soa<f32>, Fused, Approximate, 8;
+    "kick_float3_f32_approximate_u8_nc": [Unit "unit"], kick, Float3<f32, ReadOnly>, Fused, Approximate, 8;
+    "fused_float3_f32_approximate_u8_nc": [Unit "unit"], fused, Float3<f32, ReadOnly>, Fused, Approximate, 8;
+    "kick_soa_f32_approximate_u8_nc": [Unit "unit"], kick, Soa<f32, f32, ReadOnly>, Fused, Approximate, 8;
     "kick_float4_f32_approximate_u16": [Unit "unit", Gravity "gravity"], kick, Float4<f32>, Fused, Approximate, 16;
 }
 

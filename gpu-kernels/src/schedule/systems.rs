@@ -177,7 +177,7 @@ fn for_own_bodies(n: u32, mut body: impl FnMut(u32)) {
 /// None.
 ///
 /// # Constraints
-/// `A` handles ε = 0 if that of a system is 0.
+/// `A` handles ε = 0 if that of a system is 0. `L` reads sources that are written, too.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -194,6 +194,7 @@ pub unsafe fn steps<L, A, W, const UNROLL: u32>(
     A: Arithmetic<Real = L::Real>,
     W: PairLaw,
 {
+    const { assert!(!L::READ_ONLY, "positions are written between barriers") }
     // SAFETY: bodies of this block's system; body i is written by this thread alone, its velocity
     // while positions are read, and its position between two barriers.
     unsafe {
@@ -234,7 +235,7 @@ pub unsafe fn steps<L, A, W, const UNROLL: u32>(
 /// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a source.
 ///
 /// # Constraints
-/// `A` handles ε = 0 if that of a system is 0.
+/// `A` handles ε = 0 if that of a system is 0. `L` reads sources that are written, too.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -251,6 +252,7 @@ pub unsafe fn steps_tiled<L, A, W, const UNROLL: u32>(
     A: Arithmetic<Real = L::Real>,
     W: PairLaw,
 {
+    const { assert!(!L::READ_ONLY, "positions are written between barriers") }
     let tile = Tile::<L>::with_capacity(params.systems.tile);
     // SAFETY: as `steps`; targets beyond n stand in for the last body, and all threads go through the
     // same tiles.

@@ -9,6 +9,7 @@ use cust::CudaFlags;
 use cust::device::Device;
 use cust_raw::{self as sys, CUdevice_attribute};
 
+use crate::blas::{Blas, BlasError};
 use crate::error::{DriverError, NoGpu, check, check_cust};
 use crate::memory::DeviceMemory;
 use crate::module::{Function, Module};
@@ -269,6 +270,29 @@ impl Gpu {
     /// Code 2 if there is not enough, with what was asked and what is free.
     pub fn allocate(&self, bytes: usize) -> Result<DeviceMemory, DriverError> {
         DeviceMemory::new(&self.context, bytes)
+    }
+
+    /// Reserves `bytes` of page-locked host memory that the GPU reads and writes across the bus, where
+    /// they lie, all zero. Zero bytes are allowed.
+    ///
+    /// # Errors
+    ///
+    /// Code 2 if the host has not enough memory that can be locked, with what was asked.
+    pub fn mapped(&self, bytes: usize) -> Result<DeviceMemory, DriverError> {
+        DeviceMemory::mapped(&self.context, bytes)
+    }
+
+    /// CUDA's library for linear algebra, to queue its work on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such library (see [`blas_library`](crate::blas_library)), or it refuses.
+    pub fn blas(&self, stream: &Stream) -> Result<Blas, BlasError> {
+        Blas::new(self, stream)
+    }
+
+    pub(crate) fn bind(&self) -> Result<(), DriverError> {
+        self.context.bind()
     }
 
     /// Reserves page-locked host memory for `len` elements, all zero. Zero elements are allowed.

@@ -54,7 +54,7 @@ impl LibraryAttempt {
 }
 
 /// Writes attempts with the same reason as one: `a, b: no such file`.
-struct AttemptList<'a>(&'a [LibraryAttempt]);
+pub(crate) struct AttemptList<'a>(pub(crate) &'a [LibraryAttempt]);
 
 impl fmt::Display for AttemptList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

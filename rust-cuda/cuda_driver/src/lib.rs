@@ -17,12 +17,15 @@
 //! | an event | [`Gpu::event`], [`Gpu::timed_event`] | `wait_event` consumes it |
 //! | device memory | [`Gpu::allocate`] | synchronous copies use the legacy stream |
 //! | pinned host memory | [`Gpu::pinned`] | `LockedBuffer` may be freed during a copy |
+//! | host memory that the GPU works on | [`Gpu::mapped`] | `DeviceCopy` pointers outlive it |
 //! | more than 48 KiB shared memory | [`Function::set_max_dynamic_shared`] | has no such call |
 //!
 //! The rest of `cust` works beside it, in the same (primary) context; raw calls are in
 //! [`cust::sys`], and calls newer than CUDA 11.4 come by [`symbol`]. Never use
 //! `DeviceBuffer::cast` (a double free if sizes differ), `DeviceBuffer::zeroed(0)`, nor the option
 //! `DetermineTargetFromContext` (reads beyond its arrays).
+//!
+//! And cuBLAS, found in the same way ([`blas_library`]): [`Gpu::blas`].
 //!
 //! # Threads
 //!
@@ -58,6 +61,7 @@
 //! # }
 //! ```
 
+mod blas;
 mod device;
 mod error;
 mod graph;
@@ -69,6 +73,7 @@ mod stream;
 
 pub use cust;
 
+pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, NoBlas, blas_library};
 pub use device::{DeviceInfo, Gpu, devices};
 pub use error::{DriverError, LibraryAttempt, NoGpu};
 pub use graph::Graph;

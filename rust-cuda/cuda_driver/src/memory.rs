@@ -1,17 +1,20 @@
 //! Memory of the GPU, and copies between it and the host.
 
+use std::cell::Cell;
 use std::ops::Range;
+use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 
 use bytemuck::Pod;
-use cust_raw::{self as sys, CUdeviceptr};
+use cust_raw::{self as sys, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
 use crate::device::Context;
 use crate::error::{DriverError, check};
 use crate::pinned::PinnedMemory;
 use crate::stream::Stream;
 
-/// Bytes on the GPU, freed on drop once the GPU has done all that was queued.
+/// Bytes on the GPU, or bytes of the host that the GPU reads and writes where they lie; freed on drop
+/// once the GPU has done all that was queued.
 ///
 /// Every transfer names a stream and is ordered with that stream's other work, kernels included;
 /// none uses the legacy default stream. Methods take `&self` also where they write: the bytes lie
@@ -22,6 +25,10 @@ pub struct DeviceMemory {
     /// 0 if there are no bytes: the driver refuses to allocate none.
     pointer: CUdeviceptr,
     bytes: usize,
+    /// Where the host sees the bytes, if they are its own.
+    host: Option<NonNull<u8>>,
+    /// Whether the host is looking at them.
+    seen: Cell<bool>,
     context: Rc<Context>,
 }
 
@@ -31,8 +38,12 @@ impl Drop for DeviceMemory {
             // Queued work may use these bytes. A failure is that of earlier work, which whoever
             // waited for it has seen.
             let _ = self.context.synchronize();
-            // SAFETY: allocated by `new`, and nothing queued uses it any more.
-            let _ = unsafe { sys::cuMemFree_v2(self.pointer) };
+            let _ = match self.host {
+                // SAFETY: allocated by `mapped`, and nothing queued uses it any more.
+                Some(host) => unsafe { sys::cuMemFreeHost(host.as_ptr().cast()) },
+                // SAFETY: allocated by `new`, and nothing queued uses it any more.
+                None => unsafe { sys::cuMemFree_v2(self.pointer) },
+            };
         }
     }
 }
@@ -57,8 +68,65 @@ impl DeviceMemory {
         Ok(DeviceMemory {
             pointer,
             bytes,
+            host: None,
+            seen: Cell::new(false),
             context: Rc::clone(context),
         })
+    }
+
+    pub(crate) fn mapped(context: &Rc<Context>, bytes: usize) -> Result<DeviceMemory, DriverError> {
+        let mut memory = DeviceMemory {
+            pointer: 0,
+            bytes,
+            host: None,
+            seen: Cell::new(false),
+            context: Rc::clone(context),
+        };
+        if bytes > 0 {
+            let doing = || format!("allocating {bytes} bytes of the host's memory for the GPU");
+            context.bind()?;
+            let mut host = null_mut();
+            let flags = CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE;
+            // SAFETY: a context is current and `host` is a valid place for the address.
+            let result = unsafe { sys::cuMemHostAlloc(&mut host, bytes, flags) };
+            check("cuMemHostAlloc", result).map_err(|error| error.doing(doing()))?;
+            memory.host = NonNull::new(host.cast());
+            // SAFETY: just allocated with that flag; `pointer` is a valid place for the address.
+            let result = unsafe { sys::cuMemHostGetDevicePointer_v2(&mut memory.pointer, host, 0) };
+            if let Err(error) = check("cuMemHostGetDevicePointer_v2", result) {
+                // SAFETY: allocated above, and nobody knows of it.
+                let _ = unsafe { sys::cuMemFreeHost(host) };
+                memory.pointer = 0; // which `drop` takes for nothing to free
+                return Err(error.doing(doing()));
+            }
+            // SAFETY: just allocated, with room for `bytes` bytes.
+            unsafe { host.cast::<u8>().write_bytes(0, bytes) };
+        }
+        Ok(memory)
+    }
+
+    /// Lets the host read and change bytes that lie in its own memory
+    /// ([`Gpu::mapped`](crate::Gpu::mapped)), once the GPU has done all that was queued; `None` if
+    /// they lie in the GPU's. `work` must queue nothing that uses them.
+    ///
+    /// # Errors
+    ///
+    /// Code 1 from within `work`; else the first unreported failure of queued work.
+    pub fn on_host<T>(&self, work: impl FnOnce(&mut [u8]) -> T) -> Result<Option<T>, DriverError> {
+        let Some(host) = self.host else {
+            return Ok(None);
+        };
+        if self.seen.replace(true) {
+            let reason = "the host is looking at these bytes already".to_owned();
+            return Err(DriverError::refused("cuCtxSynchronize", reason));
+        }
+        let seen = self.context.synchronize().map(|()| {
+            // SAFETY: `bytes` bytes lie there, written when they were allocated, and the GPU's work is
+            // done; `seen` keeps any second slice away.
+            work(unsafe { NonNull::slice_from_raw_parts(host, self.bytes).as_mut() })
+        });
+        self.seen.set(false);
+        seen.map(Some)
     }
 
     /// Size, bytes.

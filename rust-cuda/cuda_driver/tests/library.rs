@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use cuda_driver::cust::error::CudaError;
 use cuda_driver::cust::{self, CudaFlags, sys};
-use cuda_driver::{Gpu, NoGpu, devices, library, symbol};
+use cuda_driver::{BLAS_VARIABLE, Gpu, NoBlas, NoGpu, blas_library, devices, library, symbol};
 use support::{Library, in_child};
 
 #[test]
@@ -163,6 +163,49 @@ fn a_function_that_the_driver_lacks() {
             assert_eq!(code as c_int, 302);
             assert!(symbol(c"cuCtxGetLimit").is_none());
             assert!(symbol(c"cuFuncGetParamInfo").is_some());
+        },
+    );
+}
+
+#[test]
+fn without_a_library_for_linear_algebra() {
+    in_child(
+        "without_a_library_for_linear_algebra",
+        Library::Fake(&[(BLAS_VARIABLE, "none")]),
+        || {
+            assert_eq!(blas_library(), Err(NoBlas::SwitchedOff));
+            let gpu = Gpu::open(0).unwrap();
+            let refusal = gpu.blas(&gpu.stream().unwrap()).unwrap_err().to_string();
+            assert_eq!(refusal, "cuBLAS is switched off by ALLPAIRS_LIBCUBLAS=none");
+        },
+    );
+}
+
+#[test]
+fn no_library_for_linear_algebra_is_found() {
+    in_child(
+        "no_library_for_linear_algebra_is_found",
+        Library::Fake(&[(BLAS_VARIABLE, "/nonexistent/libcublas.so")]),
+        || {
+            let text = blas_library().unwrap_err().to_string();
+            assert!(text.contains("/nonexistent/libcublas.so: "), "{text}");
+            assert!(text.contains(BLAS_VARIABLE), "{text}");
+            assert_eq!(text.lines().count(), 1);
+        },
+    );
+}
+
+/// A library of another kind is told from one that is not there.
+#[test]
+fn another_library_is_no_cublas() {
+    in_child(
+        "another_library_is_no_cublas",
+        Library::Fake(&[(BLAS_VARIABLE, "libc.so.6")]),
+        || match blas_library() {
+            Err(NoBlas::NoFunction { library, function }) => {
+                assert_eq!((&library[..], function), ("libc.so.6", "cublasCreate_v2"));
+            }
+            other => panic!("{other:?}"),
         },
     );
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::ffi::c_void;
 
-use cuda_driver::{DriverError, Gpu, Module, devices, library};
+use cuda_driver::{BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library};
 use support::{Library, fake_number, in_child};
 
 /// Adds one to each of `count` numbers.
@@ -38,6 +38,8 @@ const ADD_ONE: &str = "
 fn on_the_fake_driver() {
     in_child("on_the_fake_driver", Library::Fake(&[]), || {
         exercise().unwrap();
+        assert!(blas_library().unwrap().ends_with("libcuda.so.1"));
+        products().unwrap();
         assert_eq!(
             fake_number(c"fake_faults"),
             0,
@@ -55,6 +57,10 @@ fn on_the_gpu() {
             println!("{}: {found:#?}", library().unwrap());
             exercise().unwrap();
             graphs().unwrap();
+            match blas_library() {
+                Err(why) => println!("SKIPPED: {why}"),
+                Ok(_) => products().unwrap(),
+            }
         }
     });
 }
@@ -93,6 +99,95 @@ fn graphs() -> Result<(), DriverError> {
     stream.synchronize() // and the stream is of use again
 }
 
+/// A matrix of three rows, which a fourth number follows in each of its two columns.
+fn products() -> Result<(), BlasError> {
+    let gpu = Gpu::open(0)?;
+    let stream = gpu.stream()?;
+    let blas = gpu.blas(&stream)?;
+    let [matrix, x, y] = [32, 8, 12].map(|bytes| gpu.allocate(bytes).unwrap());
+    matrix.upload(
+        0,
+        &[1_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0, f32::NAN],
+        &stream,
+    )?;
+    x.upload(0, &[1_f32, 10.0], &stream)?;
+    y.fill(0, 12, 0xff, &stream)?; // which is not read
+    let shape = Columns {
+        rows: 3,
+        columns: 2,
+        leading: 4,
+    };
+    blas.multiply(shape, &matrix, &x, &y)?;
+    let mut product = [0_f32; 3];
+    y.download(0, &mut product, &stream)?;
+    assert_eq!(product, [41.0, 52.0, 63.0]);
+
+    let refused = |shape| {
+        blas.multiply(shape, &matrix, &x, &y)
+            .unwrap_err()
+            .to_string()
+    };
+    for wrong in [
+        Columns { rows: 4, ..shape },
+        Columns {
+            columns: 3,
+            ..shape
+        },
+        Columns {
+            leading: 2,
+            ..shape
+        },
+        Columns { rows: 0, ..shape },
+        Columns {
+            columns: 0,
+            ..shape
+        },
+        Columns {
+            leading: u32::MAX,
+            ..shape
+        },
+    ] {
+        assert!(
+            refused(wrong).contains("multiplying a matrix of"),
+            "{wrong:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Memory of the host is the GPU's, too, without a copy.
+fn mapped(gpu: &Gpu, module: &Module) -> Result<(), DriverError> {
+    let kernel = module.function("add_one")?;
+    let stream = gpu.stream()?;
+    let memory = gpu.mapped(12)?;
+    assert_eq!(memory.on_host(|bytes| bytes.to_vec())?, Some(vec![0; 12]));
+    memory.fill(0, 12, 0, &stream)?;
+    memory.upload(4, &[7_u32], &stream)?;
+    let (mut pointer, mut count) = (memory.pointer(), 3_u32);
+    let mut args = [(&raw mut pointer).cast::<c_void>(), (&raw mut count).cast()];
+    for _ in 0..2 {
+        // SAFETY: the kernel takes the address of `count` numbers, and `count`.
+        unsafe { gpu.launch(&kernel, [1; 3], [32, 1, 1], 0, &stream, &mut args)? };
+        memory.on_host(|bytes| {
+            bytes[0] += 10;
+            assert_eq!(
+                memory.on_host(|_| ()).unwrap_err().code(),
+                1,
+                "twice at a time"
+            );
+        })?;
+    }
+    let mut numbers = [0_u32; 3];
+    memory.download(0, &mut numbers, &stream)?;
+    assert_eq!(numbers, [22, 9, 2]);
+
+    assert_eq!(gpu.allocate(4)?.on_host(|_| ())?, None);
+    let nothing = gpu.mapped(0)?;
+    assert_eq!((nothing.pointer(), nothing.on_host(|_| ())?), (0, None));
+    assert_eq!(gpu.mapped(1 << 50).unwrap_err().code(), 2);
+    Ok(())
+}
+
 fn exercise() -> Result<(), DriverError> {
     let absent = devices().unwrap().len() as u32;
     assert!(Gpu::open(absent).is_err());
@@ -102,6 +197,7 @@ fn exercise() -> Result<(), DriverError> {
     functions(&gpu, &module)?;
     launches(&gpu, &module)?;
     memory(&gpu)?;
+    mapped(&gpu, &module)?;
     nothing(&gpu)?;
     streams(&gpu)?;
     dropped_in_use(gpu, module)

@@ -314,6 +314,16 @@ pub(crate) unsafe fn global_load<T: Copy>(place: *const T) -> T {
 }
 
 #[inline(always)]
+pub(crate) unsafe fn global_load_read_only(place: *const f32) -> f32 {
+    let v;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("ld.global.nc.f32 {}, [{}];", out(reg32) v, in(reg64) place, options(pure, readonly, nostack));
+    }
+    v
+}
+
+#[inline(always)]
 pub(crate) unsafe fn global_store<T: Copy>(place: *mut T, value: T) {
     // SAFETY: the caller's promise.
     unsafe { *place = value }

@@ -16,6 +16,18 @@ pub unsafe fn load<T: Copy>(base: *const T, index: u32) -> T {
     unsafe { backend::global_load(base.wrapping_add(index as usize)) }
 }
 
+/// As [`load`], through the cache for what nobody writes: `ld.global.nc`.
+///
+/// # Safety
+/// As [`load`], and nobody writes `base[index]` in this launch: no barrier makes a write visible
+/// here.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn load_read_only(base: *const f32, index: u32) -> f32 {
+    // SAFETY: the caller's promise.
+    unsafe { backend::global_load_read_only(base.wrapping_add(index as usize)) }
+}
+
 /// Writes `base[index]`.
 ///
 /// # Safety

@@ -44,6 +44,13 @@ unsafe impl<T: Copy> SharedWord for T {
     }
 }
 
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_load_read_only(place: *const f32) -> f32 {
+    // SAFETY: the caller's promise; the emulator checks it, but for writes ahead of a barrier.
+    unsafe { global_load(place) }
+}
+
 thread_local! {
     static CONSTANT: Cell<[u8; constant::BYTES]> = const { Cell::new([0xff; constant::BYTES]) };
 }

@@ -23,8 +23,17 @@ static int alive, faults;
 int fake_alive(void) { return alive; }
 int fake_faults(void) { return faults; }
 
-struct work { enum { COPY, FILL, ADD_ONE } kind; char *to; const char *from; size_t size; int value; };
+struct work { enum { COPY, FILL, ADD_ONE, MULTIPLY } kind; char *to; const char *from; size_t size; int value; };
 static struct work noted[1024];
+
+/* y = M x by the fake cuBLAS below. */
+static struct product { int rows, columns, leading; const float *x; } product;
+static void multiply(float *y, const float *m) {
+    for (int row = 0; row < product.rows; row++) {
+        y[row] = 0;
+        for (int i = 0; i < product.columns; i++) y[row] += m[i * product.leading + row] * product.x[i];
+    }
+}
 static int count;
 
 static int note(struct work work) {
@@ -40,6 +49,7 @@ static int do_noted(void) {
         if (w.kind == COPY) memcpy(w.to, w.from, w.size);
         if (w.kind == FILL) memset(w.to, w.value, w.size);
         if (w.kind == ADD_ONE) for (size_t j = 0; j < w.size; j++) ((uint32_t *)w.to)[j]++;
+        if (w.kind == MULTIPLY) multiply((float *)w.to, (const float *)w.from);
     }
     count = 0;
     return current ? SUCCESS : INVALID_CONTEXT;
@@ -216,6 +226,11 @@ int cuMemAlloc_v2(void **pointer, size_t size) { return new_memory(pointer, size
 int cuMemFree_v2(void *pointer) { return free_memory(pointer); }
 int cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { (void)flags; return new_memory(pointer, size); }
 int cuMemFreeHost(void *pointer) { return free_memory(pointer); }
+int cuMemHostGetDevicePointer_v2(void **pointer, void *host, unsigned flags) {
+    if (flags) return INVALID_VALUE;
+    *pointer = host;
+    return SUCCESS;
+}
 int cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t size, void *stream) {
     (void)stream;
     return note((struct work){COPY, to, from, size, 0});
@@ -227,4 +242,33 @@ int cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t size, void *stream) 
 int cuMemsetD8Async(char *to, unsigned char value, size_t size, void *stream) {
     (void)stream;
     return note((struct work){FILL, to, NULL, size, value});
+}
+
+/* What is used of cuBLAS; the workspace must come after the stream. */
+static int stream_set, workspace_set;
+int cublasCreate_v2(void **handle) {
+    if (!current) return 1;
+    *handle = &product;
+    alive++;
+    stream_set = workspace_set = 0;
+    return 0;
+}
+int cublasDestroy_v2(void *handle) { (void)handle; faults += count > 0; alive--; return 0; }
+int cublasSetStream_v2(void *handle, void *stream) {
+    (void)handle, (void)stream;
+    stream_set = 1;
+    workspace_set = 0;
+    return 0;
+}
+int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size) {
+    (void)handle, (void)size;
+    workspace_set = workspace && stream_set;
+    return 0;
+}
+int cublasSgemv_v2(void *handle, int transposed, int m, int n, const float *alpha, const float *matrix, int leading,
+                   const float *x, int x_step, const float *beta, float *y, int y_step) {
+    (void)handle;
+    if (!workspace_set || transposed || *alpha != 1 || *beta != 0 || x_step != 1 || y_step != 1) return 7;
+    product = (struct product){m, n, leading, x};
+    return note((struct work){MULTIPLY, (char *)y, (const char *)matrix, 0, 0}) ? 13 : 0;
 }

@@ -227,18 +227,18 @@ impl<R: Real + SharedWord> Stored<R> for R {
 /// and in tiles its bits are a number of that type.
 pub trait Twin<R>: Stored<R> {
     /// The number whose bits these are.
-    fn from_tile(self) -> R;
+    fn untiled(self) -> R;
     /// The bits of a number.
-    fn to_tile(value: R) -> Self;
+    fn tiled(value: R) -> Self;
 }
 
 impl<R: Real + SharedWord> Twin<R> for R {
     #[inline(always)]
-    fn from_tile(self) -> R {
+    fn untiled(self) -> R {
         self
     }
     #[inline(always)]
-    fn to_tile(value: R) -> R {
+    fn tiled(value: R) -> R {
         value
     }
 }
@@ -257,7 +257,7 @@ impl Stored<DoubleSingle> for f64 {
 /// Two singles for a double: no conversion where sources are read over and over.
 impl Twin<DoubleSingle> for f64 {
     #[inline(always)]
-    fn from_tile(self) -> DoubleSingle {
+    fn untiled(self) -> DoubleSingle {
         let bits = self.to_bits();
         DoubleSingle {
             high: f32::from_bits((bits >> 32) as u32),
@@ -265,7 +265,7 @@ impl Twin<DoubleSingle> for f64 {
         }
     }
     #[inline(always)]
-    fn to_tile(value: DoubleSingle) -> Self {
+    fn tiled(value: DoubleSingle) -> Self {
         let (high, low) = (value.high.to_bits(), value.low.to_bits());
         f64::from_bits(u64::from(high) << 32 | u64::from(low))
     }
@@ -508,15 +508,15 @@ where
         // SAFETY: the caller's promise.
         let Vec4 { x, y, z, w } = unsafe { tile.load(slot) };
         Source {
-            position: [y, z, w].map(S::from_tile),
-            mass: x.from_tile(),
+            position: [y, z, w].map(S::untiled),
+            mass: x.untiled(),
         }
     }
 
     #[inline(always)]
     unsafe fn set_tile_source(tile: Shared<Vec4<S>>, _capacity: u32, slot: u32, source: Source<R>) {
-        let [y, z, w] = source.position.map(S::to_tile);
-        let x = S::to_tile(source.mass);
+        let [y, z, w] = source.position.map(S::tiled);
+        let x = S::tiled(source.mass);
         // SAFETY: the caller's promise.
         unsafe { tile.store(slot, Vec4 { x, y, z, w }) }
     }
@@ -530,12 +530,12 @@ where
 
     #[inline(always)]
     fn keep(value: R) -> S {
-        S::to_tile(value)
+        S::tiled(value)
     }
 
     #[inline(always)]
     fn kept(word: S) -> R {
-        word.from_tile()
+        word.untiled()
     }
 
     #[inline(always)]

@@ -149,7 +149,7 @@ fn what_is_missing_for_a_rung_is_said() {
     tune("tune --device cpu --kernel gtx980/2d-nobank --bodies 256")
         .expect(UNAVAILABLE, &["GPU code"]);
     tune("tune --device cpu --kernel cpu-f32-approximate --bodies 256")
-        .expect(1, &["none that `auto` may take"]);
+        .expect(USAGE, &["none that `auto` may take"]);
     tune("tune --device cpu --kernel cpu-f32 --bodies 256")
         .expect(0, &["winner: cpu-f32", "1 kernels and shapes"]);
     assert_eq!(names_in(folder.path()), [""; 0], "nothing is kept");

@@ -30,7 +30,8 @@ pub const UNROLL: u32 = TILES * GROUPS;
 /// Words of a leaf in shared memory: for each of its groups two a lane.
 const LEAF_WORDS: u32 = GROUPS * 2 * WARP_SIZE;
 
-/// Shared memory of a block, bytes: two rows of a leaf a warp.
+/// Shared memory of a block, bytes: for each warp two leaves, one in each of two rows, and the numbers
+/// of the far leaves of a span.
 pub const SHARED_BYTES: u32 =
     WARPS * (2 * LEAF_WORDS * size_of::<Vec4<u32>>() as u32 + SPAN * size_of::<u32>() as u32);
 
@@ -42,7 +43,8 @@ pub const SHARED_BYTES: u32 =
 ///
 /// # Arguments
 /// `state`: n bodies in `Float4`, read; masses at most 1. `boxes`: as [`boxes()`](super::boxes())
-/// leaves them, read. `acceleration`: n vectors; other launches only add to them.
+/// leaves them, read. `acceleration`: n vectors, zero before, with room for whole leaves, and what
+/// comes to bodies beyond the n-th means nothing; other launches only add to them.
 ///
 /// # Thread mapping
 /// Blocks of [`THREADS`]. Row x of blocks has block x of targets, 4 tiles of 16 a warp, in
@@ -82,6 +84,7 @@ pub unsafe fn far<W: PairLaw>(
     let rule = unsafe { Rule::of(boxes, block, &params) };
     let scale = scale_for(params.separation.gap as f32);
     let [x, y, z] = rule.centre;
+    // Where a lane has the mass, its coordinate is 0, and so is what it adds to the accelerations.
     // Not by an index, which would take local memory.
     let (own_scale, centre, unit) = match lane.component {
         0 => (scale, x, 1.0),
@@ -107,7 +110,9 @@ pub unsafe fn far<W: PairLaw>(
     let first_target = block * TARGETS + own_warp * TILES * TILE;
     let mut row = 0;
     // SAFETY: a leaf's words are packed by one warp before the barrier and only read after it; the
-    // next ones lie in the other row, and all warps have left that behind at the next barrier.
+    // next ones lie in the other row, and all warps have left that behind at the next barrier. A
+    // warp's list of leaves is its own, and what its lanes do together comes between its last use
+    // and the next span's.
     unsafe {
         let targets = problem.targets(lane, first_target);
         while span < end {

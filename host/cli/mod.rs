@@ -115,6 +115,18 @@ mod code {
 #[error("the checks failed")]
 struct ChecksFailed;
 
+/// Says what failed; an error if anything did.
+fn tell(failures: &[String], out: &mut impl Write) -> anyhow::Result<()> {
+    for failure in failures {
+        writeln!(out, "FAILED {failure}")?;
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
+}
+
 /// Ctrl-C came before the end; what there was has been written.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]

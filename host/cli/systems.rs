@@ -19,7 +19,7 @@ use allpairs::variants::{self, Method, Queues, Variant};
 use allpairs::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
-use super::{ChecksFailed, Where};
+use super::Where;
 
 const HEADING: &str = "Many systems";
 
@@ -232,14 +232,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
     for line in overlaps {
         writeln!(out, "{line}")?;
     }
-    for failure in &failures {
-        writeln!(out, "FAILED {failure}")?;
-    }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(ChecksFailed.into())
-    }
+    super::tell(&failures, out)
 }
 
 impl Many {

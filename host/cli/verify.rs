@@ -8,7 +8,7 @@ use allpairs::selection::{Ineligible, Machine, Place, SelectionError, eligible, 
 use allpairs::variants::{self, Variant};
 use allpairs::verify::{Verdict, edge_cases, judge, large_case};
 
-use super::{ChecksFailed, Where};
+use super::Where;
 
 /// Bodies of the large case where nothing else is said.
 const BODIES: usize = 16_384;
@@ -86,14 +86,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for why in skipped(&options.kernel, machine.place()) {
         writeln!(out, "SKIPPED: {why}")?;
     }
-    for failure in &failures {
-        writeln!(out, "FAILED {failure}")?;
-    }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(ChecksFailed.into())
-    }
+    super::tell(&failures, out)
 }
 
 /// Where to verify or time these kernels, or all.

@@ -132,10 +132,12 @@ pub(super) fn weights_of(lane: Lane, coordinate: f32, weight: f32) -> u32 {
     transpose(pack_halves(value, SECOND_PART * (value - rounded(value))))
 }
 
-/// The lane's component of a sum over weights, from that over their two parts.
+/// The lane's component of the force on a body, from the negative of its coordinate and the sum over
+/// the two parts of the weights, in units of `unit`. All lanes call it.
 #[inline(always)]
-pub(super) fn sum_of_parts([high, low]: [f32; 2]) -> f32 {
-    GpuFloat::mul_add(low, 1.0 / SECOND_PART, high)
+pub(super) fn force(lane: Lane, unit: f32, negative: f32, [high, low]: [f32; 2]) -> f32 {
+    let sum = GpuFloat::mul_add(low, 1.0 / SECOND_PART, high);
+    unit * GpuFloat::mul_add(negative, lane.of_mass(sum), sum)
 }
 
 /// 1/d³ of 16 targets and 16 sources, as the left factor of the targets' sums.

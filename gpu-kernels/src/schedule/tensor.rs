@@ -29,10 +29,10 @@
 use crate::abi::Params;
 use crate::interaction::PairLaw;
 use crate::numerics::{NumericsName, Precision};
-use crate::schedule::ScheduleName;
 use crate::schedule::fragments::{
-    Lane, WEIGHT_SCALE, cubes, left_factor, right_factor, sum_of_parts, transposed, weights_of,
+    Lane, WEIGHT_SCALE, cubes, left_factor, right_factor, transposed, weights_of,
 };
+use crate::schedule::{ScheduleName, fragments};
 use crate::tile::unrolled;
 use cuda_std::global::AtomicAdd;
 use cuda_std::matrix::{min_halves, multiply_add};
@@ -293,12 +293,8 @@ impl<W: PairLaw> Problem<W> {
     #[inline(always)]
     unsafe fn add_forces(&self, lane: Lane, tile: u32, coordinates: [f32; 2], sums: [f32; 4]) {
         let [a, b, c, d] = sums;
-        let forces = [(coordinates[0], [a, b]), (coordinates[1], [c, d])];
-        let forces = forces.map(|(coordinate, parts)| {
-            let sum = sum_of_parts(parts);
-            let weight = lane.of_mass(sum);
-            self.unit * GpuFloat::mul_add(-coordinate, weight, sum)
-        });
+        let forces = [(coordinates[0], [a, b]), (coordinates[1], [c, d])]
+            .map(|(coordinate, parts)| fragments::force(lane, self.unit, -coordinate, parts));
         // SAFETY: the caller's promise. Lanes of masses add 0 to what nobody reads.
         unsafe {
             f32::atomic_add(self.acceleration, 4 * TILE * tile, forces[0]);

@@ -1,7 +1,7 @@
 //! CUDA's library for linear algebra, cuBLAS, found when it is needed: a program that can use it
 //! neither links nor needs it. Of its functions there is the one that is used here.
 
-use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
@@ -9,6 +9,7 @@ use libloading::Library;
 
 use crate::device::Gpu;
 use crate::error::{AttemptList, DriverError, LibraryAttempt};
+use crate::library::{self, Found, NotFound};
 use crate::memory::DeviceMemory;
 use crate::stream::Stream;
 
@@ -124,23 +125,12 @@ fn functions() -> Result<&'static Functions, &'static NoBlas> {
 }
 
 fn find() -> Result<Functions, NoBlas> {
-    let forced = std::env::var_os(BLAS_VARIABLE).filter(|value| !value.is_empty());
-    let names = match &forced {
-        Some(value) if value == "none" => return Err(NoBlas::SwitchedOff),
-        Some(path) => vec![path.as_os_str()],
-        None => LIBRARY_NAMES.iter().map(OsStr::new).collect(),
-    };
-    let mut tried = Vec::new();
-    for path in names {
-        let name = path.to_string_lossy().into_owned();
-        // SAFETY: this runs the initialisers of cuBLAS (or of the library that the user named), which
-        // are made to run on loading. It is never unloaded.
-        match unsafe { Library::new(path) } {
-            Ok(library) => return look_up(library, name),
-            Err(error) => tried.push(LibraryAttempt::new(name, &error)),
-        }
-    }
-    Err(NoBlas::NoLibrary { tried })
+    let Found { library, name } =
+        library::find(BLAS_VARIABLE, LIBRARY_NAMES).map_err(|why| match why {
+            NotFound::SwitchedOff => NoBlas::SwitchedOff,
+            NotFound::NoLibrary(tried) => NoBlas::NoLibrary { tried },
+        })?;
+    look_up(library, name)
 }
 
 fn look_up(library: Library, name: String) -> Result<Functions, NoBlas> {

@@ -65,6 +65,7 @@ mod blas;
 mod device;
 mod error;
 mod graph;
+mod library;
 mod memory;
 mod module;
 mod pinned;

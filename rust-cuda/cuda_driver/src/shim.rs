@@ -16,15 +16,14 @@
 #![allow(non_snake_case, clippy::too_many_arguments)]
 
 use std::cell::Cell;
-use std::ffi::{CStr, OsStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use std::ptr::{null, null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::error::NoGpu;
+use crate::library::{self, Found, NotFound};
 use cust_raw::*;
-use libloading::Library;
-
-use crate::error::{LibraryAttempt, NoGpu};
 
 /// Environment variable that overrides the search: the path of a driver library, or `none` to
 /// behave as if there were no GPU.
@@ -45,34 +44,16 @@ const LIBRARY_NAMES: &[&str] = if cfg!(windows) {
 const NO_LIBRARY: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED as c_int;
 const NO_SYMBOL: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND as c_int;
 
-struct Driver {
-    library: Library,
-    name: String,
-}
-
-fn driver() -> Result<&'static Driver, &'static NoGpu> {
-    static DRIVER: OnceLock<Result<Driver, NoGpu>> = OnceLock::new();
-    DRIVER.get_or_init(find_driver).as_ref()
-}
-
-fn find_driver() -> Result<Driver, NoGpu> {
-    let forced = std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
-    let names = match &forced {
-        Some(value) if value == "none" => return Err(NoGpu::SwitchedOff),
-        Some(path) => vec![path.as_os_str()],
-        None => LIBRARY_NAMES.iter().map(OsStr::new).collect(),
-    };
-    let mut tried = Vec::new();
-    for path in names {
-        let name = path.to_string_lossy().into_owned();
-        // SAFETY: this runs the initialisers of the NVIDIA driver library (or of the one that the
-        // user named), which are made to run on loading. It is never unloaded.
-        match unsafe { Library::new(path) } {
-            Ok(library) => return Ok(Driver { library, name }),
-            Err(error) => tried.push(LibraryAttempt::new(name, &error)),
-        }
-    }
-    Err(NoGpu::NoLibrary { tried })
+fn driver() -> Result<&'static Found, &'static NoGpu> {
+    static DRIVER: OnceLock<Result<Found, NoGpu>> = OnceLock::new();
+    DRIVER
+        .get_or_init(|| {
+            library::find(LIBRARY_VARIABLE, LIBRARY_NAMES).map_err(|why| match why {
+                NotFound::SwitchedOff => NoGpu::SwitchedOff,
+                NotFound::NoLibrary(tried) => NoGpu::NoLibrary { tried },
+            })
+        })
+        .as_ref()
 }
 
 /// Name of the driver library in use. Loads it, but does not initialise the driver.

@@ -4,7 +4,7 @@ use super::{LEAF, Round, Rule, SPAN, TARGETS, THREADS, blocks, scale_for};
 use crate::abi::Params;
 use crate::interaction::PairLaw;
 use crate::schedule::fragments::{
-    Lane, WEIGHT_SCALE, cubes, left_factor, right_factor, sum_of_parts, transposed, weights_of,
+    Lane, WEIGHT_SCALE, cubes, force, left_factor, right_factor, transposed, weights_of,
 };
 use crate::tile::for_each;
 use cuda_std::global::AtomicAdd;
@@ -308,9 +308,7 @@ impl<W: PairLaw> Problem<W> {
     /// As [`far()`], and there is room for the eight.
     #[inline(always)]
     unsafe fn add_force(&self, lane: Lane, first: u32, negative: f32, parts: [f32; 2]) {
-        let sum = sum_of_parts(parts);
-        let weight = lane.of_mass(sum);
-        let force = self.unit * GpuFloat::mul_add(negative, weight, sum);
+        let force = force(lane, self.unit, negative, parts);
         // SAFETY: the caller's promise.
         unsafe { f32::atomic_add(self.acceleration, 4 * first, force) }
     }

@@ -158,9 +158,16 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
         line(&cells);
     }
     let measured = &study.measured;
+    let several = record.and_then(|record| {
+        let counts = record.rows.iter().filter_map(|row| row.choices.get("GPUs"));
+        counts.filter_map(|n| n.parse::<u32>().ok()).max()
+    });
+    let several = several.filter(|n| *n > 1).map_or_else(String::new, |n| {
+        format!(", {n} of them where all are used")
+    });
     let note = match record {
         Some(record) => format!(
-            "Measured: milliseconds a step on one {} ({}; CPU rungs on its host, {}), {} of {} \
+            "Measured: milliseconds a step on one {}{several} ({}; CPU rungs on its host, {}), {} of {} \
              times {} steps or fewer; in brackets how many times as fast as the rung before. ≈: \
              scaled from, or beside, a time at fewer bodies, as all would take too long.\n\n![Speedup of each rung over the \
              first]({}.svg)\n",

@@ -17,14 +17,21 @@ const SHAPE: Split = Split {
     reducer: Reducer::Kernel(Reduction::Serial),
 };
 
-/// Several threads a target where bodies are few, few partial sums where they are many. A test
-/// compares them with the sweeps that are recorded.
+/// Several threads a target where bodies are few, few partial sums where they are many: what a sweep
+/// found at 20 000, 100 000 and 200 000 bodies, with bounds at their geometric means. A test compares
+/// them with the sweeps that are recorded.
 const TUNED: &[Fitted] = &[
     Fitted {
         bodies: 44_721,
         block: 256,
-        len: 4,
-        luf: 256,
+        len: 2,
+        luf: 512,
+    },
+    Fitted {
+        bodies: 141_421,
+        block: 1024,
+        len: 1,
+        luf: 1024,
     },
     Fitted {
         bodies: u32::MAX,

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use rayon::prelude::*;
 use thiserror::Error;
 
 use super::framing::{choose, quantile};
@@ -225,8 +226,8 @@ impl DensityPicture {
         };
         Ok(self
             .projections
-            .iter()
-            .zip(edges.windows(2))
+            .par_iter()
+            .zip(edges.par_windows(2))
             .map(panel)
             .collect())
     }

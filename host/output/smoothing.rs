@@ -14,6 +14,8 @@
 use std::f64::consts::{PI, SQRT_2};
 use std::ops::RangeInclusive;
 
+use rayon::prelude::*;
+
 /// A body as it falls on a picture.
 pub(super) struct Splat {
     /// Pixels from the left edge.
@@ -43,9 +45,11 @@ pub(super) fn surface_density(mut splats: Vec<Splat>, size: [usize; 2]) -> Grid 
     splats
         .iter()
         .for_each(|splat| pilot.deposit(splat, count(splat)));
-    pilot.blur((side / 80.0).ceil() as usize);
-    let pilot = spread(&splats, count, &pilot, narrowest..=widest);
-    spread(&splats, |splat| splat.weight, &pilot, narrowest..=widest).without_margin(margin)
+    let room = &mut Room::default();
+    pilot.blur((side / 80.0).ceil() as usize, room);
+    let widths = narrowest..=widest;
+    let pilot = spread(&splats, count, &pilot, &widths, room);
+    spread(&splats, |splat| splat.weight, &pilot, &widths, room).without_margin(margin)
 }
 
 /// Spreads every splat over a width, within `widths`, that suits the number of bodies per pixel
@@ -54,7 +58,8 @@ fn spread(
     splats: &[Splat],
     weight: impl Fn(&Splat) -> f64,
     density: &Grid,
-    widths: RangeInclusive<f64>,
+    widths: &RangeInclusive<f64>,
+    room: &mut Room,
 ) -> Grid {
     let radii: Vec<usize> =
         std::iter::successors(Some(1), |r: &usize| Some((r * 3 / 2).max(r + 1)))
@@ -78,13 +83,14 @@ fn spread(
     let wanted: Vec<f64> = splats.iter().map(width_of).collect();
 
     let mut sum = Grid::new(density.size);
+    let mut grid = Grid::new(density.size);
     for (level, radius) in radii.iter().enumerate() {
-        let mut grid = Grid::new(density.size);
+        grid.cells.fill(0.0);
         for (splat, width) in splats.iter().zip(&wanted) {
             grid.deposit(splat, share(level, *width) * weight(splat));
         }
-        grid.blur(*radius);
-        let cells = sum.cells.iter_mut().zip(grid.cells);
+        grid.blur(*radius, room);
+        let cells = sum.cells.iter_mut().zip(&grid.cells);
         cells.for_each(|(sum, value)| *sum += value);
     }
     sum
@@ -143,34 +149,11 @@ impl Grid {
     }
 
     /// Spreads every cell over a near-Gaussian of width [`sigma`]; what goes over the edge is lost.
-    fn blur(&mut self, radius: usize) {
-        *self = self
-            .blur_rows_and_transpose(radius)
-            .blur_rows_and_transpose(radius);
-    }
-
-    fn blur_rows_and_transpose(&self, radius: usize) -> Self {
+    fn blur(&mut self, radius: usize, room: &mut Room) {
         let [width, height] = self.size;
-        let mut turned = Self::new([height, width]);
-        let mut line = vec![[0.0; LANES]; width];
-        let mut means = line.clone();
-        for top in (0..height).step_by(LANES) {
-            let rows = LANES.min(height - top);
-            for lane in 0..rows {
-                let row = self.row(top + lane);
-                line.iter_mut()
-                    .zip(row)
-                    .for_each(|(values, value)| values[lane] = *value);
-            }
-            for _ in 0..3 {
-                running_mean(&line, radius, &mut means);
-                std::mem::swap(&mut line, &mut means);
-            }
-            for (row, values) in turned.cells.chunks_exact_mut(height).zip(&line) {
-                row[top..top + rows].copy_from_slice(&values[..rows]);
-            }
-        }
-        turned
+        let Room { bands, turned } = room;
+        blur_rows_and_transpose(&self.cells, [width, height], radius, bands, turned);
+        blur_rows_and_transpose(turned, [height, width], radius, bands, &mut self.cells);
     }
 
     fn without_margin(&self, margin: usize) -> Self {
@@ -187,6 +170,48 @@ impl Grid {
 /// Rows that [`running_mean`] takes side by side: its sums depend each on the one before, and a
 /// processor does eight of them in the time of one.
 const LANES: usize = 8;
+
+/// Memory for blurring, used again and again: a picture takes dozens of blurs.
+#[derive(Default)]
+struct Room {
+    /// [`LANES`] rows after [`LANES`] rows, side by side.
+    bands: Vec<[f64; LANES]>,
+    turned: Vec<f64>,
+}
+
+/// The rows of `cells` (width, height), blurred, as the columns of `turned`.
+fn blur_rows_and_transpose(
+    cells: &[f64],
+    [width, height]: [usize; 2],
+    radius: usize,
+    bands: &mut Vec<[f64; LANES]>,
+    turned: &mut Vec<f64>,
+) {
+    bands.resize(height.div_ceil(LANES) * width, [0.0; LANES]);
+    let rows = cells.par_chunks(LANES * width);
+    let lines = bands.par_chunks_exact_mut(width).zip(rows);
+    lines.for_each_init(
+        || vec![[0.0; LANES]; width],
+        |means, (line, rows)| {
+            for (lane, row) in rows.chunks_exact(width).enumerate() {
+                let row = line.iter_mut().zip(row);
+                row.for_each(|(values, value)| values[lane] = *value);
+            }
+            running_mean(line, radius, means);
+            running_mean(means, radius, line);
+            running_mean(line, radius, means);
+            line.copy_from_slice(means);
+        },
+    );
+    turned.resize(width * height, 0.0);
+    let columns = turned.par_chunks_exact_mut(height).enumerate();
+    columns.for_each(|(x, column)| {
+        let bands = bands.chunks_exact(width);
+        for (part, band) in column.chunks_mut(LANES).zip(bands) {
+            part.copy_from_slice(&band[x][..part.len()]);
+        }
+    });
+}
 
 /// The mean of the `2 × radius + 1` values around each, zeros beyond the ends.
 fn running_mean(line: &[[f64; LANES]], radius: usize, means: &mut [[f64; LANES]]) {
@@ -237,7 +262,7 @@ mod tests {
         for radius in [1, 2, 5, 9] {
             let mut grid = Grid::new([80, 70]);
             grid.deposit(&splat(40.5, 35.5), 1.0);
-            grid.blur(radius);
+            grid.blur(radius, &mut Room::default());
             let (sum, variance) = moments(&grid);
             // Six passes over at most 80 × 70 cells.
             let tolerance = 6.0 * 5_600.0 * f64::EPSILON;

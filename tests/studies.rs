@@ -162,9 +162,9 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
         let counts = record.rows.iter().filter_map(|row| row.choices.get("GPUs"));
         counts.filter_map(|n| n.parse::<u32>().ok()).max()
     });
-    let several = several.filter(|n| *n > 1).map_or_else(String::new, |n| {
-        format!(", {n} of them where all are used")
-    });
+    let several = several
+        .filter(|n| *n > 1)
+        .map_or_else(String::new, |n| format!(", {n} of them where all are used"));
     let note = match record {
         Some(record) => format!(
             "Measured: milliseconds a step on one {}{several} ({}; CPU rungs on its host, {}), {} of {} \

@@ -1,7 +1,7 @@
 //! An NVIDIA GPU.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, hash_map};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -23,18 +23,16 @@ use crate::variants::Bus;
 /// Dynamic shared memory that a function gets without asking.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
-/// A GPU with a module of kernels, and a stream of its own.
+/// A GPU with kernels to choose from, and a stream of its own.
 pub struct Cuda {
     gpu: Gpu,
-    module: Module,
+    kernels: &'static PtxModule,
     stream: Stream,
     /// For launches beside others, once there were any.
     beside: OnceCell<Beside>,
     /// The library for linear algebra, once it was needed.
     blas: OnceCell<Blas>,
     functions: RefCell<HashMap<&'static str, Loaded>>,
-    /// What the module's constant memory holds.
-    constants: Cell<Option<Params>>,
 }
 
 /// A second stream, and what ties it to the first.
@@ -75,9 +73,11 @@ impl From<DeviceMemory> for CudaMemory {
     }
 }
 
-/// A kernel that was launched before.
-#[derive(Clone)]
+/// A kernel that was compiled before, in a module of its own.
 struct Loaded {
+    module: Module,
+    /// What the module's constant memory holds.
+    constants: Option<Params>,
     function: Function,
     /// Registers a thread.
     registers: u32,
@@ -88,23 +88,20 @@ struct Loaded {
 }
 
 impl Cuda {
-    /// GPU `ordinal`, with the kernels of `module` compiled for it by its driver.
+    /// GPU `ordinal`, with these kernels; its driver compiles each when it is first needed.
     ///
     /// # Errors
-    /// If the driver refuses the GPU or the module.
-    pub fn open(ordinal: u32, module: &PtxModule) -> Result<Self, DriverError> {
+    /// If the driver refuses the GPU.
+    pub fn open(ordinal: u32, kernels: &'static PtxModule) -> Result<Self, DriverError> {
         let gpu = Gpu::open(ordinal)?;
-        let name = format!("sm_{}{}", module.sm, if module.ftz { "_ftz" } else { "" });
-        let module = gpu.load_ptx(&name, module.text())?;
         let stream = gpu.stream()?;
         Ok(Self {
             gpu,
-            module,
+            kernels,
             stream,
             beside: OnceCell::new(),
             blas: OnceCell::new(),
             functions: RefCell::default(),
-            constants: Cell::new(None),
         })
     }
 
@@ -120,50 +117,65 @@ impl Cuda {
         Ok(self.beside.get_or_init(|| beside))
     }
 
-    /// Puts the scalars where kernels that take none look for them.
-    fn set_constants(&self, params: Params) -> Result<(), DriverError> {
-        if self.constants.get() != Some(params) {
-            let image = constant::image(params);
-            self.module.set_variable(constant::SYMBOL, &image)?;
-            self.constants.set(Some(params));
-        }
-        Ok(())
-    }
-
-    /// The function of a kernel, ready for a launch of this geometry.
-    fn function(&self, symbol: &'static str, launch: Launch) -> Result<Function, ForceError> {
-        let known = self.functions.borrow().get(symbol).cloned();
-        let mut loaded = match known {
-            Some(loaded) => loaded,
-            None => {
-                let function = self.module.function(symbol)?;
+    /// Does something with a kernel, once it is compiled.
+    ///
+    /// # Panics
+    /// If there is no such kernel for this GPU: see [`eligible`](crate::selection::eligible).
+    fn with<T>(
+        &self,
+        symbol: &'static str,
+        work: impl FnOnce(&mut Loaded) -> Result<T, ForceError>,
+    ) -> Result<T, ForceError> {
+        let mut functions = self.functions.borrow_mut();
+        match functions.entry(symbol) {
+            hash_map::Entry::Occupied(known) => work(known.into_mut()),
+            hash_map::Entry::Vacant(room) => {
+                let PtxModule { sm, ftz, .. } = self.kernels;
+                let name = format!("{symbol}, sm_{sm}{}", if *ftz { " ftz" } else { "" });
+                let text = self.kernels.alone(symbol).expect("an eligible kernel");
+                let module = self.gpu.load_ptx(&name, &text)?;
+                let function = module.function(symbol)?;
                 let attributes = function.attributes()?;
-                Loaded {
+                work(room.insert(Loaded {
+                    module,
+                    constants: None,
                     function,
                     registers: attributes.registers,
                     most_threads: attributes.max_threads_per_block,
                     shared_bytes: SHARED_BYTES_UNASKED,
-                }
+                }))
             }
-        };
+        }
+    }
+}
+
+impl Loaded {
+    /// Makes it ready for a launch of this geometry.
+    fn fit(&mut self, symbol: &'static str, launch: Launch) -> Result<(), ForceError> {
         let threads = launch.block.iter().product();
-        if threads > loaded.most_threads {
+        if threads > self.most_threads {
             return Err(ForceError::Plan(PlanError::TooManyRegisters {
                 kernel: symbol,
                 threads,
-                registers: loaded.registers,
-                most: loaded.most_threads,
+                registers: self.registers,
+                most: self.most_threads,
             }));
         }
-        if launch.shared_bytes > loaded.shared_bytes {
-            loaded
-                .function
-                .set_max_dynamic_shared(launch.shared_bytes)?;
-            loaded.shared_bytes = launch.shared_bytes;
+        if launch.shared_bytes > self.shared_bytes {
+            self.function.set_max_dynamic_shared(launch.shared_bytes)?;
+            self.shared_bytes = launch.shared_bytes;
         }
-        let function = loaded.function.clone();
-        self.functions.borrow_mut().insert(symbol, loaded);
-        Ok(function)
+        Ok(())
+    }
+
+    /// Puts the scalars where kernels that take none look for them.
+    fn set_constants(&mut self, params: Params) -> Result<(), DriverError> {
+        if self.constants != Some(params) {
+            let image = constant::image(params);
+            self.module.set_variable(constant::SYMBOL, &image)?;
+            self.constants = Some(params);
+        }
+        Ok(())
     }
 }
 
@@ -178,6 +190,10 @@ impl Device for Cuda {
 
     fn limits(&self) -> Limits {
         Limits::of(self.gpu.info())
+    }
+
+    fn prepare(&self, entry: &'static Entry) -> Result<(), ForceError> {
+        self.with(entry.symbol, |_| Ok(()))
     }
 
     fn allocate(&self, bytes: usize) -> Result<CudaMemory, ForceError> {
@@ -448,7 +464,6 @@ impl Streams for Cuda {
         buffers: &[&CudaMemory],
         mut params: Params,
     ) -> Result<(), ForceError> {
-        let function = self.function(entry.symbol, launch)?;
         let mut pointers: Vec<u64> = buffers
             .iter()
             .map(|buffer| buffer.memory.pointer())
@@ -457,23 +472,26 @@ impl Streams for Cuda {
             .iter_mut()
             .map(|pointer| (&raw mut *pointer).cast())
             .collect();
-        match entry.scalars {
-            Scalars::Argument => arguments.push((&raw mut params).cast()),
-            Scalars::Constant => self.set_constants(params)?,
-        }
-        // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the caller's
-        // promise.
-        unsafe {
-            self.gpu.launch(
-                &function,
-                launch.grid,
-                launch.block,
-                launch.shared_bytes,
-                stream,
-                &mut arguments,
-            )?;
-        }
-        Ok(())
+        self.with(entry.symbol, |kernel| {
+            kernel.fit(entry.symbol, launch)?;
+            match entry.scalars {
+                Scalars::Argument => arguments.push((&raw mut params).cast()),
+                Scalars::Constant => kernel.set_constants(params)?,
+            }
+            // SAFETY: pointers, then the scalars, as every entry is declared; the rest is the
+            // caller's promise.
+            unsafe {
+                self.gpu.launch(
+                    &kernel.function,
+                    launch.grid,
+                    launch.block,
+                    launch.shared_bytes,
+                    stream,
+                    &mut arguments,
+                )?;
+            }
+            Ok(())
+        })
     }
 
     fn mark(&self, stream: &Stream) -> Result<Event, ForceError> {

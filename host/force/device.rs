@@ -115,6 +115,14 @@ pub trait Device {
     /// What a launch may have.
     fn limits(&self) -> Limits;
 
+    /// Makes a kernel ready, so that its first launch takes no longer than others.
+    ///
+    /// # Errors
+    /// If the machine's driver cannot compile it.
+    fn prepare(&self, _entry: &'static Entry) -> Result<(), ForceError> {
+        Ok(())
+    }
+
     /// Memory for `bytes` bytes, every one of them 0xff: not a number, for whoever reads what
     /// nobody wrote.
     ///

@@ -25,9 +25,29 @@ impl Slots {
     /// An order in which each `leaf` bodies in a row lie side by side in space, and so does each
     /// power of two of leaves: halves along the longest axis, halved again.
     pub(super) fn in_space(positions: &[[f64; 3]], leaf: u32) -> Self {
-        let mut bodies = Self::as_given(positions.len() as u32).bodies;
-        halve(&mut bodies, positions, leaf as usize);
-        Self { bodies }
+        let placed = (0..).zip(positions);
+        let mut placed: Vec<Placed> = placed
+            .map(|(body, x)| Placed {
+                at: x.map(|x| x as f32), // as near as an order needs
+                body,
+            })
+            .collect();
+        halve(&mut placed, leaf as usize);
+        Self {
+            bodies: placed.into_iter().map(|placed| placed.body).collect(),
+        }
+    }
+
+    /// These slots, filled from other slots instead of from bodies.
+    pub(super) fn of(&self, slots: &Self) -> Self {
+        Self {
+            bodies: self.to_slots(&slots.bodies),
+        }
+    }
+
+    /// The number of the body of each slot, in order.
+    pub(super) fn numbers(&self) -> &[u32] {
+        &self.bodies
     }
 
     /// The body of each slot, in order.
@@ -50,18 +70,23 @@ impl Slots {
     }
 }
 
-fn halve(bodies: &mut [u32], positions: &[[f64; 3]], leaf: usize) {
+/// A body where it is: side by side, since halving looks at each of them over and over.
+#[derive(Clone, Copy)]
+struct Placed {
+    at: [f32; 3],
+    body: u32,
+}
+
+fn halve(bodies: &mut [Placed], leaf: usize) {
     if bodies.len() <= leaf {
         return;
     }
-    let at = |body: u32| positions[body as usize];
-    let mut box_ = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
-    for &body in &*bodies {
-        for (side, x) in box_.iter_mut().zip(at(body)) {
-            *side = [side[0].min(x), side[1].max(x)];
-        }
+    let (mut low, mut high) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+    for Placed { at, .. } in &*bodies {
+        low = [0, 1, 2].map(|axis| low[axis].min(at[axis]));
+        high = [0, 1, 2].map(|axis| high[axis].max(at[axis]));
     }
-    let length = |axis: &usize| box_[*axis][1] - box_[*axis][0];
+    let length = |axis: &usize| high[*axis] - low[*axis];
     let axis = (0..3)
         .max_by(|a, b| length(a).total_cmp(&length(b)))
         .unwrap_or(0);
@@ -69,16 +94,13 @@ fn halve(bodies: &mut [u32], positions: &[[f64; 3]], leaf: usize) {
     let leaves = bodies.len().div_ceil(leaf);
     let power = leaves.next_power_of_two() / 2;
     let left = power.min((leaves - power / 2).max(1));
-    bodies.select_nth_unstable_by(left * leaf, |&a, &b| at(a)[axis].total_cmp(&at(b)[axis]));
+    bodies.select_nth_unstable_by(left * leaf, |a, b| a.at[axis].total_cmp(&b.at[axis]));
     let (first, second) = bodies.split_at_mut(left * leaf);
     if first.len() + second.len() < WORTH_A_THREAD {
-        halve(first, positions, leaf);
-        halve(second, positions, leaf);
+        halve(first, leaf);
+        halve(second, leaf);
     } else {
-        rayon::join(
-            || halve(first, positions, leaf),
-            || halve(second, positions, leaf),
-        );
+        rayon::join(|| halve(first, leaf), || halve(second, leaf));
     }
 }
 

@@ -5,6 +5,7 @@ use cuda_std::f16;
 use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
 use gpu_kernels::numerics::Precision;
+use rayon::prelude::*;
 
 use super::order::Slots;
 use crate::bodies::Bodies;
@@ -79,37 +80,6 @@ pub(super) fn state(
         }
     }
     scalars
-}
-
-/// Masses of the first `n` bodies of a state buffer, in local units.
-pub(super) fn local_masses(
-    layout: &LayoutDescription,
-    stride: u32,
-    scalars: &Scalars,
-    n: u32,
-) -> Vec<f64> {
-    let mass = |i| scalars.get((layout.scalar)(Field::Mass, stride, i));
-    (0..n).map(mass).collect()
-}
-
-/// A state buffer with the bodies of another, which has them in slots `before`, in slots `after`.
-pub(super) fn moved(
-    layout: &LayoutDescription,
-    stride: u32,
-    scalars: &Scalars,
-    [before, after]: [&Slots; 2],
-) -> Scalars {
-    let mut moved = empty_state(layout, stride);
-    for field in Field::ALL {
-        let at = |i: u32| (layout.scalar)(field, stride, i);
-        let n = before.bodies().count() as u32;
-        let by_slot: Vec<f64> = (0..n).map(|i| scalars.get(at(i))).collect();
-        let by_body = before.to_bodies(&by_slot);
-        for (i, value) in (0..).zip(after.to_slots(&by_body)) {
-            moved.set(at(i), value);
-        }
-    }
-    moved
 }
 
 /// A state buffer to download into.
@@ -205,6 +175,20 @@ pub(super) fn local_state(
         |fields: [Field; 3], i| fields.map(|field| scalars.get((layout.scalar)(field, stride, i)));
     (0..n)
         .map(|i| (vector(POSITION, i), vector(VELOCITY, i)))
+        .unzip()
+}
+
+/// Positions and masses of the first `n` bodies of a state buffer, in local units.
+pub(super) fn local_sources(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    n: u32,
+) -> (Vec<[f64; 3]>, Vec<f64>) {
+    let value = |field, i| scalars.get((layout.scalar)(field, stride, i));
+    (0..n)
+        .into_par_iter()
+        .map(|i| (POSITION.map(|field| value(field, i)), value(Field::Mass, i)))
         .unzip()
 }
 

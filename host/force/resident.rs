@@ -2,6 +2,7 @@
 //! sees data only when somebody asks.
 
 mod hermite;
+mod in_space;
 
 pub use hermite::HermiteKernels;
 
@@ -13,10 +14,11 @@ use gpu_kernels::abi::{Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
 use self::hermite::Jerks;
+use self::in_space::{InSpace, STEPS_IN_ORDER};
 use super::device::Device;
-use super::order::{self, Slots};
+use super::order::Slots;
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Hermite, Law, Physics, SavedState, StepOf};
+use super::{Backend, ForceError, Hermite, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -59,34 +61,14 @@ pub struct Resident<D: Device> {
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
-    /// Bodies that are kept side by side, 1 if as given.
-    leaf: u32,
     slots: Slots,
-    /// Steps since they were put there.
-    steps_in_order: u64,
+    /// What puts them there, if they are not as given.
+    in_space: Option<InSpace<D>>,
     elementwise_launch: Launch,
     energy: &'static Entry,
     energy_launch: Launch,
     /// Spent in copies of steps.
     transfers: Cell<Duration>,
-}
-
-/// Evaluations for which an order of the bodies in space is kept: bodies that have moved on cost
-/// speed, and so does sorting them.
-const STEPS_IN_ORDER: u64 = 64;
-
-/// An order of bodies in space, and which pairs of them are far.
-fn in_space(
-    leaf: u32,
-    positions: &[[f64; 3]],
-    masses: &[f64],
-    law: Law,
-    softening: f64,
-) -> (Slots, Separation) {
-    (
-        Slots::in_space(positions, leaf),
-        order::separation(positions, masses, law, softening),
-    )
 }
 
 impl<D: Device> Resident<D> {
@@ -145,15 +127,25 @@ impl<D: Device> Resident<D> {
         let energy = energy.unwrap_or(kernels.energy);
         let energy_launch = plan::one_dimensional(energy, n, ELEMENTWISE_BLOCK, &limits)?;
 
+        let steps = plan.steps.iter().filter_map(|step| match step {
+            Step::Launch { entry, .. } | Step::Beside { entry, .. } => Some(*entry),
+            Step::Zero(_) | Step::Join | Step::Product { .. } => None,
+        });
+        let advance = [kernels.kick, kernels.drift, energy];
+        let order = plan.order.map(|order| order.reorder);
+        for entry in steps.chain(advance).chain(order) {
+            device.prepare(entry)?;
+        }
+
         let positions = bodies.iter().map(|b| frame.position_to_local(b.position));
-        let (slots, separation) = match plan.leaf {
-            1 => (Slots::as_given(n), Separation::default()),
-            leaf => {
+        let (slots, separation) = match plan.order {
+            None => (Slots::as_given(n), Separation::default()),
+            Some(order) => {
                 let (positions, softening) =
                     (positions.collect::<Vec<_>>(), softening_squared.sqrt());
                 let masses = bodies.mass.iter().map(|&mass| frame.mass_to_local(mass));
                 let masses: Vec<f64> = masses.collect();
-                in_space(leaf, &positions, &masses, physics.law, softening)
+                in_space::in_space(order.leaf, &positions, &masses, physics.law, softening)
             }
         };
         let packed = pack::state(&layout, stride, &frame, &slots, bodies);
@@ -163,7 +155,12 @@ impl<D: Device> Resident<D> {
             Positions::Host(bus) => device.allocate_for_host(bytes, bus)?,
         };
         device.upload(&state, packed.bytes())?;
-        let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let vector_bytes = pack::empty_vectors(&layout, stride).bytes().len();
+        let acceleration = device.allocate(vector_bytes)?;
+        let in_space = plan
+            .order
+            .map(|plan| InSpace::new(&*device, plan, n, [bytes, vector_bytes]));
+        let in_space = in_space.transpose()?;
         let jerks = kernels
             .hermite
             .map(|kernels| Jerks::new(&*device, kernels, &layout, n, stride));
@@ -207,9 +204,8 @@ impl<D: Device> Resident<D> {
             energy_sums,
             scratch,
             force_steps: plan.steps,
-            leaf: plan.leaf,
             slots,
-            steps_in_order: 0,
+            in_space,
             elementwise_launch,
             energy,
             energy_launch,
@@ -263,31 +259,6 @@ impl<D: Device> Resident<D> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Puts the bodies into slots by their places of now.
-    fn sort(&mut self) -> Result<(), ForceError> {
-        let Params { n, stride, .. } = self.params;
-        let layout = &self.layout;
-        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
-        let (positions, _) = pack::local_state(layout, stride, &state, n);
-        let positions = self.slots.to_bodies(&positions);
-        let masses = pack::local_masses(layout, stride, &state, n);
-        let masses = self.slots.to_bodies(&masses);
-        let softening = self.params.softening_squared.sqrt();
-        let (slots, separation) =
-            in_space(self.leaf, &positions, &masses, self.physics.law, softening);
-        let state = pack::moved(layout, stride, &state, [&self.slots, &slots]);
-        let by_slot = pack::local_vectors(layout, stride, &vectors, n);
-        let by_body = self.slots.to_bodies(&by_slot);
-        let mut vectors = pack::empty_vectors(layout, stride);
-        pack::set_local_vectors(layout, stride, &mut vectors, &slots.to_slots(&by_body));
-        self.device.upload(&self.state, state.bytes())?;
-        self.device.upload(&self.acceleration, vectors.bytes())?;
-        self.slots = slots;
-        self.params.separation = separation;
         Ok(())
     }
 
@@ -348,21 +319,20 @@ impl<D: Device> Backend for Resident<D> {
             return (0..times).try_for_each(|_| step(self));
         }
         let device = Rc::clone(&self.device);
-        if self.leaf == 1 {
-            return device.repeat(times, &mut || step(self));
-        }
         let mut left = times;
-        while left > 0 {
-            let now = left.min(STEPS_IN_ORDER);
-            device.repeat(now, &mut || step(self))?;
-            self.steps_in_order += now;
-            if self.steps_in_order >= STEPS_IN_ORDER {
+        while let Some(order) = &mut self.in_space
+            && left > 0
+        {
+            if order.age >= STEPS_IN_ORDER {
                 self.sort()?;
-                self.steps_in_order = 0;
+                continue;
             }
+            let now = left.min(STEPS_IN_ORDER - order.age);
+            order.age += now;
             left -= now;
+            device.repeat(now, &mut || step(self))?;
         }
-        Ok(())
+        device.repeat(left, &mut || step(self))
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {

@@ -66,7 +66,7 @@ pub(super) fn plan(
         });
     }
     let mut plan = ForcePlan {
-        leaf: 1,
+        order: None,
         scratch: vec![bytes],
         steps: vec![Step::Launch {
             entry,

@@ -119,11 +119,21 @@ pub struct ForcePlan {
     pub tiling: Tiling,
     /// What is done, in order.
     pub steps: Vec<Step>,
-    /// Bodies that lie side by side in space in a row of this many, in memory too; 1 if their order
-    /// does not matter.
-    pub leaf: u32,
+    /// How bodies are kept in an order in space, if it matters.
+    pub order: Option<InSpace>,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
     pub split: Parts,
+}
+
+/// Bodies kept in memory as they lie in space.
+#[derive(Clone, Copy, Debug)]
+pub struct InSpace {
+    /// Bodies in a row that are to be neighbours.
+    pub leaf: u32,
+    /// The kernel that puts them into an order.
+    pub reorder: &'static Entry,
+    /// Its geometry.
+    pub launch: Launch,
 }
 
 /// Into what a target's sum is split.
@@ -338,7 +348,7 @@ impl ForcePlan {
         Self {
             scratch: vec![],
             steps,
-            leaf: 1,
+            order: None,
             split: Parts {
                 sources_a_thread: 0,
                 partials: 0,
@@ -480,6 +490,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         // The plan of the schedule says it.
         Work::Near { .. } => 0,
         Work::Boxes
+        | Work::Reorder
         | Work::Gather
         | Work::Rest { .. }
         | Work::Reduce(_)

@@ -92,7 +92,7 @@ pub(super) fn plan(
     if order == Order::Any {
         let sums = Buffer::Acceleration;
         return Ok(ForcePlan {
-            leaf: 1,
+            order: None,
             scratch: vec![],
             split: Parts::default(),
             tiling,
@@ -104,7 +104,7 @@ pub(super) fn plan(
     let vector_bytes = entry.layout.vector_scalars * entry.layout.vectors.bytes();
     let slab_bytes = super::stride(entry, n as usize)? as usize * vector_bytes as usize;
     Ok(ForcePlan {
-        leaf: 1,
+        order: None,
         scratch: vec![slab_bytes * tiling.slabs(n) as usize],
         split: Parts::default(),
         tiling,

@@ -51,12 +51,21 @@ impl PtxModule {
         }
     }
 
-    /// The PTX itself; the driver compiles it when the module is loaded.
+    /// The PTX itself.
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| {
             io::read_to_string(DeflateDecoder::new(self.deflated))
                 .expect("the build script deflated a text")
         })
+    }
+
+    /// A module of the kernel `entry` alone, for a driver to compile: a run needs half a dozen of
+    /// some 300.
+    ///
+    /// # Errors
+    /// [`PtxError::EntryNotFound`] where the module has no such kernel.
+    pub fn alone(&self, entry: &str) -> Result<String, PtxError> {
+        syntax::alone(self.text(), entry)
     }
 
     #[cfg(test)]

@@ -21,6 +21,16 @@ pub fn entry_text<'a>(ptx: &'a str, entry: &str) -> Result<&'a str, PtxError> {
     Ok(&ptx[entry_range(ptx, entry)?])
 }
 
+/// A module of one kernel: what precedes the kernels of a module, and the one.
+///
+/// # Errors
+/// As [`entry_text`].
+pub(super) fn alone(ptx: &str, entry: &str) -> Result<String, PtxError> {
+    let kernel = entry_text(ptx, entry)?;
+    let (first, _) = entry_headers(ptx).next().expect("one was found");
+    Ok(format!("{}{kernel}\n", &ptx[..first]))
+}
+
 /// Where [`entry_text`] lies in the module.
 pub(super) fn entry_range(ptx: &str, entry: &str) -> Result<Range<usize>, PtxError> {
     let Some((start, _)) = entry_headers(ptx).find(|(_, name)| *name == entry) else {
@@ -399,6 +409,10 @@ mod tests {
             entry_text(ptx, "second").unwrap(),
             ".entry second() { ret; }"
         );
+        let second = alone(ptx, "second").unwrap();
+        assert!(second.starts_with(".version 8.1\n"));
+        assert_eq!(entry_names(&second), ["second"]);
+        assert!(alone(ptx, "third").is_err());
     }
 
     #[test]

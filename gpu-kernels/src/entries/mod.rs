@@ -43,7 +43,7 @@ pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
-pub use separated::{BOXES, FAR, NEAR};
+pub use separated::{BOXES, FAR, NEAR, REORDERS};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
 pub use tensor::TENSOR;
@@ -125,6 +125,9 @@ pub enum Work {
         /// Whether it is for ε = 0.
         unsoftened: bool,
     },
+    /// Bodies and accelerations in another order: pointers
+    /// `(state, acceleration, order, state to, acceleration to)`.
+    Reorder,
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
     /// `(slabs, acceleration)`.
     Gather,
@@ -227,6 +230,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(FAR)
         .chain(NEAR)
         .chain(BOXES)
+        .chain(REORDERS)
         .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
         .chain(JERKS.iter().flatten())

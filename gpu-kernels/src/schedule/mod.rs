@@ -11,6 +11,7 @@ pub mod hermite;
 pub mod hybrid;
 pub mod one_thread;
 pub mod reduce;
+pub mod reorder;
 pub mod separated;
 pub mod symmetric;
 pub mod systems;

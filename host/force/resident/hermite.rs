@@ -38,6 +38,9 @@ impl<D: Device> Jerks<D> {
         n: u32,
         stride: u32,
     ) -> Result<Self, ForceError> {
+        for entry in [kernels.predict, kernels.correct, kernels.own_steps] {
+            device.prepare(entry)?;
+        }
         let vectors = pack::empty_vectors(layout, stride).bytes().len();
         Ok(Self {
             kernels,

@@ -53,6 +53,9 @@ impl<D: Streams> Part<D> {
     ) -> Result<Self, ForceError> {
         let n = range.len() / systems as usize;
         let plan = SystemsPlan::new(entry, path, systems, n, &device.limits())?;
+        for entry in [Some(plan.force), plan.drift].into_iter().flatten() {
+            device.prepare(entry)?;
+        }
         let packed = pack::empty_state(&entry.layout, plan.stride);
         let bytes = packed.bytes().len();
         let states = 1 + usize::from(plan.is_double_buffered());

@@ -41,6 +41,12 @@ pub fn one_sided_f64(info: &DeviceInfo) -> Option<f64> {
     lanes(info).map(|(_, f64_lanes)| rate(info, f64_lanes, INSTRUCTIONS_F64))
 }
 
+/// Whether f64 is so slow beside f32 that numbers of two f32 are faster. On an H200, whose f64 has half
+/// the speed, symmetric kernels compute 3.4 times as many interactions in f64.
+pub fn doubles_are_slow(info: &DeviceInfo) -> bool {
+    lanes(info).is_some_and(|(f32_lanes, f64_lanes)| 6 * f64_lanes < f32_lanes)
+}
+
 /// Bytes/s between the GPU and its memory, at the highest clock: two transfers a clock.
 pub fn memory_bandwidth(info: &DeviceInfo) -> f64 {
     2.0 * f64::from(info.memory_clock_khz) * 1e3 * f64::from(info.memory_bus_bits) / 8.0

@@ -21,13 +21,14 @@ use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
+use crate::limits;
 use crate::plan::systems::SystemsError;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx;
 use crate::simulation::Stepping;
+use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{
     self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant,
-    preferred,
 };
 
 /// Where to run, as a user says it.
@@ -300,7 +301,7 @@ pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result
     plan::force(entry, bodies as u32, block, variant.split(), &limits).map(drop)
 }
 
-/// Finds what to run and where, for this many bodies.
+/// Finds what to run and where, for this many bodies, right to the rounding of single precision.
 ///
 /// # Errors
 /// Why the choice cannot be had.
@@ -310,9 +311,24 @@ pub fn select(
     law: Law,
     bodies: usize,
 ) -> Result<Selection, SelectionError> {
+    select_within(device, kernel, law, bodies, ForceAccuracy::Single)
+}
+
+/// As [`select`], with another accuracy, which a named kernel overrules.
+///
+/// # Errors
+/// Why the choice cannot be had.
+pub fn select_within(
+    device: DeviceChoice,
+    kernel: Option<&str>,
+    law: Law,
+    bodies: usize,
+    accuracy: ForceAccuracy,
+) -> Result<Selection, SelectionError> {
     choose(device, kernel, law, |place| match place {
-        Place::Cpu => preferred::CPU,
-        Place::Emulator | Place::Gpu(_) => preferred::gpu(bodies),
+        Place::Cpu => vec![preferred::cpu(accuracy)],
+        Place::Emulator => preferred::gpu(bodies, accuracy, false),
+        Place::Gpu(info) => preferred::gpu(bodies, accuracy, limits::doubles_are_slow(info)),
     })
 }
 
@@ -320,7 +336,7 @@ fn choose(
     device: DeviceChoice,
     kernel: Option<&str>,
     law: Law,
-    preferred: impl Fn(&Place) -> &'static str,
+    preferred: impl Fn(&Place) -> Vec<&'static str>,
 ) -> Result<Selection, SelectionError> {
     let forced = kernel.map(variants::find).transpose()?;
     let (place, mut why) = place_for(device, forced)?;
@@ -331,7 +347,15 @@ fn choose(
         }
         None => {
             why += ", its preferred kernel for such a run";
-            variants::find(preferred(&place))?
+            let mut names = preferred(&place);
+            let last = names.pop().expect("one is preferred");
+            let mut others = names
+                .into_iter()
+                .filter_map(|name| variants::find(name).ok());
+            match others.find(|variant| eligible(variant, &place, law).is_ok()) {
+                Some(variant) => variant,
+                None => variants::find(last)?,
+            }
         }
     };
     eligible(variant, &place, law)?;
@@ -344,7 +368,8 @@ fn choose(
 }
 
 /// As [`select`], for an integrator and its steps: `auto` looks only at what computes the jerks, or
-/// takes the block time steps, that it may need.
+/// takes the block time steps, that it may need. ForceAccuracy: as the integrator suggests, where not
+/// given.
 ///
 /// # Errors
 /// Why the choice cannot be had.
@@ -353,17 +378,17 @@ pub fn select_for(
     kernel: Option<&str>,
     law: Law,
     bodies: usize,
-    integrator: Integrator,
-    steps: Stepping,
+    accuracy: Option<ForceAccuracy>,
+    (integrator, steps): (Integrator, Stepping),
 ) -> Result<Selection, SelectionError> {
     if !integrator.needs_jerks() {
-        return select(device, kernel, law, bodies);
+        return select_within(device, kernel, law, bodies, accuracy.unwrap_or_default());
     }
     let on_cpu = steps == Stepping::Blocks && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
     let mut selection = choose(device, kernel, law, |place| match place {
-        Place::Cpu => preferred::CPU,
-        Place::Emulator | Place::Gpu(_) => preferred::WITH_JERKS,
+        Place::Cpu => vec![preferred::cpu(accuracy.unwrap_or_default())],
+        Place::Emulator | Place::Gpu(_) => vec![preferred::with_jerks(accuracy)],
     })?;
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {

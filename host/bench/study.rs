@@ -5,7 +5,9 @@ use crate::bench_record::{BenchFailure, BenchRow};
 use crate::force::{ForceError, Law};
 use crate::selection::{Ineligible, Machine, Place, eligible};
 use crate::studies::Study;
+use crate::tuning::Wanted;
 use crate::tuning::sweep::sweep;
+use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{self, Method, Variant};
 
 /// What every ladder is compared with: one thread of the CPU, and all of them.
@@ -89,7 +91,12 @@ impl Field {
         // As the study did, where times mean something; elsewhere the shape is the list's.
         if variant.is_fitted() && matches!(machine.place(), Place::Gpu(_)) {
             let (budget, listed) = (self.protocol.budget, variant.fitted(bodies));
-            let found = sweep(machine, law, bodies, budget, &listed, Some(&variant))?;
+            let wanted = Wanted {
+                law,
+                accuracy: ForceAccuracy::Single,
+                bodies,
+            };
+            let found = sweep(machine, &wanted, budget, &listed, Some(&variant))?;
             if let Some((fastest, _)) = found.winner {
                 variant.method = fastest.method;
             }

@@ -37,6 +37,7 @@ use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, PictureError};
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
+use allpairs::variants::preferred::ForceAccuracy;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
@@ -241,6 +242,28 @@ struct Where {
     /// cuda:1 for the second GPU.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
+}
+
+/// How far forces may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AccuracyName {
+    /// 1e-5 of the typical force: tensor cores, on a GPU and for 57 345 bodies and more; else as
+    /// single.
+    Fast,
+    /// 1e-6: single precision.
+    Single,
+    /// 1e-13: double precision.
+    Double,
+}
+
+impl From<AccuracyName> for ForceAccuracy {
+    fn from(name: AccuracyName) -> Self {
+        match name {
+            AccuracyName::Fast => Self::Fast,
+            AccuracyName::Single => Self::Single,
+            AccuracyName::Double => Self::Double,
+        }
+    }
 }
 
 /// Which law.

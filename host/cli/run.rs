@@ -13,8 +13,10 @@ use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, fits, select_for};
 use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
+use allpairs::suggest;
+use allpairs::tuning::{self, Wanted};
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{self, Shape, Variant};
-use allpairs::{suggest, tuning};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
@@ -24,7 +26,7 @@ use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
 use super::systems::{self, Many};
 use super::watch::Watch;
-use super::{LawName, Where, config};
+use super::{AccuracyName, LawName, Where, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
@@ -99,6 +101,10 @@ pub(super) struct Options {
     /// device's preferred one, where not given.
     #[arg(long)]
     kernel: Option<String>,
+    /// How far forces may be off, by which the kernel is chosen; single, or double for hermite4 on a
+    /// GPU, where not given.
+    #[arg(long, conflicts_with = "kernel")]
+    accuracy: Option<AccuracyName>,
     /// Do not look at what `allpairs tune` found.
     #[arg(long)]
     no_cache: bool,
@@ -328,6 +334,7 @@ fn begin(
 
     // What was chosen is chosen for whoever runs or resumes it.
     let mut table = table.clone();
+    table.remove("accuracy"); // by the kernel
     let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
     set("softening", physics.softening.into());
     set("format", format.name().into());
@@ -464,10 +471,16 @@ impl Options {
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let (device, method) = (self.place.device, self.method());
         let (kernel, steps) = (self.kernel.as_deref(), self.stepping());
-        let selection = select_for(device, kernel, law, bodies, method, steps)?;
+        let accuracy = self.accuracy.map(ForceAccuracy::from);
+        let selection = select_for(device, kernel, law, bodies, accuracy, (method, steps))?;
+        let wanted = Wanted {
+            law,
+            accuracy: accuracy.unwrap_or_default(),
+            bodies,
+        };
         let forced = kernel.is_some() || self.no_cache || method.needs_jerks();
         match tuning::path().filter(|_| !forced) {
-            Some(path) => Ok(tuning::improve(selection, &path, law, bodies)),
+            Some(path) => Ok(tuning::improve(selection, &path, &wanted)),
             None => Ok((selection, None)),
         }
     }

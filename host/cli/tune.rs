@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use allpairs::bench::{self, Outcome};
 use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Place, SelectionError, eligible, select};
+use allpairs::selection::{Machine, Place, SelectionError, eligible, select, select_within};
 use allpairs::tuning::sweep::{self, Found};
-use allpairs::tuning::{self, Cache, Key, Winner};
+use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{self, Method, Shape, Variant};
 use anyhow::{Context, ensure};
 
-use super::{LawName, Where};
+use super::{AccuracyName, LawName, Where};
 
 /// Numbers of bodies for a GPU where nothing else is said: each is used for half to twice as many.
 const BODIES: [u32; 5] = [1_024, 4_096, 16_384, 65_536, 262_144];
@@ -35,6 +36,9 @@ pub(super) struct Options {
     /// The law of the force.
     #[arg(long, default_value = "gravity")]
     law: LawName,
+    /// How far forces may be off: as for a run, whose winners are kept apart.
+    #[arg(long, default_value = "single", conflicts_with = "kernel")]
+    accuracy: AccuracyName,
     /// Seconds that a kernel may take at one number of bodies: those that need more cannot win.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     budget: f64,
@@ -66,9 +70,9 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     if let Some(only) = only {
         eligible(only, &place, law).map_err(SelectionError::from)?;
         ensure!(
-            sweep::may_win(only),
+            ForceAccuracy::ALL.iter().any(|&a| sweep::may_win(only, a)),
             "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \
-             not in single precision, or needs the host or a library",
+             stores halves, or needs the host or a library",
             only.name
         );
     }
@@ -95,13 +99,33 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     };
     writeln!(out, "On {place}, law {}, force only:", options.law.text())?;
     let machine = Machine::new(place);
+    // A kernel that was named has an accuracy of its own.
+    let own = |kernel: &&Variant| {
+        ForceAccuracy::ALL
+            .into_iter()
+            .find(|&a| sweep::may_win(kernel, a))
+    };
+    let accuracy = only.as_ref().and_then(own);
+    let accuracy = accuracy.unwrap_or(options.accuracy.into());
+    let wanted = Wanted {
+        law,
+        accuracy,
+        bodies: 0,
+    };
     let (mut winners, mut rows) = (vec![], vec![]);
     for &n in sizes {
         let untuned = match only {
             Some(only) => only.fitted(n as usize),
-            None => *select(machine.place().choice(), None, law, n as usize)?.variant,
+            None => {
+                let place = machine.place().choice();
+                *select_within(place, None, law, n as usize, accuracy)?.variant
+            }
         };
-        let found = sweep::sweep(&machine, law, n as usize, options.budget, &untuned, only)?;
+        let wanted = Wanted {
+            bodies: n as usize,
+            ..wanted
+        };
+        let found = sweep::sweep(&machine, &wanted, options.budget, &untuned, only)?;
         show(&found, n, &untuned, out)?;
         if let Some((variant, seconds)) = found.winner {
             winners.push(Winner {
@@ -127,7 +151,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             writeln!(out, "replacing {}: {fault}", path.display())?;
             Ok::<_, std::io::Error>(Cache::default())
         })?;
-        cache.keep(&Key::of(machine.place(), law), winners);
+        cache.keep(&Key::of(machine.place(), &wanted), winners);
         cache
             .write(&path)
             .with_context(|| format!("cannot keep the winners in {}", path.display()))?;

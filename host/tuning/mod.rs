@@ -16,6 +16,7 @@ use crate::force::Law;
 use crate::io::{Overwrite, write_atomically};
 use crate::ptx;
 use crate::selection::{self, Place, Selection};
+use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{self, Shape, Variant};
 
 /// Environment variable that says where the cache lies.
@@ -44,6 +45,17 @@ pub fn path() -> Option<PathBuf> {
     Some(folder.join(FILE))
 }
 
+/// What is to be computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// The law.
+    pub law: Law,
+    /// How far forces may be off.
+    pub accuracy: ForceAccuracy,
+    /// Of how many bodies.
+    pub bodies: usize,
+}
+
 /// What winners are kept for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
@@ -55,11 +67,14 @@ pub struct Key {
     pub kernels: String,
     /// The law.
     pub law: String,
+    /// How far forces may be off.
+    #[serde(default)]
+    pub accuracy: ForceAccuracy,
 }
 
 impl Key {
-    /// Of a place and a law, for the kernels of this program.
-    pub fn of(place: &Place, law: Law) -> Self {
+    /// Of a place and what is wanted there, for the kernels of this program.
+    pub fn of(place: &Place, wanted: &Wanted) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let kernels = match place {
             Place::Cpu | Place::Emulator => version.to_owned(),
@@ -75,8 +90,15 @@ impl Key {
             device: place.device(),
             driver: place.driver(),
             kernels,
-            law: format!("{:?}", law.name()),
+            law: format!("{:?}", wanted.law.name()),
+            accuracy: wanted.accuracy,
         }
+    }
+
+    /// Whether another key is for the same forces on the same device.
+    fn rivals(&self, other: &Self) -> bool {
+        let of = |key: &Self| (key.device.clone(), key.law.clone(), key.accuracy);
+        of(self) == of(other)
     }
 }
 
@@ -170,8 +192,6 @@ impl Cache {
     /// Keeps winners, in the place of those for the same numbers of bodies, and of those that other
     /// kernels or drivers had on the same device.
     pub fn keep(&mut self, key: &Key, winners: Vec<Winner>) {
-        let same_device =
-            |tuned: &Tuned| tuned.key.device == key.device && tuned.key.law == key.law;
         let mut kept = winners;
         for tuned in self.tuned.iter().filter(|tuned| tuned.key == *key) {
             for old in &tuned.winners {
@@ -181,7 +201,7 @@ impl Cache {
             }
         }
         kept.sort_by_key(|winner| winner.bodies);
-        self.tuned.retain(|tuned| !same_device(tuned));
+        self.tuned.retain(|tuned| !tuned.key.rivals(key));
         self.tuned.push(Tuned {
             key: key.clone(),
             winners: kept,
@@ -201,19 +221,14 @@ impl Cache {
 
     /// Whether there are winners for this device that another program or driver found.
     fn is_outdated(&self, key: &Key) -> bool {
-        let mut same = self.tuned.iter().filter(|t| t.key.device == key.device);
-        same.any(|t| t.key.law == key.law && t.key != *key)
+        let mut keys = self.tuned.iter().map(|tuned| &tuned.key);
+        keys.any(|other| other.rivals(key) && other != key)
     }
 }
 
 /// What the cache at `path` makes of a choice that was left to the program, and what is to be said
 /// about it.
-pub fn improve(
-    chosen: Selection,
-    path: &Path,
-    law: Law,
-    bodies: usize,
-) -> (Selection, Option<String>) {
+pub fn improve(chosen: Selection, path: &Path, wanted: &Wanted) -> (Selection, Option<String>) {
     let ignored = |why: String| {
         format!(
             "ignoring the tuned kernels in {}: {why}; `allpairs tune` finds new ones, --no-cache \
@@ -225,13 +240,13 @@ pub fn improve(
         Ok(cache) => cache,
         Err(fault) => return (chosen, Some(ignored(fault.to_string()))),
     };
-    let key = Key::of(&chosen.place, law);
-    let Some(winner) = cache.winner(&key, bodies) else {
+    let key = Key::of(&chosen.place, wanted);
+    let Some(winner) = cache.winner(&key, wanted.bodies) else {
         let why = "another driver or other kernels were tuned";
         let message = cache.is_outdated(&key).then(|| ignored(why.to_owned()));
         return (chosen, message);
     };
-    match usable(winner, &chosen.place, law, bodies) {
+    match usable(winner, &chosen.place, wanted) {
         Ok(variant) => {
             let tuned = Selection {
                 variant,
@@ -246,15 +261,10 @@ pub fn improve(
 }
 
 /// The winner's variant, if it can run there.
-fn usable(
-    winner: &Winner,
-    place: &Place,
-    law: Law,
-    bodies: usize,
-) -> Result<&'static Variant, String> {
+fn usable(winner: &Winner, place: &Place, wanted: &Wanted) -> Result<&'static Variant, String> {
     let variant = variants::find(&winner.kernel).map_err(|why| why.to_string())?;
-    selection::eligible(variant, place, law).map_err(|why| why.to_string())?;
-    if variant.wrong.is_some() || !sweep::may_win(variant) {
+    selection::eligible(variant, place, wanted.law).map_err(|why| why.to_string())?;
+    if variant.wrong.is_some() || !sweep::may_win(variant, wanted.accuracy) {
         return Err(format!("kernel `{}` is none that may win", variant.name));
     }
     let shaped = variant.shaped(winner.shape).ok_or_else(|| {
@@ -263,7 +273,7 @@ fn usable(
             variant.name, winner.shape
         )
     })?;
-    let fits = selection::fits(&shaped, place, law, bodies);
+    let fits = selection::fits(&shaped, place, wanted.law, wanted.bodies);
     fits.map_err(|why| why.to_string()).map(|()| variant)
 }
 
@@ -271,6 +281,14 @@ fn usable(
 mod tests {
     use super::*;
     use crate::selection::{DeviceChoice, select};
+
+    fn gravity_of(bodies: usize) -> Wanted {
+        Wanted {
+            law: Law::Gravity,
+            accuracy: ForceAccuracy::Single,
+            bodies,
+        }
+    }
 
     fn winner(bodies: u64, kernel: &str) -> Winner {
         Winner {
@@ -290,7 +308,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tuned.json");
         std::fs::write(&path, text).unwrap();
-        let (selection, said) = improve(on_cpu(1000), &path, Law::Gravity, 1000);
+        let (selection, said) = improve(on_cpu(1000), &path, &gravity_of(1000));
         (selection.variant.name, said.unwrap_or_default())
     }
 
@@ -299,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/tuned.json");
         assert_eq!(Cache::read(&path).unwrap(), Cache::default());
-        let key = Key::of(&Place::Cpu, Law::Gravity);
+        let key = Key::of(&Place::Cpu, &gravity_of(1000));
         let mut cache = Cache::default();
         cache.keep(
             &key,
@@ -316,10 +334,24 @@ mod tests {
         assert_eq!(taken(2001), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8000), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8001), None);
-        let other = Key::of(&Place::Cpu, Law::Unit);
+        let other = Key::of(
+            &Place::Cpu,
+            &Wanted {
+                law: Law::Unit,
+                ..gravity_of(1000)
+            },
+        );
         assert_eq!(cache.winner(&other, 1000), None);
 
-        let (selection, said) = improve(on_cpu(900), &path, Law::Gravity, 900);
+        let double = Wanted {
+            accuracy: ForceAccuracy::Double,
+            ..gravity_of(1000)
+        };
+        let double = Key::of(&Place::Cpu, &double);
+        assert_eq!(cache.winner(&double, 1000), None);
+        assert!(!cache.is_outdated(&double));
+
+        let (selection, said) = improve(on_cpu(900), &path, &gravity_of(900));
         assert_eq!((selection.variant.name, said), ("cpu-one-sided-f32", None));
         assert!(selection.why.contains("tuned at 1000 bodies"));
 
@@ -334,7 +366,7 @@ mod tests {
 
     #[test]
     fn what_is_of_no_use_is_ignored_aloud() {
-        let preferred = variants::preferred::CPU;
+        let preferred = variants::preferred::cpu(ForceAccuracy::Single);
         for (text, why) in [
             ("", "EOF"),
             ("{\"version\":1,\"tuned\":[", "EOF"),
@@ -346,7 +378,7 @@ mod tests {
             assert_eq!(taken, preferred, "{text}");
             assert!(said.contains(why) && said.contains("--no-cache"), "{said}");
         }
-        let key = serde_json::to_string(&Key::of(&Place::Cpu, Law::Gravity)).unwrap();
+        let key = serde_json::to_string(&Key::of(&Place::Cpu, &gravity_of(1000))).unwrap();
         let of = |kernel: &str, shape: &str| {
             let key = key.trim_end_matches('}');
             format!(

@@ -3,6 +3,7 @@
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::ScheduleName;
 
+use super::Wanted;
 use crate::bench::{Cases, Outcome, Protocol, Timed, measure, unless_broken};
 use crate::bench_record::BenchRow;
 use crate::force::cpu::{RootName, Threads};
@@ -10,6 +11,7 @@ use crate::force::{ForceError, Law, Physics};
 use crate::plan::Split;
 use crate::selection::{Machine, Place, eligible, fits};
 use crate::studies::{Start, Statistic};
+use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{self, Method, Positions, Shape, Variant};
 use crate::verify::{cloud, edge_cases, judge, large_case};
 
@@ -29,13 +31,19 @@ const FINALISTS: usize = 6;
 /// How much faster than the untuned choice a winner must be: what is less may be noise.
 const WORTH: f64 = 1.01;
 
-/// Whether `auto` may take it: forces in single precision that are right to rounding, for every
-/// system, without copies and libraries beside the driver.
-pub fn may_win(variant: &Variant) -> bool {
-    let right = variant.wrong.is_none()
-        && !variant.is_tensor()
-        && variant.precision() == Precision::F32
-        && variant.stored() == Precision::F32;
+/// Whether `auto` may take it: forces of this accuracy, for every system, without copies and libraries
+/// beside the driver.
+pub fn may_win(variant: &Variant, accuracy: ForceAccuracy) -> bool {
+    let stored = match accuracy {
+        ForceAccuracy::Fast | ForceAccuracy::Single => Precision::F32,
+        ForceAccuracy::Double => Precision::F64,
+    };
+    let precise = match variant.precision() {
+        Precision::F16 => accuracy == ForceAccuracy::Fast && variant.is_separated(),
+        Precision::F32 => accuracy <= ForceAccuracy::Single,
+        Precision::F64 | Precision::DoubleSingle => accuracy == ForceAccuracy::Double,
+    };
+    let right = variant.wrong.is_none() && precise && variant.stored() == stored;
     right
         && match variant.method {
             Method::Reference | Method::Systems(_) => false,
@@ -49,11 +57,16 @@ pub fn may_win(variant: &Variant) -> bool {
 }
 
 /// All that may win at a place, in all shapes that fit; or `only` one.
-pub fn candidates(place: &Place, law: Law, bodies: usize, only: Option<&Variant>) -> Vec<Variant> {
+pub fn candidates(place: &Place, wanted: &Wanted, only: Option<&Variant>) -> Vec<Variant> {
+    let Wanted {
+        law,
+        accuracy,
+        bodies,
+    } = *wanted;
     let mut candidates: Vec<Variant> = vec![];
     let asked = |v: &Variant| only.is_none_or(|only| shapeless(only) == shapeless(v));
-    let fitting =
-        variants::all().filter(|v| asked(v) && may_win(v) && eligible(v, place, law).is_ok());
+    let fitting = variants::all()
+        .filter(|v| asked(v) && may_win(v, accuracy) && eligible(v, place, law).is_ok());
     for variant in fitting {
         for shape in shapes(variant) {
             let Some(shaped) = variant.shaped(shape) else {
@@ -138,21 +151,21 @@ pub struct Found {
     pub candidates: usize,
 }
 
-/// Finds the fastest at `bodies` bodies, of all kernels or `only` one: who does well with a quarter of them is timed with all,
-/// the best again beside the `untuned` choice, and the fastest of those that passes the whole table
+/// Finds the fastest, of all kernels or `only` one: who does well with a quarter of the bodies is timed
+/// with all, the best again beside the `untuned` choice, and the fastest of those that passes the whole table
 /// of cases in its shape wins.
 ///
 /// # Errors
 /// If the device fails.
 pub fn sweep(
     machine: &Machine,
-    law: Law,
-    bodies: usize,
+    wanted: &Wanted,
     budget: f64,
     untuned: &Variant,
     only: Option<&Variant>,
 ) -> Result<Found, ForceError> {
-    let all = candidates(machine.place(), law, bodies, only);
+    let Wanted { law, bodies, .. } = *wanted;
+    let all = candidates(machine.place(), wanted, only);
     let count = all.len();
     let is_untuned = |variant: &Variant| variant.method == untuned.method;
     let qualified = qualify(machine, law, bodies / 4, all, is_untuned)?;
@@ -277,12 +290,24 @@ fn flaw(machine: &Machine, variant: &Variant, law: Law) -> Result<Option<String>
 mod tests {
     use super::*;
 
+    fn wanted(accuracy: ForceAccuracy, bodies: usize) -> Wanted {
+        Wanted {
+            law: Law::Gravity,
+            accuracy,
+            bodies,
+        }
+    }
+
     #[test]
     fn candidates_fit_and_are_distinct() {
-        let candidates = candidates(&Place::Emulator, Law::Gravity, 4096, None);
+        let candidates = candidates(&Place::Emulator, &wanted(ForceAccuracy::Single, 4096), None);
         assert!(candidates.len() > 100, "{}", candidates.len());
         for (k, candidate) in candidates.iter().enumerate() {
-            assert!(may_win(candidate), "{}", candidate.name);
+            assert!(
+                may_win(candidate, ForceAccuracy::Single),
+                "{}",
+                candidate.name
+            );
             assert!(candidates[..k].iter().all(|c| c.method != candidate.method));
             let plan = fits(candidate, &Place::Emulator, Law::Gravity, 4096);
             assert_eq!(plan, Ok(()), "{}", label(candidate));
@@ -291,10 +316,18 @@ mod tests {
         assert!(named("tiled") && named("tiled, block 64") && named("symmetric"));
         assert!(named("gtx980/2d-shared, block 128, len 2, luf 256"));
         let nobank = variants::find("gtx980/2d-nobank").expect("listed");
-        let shapes = super::candidates(&Place::Emulator, Law::Gravity, 4096, Some(nobank));
+        let shapes = super::candidates(
+            &Place::Emulator,
+            &wanted(ForceAccuracy::Single, 4096),
+            Some(nobank),
+        );
         assert!(shapes.len() > 20 && shapes.iter().all(|c| c.name == nobank.name));
         let tuned = variants::find("gtx980/2d-tuned").expect("listed");
-        let same = super::candidates(&Place::Emulator, Law::Gravity, 4096, Some(tuned));
+        let same = super::candidates(
+            &Place::Emulator,
+            &wanted(ForceAccuracy::Single, 4096),
+            Some(tuned),
+        );
         assert_eq!(same.len(), shapes.len());
         // 1024 threads of 8 targets would need more shared memory than there is.
         assert!(!named("symmetric, block 1024"));
@@ -308,14 +341,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_accuracy_has_its_candidates() {
+        let names = |accuracy| -> Vec<&str> {
+            let found = candidates(&Place::Emulator, &wanted(accuracy, 4096), None);
+            found.iter().map(|variant| variant.name).collect()
+        };
+        let [fast, single, double] = ForceAccuracy::ALL.map(names);
+        assert!(fast.contains(&"tensor") && fast.contains(&"symmetric"));
+        assert!(!fast.contains(&"tensor-soft"), "right for every system");
+        assert!(!single.contains(&"tensor") && single.contains(&"symmetric"));
+        assert!(double.contains(&"symmetric-f64") && double.contains(&"double-single"));
+        assert!(!double.contains(&"symmetric") && !single.contains(&"symmetric-f64"));
+    }
+
     /// The fastest on this CPU is one that is right.
     #[test]
     fn a_cpu_has_a_winner() {
         let machine = Machine::new(Place::Cpu);
-        let untuned = variants::find(variants::preferred::CPU).expect("listed");
-        let found = sweep(&machine, Law::Gravity, 600, 5.0, untuned, None).unwrap();
+        let untuned =
+            variants::find(variants::preferred::cpu(ForceAccuracy::Single)).expect("listed");
+        let found = sweep(
+            &machine,
+            &wanted(ForceAccuracy::Single, 600),
+            5.0,
+            untuned,
+            None,
+        )
+        .unwrap();
         let (winner, seconds) = found.winner.expect("some are right");
-        assert!(may_win(&winner) && seconds > 0.0);
+        assert!(may_win(&winner, ForceAccuracy::Single) && seconds > 0.0);
         assert!(found.untuned.is_some_and(|untuned| seconds <= untuned));
         assert_eq!(found.wrong, [""; 0]);
         assert_eq!(found.rows.len(), found.candidates);

@@ -22,7 +22,8 @@ use crate::force::{ForceError, Law, Physics};
 use crate::integrator::Integrator;
 use crate::selection::{Ineligible, Machine, Place, eligible};
 use crate::simulation::{Pace, Simulation};
-use crate::variants::{self, Variant, preferred};
+use crate::variants::preferred::{self, ForceAccuracy};
+use crate::variants::{self, Variant};
 
 /// How much time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,13 +94,14 @@ impl Experiment {
     /// The kernel that an experiment uses at a place.
     pub fn kernel(&self, place: &Place, effort: Effort) -> &'static Variant {
         let jerks = self.integrator.needs_jerks();
-        let name = match (self.precision, place) {
-            (Precision::F64, Place::Cpu) => "cpu-f64",
-            (Precision::F64, _) if jerks => "hermite-f64",
-            (_, Place::Emulator | Place::Gpu(_)) if jerks => "hermite",
-            (Precision::F64, _) => "tiled-f64",
-            (_, Place::Cpu) => preferred::CPU,
-            _ => preferred::gpu(self.bodies[effort as usize]),
+        let accuracy = match self.precision {
+            Precision::F64 => ForceAccuracy::Double,
+            _ => ForceAccuracy::Single,
+        };
+        let name = match place {
+            Place::Cpu => preferred::cpu(accuracy),
+            _ if jerks => preferred::with_jerks(Some(accuracy)),
+            _ => preferred::gpu(self.bodies[effort as usize], accuracy, false)[0],
         };
         variants::find(name).expect("a test finds all of them")
     }

@@ -8,6 +8,7 @@
 mod choices;
 mod masses;
 mod method;
+pub mod preferred;
 mod shape;
 
 pub use choices::Choice;
@@ -202,32 +203,6 @@ pub const VARIANTS: &[Variant] = &[
     variant("hermite-f64", "hermite-f64-lane1", kernel("tiled_jerks_float4_f64_2x4"),
         "two targets a thread share what a source costs to fetch"),
 ];
-
-/// Variants that `auto` takes for a device.
-pub mod preferred {
-    /// On the CPU.
-    pub const CPU: &str = "cpu-f32";
-
-    /// On a GPU, for an integrator that needs jerks: who asks for fourth order asks for more than
-    /// single precision keeps, and the criterion of its steps takes third differences.
-    pub const WITH_JERKS: &str = "hermite-f64";
-
-    /// On a GPU, with the number of bodies up to which each is taken: measured on an H200, where
-    /// the neighbours of each limit differ by less than 5 %.
-    const GPU: &[(usize, &str)] = &[
-        (3_584, "symmetric-lane2-block32"),
-        (14_336, "symmetric-lane4-block32"),
-        (20_480, "symmetric-lane4"),
-        (usize::MAX, "symmetric"),
-    ];
-
-    /// On a GPU, for this many bodies.
-    pub fn gpu(bodies: usize) -> &'static str {
-        let fits = |&&(most, _): &&(usize, _)| bodies <= most;
-        let (_, name) = GPU.iter().find(fits).expect("the last has no limit");
-        name
-    }
-}
 
 /// All variants: those of general use, then the studies' rungs.
 pub fn all() -> impl Iterator<Item = &'static Variant> {

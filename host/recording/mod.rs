@@ -436,11 +436,12 @@ impl Plan {
                     steps,
                     ..*clock
                 };
-                let due = self.snapshots_due(clock) + 1;
+                let due = self.snapshots_due(clock).saturating_add(1);
                 let about = (due as f64 * every / dt.abs()).floor() as u64;
-                let first =
-                    (about.saturating_sub(1)..).find(|&s| self.snapshots_due(&at(s)) >= due);
-                stop.min(first.unwrap_or(stop).max(clock.steps + 1))
+                // It may never be due before the end, and the steps until then never be counted.
+                let mut until_stop = about.saturating_sub(1)..stop;
+                let first = until_stop.find(|&s| self.snapshots_due(&at(s)) >= due);
+                first.map_or(stop, |first| stop.min(first.max(clock.steps + 1)))
             }
         }
     }

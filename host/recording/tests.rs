@@ -227,6 +227,11 @@ fn stops_are_where_something_is_due() {
         if dt == 0.01 {
             assert_eq!(stops[..3], [10, 20, 30]);
         }
+        let never = Plan {
+            snapshot_every: Some(1e300),
+            ..plan
+        };
+        assert_eq!(never.next_stop(&clock(0, dt), Pace::Fixed(dt)), 1000);
     }
 }
 

@@ -117,6 +117,17 @@ fn pictures_movies_and_pages() {
 
     run("plot orbits . --out c --types svg").expect(0, &["wrote c/orbits.svg"]);
     assert!(String::from_utf8_lossy(&there("c/orbits.svg")).contains("body 9"));
+    let chart = |ids: &str, folder: &str| {
+        run(&format!(
+            "plot orbits . --ids {ids} --out {folder} --types svg"
+        ))
+        .expect(0, &[]);
+        there(&format!("{folder}/orbits.svg"))
+    };
+    assert!(
+        chart("9,9", "twice") == chart("9", "once"),
+        "a body named twice has one path"
+    );
     run("plot orbits . --ids 8").expect(2, &["no body of id 8", "snapshot-0.csv"]);
 }
 

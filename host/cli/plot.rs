@@ -1,6 +1,6 @@
 //! `allpairs plot`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -134,32 +134,25 @@ impl Target {
 /// Where the bodies were in each snapshot, and what to say about it.
 fn paths(series: &Series, ids: &[u64]) -> anyhow::Result<(Vec<output::Path>, String)> {
     let files = series.files()?;
+    let mut asked = HashSet::new();
     let mut wanted: Vec<u64> = ids.to_vec();
+    wanted.retain(|id| asked.insert(*id));
     let mut places: HashMap<u64, Vec<[f64; 3]>> = HashMap::new();
     let mut times = vec![];
     for file in &files {
         let snapshot = series.read(file)?;
         let bodies = &snapshot.bodies;
+        let numbered = bodies.id.iter().enumerate();
+        let found: HashMap<u64, usize> = numbered.map(|(i, id)| (*id, i)).collect();
         if wanted.is_empty() {
             ensure!(
                 bodies.len() <= MOST_PATHS,
                 "{} bodies are too many to draw the paths of all: choose some with --ids",
                 bodies.len()
             );
-            wanted = bodies
-                .id
-                .iter()
-                .copied()
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect();
+            wanted = found.keys().copied().collect();
+            wanted.sort_unstable();
         }
-        let found: HashMap<u64, usize> = bodies
-            .id
-            .iter()
-            .enumerate()
-            .map(|(i, id)| (*id, i))
-            .collect();
         for id in &wanted {
             let i = found
                 .get(id)

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
+use allpairs::diagnostics::largest;
 use allpairs::force::{Law, Physics, cpu::Cpu};
 use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
@@ -36,9 +37,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let drift = simulation.conserved()?.drift_since(&before);
 
     let end = simulation.bodies()?;
-    let miss = (0..2)
-        .map(|i| (end.x[i] - start.x[i]).hypot(end.y[i] - start.y[i]))
-        .fold(0.0, f64::max);
+    let miss = largest((0..2).map(|i| (end.x[i] - start.x[i]).hypot(end.y[i] - start.y[i])));
     println!(
         "after one period: {miss:.1e} from the start, energy drift {:.1e}",
         drift.energy

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics;
+use allpairs::diagnostics::{self, largest};
 use allpairs::force::reference;
 use allpairs::force::{Backend, Law, Physics};
 use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, plummer, two_body};
@@ -156,10 +156,8 @@ fn integrators_converge_with_their_order() {
 
 /// Largest distance between where bodies are and where they should be.
 fn largest_distance(a: &Bodies, b: &Bodies) -> f64 {
-    let distances = a.iter().zip(b.iter());
-    distances
-        .map(|(a, b)| distance(a.position, b.position))
-        .fold(0.0, |largest, d| if d <= largest { largest } else { d })
+    let pairs = a.iter().zip(b.iter());
+    largest(pairs.map(|(a, b)| distance(a.position, b.position)))
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use allpairs::bodies::Bodies;
+use allpairs::diagnostics::largest;
 use allpairs::force::systems::timeline::{self, Span, kernel_seconds};
 use allpairs::force::{Backend, Law};
 use allpairs::initial_conditions::{self, Generator, Parameter};
@@ -282,12 +283,7 @@ fn steps_verdict(
         (&bodies.z, &reference.z),
     ];
     let pairs = axes.into_iter().flat_map(|(a, b)| a.iter().zip(b));
-    let errors = pairs.map(|(a, b)| (a - b).abs());
-    // NaN is the worst of errors.
-    let worst = errors.fold(
-        0.0,
-        |worst: f64, error| if error <= worst { worst } else { error },
-    );
+    let worst = largest(pairs.map(|(a, b)| (a - b).abs()));
     Ok(if worst < STUDY_TOLERANCE {
         Ok(worst)
     } else {

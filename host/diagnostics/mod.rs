@@ -26,10 +26,42 @@ fn relative(error: f64, scale: f64) -> f64 {
     if error == 0.0 { 0.0 } else { error / scale }
 }
 
+/// The largest of some numbers, none of them negative: 0 if there are none, NaN if one is NaN.
+///
+/// [`f64::max`] would leave NaN out, and an error that is not a number has to stay the worst.
+pub fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    let worse = |largest: f64, number: f64| number > largest || number.is_nan();
+    numbers.into_iter().fold(0.0, |largest, number| {
+        if worse(largest, number) {
+            number
+        } else {
+            largest
+        }
+    })
+}
+
 fn norm(v: [f64; 3]) -> f64 {
     v[0].hypot(v[1]).hypot(v[2])
 }
 
 fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::largest;
+
+    #[test]
+    fn the_largest_is_nan_wherever_nan_stands() {
+        for numbers in [
+            [f64::NAN, 1.0, 2.0],
+            [1.0, f64::NAN, 2.0],
+            [1.0, 2.0, f64::NAN],
+        ] {
+            assert!(largest(numbers).is_nan(), "{numbers:?}");
+        }
+        assert_eq!(largest([1.0, 3.0, 2.0]), 3.0);
+        assert_eq!(largest([]), 0.0);
+    }
 }

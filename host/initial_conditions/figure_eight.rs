@@ -42,13 +42,12 @@ pub fn figure_eight() -> Result<Bodies, GenerateError> {
 mod tests {
     use super::super::tests::{energies, leapfrog};
     use super::*;
+    use crate::diagnostics::largest;
 
     /// Largest coordinate difference.
     fn distance(a: &Bodies, b: &Bodies) -> f64 {
         let pairs = a.iter().zip(b.iter());
-        pairs
-            .flat_map(|(a, b)| [0, 1, 2].map(|k| (a.position[k] - b.position[k]).abs()))
-            .fold(0.0, f64::max)
+        largest(pairs.flat_map(|(a, b)| [0, 1, 2].map(|k| (a.position[k] - b.position[k]).abs())))
     }
 
     #[test]

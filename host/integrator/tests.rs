@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::bodies::{Bodies, Body, Kind};
-use crate::diagnostics::Conserved;
+use crate::diagnostics::{Conserved, largest};
 use crate::force::cpu::{Cpu, samples::cloud};
 use crate::force::reference::Reference;
 use crate::force::{Law, Physics};
@@ -33,11 +33,10 @@ fn after(integrator: Integrator, bodies: &Bodies, dt: f64, steps: u32) -> Bodies
 /// Largest distance of a body between two states.
 fn distance(a: &Bodies, b: &Bodies) -> f64 {
     let pairs = a.iter().zip(b.iter());
-    pairs.fold(0.0, |largest, (a, b)| {
+    largest(pairs.map(|(a, b)| {
         let d = (0..3).map(|k| (a.position[k] - b.position[k]).powi(2));
-        let d = d.sum::<f64>().sqrt();
-        if d <= largest { largest } else { d } // NaN stays
-    })
+        d.sum::<f64>().sqrt()
+    }))
 }
 
 fn energy(bodies: &Bodies) -> f64 {
@@ -224,7 +223,7 @@ fn jerks_agree_with_the_reference_and_with_differences() {
         };
         let expected = jerks(&mut Reference::new(&bodies, physics));
         let size = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let largest = expected.iter().map(size).fold(0.0, f64::max);
+        let largest = largest(expected.iter().map(size));
         // Close pairs decide the jerks, and their separations decide the error: in f32 relative
         // 2⁻²⁴ of the frame over the closest distance of some 1e-2, five times over.
         let f64_jerks = jerks(&mut Cpu::<f64>::new(&bodies, physics));

@@ -1,8 +1,8 @@
 //! The experiment with a disk galaxy.
 
-use super::orbits::largest;
 use super::{Rig, take};
 use crate::bodies::{Bodies, Kind};
+use crate::diagnostics::largest;
 use crate::force::ForceError;
 use crate::initial_conditions::disk_galaxy;
 

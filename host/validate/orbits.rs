@@ -4,6 +4,7 @@ use std::f64::consts::{PI, TAU};
 
 use super::{Rig, take};
 use crate::bodies::Bodies;
+use crate::diagnostics::largest;
 use crate::force::ForceError;
 use crate::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, solar_system, two_body};
 use crate::units::{DAY, Units};
@@ -150,11 +151,6 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 
 fn norm(a: [f64; 3]) -> f64 {
     dot(a, a).sqrt()
-}
-
-/// The largest of some numbers; what is no number is larger than all.
-pub(super) fn largest(numbers: impl Iterator<Item = f64>) -> f64 {
-    numbers.fold(0.0, |largest, x| if x <= largest { largest } else { x })
 }
 
 #[cfg(test)]

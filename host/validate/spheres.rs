@@ -1,8 +1,7 @@
 //! Experiments with star clusters.
 
-use super::orbits::largest;
 use super::{Rig, take};
-use crate::diagnostics::Sample;
+use crate::diagnostics::{Sample, largest};
 use crate::force::ForceError;
 use crate::initial_conditions::{cold_collapse, plummer};
 use crate::simulation::{Pace, Simulation, Stepping};

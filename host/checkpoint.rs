@@ -120,20 +120,6 @@ pub fn exists(folder: &Path) -> bool {
     NAMES.iter().any(|name| folder.join(name).exists())
 }
 
-/// Removes the checkpoints of a folder.
-///
-/// # Errors
-/// The file system's refusal.
-pub fn remove(folder: &Path) -> io::Result<()> {
-    for path in NAMES.map(|name| folder.join(name)) {
-        match fs::remove_file(path) {
-            Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// Writes a checkpoint into `folder`; the one before stays as `checkpoint.previous`.
 ///
 /// # Errors
@@ -435,8 +421,7 @@ mod tests {
             read(&folder.path().join("checkpoint.previous")).unwrap(),
             checkpoint(1, 5)
         );
-        remove(folder.path()).unwrap();
-        assert!(!exists(folder.path()));
+        assert!(exists(folder.path()));
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

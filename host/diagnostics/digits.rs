@@ -58,18 +58,6 @@ impl DigitHistogram {
     pub fn total(&self) -> u64 {
         self.whole + self.decimals.iter().sum::<u64>() + self.beyond + self.not_finite
     }
-
-    /// Whether every error lies after decimal `places`, so that none of the first `places`
-    /// decimals differs. Coordinates that are not finite never agree.
-    ///
-    /// More than [`DECIMALS`](Self::DECIMALS) places cannot be told apart: the answer is `false`.
-    pub fn agrees_to(&self, places: usize) -> bool {
-        let wrong = self
-            .decimals
-            .get(..places)
-            .map(|counts| counts.iter().sum::<u64>());
-        wrong == Some(0) && self.whole == 0 && self.not_finite == 0
-    }
 }
 
 #[cfg(test)]
@@ -105,17 +93,6 @@ mod tests {
         assert_eq!(histogram.decimals, [1, 1, 1, 1, 0, 1]);
         assert_eq!((histogram.beyond, histogram.not_finite), (2, 1));
         assert_eq!(histogram.total(), 9);
-    }
-
-    #[test]
-    fn agreement_to_a_decimal() {
-        let reference = at(&[[0.0; 3]]);
-        let computed = at(&[[0.002, 0.0, 0.0]]);
-        let histogram = DigitHistogram::of(&computed, &reference).unwrap();
-        assert!(histogram.agrees_to(2) && !histogram.agrees_to(3));
-        assert!(!histogram.agrees_to(DigitHistogram::DECIMALS + 1));
-        let broken = DigitHistogram::of(&at(&[[f64::INFINITY; 3]]), &reference).unwrap();
-        assert!(!broken.agrees_to(0));
     }
 
     #[test]

@@ -123,11 +123,6 @@ impl EntryReport {
     pub fn uses_local_memory(&self) -> bool {
         self.local_bytes > 0 || self.whole.touches(Space::Local) > 0
     }
-
-    /// Whether any load, store or atomic update does not know its address space.
-    pub fn uses_generic_addresses(&self) -> bool {
-        self.whole.touches(Space::Generic) > 0
-    }
 }
 
 /// Describes a loop, `None` if its own blocks, those in no inner loop, evaluate no interaction.
@@ -350,7 +345,7 @@ mod tests {
         assert_eq!(each.instructions(), 6.0 + 0.75);
         assert_eq!(report.whole.transfers(Transfer::Store, Space::Shared), 1);
         assert_eq!(report.whole.of(Kind::Barrier), 2);
-        assert!(!report.uses_local_memory() && !report.uses_generic_addresses());
+        assert!(!report.uses_local_memory() && report.whole.touches(Space::Generic) == 0);
         // Only the reciprocal root, inline assembly, flushes.
         assert_eq!(report.whole.denormals(), Denormals::Mixed);
     }
@@ -435,7 +430,7 @@ mod tests {
              st.local.b32 [%SPL], 0; ld.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1]; ret;",
         );
         assert_eq!(report.local_bytes, 256);
-        assert!(report.uses_local_memory() && report.uses_generic_addresses());
+        assert!(report.uses_local_memory() && report.whole.touches(Space::Generic) > 0);
     }
 
     #[test]

@@ -101,12 +101,10 @@ fn newest(modules: &[PtxModule], compute_capability: u32, ftz: bool) -> Option<&
 #[non_exhaustive]
 pub enum PtxError {
     /// The module has no kernel of this name.
-    #[error("this PTX module has no kernel `{entry}`{}", suggestion(near))]
+    #[error("this PTX module has no kernel `{entry}`")]
     EntryNotFound {
         /// The name that was asked for.
         entry: String,
-        /// Names in the module that resemble it, most alike first.
-        near: Vec<String>,
     },
     /// The text is not PTX as this module knows it.
     #[error("kernel `{entry}`, line {line} of the PTX module: {reason}")]
@@ -129,13 +127,6 @@ pub enum PtxError {
         /// How many interactions its straight-line code evaluates.
         outside_loops: usize,
     },
-}
-
-fn suggestion(near: &[String]) -> String {
-    match near {
-        [] => String::new(),
-        near => format!("; did you mean {}?", near.join(", ")),
-    }
 }
 
 #[cfg(test)]
@@ -162,21 +153,5 @@ mod tests {
         assert_eq!(newest(90, true), Some(80));
         assert_eq!(newest(75, true), None);
         assert_eq!(newest(70, false), None);
-    }
-
-    #[test]
-    fn an_unknown_kernel_is_refused_with_suggestions() {
-        let near = vec!["tiled".to_string(), "tiled_soa".to_string()];
-        let error = PtxError::EntryNotFound {
-            entry: "tilde".into(),
-            near,
-        };
-        let text = "this PTX module has no kernel `tilde`; did you mean tiled, tiled_soa?";
-        assert_eq!(error.to_string(), text);
-        let error = PtxError::EntryNotFound {
-            entry: "x".into(),
-            near: vec![],
-        };
-        assert_eq!(error.to_string(), "this PTX module has no kernel `x`");
     }
 }

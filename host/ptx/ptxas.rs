@@ -33,12 +33,6 @@ pub struct Resources {
     pub spill_store_bytes: u32,
     /// Bytes that spilled registers load.
     pub spill_load_bytes: u32,
-    /// Bytes of shared memory whose size the kernel fixes; what a launch adds is not in it.
-    pub shared_bytes: u32,
-    /// Bytes of constant memory, kernel arguments included where the assembler lists them.
-    pub constant_bytes: u32,
-    /// Hardware barriers of a block.
-    pub barriers: u32,
 }
 
 /// Why the assembler could not tell.
@@ -230,15 +224,9 @@ fn note(kernel: &mut Resources, fact: &str) {
     };
     match what {
         "registers" => kernel.registers = number,
-        "barriers" => kernel.barriers = number,
         "bytes stack frame" => kernel.stack_bytes = number,
         "bytes spill stores" => kernel.spill_store_bytes = number,
         "bytes spill loads" => kernel.spill_load_bytes = number,
-        "bytes smem" => kernel.shared_bytes = number,
-        // One entry a bank: cmem[0] holds the arguments, cmem[3] the module's constants.
-        what if what.starts_with("bytes cmem[") => {
-            kernel.constant_bytes = kernel.constant_bytes.saturating_add(number);
-        }
         _ => {}
     }
 }
@@ -270,9 +258,6 @@ ptxas info    : Used 10 registers, used 0 barriers
             stack_bytes: 248,
             spill_store_bytes: 688,
             spill_load_bytes: 684,
-            shared_bytes: 4096,
-            constant_bytes: 368,
-            barriers: 1,
         };
         let other = Resources {
             entry: "move".into(),

@@ -15,7 +15,7 @@ pub fn entry_names(ptx: &str) -> Vec<&str> {
 /// The text of one kernel, from its `.visible .entry` to its closing brace.
 ///
 /// # Errors
-/// [`PtxError::EntryNotFound`] with similar names, [`PtxError::Malformed`] where the module ends
+/// [`PtxError::EntryNotFound`], [`PtxError::Malformed`] where the module ends
 /// inside the kernel.
 pub fn entry_text<'a>(ptx: &'a str, entry: &str) -> Result<&'a str, PtxError> {
     Ok(&ptx[entry_range(ptx, entry)?])
@@ -36,7 +36,6 @@ pub(super) fn entry_range(ptx: &str, entry: &str) -> Result<Range<usize>, PtxErr
     let Some((start, _)) = entry_headers(ptx).find(|(_, name)| *name == entry) else {
         return Err(PtxError::EntryNotFound {
             entry: entry.into(),
-            near: near_names(entry, &entry_names(ptx)),
         });
     };
     let mut depth = 0usize;
@@ -78,37 +77,6 @@ fn entry_headers(ptx: &str) -> impl Iterator<Item = (usize, &str)> {
             && !name.is_empty();
         is_header.then(|| (at - before.trim_start().len(), name))
     })
-}
-
-/// At most five names that a person who typed `wanted` may have meant.
-fn near_names(wanted: &str, names: &[&str]) -> Vec<String> {
-    let mut ranked: Vec<(usize, &str)> = names
-        .iter()
-        .map(|name| (edit_distance(wanted, name), *name))
-        .filter(|(distance, name)| {
-            name.contains(wanted) || *distance <= wanted.len().max(name.len()) / 3
-        })
-        .collect();
-    ranked.sort();
-    ranked.truncate(5);
-    ranked
-        .into_iter()
-        .map(|(_, name)| name.to_string())
-        .collect()
-}
-
-/// Levenshtein's distance: insertions, deletions and replacements that turn `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Length of the identifier that `text` starts with, zero if with none.
@@ -416,16 +384,10 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_entry_lists_its_neighbours() {
-        let ptx = ".entry tiled_u16() {ret;}\n.entry tiled_u8() {ret;}\n.entry direct() {ret;}";
-        let near = |entry: &str| match entry_text(ptx, entry) {
-            Err(PtxError::EntryNotFound { near, .. }) => near,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(near("tiled-u16"), ["tiled_u16", "tiled_u8"]);
-        assert_eq!(near("tiled"), ["tiled_u8", "tiled_u16"]);
-        assert_eq!(near("leapfrog"), [""; 0]);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    fn a_missing_entry_is_named() {
+        let error = entry_text(".entry tiled() {ret;}", "tile").unwrap_err();
+        let text = "this PTX module has no kernel `tile`";
+        assert_eq!(error.to_string(), text);
     }
 
     #[test]

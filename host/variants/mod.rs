@@ -356,11 +356,6 @@ impl Variant {
         reducer == Some(Reducer::Library)
     }
 
-    /// Whether it chooses its kernel by the masses.
-    pub fn is_by_masses(&self) -> bool {
-        matches!(self.method, Method::Kernel { by_masses, .. } if by_masses)
-    }
-
     /// Whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {

@@ -414,7 +414,6 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.each(VELOCITY, |i, axis, _| saved.velocities[i][axis])?;
         // Those of these positions: computed from them when needed, with the same bits.
         self.stale = true;
-        self.accelerations.clone_from(&saved.accelerations);
         Ok(())
     }
 

@@ -58,6 +58,20 @@ impl Kind {
             Kind::Star => "star",
         }
     }
+
+    /// The kind's number in binary files: its place in [`ALL`](Self::ALL).
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Kind::Gas => 0,
+            Kind::Dark => 1,
+            Kind::Star => 2,
+        }
+    }
+
+    /// The kind of a number, where there is one.
+    pub(crate) fn of_number(number: u64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// One body, gathered from (or to be pushed to) the arrays of [`Bodies`].

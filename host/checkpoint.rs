@@ -200,7 +200,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         file.write_all(&id.to_le_bytes())?;
     }
     for &kind in &bodies.kind {
-        file.write_all(&[kind as u8])?;
+        file.write_all(&[kind.number()])?;
     }
     let vectors = [
         &state.positions,
@@ -290,7 +290,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let mut kind = Vec::with_capacity(n);
     for _ in 0..n {
         let [number] = array(&mut file)?;
-        kind.push(Kind::ALL.get(usize::from(number)).copied());
+        kind.push(Kind::of_number(number.into()));
     }
     let mut vectors = |n: usize| {
         let mut vectors = Vec::with_capacity(n);

@@ -90,11 +90,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         Some(study) => bench_study::bench(study, options, out)?,
         None => kernels(options, out)?,
     };
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     if let Some(path) = &options.json {
         record.write_json(path, overwrite)?;
         writeln!(out, "wrote {}", path.display())?;

@@ -98,11 +98,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         units = Some(target);
         told = format!("; units are now {target}");
     }
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
     writeln!(
         out,

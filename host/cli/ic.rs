@@ -38,11 +38,7 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         .format
         .or_else(|| Format::from_path(path))
         .with_context(|| super::no_format(path))?;
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     let bodies = generator.generate(&options.made.0)?;
     let n = bodies.len();
     let snapshot = Snapshot { time: 0.0, bodies };

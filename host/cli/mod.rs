@@ -24,6 +24,7 @@ mod verify;
 mod view;
 mod watch;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -117,7 +118,7 @@ mod code {
 struct ChecksFailed;
 
 /// Says what failed; an error if anything did.
-fn tell(failures: &[String], out: &mut impl Write) -> anyhow::Result<()> {
+fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
     for failure in failures {
         writeln!(out, "FAILED {failure}")?;
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
-use allpairs::io::{Format, Overwrite, Snapshot};
+use allpairs::io::{Format, Overwrite, Snapshot, is_partial};
 use allpairs::output::DensityPicture;
 use allpairs::recording;
 use allpairs::selection::Selection;
@@ -53,11 +53,7 @@ impl Outputs {
             snapshot,
             picture,
             format,
-            overwrite: if overwrite {
-                Overwrite::Allow
-            } else {
-                Overwrite::Refuse
-            },
+            overwrite: Overwrite::from(overwrite),
         })
     }
 
@@ -86,7 +82,7 @@ impl Outputs {
         };
         for path in recording::leftovers(&self.folder)? {
             ensure!(
-                self.overwrite == Overwrite::Allow || recording::is_partial(&path),
+                self.overwrite == Overwrite::Allow || is_partial(&path),
                 "{} is there already: give another folder with --out, or --overwrite",
                 path.display()
             );

@@ -111,11 +111,7 @@ impl Target {
     fn write(&self, charts: &[(String, Chart)], out: &mut impl Write) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.out)
             .with_context(|| format!("cannot make the folder {}", self.out.display()))?;
-        let overwrite = if self.overwrite {
-            Overwrite::Allow
-        } else {
-            Overwrite::Refuse
-        };
+        let overwrite = Overwrite::from(self.overwrite);
         for (name, chart) in charts {
             for kind in &self.types {
                 let extension = match kind {

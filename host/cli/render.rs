@@ -96,11 +96,7 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let files = options.series.files()?;
     let target = target(options, &files, out)?;
     let picture = picture(options, &files, &target)?;
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     let read = |file: &Path| options.series.read(file);
     let path = match target {
         Target::Picture(path) => {

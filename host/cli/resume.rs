@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use allpairs::checkpoint::{self, Found};
+use allpairs::io::is_partial;
 use allpairs::recording::{self, Recording};
 use allpairs::selection::Machine;
 use allpairs::simulation::{Pace, Simulation};
@@ -54,7 +55,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     };
     for path in recording::leftovers(folder)?
         .iter()
-        .filter(|path| recording::is_partial(path))
+        .filter(|path| is_partial(path))
     {
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         writeln!(out, "found half a file, {}: removed", path.display())?;

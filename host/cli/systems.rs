@@ -329,11 +329,7 @@ fn write_timeline(
 ) -> anyhow::Result<String> {
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     let path = folder.join(variant.name.replace('/', "-"));
     let csv = path.with_extension("csv");
     write_atomically(&csv, overwrite, |file| timeline::write_csv(spans, file))

@@ -139,10 +139,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         out.flush()?;
     }
     if let Some(file) = &options.json {
-        let overwrite = match options.overwrite {
-            true => Overwrite::Allow,
-            false => Overwrite::Refuse,
-        };
+        let overwrite = Overwrite::from(options.overwrite);
         bench::record(machine.place(), rows).write_json(file, overwrite)?;
         writeln!(out, "wrote {}", file.display())?;
     }

@@ -92,11 +92,7 @@ pub(super) fn validate(options: &Options, out: &mut impl Write) -> anyhow::Resul
     bar.finish_and_clear();
     table(&runs, effort, options.reasons, out)?;
     if let Some(path) = &options.json {
-        let overwrite = if options.overwrite {
-            Overwrite::Allow
-        } else {
-            Overwrite::Refuse
-        };
+        let overwrite = Overwrite::from(options.overwrite);
         let report = report(&runs, effort, &machine);
         allpairs::io::write_atomically(path, overwrite, |file: &mut _| {
             serde_json::to_writer_pretty(&mut *file, &report)?;

@@ -43,11 +43,7 @@ pub(super) fn view(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         Some(path) => path.clone(),
         None => name.with_extension("html"),
     };
-    let overwrite = if options.overwrite {
-        Overwrite::Allow
-    } else {
-        Overwrite::Refuse
-    };
+    let overwrite = Overwrite::from(options.overwrite);
     viewer.write(&path, overwrite)?;
     let bytes = std::fs::metadata(&path)?.len();
     let size = match bytes {

@@ -4,6 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+/// Names of files that are not complete.
+const PREFIX: &str = ".allpairs-";
+const SUFFIX: &str = ".partial";
+
 /// What to do when the file to be written is already there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overwrite {
@@ -12,6 +16,13 @@ pub enum Overwrite {
     Refuse,
     /// Replace it, once the new content is complete and on disk.
     Allow,
+}
+
+impl From<bool> for Overwrite {
+    /// Whether to replace what is there.
+    fn from(replace: bool) -> Self {
+        if replace { Self::Allow } else { Self::Refuse }
+    }
 }
 
 /// Writes `path` through a temporary file of the same folder that is flushed to disk and then
@@ -39,10 +50,7 @@ pub fn write_atomically<E: From<io::Error>>(
         Some(_) => fs::canonicalize(path)?,
         None => path.to_path_buf(),
     };
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(&target);
 
     let mut file = temporary_file(folder)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, file.as_file_mut());
@@ -72,9 +80,25 @@ pub fn write_atomically<E: From<io::Error>>(
     Ok(())
 }
 
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// The folder that a file is or will be in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether a file is one that a process was killed in the middle of writing: incomplete, and
+/// nobody's.
+pub fn is_partial(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+}
+
+/// A file for what is not complete yet, removed when dropped.
+pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".allpairs-").suffix(".partial");
+    builder.prefix(PREFIX).suffix(SUFFIX);
     // The usual mode of new files (the umask applies), not the private one of temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

@@ -117,15 +117,6 @@ fn offsets(n: u64) -> Option<[u64; 10]> {
     Some(offsets)
 }
 
-/// The number of a kind in binary files.
-pub(super) fn kind_code(kind: Kind) -> u8 {
-    match kind {
-        Kind::Gas => 0,
-        Kind::Dark => 1,
-        Kind::Star => 2,
-    }
-}
-
 struct Header {
     bodies: u64,
     time: f64,
@@ -246,7 +237,7 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Snapshot, ReadFa
     header.check(7, crc, offsets[7])?;
     let mut unknown = None;
     let crc = source.elements(offsets[8], n, |[code]: [u8; 1]| {
-        let known = Kind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
+        let known = Kind::of_number(code.into());
         if known.is_none() && unknown.is_none() {
             unknown = Some((kind.len(), code));
         }
@@ -372,7 +363,7 @@ fn each_chunk(
         5 => &bodies.vz,
         6 => &bodies.mass,
         7 => return pieces(&bodies.id, u64::to_le_bytes, &mut take),
-        _ => return pieces(&bodies.kind, |kind| [kind_code(kind)], &mut take),
+        _ => return pieces(&bodies.kind, |kind| [kind.number()], &mut take),
     };
     pieces(real, f64::to_le_bytes, &mut take)
 }

@@ -4,11 +4,15 @@ use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
-use super::{ReadFault, binary};
-use crate::bodies::{Bodies, Kind};
+use super::ReadFault;
+use crate::bodies::Bodies;
 
 /// Elements that are converted at a time.
 pub(super) const CHUNK: usize = 8192;
+
+/// Deflate expands data up to 1032-fold, and no other compression of HDF5 does more: a file cannot
+/// hold more than this many times its size, and what claims to is not believed.
+pub(super) const EXPANSION: u64 = 1100;
 
 /// A file that is not what its format asks for, or not what a snapshot asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -95,13 +99,6 @@ impl Numbers {
             }
         }
     }
-}
-
-/// The kind of a number, 0 gas, 1 dark, 2 star.
-pub(super) fn kind_of_code(code: u64) -> Option<Kind> {
-    Kind::ALL
-        .into_iter()
-        .find(|kind| u64::from(binary::kind_code(*kind)) == code)
 }
 
 /// Empty arrays with room for `n` bodies, a number that the file's size has confirmed.
@@ -217,6 +214,7 @@ pub(super) fn write_all<T: Copy, const BYTES: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bodies::Kind;
 
     #[test]
     fn rows_and_columns_give_the_same() {
@@ -238,7 +236,7 @@ mod tests {
             3,
             &mut kinds,
             "k",
-            kind_of_code,
+            Kind::of_number,
         );
         assert!(fault.unwrap_err().to_string().contains("body 2"));
     }

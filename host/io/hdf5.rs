@@ -25,7 +25,7 @@ use std::path::Path;
 
 use hdf5_pure::{AttrValue, Dataset, Error, File, FileBuilder, Group};
 
-use super::column::{CHUNK, Malformed, room_for};
+use super::column::{CHUNK, EXPANSION, Malformed, room_for};
 use super::{ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Kind};
 use crate::units::Units;
@@ -48,9 +48,6 @@ fn type_of(kind: Kind) -> usize {
         Kind::Star => 4,
     }
 }
-
-/// As for archives: no compression that HDF5 knows expands data more than this.
-const EXPANSION: u64 = 1100;
 
 fn fault(place: &str, error: Error) -> ReadFault {
     match error {

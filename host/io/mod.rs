@@ -36,7 +36,8 @@ use thiserror::Error;
 use crate::bodies::{Bodies, BodyFault};
 use crate::units::Units;
 
-pub use atomic::{Overwrite, write_atomically};
+pub use atomic::{Overwrite, is_partial, write_atomically};
+pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;
 pub use column::Malformed;
 pub use csv::CsvFault;

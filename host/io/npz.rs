@@ -21,17 +21,14 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::column::{
-    Class, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, kind_of_code, read_integers,
+    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, read_integers,
     read_reals, room_for, write_all, write_triples,
 };
-use super::{ReadFault, Snapshot, WriteFault, binary};
-use crate::bodies::COORDINATES;
+use super::{ReadFault, Snapshot, WriteFault};
+use crate::bodies::{COORDINATES, Kind};
 use crate::units::Units;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Deflate does not expand data more than 1032-fold, so a file cannot hold more than this many
-/// times its size: what claims to is not believed.
-const EXPANSION: u64 = 1100;
 
 /// Shape and type of an array.
 #[derive(Debug, PartialEq)]
@@ -271,8 +268,8 @@ pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, Read
         None => bodies.id.extend(0..n as u64),
     }
     match archive.one_of(&KIND) {
-        Some(name) => archive.integers(name, n, &mut bodies.kind, kind_of_code)?,
-        None => bodies.kind.resize(n, crate::bodies::Kind::Star),
+        Some(name) => archive.integers(name, n, &mut bodies.kind, Kind::of_number)?,
+        None => bodies.kind.resize(n, Kind::Star),
     }
     let mut time = vec![0.0];
     if archive.has("time") {
@@ -348,7 +345,7 @@ pub(super) fn write(
         write_all(&mut file, bodies.id.iter().copied(), u64::to_le_bytes)
     })?;
     archive.array("kind", "|u1", &list, |mut file| {
-        let codes = bodies.kind.iter().map(|kind| binary::kind_code(*kind));
+        let codes = bodies.kind.iter().map(|kind| kind.number());
         write_all(&mut file, codes, |code| [code])
     })?;
     if let Some(units) = units {

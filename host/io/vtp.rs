@@ -16,10 +16,10 @@
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
 use super::column::{
-    Class, ID, KIND, MASS, Malformed, Numbers, VELOCITY, kind_of_code, read_integers, read_reals,
-    room_for, write_all, write_triples,
+    Class, ID, KIND, MASS, Malformed, Numbers, VELOCITY, read_integers, read_reals, room_for,
+    write_all, write_triples,
 };
-use super::{ReadFault, Snapshot, WriteFault, binary};
+use super::{ReadFault, Snapshot, WriteFault};
 use crate::bodies::Kind;
 
 /// The XML before the data of a sane file is shorter.
@@ -78,7 +78,7 @@ _"#
     length(file, 8 * n)?;
     write_all(file, bodies.id.iter().copied(), u64::to_le_bytes)?;
     length(file, n)?;
-    let codes = bodies.kind.iter().map(|kind| binary::kind_code(*kind));
+    let codes = bodies.kind.iter().map(|kind| kind.number());
     write_all(file, codes, |code| [code])?;
     file.write_all(b"\n</AppendedData>\n</VTKFile>\n")?;
     Ok(())
@@ -333,7 +333,7 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Snap
                 n,
                 &mut bodies.kind,
                 "kind",
-                kind_of_code,
+                Kind::of_number,
             )?;
         }
         None => bodies.kind.resize(n, Kind::Star),

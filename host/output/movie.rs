@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use thiserror::Error;
 
 use super::{ColourMap, Shades};
-use crate::io::{Overwrite, write_atomically};
+use crate::io::{Overwrite, folder_of, temporary_file, write_atomically};
 
 /// What kind of file a movie is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,14 +249,7 @@ impl Movie {
         [width, height]: [u32; 2],
     ) -> io::Result<Ffmpeg<'f, 'd>> {
         // MP4 is not written from front to back, so ffmpeg needs a file of its own.
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let made = tempfile::Builder::new()
-            .prefix(".allpairs-")
-            .suffix(".partial")
-            .tempfile_in(folder)?;
+        let made = temporary_file(folder_of(path))?;
         let said = tempfile::tempfile()?;
         let child = Command::new("ffmpeg")
             .args(["-loglevel", "error", "-nostdin", "-y"])

@@ -19,7 +19,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::ColourMap;
-use crate::bodies::{Bodies, BodyFault, Kind};
+use crate::bodies::{Bodies, BodyFault};
 use crate::io::{Overwrite, Snapshot, write_atomically};
 
 const PAGE: &str = include_str!("assets/view.html");
@@ -138,7 +138,7 @@ impl Viewer {
             time: snapshot.time,
             places: chosen.iter().map(|&i| bodies.body(i).position).collect(),
             speeds: chosen.iter().map(speed).collect(),
-            kinds: chosen.iter().map(|&i| number(bodies.kind[i])).collect(),
+            kinds: chosen.iter().map(|&i| bodies.kind[i].number()).collect(),
         });
         Ok(())
     }
@@ -288,14 +288,6 @@ fn find(bodies: &Bodies, ids: &[u64]) -> Option<Vec<usize>> {
         }
     }
     ids.iter().map(|id| places.get(id).copied()).collect()
-}
-
-fn number(kind: Kind) -> u8 {
-    match kind {
-        Kind::Gas => 0,
-        Kind::Dark => 1,
-        Kind::Star => 2,
-    }
 }
 
 /// Slow to fast; black, which nobody would see, is left out.

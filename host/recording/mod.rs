@@ -27,7 +27,7 @@ use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint};
 use crate::diagnostics::{Conserved, Sample};
 use crate::force::ForceError;
-use crate::io::{Format, WriteError};
+use crate::io::{Format, WriteError, is_partial};
 use crate::simulation::{Clock, Pace, Progress, Simulation};
 
 /// What to record, and until when.
@@ -158,13 +158,6 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Whether a file is one that a process was killed in the middle of writing: incomplete, and
-/// nobody's.
-pub fn is_partial(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(".allpairs-") && name.ends_with(".partial")
 }
 
 /// The record of a run, under way.

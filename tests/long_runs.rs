@@ -1,5 +1,9 @@
 //! Runs that are killed, stopped, starved of disk, continued and repeated, through the program.
 
+#[path = "support/program.rs"]
+#[allow(dead_code)] // others need what this test does not
+mod program;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -7,9 +11,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 fn allpairs(arguments: &str, folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_allpairs"));
+    let mut command = program::allpairs(folder);
     command.args(arguments.split_whitespace());
-    command.current_dir(folder).stdin(Stdio::null());
+    command.stdin(Stdio::null());
     command
 }
 
@@ -136,6 +140,24 @@ fn killed_and_resumed_is_as_never_stopped() {
     let longer = RUN.replace("--steps 20", "--steps 25");
     success(&format!("{longer} --out longer"), at);
     assert_same_record(&at.join("longer"), &killed);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prolonged_run_has_its_folder_to_itself() {
+    let at = tempfile::tempdir().expect("a folder");
+    let at = at.path();
+    let run = RUN.replace("--steps 20", "--steps 4");
+    success(&format!("{run} --checkpoint-every 2 --out run"), at);
+    let mut child = allpairs("resume run --steps 100000", at)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("runs");
+    wait_for_step(6, &at.join("run"));
+    let busy = refused(74, "resume run", at);
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it was there");
+    assert!(busy.contains("another process"), "{busy}");
 }
 
 #[cfg(unix)]

@@ -46,12 +46,13 @@ pub(super) fn or_continue(folder: &Path) -> String {
 pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let folder = &options.folder;
     let watch = options.watch.then(Watch::new).transpose()?;
-    let _lock = match recording::lock(folder, CONFIG) {
+    let cannot = || format!("cannot continue in {}", folder.display());
+    let mut claim = match recording::lock(folder, CONFIG) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
             "{} is the folder of no run: there is no {CONFIG} in it",
             folder.display()
         ),
-        lock => lock.with_context(|| format!("cannot continue in {}", folder.display()))?,
+        claim => claim.with_context(cannot)?,
     };
     for path in recording::leftovers(folder)?
         .iter()
@@ -125,15 +126,13 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let outputs = Outputs::of_run(folder, format);
     if options.steps.is_some() || options.until.is_some() {
         outputs.write_config(&table, &selection)?;
+        // The claim was on the file that this one replaced.
+        claim = recording::lock(folder, CONFIG).with_context(cannot)?;
     }
     let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
     drop(checkpoint);
-    drive(
-        asked.kept.max_drift,
-        watch,
-        simulation,
-        recording,
-        &outputs,
-        out,
-    )
+    let max_drift = asked.kept.max_drift;
+    let driven = drive(max_drift, watch, simulation, recording, &outputs, out);
+    drop(claim);
+    driven
 }

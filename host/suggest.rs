@@ -32,25 +32,27 @@ pub fn softening(bodies: &Bodies) -> f64 {
 pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]]) -> f64 {
     const ETA: f64 = 0.025;
     let size = |a: &[f64; 3]| distance(*a, [0.0; 3]);
-    let shortest = |times: &mut dyn Iterator<Item = f64>| {
-        let shortest = times
-            .filter(|time| *time > 0.0)
-            .fold(f64::INFINITY, f64::min);
-        if shortest.is_finite() { shortest } else { 0.0 }
-    };
     if physics.softening > 0.0 {
         let times = accelerations
             .iter()
             .map(|a| (2.0 * ETA * physics.softening / size(a)).sqrt());
-        shortest(&mut { times })
+        shortest(times)
     } else {
         let centre = bodies.centre_of_mass().unwrap_or_default();
         let times = bodies
             .iter()
             .zip(accelerations)
             .map(|(body, a)| 0.01 * (distance(body.position, centre) / size(a)).sqrt());
-        shortest(&mut { times })
+        shortest(times)
     }
+}
+
+/// The shortest time that is longer than zero; 0 if there is none.
+fn shortest(times: impl Iterator<Item = f64>) -> f64 {
+    let shortest = times
+        .filter(|time| *time > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    if shortest.is_finite() { shortest } else { 0.0 }
 }
 
 fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {

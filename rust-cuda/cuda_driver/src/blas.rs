@@ -193,7 +193,7 @@ pub struct Blas {
     functions: &'static Functions,
     gpu: Gpu,
     _stream: Stream,
-    _workspace: DeviceMemory,
+    workspace: DeviceMemory,
 }
 
 impl std::fmt::Debug for Functions {
@@ -230,13 +230,13 @@ impl Blas {
             functions,
             gpu: gpu.clone(),
             _stream: stream.clone(),
-            _workspace: workspace,
+            workspace,
         };
         // SAFETY: handle and stream are alive, and the stream is kept so.
         let status = unsafe { (functions.set_stream)(handle.as_ptr(), stream.raw().cast()) };
         done("cublasSetStream_v2", status)?;
         // After the stream, which takes any other workspace away.
-        let place = std::ptr::with_exposed_provenance_mut(blas._workspace.pointer() as usize);
+        let place = std::ptr::with_exposed_provenance_mut(blas.workspace.pointer() as usize);
         // SAFETY: as many bytes of the GPU's memory, 256-byte aligned and kept as long as the handle.
         let status = unsafe { (functions.set_workspace)(handle.as_ptr(), place, WORKSPACE_BYTES) };
         done("cublasSetWorkspace_v2", status)?;

@@ -52,8 +52,14 @@ impl Stream {
         // SAFETY: a capture was begun, `graph` is a valid place for the handle. Ended whatever
         // `work` did: the stream is of no use before.
         let ended = unsafe { sys::cuStreamEndCapture(self.raw(), &mut graph) };
-        done?;
-        check("cuStreamEndCapture", ended)?;
+        let recorded = done.and_then(|()| Ok(check("cuStreamEndCapture", ended)?));
+        if let Err(fault) = recorded {
+            if !graph.is_null() {
+                // SAFETY: just captured, and nobody has it. Of two failures the first is told.
+                let _ = unsafe { sys::cuGraphDestroy(graph) };
+            }
+            return Err(fault);
+        }
         let mut executable: CUgraphExec = null_mut();
         // SAFETY: `graph` is the one just captured, `executable` a valid place for the handle.
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph, 0) };

@@ -52,8 +52,8 @@ pub(super) fn drive(
     Ok(())
 }
 
-/// Takes the steps, with a progress bar or a picture on a terminal, until done or interrupted by Ctrl-C. Also
-/// says whether drift was warned of.
+/// Takes the steps, with a progress bar or a picture on a terminal, until done or interrupted by
+/// Ctrl-C. Also says whether drift was warned of.
 fn advance(
     max_drift: f64,
     mut preview: Option<Watch>,

@@ -236,6 +236,42 @@ impl Asked {
         );
         Ok(Self { options, table })
     }
+
+    /// The table, with what was chosen: it is chosen for whoever runs or resumes this.
+    fn with_choices(
+        &self,
+        selection: &Selection,
+        softening: f64,
+        format: Format,
+        pace: Pace,
+        steps: u64,
+    ) -> toml::Table {
+        let mut table = self.table.clone();
+        table.remove("accuracy"); // the kernel has it
+        let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
+        set("softening", softening.into());
+        set("format", format.name().into());
+        set("kernel", selection.variant.name.into());
+        set("device", selection.place.choice().to_string().into());
+        let Shape { block, len, luf } = selection.shape;
+        for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
+            if let Some(tuned) = tuned.filter(|_| !self.table.contains_key(key)) {
+                set(key, i64::from(tuned).into());
+            }
+        }
+        match pace {
+            Pace::Fixed(dt) => set("dt", dt.into()),
+            Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
+            Pace::Adaptive { .. } => {}
+        }
+        if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
+            set("steps", steps.into());
+        }
+        if let Ok(path) = fs::canonicalize(&self.options.input) {
+            set("input", path.to_string_lossy().into_owned().into());
+        }
+        table
+    }
 }
 
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
@@ -257,7 +293,7 @@ fn begin(
     format: Format,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let Asked { options, table } = asked;
+    let options = &asked.options;
     let Snapshot {
         time: start,
         bodies,
@@ -301,62 +337,26 @@ fn begin(
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let dt = simulation.clock().dt;
+    let (step, whose, until) = match pace {
+        Pace::Fixed(_) => ("step", chosen(options.dt), format!("{steps} steps")),
+        Pace::Adaptive { steps, end, .. } => {
+            let (step, whose) = match steps {
+                Stepping::Shared => ("first step", ""),
+                Stepping::Blocks => ("longest step", chosen(options.dt)),
+            };
+            (step, whose, format!("to time {end}"))
+        }
+    };
     writeln!(
         out,
-        "{}, {} {dt:.4}{}, softening {:.4}{}, {}",
+        "{}, {step} {dt:.4}{whose}, softening {:.4}{}, {until}",
         integrator.name(),
-        match pace {
-            Pace::Fixed(_) => "step",
-            Pace::Adaptive {
-                steps: Stepping::Shared,
-                ..
-            } => "first step",
-            Pace::Adaptive {
-                steps: Stepping::Blocks,
-                ..
-            } => "longest step",
-        },
-        match pace {
-            Pace::Adaptive {
-                steps: Stepping::Shared,
-                ..
-            } => "",
-            _ => chosen(options.dt),
-        },
         physics.softening,
-        chosen(options.softening),
-        match pace {
-            Pace::Fixed(_) => format!("{steps} steps"),
-            Pace::Adaptive { end, .. } => format!("to time {end}"),
-        }
+        chosen(options.softening)
     )?;
     out.flush()?;
 
-    // What was chosen is chosen for whoever runs or resumes it.
-    let mut table = table.clone();
-    table.remove("accuracy"); // by the kernel
-    let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
-    set("softening", physics.softening.into());
-    set("format", format.name().into());
-    set("kernel", selection.variant.name.into());
-    set("device", selection.place.choice().to_string().into());
-    let Shape { block, len, luf } = selection.shape;
-    for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
-        if let Some(tuned) = tuned.filter(|_| !asked.table.contains_key(key)) {
-            set(key, i64::from(tuned).into());
-        }
-    }
-    match pace {
-        Pace::Fixed(dt) => set("dt", dt.into()),
-        Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
-        Pace::Adaptive { .. } => {}
-    }
-    if let (None, Ok(steps)) = (options.until, i64::try_from(steps)) {
-        set("steps", steps.into());
-    }
-    if let Ok(path) = fs::canonicalize(&options.input) {
-        set("input", path.to_string_lossy().into_owned().into());
-    }
+    let table = asked.with_choices(&selection, physics.softening, format, pace, steps);
     outputs.make_folder()?;
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;

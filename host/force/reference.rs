@@ -57,7 +57,8 @@ pub struct Field {
     pub acceleration: [f64; 3],
     /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
     pub scale: f64,
-    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`, and for repulsion `4 |H| Σ_j m_j / d⁵`: how much an error in the separations matters.
+    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`, and for repulsion `4 |H| Σ_j m_j / d⁵`: how much an error in the
+    /// separations matters.
     pub gradient: f64,
 }
 

@@ -151,9 +151,9 @@ pub struct Found {
     pub candidates: usize,
 }
 
-/// Finds the fastest, of all kernels or `only` one: who does well with a quarter of the bodies is timed
-/// with all, the best again beside the `untuned` choice, and the fastest of those that passes the whole table
-/// of cases in its shape wins.
+/// Finds the fastest, of all kernels or `only` one: who does well with a quarter of the bodies is
+/// timed with all, the best again beside the `untuned` choice, and the fastest of those that passes
+/// the whole table of cases in its shape wins.
 ///
 /// # Errors
 /// If the device fails.

@@ -1,8 +1,8 @@
 //! Charts as lists of shapes, drawn as SVG or as smooth PNG, in a font that comes along.
 //!
-//! `lines`, `bars` and `scatter` lay out; here the shapes become pixels or SVG, by plotters. Its bitmaps have
-//! hard edges and its coordinates are whole pixels, so everything is drawn several times as large:
-//! PNG is averaged down, SVG is scaled by its view box.
+//! `lines`, `bars` and `scatter` lay out; here the shapes become pixels or SVG, by plotters. Its
+//! bitmaps have hard edges and its coordinates are whole pixels, so everything is drawn several
+//! times as large: PNG is averaged down, SVG is scaled by its view box.
 
 pub(super) mod axis;
 pub(super) mod bars;

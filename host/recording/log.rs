@@ -31,26 +31,20 @@ impl Log {
                 .open(folder.join(name))
         });
         let (mut csv, jsonl) = (csv?, jsonl?);
-        let header = format!("step,{}\n", Sample::COLUMNS.join(","));
-        csv.write_all(header.as_bytes())?;
+        write_header(&mut csv)?;
         Ok(Self { csv, jsonl })
     }
 
-    /// The files of `folder`, without what comes after `steps`; new ones if they are not there.
+    /// The files of `folder`, without what comes after `steps`; new where they are not there.
     pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
         let open = |name| {
             OpenOptions::new()
                 .read(true)
                 .append(true)
+                .create(true)
                 .open(folder.join(name))
         };
-        let (mut csv, mut jsonl) = match (open(NAMES[0]), open(NAMES[1])) {
-            (Ok(csv), Ok(jsonl)) => (csv, jsonl),
-            (Err(fault), _) | (_, Err(fault)) if fault.kind() == io::ErrorKind::NotFound => {
-                return Self::create(folder);
-            }
-            (Err(fault), _) | (_, Err(fault)) => return Err(fault),
-        };
+        let (mut csv, mut jsonl) = (open(NAMES[0])?, open(NAMES[1])?);
         cut(&mut csv, 1, steps, |row| {
             row.split(',').next()?.parse().ok()
         })?;
@@ -58,6 +52,9 @@ impl Log {
             let rest = row.strip_prefix("{\"step\":")?;
             rest.split(',').next()?.parse().ok()
         })?;
+        if csv.metadata()?.len() == 0 {
+            write_header(&mut csv)?;
+        }
         Ok(Self { csv, jsonl })
     }
 
@@ -72,6 +69,11 @@ impl Log {
         self.csv.sync_data()?;
         self.jsonl.sync_data()
     }
+}
+
+fn write_header(csv: &mut File) -> io::Result<()> {
+    let header = format!("step,{}\n", Sample::COLUMNS.join(","));
+    csv.write_all(header.as_bytes())
 }
 
 /// Keeps `header` rows and those after them up to `steps`, and of these only whole ones.
@@ -174,6 +176,21 @@ mod tests {
             "{jsonl}"
         );
         assert!(Log::create(folder.path()).is_err(), "does not replace");
+    }
+
+    #[test]
+    fn a_file_that_is_lost_begins_again_and_the_other_goes_on() {
+        for lost in [0, 1] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut log = Log::create(folder.path()).unwrap();
+            log.append(&sample(0)).unwrap();
+            fs::remove_file(folder.path().join(NAMES[lost])).unwrap();
+            let mut log = Log::resume(folder.path(), 0).unwrap();
+            log.append(&sample(10)).unwrap();
+            let rows = contents(folder.path()).map(|text| text.lines().count());
+            assert_eq!(rows, [[2, 2], [3, 1]][lost]);
+            assert!(contents(folder.path())[0].starts_with("step,time,"));
+        }
     }
 
     #[test]

@@ -87,7 +87,10 @@ fn spread(
     for (level, radius) in radii.iter().enumerate() {
         grid.cells.fill(0.0);
         for (splat, width) in splats.iter().zip(&wanted) {
-            grid.deposit(splat, share(level, *width) * weight(splat));
+            let share = share(level, *width);
+            if share > 0.0 {
+                grid.deposit(splat, share * weight(splat));
+            }
         }
         grid.blur(*radius, room);
         let cells = sum.cells.iter_mut().zip(&grid.cells);

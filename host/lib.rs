@@ -53,6 +53,27 @@ pub mod validate;
 pub mod variants;
 pub mod verify;
 
+// Of two definitions of a link the first counts: these lead to the documentation, those in the file,
+// for who reads it as it is, to the sources.
+/// [`Bodies`]: crate::bodies::Bodies
+/// [file]: crate::io
+/// [generator]: crate::initial_conditions
+/// [`units`]: crate::units
+/// [`Physics`]: crate::force::Physics
+/// [`select`]: crate::selection::select
+/// [`Backend`]: crate::force::Backend
+/// [`Simulation`]: crate::simulation::Simulation
+/// [`Integrator`]: crate::integrator::Integrator
+/// [`run`]: crate::simulation::Simulation::run
+/// [`suggest`]: crate::suggest
+/// [`Recording`]: crate::recording::Recording
+/// [`DensityPicture`]: crate::output::DensityPicture
+/// [`Viewer`]: crate::output::Viewer
+/// [`run_charts`]: crate::output::run_charts
+/// [`verify`]: crate::verify
+/// [`validate`]: crate::validate
+/// [drift]: crate::diagnostics::Conserved::drift_since
+///
 #[doc = include_str!("../docs/tutorial.md")]
 pub mod tutorial {}
 

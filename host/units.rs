@@ -248,12 +248,13 @@ impl fmt::Display for Units {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:.6e} m, {:.6e} kg, {:.6e} s (G = {:.6})",
-            self.length,
-            self.mass,
-            self.time,
-            self.g()
-        )
+            "{:.6e} m, {:.6e} kg, {:.6e} s (G = ",
+            self.length, self.mass, self.time,
+        )?;
+        match self.g() {
+            g @ 1e-3..1e6 => write!(f, "{g:.6})"),
+            g => write!(f, "{g:.6e})"),
+        }
     }
 }
 
@@ -278,6 +279,8 @@ mod tests {
         let year = YEAR / units("au").time;
         assert!(near(year, std::f64::consts::TAU, 3e-5), "{year}");
         assert_eq!(units("SI"), Units::SI);
+        assert!(Units::SI.to_string().ends_with("(G = 6.674300e-11)"));
+        assert!(units("pc").to_string().ends_with("(G = 0.004301)"));
         assert!(near(units("cm,g,s").g(), 6.6743e-8, ROUNDING));
         assert!(near(units("pc,km/s").mass / SOLAR_MASS, 232.509, 1e-5));
     }

@@ -398,9 +398,9 @@ fn systems_side_by_side() {
     let (many, _) = read(&folder.path().join("many.csv"), None).expect("a sound file");
     assert_eq!(many.bodies.id, Vec::from_iter(0..60));
     let run = "run many-galaxies --systems 2 --of figure-eight --steps 2 --out run";
-    try_in(&folder, run).expect(0, &["6 bodies of mass 6.0"]);
+    try_in(&folder, run).expect(0, &["6 bodies of total mass 6.0"]);
     let again = "run run/run.toml --systems 3 --out again";
-    try_in(&folder, again).expect(0, &["9 bodies of mass 9.0"]);
+    try_in(&folder, again).expect(0, &["9 bodies of total mass 9.0"]);
 }
 
 #[test]

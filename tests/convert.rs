@@ -109,6 +109,23 @@ fn convert_changes_units() {
     }
 }
 
+/// Large and small numbers keep their digits, and are not drowned in zeros.
+#[test]
+fn numbers_of_any_size_are_shown() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    try_in(folder, "ic sun-earth --out a.allpairs").expect(0, &[]);
+    try_in(folder, "convert a.allpairs b.csv --units si").expect(0, &["G = 6.674300e-11"]);
+    let run = "run b.csv --gravity 6.6743e-11 --steps 2 --dt 1e-5 --kernel cpu-f64 --out c";
+    let shown = [
+        "total mass 1.9884",
+        "e30",
+        "step 1.0000e-5",
+        "softening 0 (chosen)",
+    ];
+    try_in(folder, run).expect(0, &shown);
+}
+
 #[test]
 fn convert_takes_formats_and_keeps_what_is_there() {
     let folder = tempdir().unwrap();

@@ -1,21 +1,52 @@
-//! What README.md and ARCHITECTURE.md tell is so: commands run, figures are the recorded ones, paths
-//! exist. (The Rust code in README.md is a documentation test of the library.)
+//! What the documents tell is so: commands run, figures are the recorded ones, paths and links lead
+//! somewhere. (The Rust code in README.md and docs/tutorial.md is tested with the library's
+//! documentation; what the pages of the studies say besides, by tests/studies.rs.)
 //!
-//! An HTML comment on the line before a code block says what cannot be seen from it:
-//! * `<!-- not run: reason -->`: its commands are only parsed;
-//! * `<!-- record: path -->`: its rows are rows of that file.
+//! An HTML comment on the line before says what cannot be seen from what follows:
+//! * `<!-- not run: reason -->` before a code block: its commands are only parsed;
+//! * `<!-- record: path -->` before a code block: its rows are rows of that file;
+//! * `<!-- figures: path path … -->` before a table: its numbers like 1.5e12 are in those files.
 
 #[path = "support/program.rs"]
 mod program;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use program::{allpairs, galaxy, run};
 
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The documents at or below a folder, relative to the root.
+fn documents_in(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).expect("a readable folder");
+    let entries = entries.map(|entry| entry.expect("a readable folder"));
+    let found = entries.flat_map(|entry| {
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            documents_in(&name)
+        } else {
+            vec![name.into()]
+        }
+    });
+    let mut found: Vec<PathBuf> = found
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The documents that tell what is so now; records tell what was.
+fn documents() -> Vec<PathBuf> {
+    let first = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(PathBuf::from);
+    [first.to_vec(), documents_in("docs")].concat()
 }
 
 /// A fenced code block.
@@ -102,36 +133,41 @@ $ cargo run --release
 }
 
 #[test]
-fn the_commands_of_the_readme_run() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::copy(galaxy(), folder.path().join("galaxy.bin")).expect("a writable folder");
-    let readme = read("README.md");
+fn the_commands_of_the_documents_run() {
     let mut count = 0;
-    for block in blocks(&readme) {
-        if block.language != "console" {
-            continue;
-        }
-        let is_run = !matches!(block.remark, Some(("not run", _)));
-        for arguments in commands(&block) {
-            count += 1;
-            let mut program = allpairs(folder.path());
-            program.args(&arguments);
-            if !is_run {
-                program.arg("--help"); // whatever is wrong before it is refused all the same
+    for document in documents() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::copy(galaxy(), folder.path().join("galaxy.bin")).expect("a writable folder");
+        let text = read(&document);
+        for block in blocks(&text) {
+            if block.language != "console" {
+                continue;
             }
-            eprintln!("allpairs {}", arguments.join(" "));
-            run(&mut program).expect(0, &[]);
+            let is_run = !matches!(block.remark, Some(("not run", _)));
+            for arguments in commands(&block) {
+                count += 1;
+                let mut program = allpairs(folder.path());
+                program.args(&arguments);
+                if !is_run {
+                    program.arg("--help"); // whatever is wrong before it is refused all the same
+                }
+                eprintln!("{}: allpairs {}", document.display(), arguments.join(" "));
+                run(&mut program).expect(0, &[]);
+            }
         }
     }
-    assert!(count >= 3, "only {count} commands found");
+    assert!(count >= 20, "only {count} commands found");
 }
 
 #[test]
-fn the_figures_of_the_readme_are_recorded() {
-    let readme = read("README.md");
+fn the_rows_of_the_documents_are_recorded() {
     let mut rows = 0;
-    for block in blocks(&readme) {
-        if let Some(("record", path)) = block.remark {
+    for document in documents() {
+        let text = read(&document);
+        for block in blocks(&text) {
+            let Some(("record", path)) = block.remark else {
+                continue;
+            };
             let record = read(path);
             let words = |line: &str| -> Vec<String> {
                 line.split_whitespace().map(str::to_owned).collect()
@@ -146,35 +182,117 @@ fn the_figures_of_the_readme_are_recorded() {
     assert!(rows >= 3, "only {rows} rows found");
 }
 
-/// Targets of links, and inline code that looks like a path from the repository's root.
-fn paths(text: &str) -> Vec<&str> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+/// Numbers in scientific notation.
+fn figures(text: &str) -> Vec<&str> {
+    let of_number = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+    let words = text.split(|c| !of_number(c));
+    let is_figure = |word: &&str| {
+        let digits = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+        let parts = word.split_once('e');
+        parts.is_some_and(|(mantissa, exponent)| {
+            mantissa.contains('.') && digits(mantissa) && digits(exponent.trim_start_matches('-'))
+        })
+    };
+    words.filter(is_figure).collect()
+}
+
+#[test]
+fn the_figures_of_the_documents_are_recorded() {
+    assert_eq!(
+        figures("`a-e2` | 3.67e12, **4.5e-16** |"),
+        ["3.67e12", "4.5e-16"]
+    );
+    const START: &str = "<!-- figures: ";
+    let mut count = 0;
+    for document in documents() {
+        let text = read(&document);
+        for part in text.split(START).skip(1) {
+            let (paths, rest) = part.split_once(" -->\n").expect("a whole comment");
+            let records: Vec<String> = paths.split(' ').map(read).collect();
+            let table = rest.split("\n\n").next().unwrap_or_default();
+            for figure in figures(table) {
+                count += 1;
+                let recorded = records
+                    .iter()
+                    .any(|record| figures(record).contains(&figure));
+                assert!(
+                    recorded,
+                    "{}: {figure} is in none of {paths}",
+                    document.display()
+                );
+            }
+        }
+    }
+    assert!(count >= 15, "only {count} figures found");
+}
+
+/// Targets of links.
+fn links(text: &str) -> Vec<&str> {
     let after_links = text.split("](").skip(1);
-    let targets = after_links.filter_map(|rest| rest.split(')').next());
-    let targets = targets.filter(|target| !target.contains("://"));
+    let inline = after_links.filter_map(|rest| rest.split(')').next());
+    let defined = text.lines().filter_map(|line| {
+        let (name, target) = line.split_once("]: ")?;
+        name.starts_with('[').then_some(target)
+    });
+    let targets = inline.chain(defined);
+    targets.filter(|target| !target.contains("://")).collect()
+}
+
+/// Inline code that looks like a path from the repository's root.
+fn paths(text: &str) -> Vec<&str> {
     // Between the first and second backtick, the third and fourth, …
     let code = text.split('`').skip(1).step_by(2);
     let code = code.filter(|code| {
         let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
         let folder = code.split_once('/').map(|(folder, _)| folder);
-        folder.is_some_and(|folder| root.join(folder).is_dir()) && code.chars().all(is_path)
+        folder.is_some_and(|folder| root().join(folder).is_dir()) && code.chars().all(is_path)
     });
-    targets.chain(code).collect()
+    code.collect()
+}
+
+/// Whether a document has a heading with this anchor, made as GitHub makes it.
+fn has_anchor(text: &str, anchor: &str) -> bool {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let mut anchors = headings.map(|line| {
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.collect::<String>().replace(' ', "-")
+    });
+    anchors.any(|found| found == anchor)
 }
 
 #[test]
-fn paths_that_the_texts_name_exist() {
+fn paths_and_links_of_the_documents_lead_somewhere() {
     let text =
-        "`host/io/` `mod.rs` `a/b c` `1/√` [map](ARCHITECTURE.md) <https://x/y> [z](https://z)";
-    assert_eq!(paths(text), ["ARCHITECTURE.md", "host/io/"]);
+        "`host/io/` `mod.rs` `a/b c` `1/√` [map](ARCHITECTURE.md#x) <https://x/y> [z](https://z)
+[`A`]: ../a.rs";
+    assert_eq!(paths(text), ["host/io/"]);
+    assert_eq!(links(text), ["ARCHITECTURE.md#x", "../a.rs"]);
+    assert!(has_anchor("# How fast, how exact?", "how-fast-how-exact"));
     let mut count = 0;
-    for document in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
-        let text = read(document);
+    let others = ["benchmarks/record", "tests"].map(documents_in).concat();
+    for document in [documents(), others].concat() {
+        let text = read(&document);
+        let folder = document.parent().expect("a file");
         for path in paths(&text) {
             count += 1;
-            let exists = Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists();
-            assert!(exists, "{document} names {path}");
+            let exists = root().join(path).exists();
+            assert!(exists, "{} names {path}", document.display());
+        }
+        for link in links(&text) {
+            count += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => document.clone(),
+                path => folder.join(path),
+            };
+            let exists = root().join(&target).exists();
+            assert!(exists, "{} links to {link}", document.display());
+            let found = anchor.is_empty() || has_anchor(&read(&target), anchor);
+            assert!(found, "{}: {link}: no such heading", document.display());
         }
     }
-    assert!(count >= 20, "only {count} paths found");
+    assert!(count >= 100, "only {count} paths and links found");
 }

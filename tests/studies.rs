@@ -1,5 +1,6 @@
 //! The pages in docs/studies tell what is so: tables and charts are made from the list of rungs and from
-//! what was recorded, code that they quote is in the sources, and what they say of measurements holds.
+//! what was recorded, code that they (and docs/kernels.md) quote is in the sources, and what they say of
+//! measurements holds.
 //!
 //! `ALLPAIRS_DOCS=write cargo test --test studies` renews tables and charts. What is between
 //! `<!-- table -->` and `<!-- end -->` is made; of the rest are checked
@@ -167,9 +168,10 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
         .map_or_else(String::new, |n| format!(", {n} of them where all are used"));
     let note = match record {
         Some(record) => format!(
-            "Measured: milliseconds a step on one {}{several} ({}; CPU rungs on its host, {}), {} of {} \
-             times {} steps or fewer; in brackets how many times as fast as the rung before. ≈: \
-             scaled from, or beside, a time at fewer bodies, as all would take too long.\n\n![Speedup of each rung over the \
+            "Measured: milliseconds a step on one {}{several} ({}; the rungs of the CPU on its host: {}); {} of {} \
+             runs of at most {} steps. In brackets: how many times as fast as the rung named under “after”. ≈ marks what \
+             was not timed with all bodies, as that would take too long: times scaled up by N² from fewer bodies, and ratios \
+             to such times. [More on the columns](README.md#how-to-read-the-tables).\n\n![Speedup of each rung over the \
              first]({}.svg)\n",
             record.device,
             record.driver.as_deref().unwrap_or("no driver"),
@@ -179,7 +181,7 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
             measured.steps,
             study.name
         ),
-        None => "Not measured yet on this project's GPU.\n".to_owned(),
+        None => "There is no record of this study yet.\n".to_owned(),
     };
     format!("\n{text}\n{note}\n")
 }
@@ -296,8 +298,9 @@ fn quotations_are_found_where_they_are() {
 #[test]
 fn quoted_code_is_in_the_sources() {
     let mut count = 0;
-    for study in STUDIES {
-        let text = read(&page(study));
+    let kernels = root().join("docs/kernels.md");
+    for page in STUDIES.iter().map(page).chain([kernels]) {
+        let text = read(&page);
         for (path, rest) in remarks(&text, "source") {
             let block = rest.trim_start().strip_prefix("```rust\n");
             let (code, _) = block

@@ -23,7 +23,7 @@ const REPETITIONS: u32 = 7;
 pub(super) struct Options {
     #[command(flatten)]
     pub(super) place: Where,
-    /// Only these kernels, separated by commas.
+    /// Only these kernels, separated by commas; all that run there where none is given.
     #[arg(long, value_delimiter = ',', conflicts_with = "study")]
     kernel: Vec<String>,
     /// The ladder of a study (venus, gtx1060, galaxies, gtx980 or ecl) as the study ran it: its
@@ -40,7 +40,7 @@ pub(super) struct Options {
     /// Bodies of Plummer's model of a star cluster, of radius 1, instead of a cube of side 2.
     #[arg(long, conflicts_with_all = ["study", "equal_masses"])]
     plummer: bool,
-    /// Softening length ε of those bodies.
+    /// Softening length ε, in the unit of the positions.
     #[arg(long, value_name = "LENGTH", conflicts_with = "study", default_value_t = bench::SOFTENING)]
     softening: f64,
     /// Timed repetitions; their median, or the study's statistic, and spread are reported

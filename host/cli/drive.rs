@@ -147,8 +147,8 @@ fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
     let after = &end.conserved;
     let drift = after.drift_since(before);
     let mut table = super::table(&["", "#start", "#end", "#drift"]);
+    let number = |x: f64| super::fixed(x, 8);
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
-        let number = |x: f64| format!("{x:.8}");
         let drift = drift.map_or_else(String::new, super::scientific);
         table.add_row([
             name.into(),
@@ -170,7 +170,7 @@ fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
         Some(drift.angular_momentum),
     );
     let mut at_end = |name: String, value: f64| {
-        table.add_row([name, String::new(), format!("{value:.8}"), String::new()]);
+        table.add_row([name, String::new(), number(value), String::new()]);
     };
     at_end("centre of mass, distance".into(), norm(end.centre_of_mass));
     for (share, radius) in MASS_SHARES.into_iter().zip(end.lagrangian_radii) {

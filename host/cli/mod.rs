@@ -45,6 +45,9 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 /// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
 #[derive(Debug, Parser)]
 #[command(name = "allpairs", version, long_version = LONG_VERSION, about, max_term_width = 100)]
+#[command(
+    after_help = "Without a command: a demonstration, 100 steps of a galaxy of 20 000 bodies."
+)]
 struct Arguments {
     /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
     #[command(subcommand)]
@@ -333,6 +336,25 @@ fn table(columns: &[&str]) -> Table {
         }
     }
     table
+}
+
+/// With so many digits after the point, where that is not too long: numbers in units of a user's
+/// choice, such as SI's, may have any size.
+fn fixed(x: f64, digits: usize) -> String {
+    if x.abs() < 1e9 {
+        format!("{x:.digits$}")
+    } else {
+        format!("{x:.digits$e}")
+    }
+}
+
+/// A length or a time for people: `0.0479`, but `1.0000e-17`.
+fn figure(x: f64) -> String {
+    match x.abs() {
+        0.001..1e6 => format!("{x:.4}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{x:.4e}"),
+    }
 }
 
 /// A rate for people: `1.92e12`.

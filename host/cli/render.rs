@@ -43,7 +43,7 @@ pub(super) struct Options {
     /// What a body counts for: count (each the same) or mass.
     #[arg(long, value_name = "WHAT", default_value = "count")]
     weight: Weight,
-    /// Magnifies what the picture would show by itself.
+    /// How many times larger than by itself the picture shows the bodies.
     #[arg(
         long,
         value_name = "FACTOR",
@@ -51,10 +51,12 @@ pub(super) struct Options {
         conflicts_with = "half_width"
     )]
     zoom: f64,
-    /// Length from the middle of a panel to its nearest edge.
+    /// Length from the middle of a panel to its nearest edge, in the unit of the positions; chosen
+    /// from the bodies where not given.
     #[arg(long, value_name = "LENGTH")]
     half_width: Option<f64>,
-    /// The point in the middle of each panel.
+    /// The point in the middle of each panel, in the unit of the positions; chosen from the bodies
+    /// where not given.
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true)]
     centre: Option<[f64; 3]>,
     /// How many powers of ten lie between the brightest and the darkest shades.

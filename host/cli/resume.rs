@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// Steps from the run's beginning to its new end.
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]
     steps: Option<u64>,
-    /// The run's new end in time.
+    /// The run's new end, as a time.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     until: Option<f64>,
     /// Draw the surface density in the terminal, again and again, while it runs.

@@ -52,7 +52,7 @@ pub(super) struct Options {
     /// Steps to take; 100 where neither steps nor a time to reach are given.
     #[arg(long, value_name = "COUNT", overrides_with = "until")]
     pub(super) steps: Option<u64>,
-    /// Time to reach.
+    /// Time to reach, in the unit of time: that of length over that of speed.
     #[arg(
         long,
         value_name = "TIME",
@@ -60,8 +60,8 @@ pub(super) struct Options {
         overrides_with = "steps"
     )]
     pub(super) until: Option<f64>,
-    /// Time step; chosen from the accelerations at the start where not given. With --eta, the
-    /// longest step.
+    /// Time step, in the same unit; chosen from the accelerations at the start where not given.
+    /// With --eta, the longest step.
     #[arg(long, allow_negative_numbers = true)]
     dt: Option<f64>,
     /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
@@ -72,26 +72,27 @@ pub(super) struct Options {
     /// as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     block_steps: bool,
-    /// Softening length ε; chosen from the mean distance of the bodies where not given.
+    /// Softening length ε, in the unit of length; where not given, half the mean distance of the
+    /// bodies, or 0 for fewer than 100.
     #[arg(long)]
     softening: Option<f64>,
-    /// Gravitational constant, in the units of the bodies.
+    /// Gravitational constant in the units of the bodies; 6.6743e-11 in SI.
     #[arg(long = "gravity", default_value_t = 1.0)]
     g: f64,
     /// The law of the force; gravity, or that of the kernel's study, where not given.
     #[arg(long)]
     law: Option<LawName>,
-    /// H of the law attract-repel, which repels at distances below √(H/G).
+    /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
     #[arg(long)]
     repulsion: Option<f64>,
     /// Drag coefficient γ of the law attract-repel: a body of mass m loses the share γ/m of its
-    /// velocity in a unit of time.
+    /// velocity in a unit of time; 0 where not given.
     #[arg(long)]
     drag: Option<f64>,
     /// How steps are made; leapfrog, or as the kernel's study makes them, where not given.
     #[arg(long)]
     integrator: Option<IntegratorName>,
-    /// Drag of damped-euler: the share of its velocity that a body loses in a unit of time.
+    /// Drag of damped-euler: the share of a velocity lost in a unit of time; 0.1 where not given.
     #[arg(long, value_name = "RATE")]
     damping: Option<f64>,
 
@@ -108,7 +109,7 @@ pub(super) struct Options {
     /// Do not look at what `allpairs tune` found.
     #[arg(long)]
     no_cache: bool,
-    /// Run the kernel also where it bounds no error of the forces.
+    /// Run the kernel even where the error of its forces has no bound.
     #[arg(long)]
     pub(super) allow_inaccurate: bool,
     /// Threads of a block; those of the kernel where not given.
@@ -142,13 +143,13 @@ pub(super) struct Options {
 #[command(next_help_heading = "Record")]
 pub(super) struct KeptOptions {
     /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
-    /// diagnostics.jsonl.
+    /// diagnostics.jsonl; never where not given.
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     diagnostics: Option<u64>,
-    /// Warn when the energy has drifted by more than this share.
+    /// Warn when the energy has drifted by more than this share: 0.01 is 1 %.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub(super) max_drift: f64,
-    /// Write a snapshot every so much time.
+    /// Write a snapshot every so much time, beside the final one.
     #[arg(long, value_name = "TIME")]
     snapshot_every: Option<f64>,
     /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
@@ -314,8 +315,8 @@ fn begin(
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
-        "{input}: {n} bodies of mass {:.6}, at time {start}{}",
-        bodies.total_mass(),
+        "{input}: {n} bodies of total mass {}, at time {start}{}",
+        super::fixed(bodies.total_mass(), 6),
         systems::of_how_many(options.systems()?, n)?
     )?;
     if let Some(remark) = remark {
@@ -349,9 +350,10 @@ fn begin(
     };
     writeln!(
         out,
-        "{}, {step} {dt:.4}{whose}, softening {:.4}{}, {until}",
+        "{}, {step} {}{whose}, softening {}{}, {until}",
         integrator.name(),
-        physics.softening,
+        super::figure(dt),
+        super::figure(physics.softening),
         chosen(options.softening)
     )?;
     out.flush()?;

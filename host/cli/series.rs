@@ -16,7 +16,7 @@ pub(super) struct Series {
     /// The format of the files, where their names do not tell it.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
-    /// Of many snapshots, only every so-maniest.
+    /// Of many snapshots, take only each COUNT-th.
     #[arg(long, value_name = "COUNT", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,

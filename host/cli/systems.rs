@@ -27,12 +27,12 @@ const HEADING: &str = "Many systems";
 /// Options of many systems.
 #[derive(Debug, clap::Args)]
 pub(super) struct Many {
-    /// Sources of a tile, of kernels of many systems that have them; those of the kernel where not
+    /// Sources of a tile, for kernels of many systems that have tiles; the kernel's own where not
     /// given.
     #[arg(long, help_heading = HEADING)]
     tile: Option<u32>,
-    /// Streams, of kernels of many systems that use several; those of the kernel, or as many as there
-    /// are systems, where not given.
+    /// Number of streams, for kernels of many systems that use several; the kernel's own, or one a
+    /// system, where not given.
     #[arg(long, help_heading = HEADING)]
     streams: Option<u32>,
 }
@@ -114,13 +114,13 @@ pub(super) struct Options {
     /// Only these kernels, separated by commas; else those of the study `galaxies`, and many-systems.
     #[arg(long, value_delimiter = ',')]
     kernel: Vec<String>,
-    /// Systems.
+    /// Number of systems.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     systems: u32,
-    /// Bodies of each.
+    /// Number of bodies of each system.
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     bodies: u32,
-    /// The law.
+    /// The law of the force.
     #[arg(long, default_value = "unit")]
     law: super::LawName,
     /// Time steps from copy to copy.
@@ -129,16 +129,17 @@ pub(super) struct Options {
     /// Timed repetitions; their median and spread are reported.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Sources of a tile, of kernels that have them.
+    /// Sources of a tile, for kernels with tiles; each kernel's own where not given.
     #[arg(long)]
     tile: Option<u32>,
-    /// Streams, of kernels that use several.
+    /// Number of streams, for kernels that use several; each kernel's own where not given.
     #[arg(long)]
     streams: Option<u32>,
-    /// Threads of a block.
+    /// Threads of a block; each kernel's own where not given.
     #[arg(long)]
     block: Option<u32>,
-    /// Write here when the copies and kernels of each kernel were under way: CSV, PNG and SVG.
+    /// Folder for tables and charts (CSV, PNG and SVG) of when the copies and launches of each kernel
+    /// were under way.
     #[arg(long, value_name = "FOLDER")]
     timeline: Option<PathBuf>,
     /// Replace what is there.

@@ -78,6 +78,12 @@ impl Accuracy {
 ///
 /// NaN where the arithmetic is too coarse for so long a chain to bound anything (ku ≥ 1): a
 /// tolerance that would prove nothing must not let anything pass.
+///
+/// ```
+/// // f32, 262 144 bodies in tiles of 256, pairs with an approximate root:
+/// let tolerance = allpairs::diagnostics::tolerance(2f64.powi(-24), 256 + 1024, 43.5);
+/// assert!((tolerance / 1.4e-4 - 1.0).abs() < 0.05);
+/// ```
 pub fn tolerance(unit_roundoff: f64, additions: usize, pair_ulps: f64) -> f64 {
     let k = (additions as f64 + pair_ulps) * unit_roundoff;
     if k < 1.0 {

@@ -97,15 +97,19 @@ impl Parameter {
             Self::Eccentricity => "Eccentricity of an orbit: 0 a circle, 1 a parabola",
             Self::W0 => "Depth of a King model's potential: 3 loose, 6 typical, 9 concentrated",
             Self::ToomreQ => "Toomre Q of a disk: 1.2 makes spirals, 2 stays smooth",
-            Self::Pericentre => "Least distance of two galaxies' orbit",
-            Self::Separation => "Distance of two galaxies at the beginning",
+            Self::Pericentre => {
+                "Least distance of two galaxies' orbit, in scale lengths of the first disk"
+            }
+            Self::Separation => "Distance of two galaxies at the beginning, in the same unit",
             Self::Inclination => {
                 "Tilt of the second galaxy in degrees; 180 turns against the orbit"
             }
-            Self::Width => "Width of a ring around radius 1; 0 for one even circle",
+            Self::Width => "Width of a ring around radius 1, below 2; 0 for one even circle",
             Self::Epoch => "Julian date of the planets, from 1800 to 2050",
             Self::Systems => "Number of systems",
-            Self::Each => "Bodies of each system; for models of so many as they are, leave it out",
+            Self::Each => {
+                "Bodies of each system; not for models whose number is fixed, such as solar-system"
+            }
             Self::Spacing => {
                 "Distance of neighbouring systems, in radii that hold 9 of 10 of the largest's bodies"
             }

@@ -72,8 +72,7 @@ pub(super) struct Options {
     /// as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     block_steps: bool,
-    /// Softening length ε, in the unit of length; where not given, half the mean distance of the
-    /// bodies, or 0 for fewer than 100.
+    /// Softening length ε; where not given, half the bodies' mean distance, or 0 for under 100.
     #[arg(long)]
     softening: Option<f64>,
     /// Gravitational constant in the units of the bodies; 6.6743e-11 in SI.

@@ -5,7 +5,8 @@
 //! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
 //! `checkpoint.previous`. Everything but the diagnostics appears whole or not at all, and those are
 //! mended on resuming. What is written depends on the steps alone, never on the clock on the wall,
-//! so that a run which was stopped and resumed leaves the same bytes as one which was not.
+//! so that a run which was stopped and resumed leaves the same bytes as one which was not — if its
+//! variant adds forces in a fixed order; others differ in the last digits from run to run.
 
 mod log;
 mod writer;

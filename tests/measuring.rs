@@ -131,6 +131,41 @@ fn tuned_kernels_are_taken_unless_told_not_to() {
 }
 
 #[test]
+fn kernels_are_chosen_by_accuracy() {
+    let folder = new_folder();
+    let at = |device: &str, bodies: u32, accuracy: &str| {
+        let run = format!("run plummer --bodies {bodies} --steps 1 --device {device} --overwrite");
+        let ended = try_in(&folder, &format!("{run} --out out --accuracy {accuracy}"));
+        ended.expect(0, &["its preferred kernel"]).said.clone()
+    };
+    assert!(at("cpu", 50, "double").contains("kernel cpu-f64 "));
+    assert!(at("cpu", 50, "single").contains("kernel cpu-f32 "));
+    assert!(at("emulator", 50, "fast").contains("kernel symmetric-lane2-block32 "));
+    assert!(at("emulator", 50, "double").contains("kernel symmetric-f64 "));
+    // What is resumed, or run again, has the kernel and not why it was chosen.
+    let kept = fs::read_to_string(folder.path().join("out/run.toml")).expect("written");
+    assert!(kept.contains("kernel = \"symmetric-f64\"") && !kept.contains("accuracy"));
+    let again = "run out/run.toml --overwrite";
+    try_in(&folder, again).expect(0, &["kernel symmetric-f64 "]);
+    let both = "run plummer --accuracy double --kernel cpu-f32";
+    try_in(&folder, both).expect(USAGE, &["--accuracy", "cannot be used with"]);
+
+    // Winners are kept for each accuracy.
+    let tune = "tune --device cpu --bodies 300 --accuracy double";
+    try_in(&folder, tune).expect(0, &["N = 300", "winner: cpu-", "kept in"]);
+    let run = "run plummer --bodies 300 --steps 1 --device cpu";
+    let single = try_in(&folder, run);
+    assert!(
+        !single
+            .expect(0, &["kernel cpu-f32 "])
+            .said
+            .contains("tuned")
+    );
+    let double = format!("{run} --accuracy double");
+    try_in(&folder, &double).expect(0, &["tuned at 300 bodies"]);
+}
+
+#[test]
 fn what_is_missing_for_a_rung_is_said() {
     let folder = new_folder();
     let mut list = allpairs(folder.path());

@@ -8,6 +8,7 @@ mod devices;
 mod drive;
 mod ic;
 mod inspect;
+mod kernel;
 mod list;
 mod made;
 mod manual;

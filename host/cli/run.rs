@@ -10,23 +10,22 @@ use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
-use allpairs::selection::{Machine, Selection, fits, select_for};
+use allpairs::selection::{Machine, Selection, fits};
 use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
 use allpairs::suggest;
-use allpairs::tuning::{self, Wanted};
-use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{self, Shape, Variant};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 
 use super::drive::drive;
+use super::kernel::KernelOptions;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
-use super::systems::{self, Many};
+use super::systems;
 use super::watch::Watch;
-use super::{AccuracyName, LawName, Where, config};
+use super::{LawName, config};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
@@ -96,32 +95,7 @@ pub(super) struct Options {
     damping: Option<f64>,
 
     #[command(flatten)]
-    place: Where,
-    /// The kernel, as `allpairs list` names it; the fastest that `allpairs tune` found here, or the
-    /// device's preferred one, where not given.
-    #[arg(long)]
-    kernel: Option<String>,
-    /// How far forces may be off, by which the kernel is chosen; single, or double for hermite4 on a
-    /// GPU, where not given.
-    #[arg(long, conflicts_with = "kernel")]
-    accuracy: Option<AccuracyName>,
-    /// Do not look at what `allpairs tune` found.
-    #[arg(long)]
-    no_cache: bool,
-    /// Run the kernel even where the error of its forces has no bound.
-    #[arg(long)]
-    pub(super) allow_inaccurate: bool,
-    /// Threads of a block; those of the kernel where not given.
-    #[arg(long)]
-    block: Option<u32>,
-    /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
-    #[arg(long)]
-    len: Option<u32>,
-    /// Sources a thread of a two-dimensional block; those of the kernel where not given.
-    #[arg(long)]
-    luf: Option<u32>,
-    #[command(flatten)]
-    many: Many,
+    pub(super) kernel: KernelOptions,
 
     /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
     #[arg(short, long, alias = "output")]
@@ -277,7 +251,7 @@ impl Asked {
 fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
     if let Some(generator) = options.generator() {
         let mut made = options.made.0;
-        if systems::are_kept_apart(options.kernel.as_deref())? && !generator.has_systems() {
+        if systems::are_kept_apart(options.kernel.name())? && !generator.has_systems() {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
         }
@@ -323,7 +297,8 @@ fn begin(
     }
     selection_line(&selection, out)?;
 
-    let machine = Machine::new(selection.place.clone()).allow_inaccurate(options.allow_inaccurate);
+    let machine =
+        Machine::new(selection.place.clone()).allow_inaccurate(options.kernel.allow_inaccurate);
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
     let pace = pace(options, start, || {
@@ -386,7 +361,7 @@ pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io:
 impl Options {
     /// The study that the kernel is a rung of, if it is one.
     fn study(&self) -> Option<&'static Study> {
-        let kernel = self.kernel.as_deref()?;
+        let kernel = self.kernel.name()?;
         studies::of(variants::find(kernel).ok()?)
     }
 
@@ -426,27 +401,6 @@ impl Options {
         Ok(law)
     }
 
-    /// The selected kernel, in the shape that was asked for, or selected.
-    pub(super) fn shaped(&self, selected: &Selection) -> anyhow::Result<Variant> {
-        let shape = Shape {
-            block: self.block.or(selected.shape.block),
-            len: self.len.or(selected.shape.len),
-            luf: self.luf.or(selected.shape.luf),
-        };
-        match selected.variant.shaped(shape) {
-            Some(shaped) => self.many.of(&shaped, self.systems()?),
-            None if selected.variant.split().is_none()
-                && (shape.len, shape.luf) != (None, None) =>
-            {
-                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d")
-            }
-            None => bail!(
-                "--block is of kernels for GPUs, not of {}",
-                selected.variant.name
-            ),
-        }
-    }
-
     pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
         match (self.method(), self.damping) {
             (Integrator::DampedEuler { .. }, Some(rate)) => {
@@ -470,25 +424,18 @@ impl Options {
         law: Law,
         bodies: usize,
     ) -> anyhow::Result<(Selection, Option<String>)> {
-        let (device, method) = (self.place.device, self.method());
-        let (kernel, steps) = (self.kernel.as_deref(), self.stepping());
-        let accuracy = self.accuracy.map(ForceAccuracy::from);
-        let selection = select_for(device, kernel, law, bodies, accuracy, (method, steps))?;
-        let wanted = Wanted {
-            law,
-            accuracy: accuracy.unwrap_or_default(),
-            bodies,
-        };
-        let forced = kernel.is_some() || self.no_cache || method.needs_jerks();
-        match tuning::path().filter(|_| !forced) {
-            Some(path) => Ok(tuning::improve(selection, &path, &wanted)),
-            None => Ok((selection, None)),
-        }
+        let integration = (self.method(), self.stepping());
+        Ok(self.kernel.select(law, bodies, integration)?)
+    }
+
+    /// The selected kernel, in the shape that was asked for, or selected.
+    pub(super) fn shaped(&self, selected: &Selection) -> anyhow::Result<Variant> {
+        self.kernel.shaped(selected, self.systems()?)
     }
 
     /// Systems that the kernel is to keep apart.
     fn systems(&self) -> anyhow::Result<u32> {
-        systems::asked(self.kernel.as_deref(), &self.made.0, self.generator())
+        systems::asked(self.kernel.name(), &self.made.0, self.generator())
     }
 
     /// The initial conditions that the input names, if it is no file.

@@ -34,16 +34,15 @@ const WORTH: f64 = 1.01;
 /// Whether `auto` may take it: forces of this accuracy, for every system, without copies and libraries
 /// beside the driver.
 pub fn may_win(variant: &Variant, accuracy: ForceAccuracy) -> bool {
-    let stored = match accuracy {
-        ForceAccuracy::Fast | ForceAccuracy::Single => Precision::F32,
-        ForceAccuracy::Double => Precision::F64,
+    let computed = match accuracy {
+        ForceAccuracy::Fast | ForceAccuracy::Single => [Precision::F32; 2],
+        ForceAccuracy::Double => [Precision::F64, Precision::DoubleSingle],
     };
-    let precise = match variant.precision() {
-        Precision::F16 => accuracy == ForceAccuracy::Fast && variant.is_separated(),
-        Precision::F32 => accuracy <= ForceAccuracy::Single,
-        Precision::F64 | Precision::DoubleSingle => accuracy == ForceAccuracy::Double,
-    };
-    let right = variant.wrong.is_none() && precise && variant.stored() == stored;
+    let right = variant.wrong.is_none()
+        && computed.contains(&variant.precision())
+        && computed.contains(&variant.stored())
+        && !variant.is_tensor()
+        && (accuracy == ForceAccuracy::Fast || !variant.is_separated());
     right
         && match variant.method {
             Method::Reference | Method::Systems(_) => false,

@@ -1,0 +1,95 @@
+//! The options that choose a kernel.
+
+use allpairs::force::Law;
+use allpairs::integrator::Integrator;
+use allpairs::selection::{Selection, SelectionError, select_for};
+use allpairs::simulation::Stepping;
+use allpairs::tuning::{self, Wanted};
+use allpairs::variants::preferred::ForceAccuracy;
+use allpairs::variants::{Shape, Variant};
+use anyhow::bail;
+
+use super::systems::Many;
+use super::{AccuracyName, Where};
+
+/// Which kernel, where, and in which shape.
+#[derive(Debug, clap::Args)]
+pub(super) struct KernelOptions {
+    #[command(flatten)]
+    place: Where,
+    /// The kernel, as `allpairs list` names it; the fastest that `allpairs tune` found here, or the
+    /// device's preferred one, where not given.
+    #[arg(long)]
+    kernel: Option<String>,
+    /// How far forces may be off, by which the kernel is chosen; single, or double for hermite4 on a
+    /// GPU, where not given.
+    #[arg(long, conflicts_with = "kernel")]
+    accuracy: Option<AccuracyName>,
+    /// Do not look at what `allpairs tune` found.
+    #[arg(long)]
+    no_cache: bool,
+    /// Run the kernel even where the error of its forces has no bound.
+    #[arg(long)]
+    pub(super) allow_inaccurate: bool,
+    /// Threads of a block; those of the kernel where not given.
+    #[arg(long)]
+    block: Option<u32>,
+    /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
+    #[arg(long)]
+    len: Option<u32>,
+    /// Sources a thread of a two-dimensional block; those of the kernel where not given.
+    #[arg(long)]
+    luf: Option<u32>,
+    #[command(flatten)]
+    many: Many,
+}
+
+impl KernelOptions {
+    /// The kernel's name, if one was asked for.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+
+    /// What is to run, and what is to be said about it.
+    pub(super) fn select(
+        &self,
+        law: Law,
+        bodies: usize,
+        (method, steps): (Integrator, Stepping),
+    ) -> Result<(Selection, Option<String>), SelectionError> {
+        let accuracy = self.accuracy.map(ForceAccuracy::from);
+        let (device, name) = (self.place.device, self.name());
+        let selection = select_for(device, name, law, bodies, accuracy, (method, steps))?;
+        let wanted = Wanted {
+            law,
+            accuracy: accuracy.unwrap_or_default(),
+            bodies,
+        };
+        let forced = name.is_some() || self.no_cache || method.needs_jerks();
+        Ok(match tuning::path().filter(|_| !forced) {
+            Some(path) => tuning::improve(selection, &path, &wanted),
+            None => (selection, None),
+        })
+    }
+
+    /// The selected kernel for so many systems, in the shape that was asked for, or selected.
+    pub(super) fn shaped(&self, selected: &Selection, systems: u32) -> anyhow::Result<Variant> {
+        let shape = Shape {
+            block: self.block.or(selected.shape.block),
+            len: self.len.or(selected.shape.len),
+            luf: self.luf.or(selected.shape.luf),
+        };
+        match selected.variant.shaped(shape) {
+            Some(shaped) => self.many.of(&shaped, systems),
+            None if selected.variant.split().is_none()
+                && (shape.len, shape.luf) != (None, None) =>
+            {
+                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d")
+            }
+            None => bail!(
+                "--block is of kernels for GPUs, not of {}",
+                selected.variant.name
+            ),
+        }
+    }
+}

@@ -1,11 +1,9 @@
-//! Bodies in an order in which neighbours in memory are neighbours in space.
+//! Which body is in which slot of a device's memory, and what is far in a system.
 
 use gpu_kernels::abi::Separation;
+use gpu_kernels::schedule::in_space;
 
 use crate::force::Law;
-
-/// Fewer bodies are ordered by one thread.
-const WORTH_A_THREAD: usize = 8192;
 
 /// Which body is in which slot of a device's buffers.
 #[derive(Clone, Debug)]
@@ -22,27 +20,9 @@ impl Slots {
         }
     }
 
-    /// An order in which each `leaf` bodies in a row lie side by side in space, and so does each
-    /// power of two of leaves: halves along the longest axis, halved again.
-    pub(super) fn in_space(positions: &[[f64; 3]], leaf: u32) -> Self {
-        let placed = (0..).zip(positions);
-        let mut placed: Vec<Placed> = placed
-            .map(|(body, x)| Placed {
-                at: x.map(|x| x as f32), // as near as an order needs
-                body,
-            })
-            .collect();
-        halve(&mut placed, leaf as usize);
-        Self {
-            bodies: placed.into_iter().map(|placed| placed.body).collect(),
-        }
-    }
-
-    /// These slots, filled from other slots instead of from bodies.
-    pub(super) fn of(&self, slots: &Self) -> Self {
-        Self {
-            bodies: self.to_slots(&slots.bodies),
-        }
+    /// These bodies in the slots.
+    pub(super) const fn of(bodies: Vec<u32>) -> Self {
+        Self { bodies }
     }
 
     /// The number of the body of each slot, in order.
@@ -70,48 +50,15 @@ impl Slots {
     }
 }
 
-/// A body where it is: side by side, since halving looks at each of them over and over.
-#[derive(Clone, Copy)]
-struct Placed {
-    at: [f32; 3],
-    body: u32,
-}
-
-fn halve(bodies: &mut [Placed], leaf: usize) {
-    if bodies.len() <= leaf {
-        return;
-    }
-    let (mut low, mut high) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
-    for Placed { at, .. } in &*bodies {
-        low = [0, 1, 2].map(|axis| low[axis].min(at[axis]));
-        high = [0, 1, 2].map(|axis| high[axis].max(at[axis]));
-    }
-    let length = |axis: &usize| high[*axis] - low[*axis];
-    let axis = (0..3)
-        .max_by(|a, b| length(a).total_cmp(&length(b)))
-        .unwrap_or(0);
-    // Whole leaves to the left, a power of two of them if that leaves at least half as many.
-    let leaves = bodies.len().div_ceil(leaf);
-    let power = leaves.next_power_of_two() / 2;
-    let left = power.min((leaves - power / 2).max(1));
-    bodies.select_nth_unstable_by(left * leaf, |a, b| a.at[axis].total_cmp(&b.at[axis]));
-    let (first, second) = bodies.split_at_mut(left * leaf);
-    if first.len() + second.len() < WORTH_A_THREAD {
-        halve(first, leaf);
-        halve(second, leaf);
-    } else {
-        rayon::join(|| halve(first, leaf), || halve(second, leaf));
-    }
-}
-
 /// Which pairs of these bodies are far enough for tensor cores, in the units of the arguments: the
-/// formulas are explained at [`gpu_kernels::schedule::separated`].
-pub(super) fn separation(
+/// formulas are explained at [`gpu_kernels::schedule::separated`]. And the cube in which they are
+/// [ordered](gpu_kernels::schedule::in_space): its lowest corner, and cells in a length.
+pub(super) fn measured(
     positions: &[[f64; 3]],
     masses: &[f64],
     law: Law,
     softening: f64,
-) -> Separation {
+) -> (Separation, [f32; 4]) {
     let weight = |i: usize| match law {
         Law::Unit => 1.0,
         Law::Gravity | Law::AttractRepel { .. } => masses[i],
@@ -138,14 +85,25 @@ pub(super) fn separation(
         true => 0.0,
         false => *radii.select_nth_unstable_by(half, f64::total_cmp).1,
     };
-    Separation {
+    let separation = Separation {
         // Softened pairs are not nearer than ε, so as large a gap costs nothing.
         gap: (radius * (RADII_AT_GAP * typical / total).max(SMALLEST_PART))
             .max(softening)
             .clamp(SMALLEST_GAP, LARGEST_GAP),
         square_per_mass: STRONGEST_PULLS * radius * radius / total,
-    }
+    };
+    let centre = moment.map(|m| m / total);
+    let distances = positions
+        .iter()
+        .flat_map(|x| [0, 1, 2].map(|axis| (x[axis] - centre[axis]).abs()));
+    let half_side = distances.fold(0.0, f64::max).min(RADII_IN_CUBE * radius);
+    let [x, y, z] = centre.map(|c| (c - half_side) as f32);
+    let cells = f64::from(1_u32 << in_space::BITS) / (2.0 * half_side);
+    (separation, [x, y, z, cells.min(f64::from(f32::MAX)) as f32])
 }
+
+/// What lies beyond would make cells too coarse for the rest.
+const RADII_IN_CUBE: f64 = 4.0;
 
 /// gap = 2000 R M_eff / M.
 const RADII_AT_GAP: f64 = 2000.0;
@@ -171,47 +129,39 @@ mod tests {
     }
 
     #[test]
-    fn every_body_has_a_slot() {
-        for n in [1, 2, 31, 32, 33, 64, 65, 100, 1000, 20_000] {
-            let slots = Slots::in_space(&positions(n), 32);
-            let numbers: Vec<usize> = (0..n).collect();
-            assert_eq!(slots.to_bodies(&slots.to_slots(&numbers)), numbers);
-            let mut bodies: Vec<usize> = slots.bodies().collect();
-            bodies.sort_unstable();
-            assert_eq!(bodies, numbers);
-        }
-        assert!(Slots::in_space(&[], 32).bodies().next().is_none());
-        assert_eq!(Slots::in_space(&[[0.5; 3]; 100], 32).bodies().count(), 100);
+    fn slots_are_a_permutation_and_its_inverse() {
+        let slots = Slots::of(vec![2, 0, 3, 1]);
+        assert_eq!(slots.to_slots(&["a", "b", "c", "d"]), ["c", "a", "d", "b"]);
+        assert_eq!(slots.to_bodies(&["c", "a", "d", "b"]), ["a", "b", "c", "d"]);
+        assert_eq!(Slots::as_given(3).numbers(), [0, 1, 2]);
     }
 
-    /// The boxes of leaves in order are smaller than those of leaves as given.
     #[test]
-    fn leaves_are_compact() {
-        let positions = positions(4096);
-        let volume = |slots: &Slots| {
-            let placed = slots.to_slots(&positions);
-            let volumes = placed.chunks(32).map(|leaf| {
-                let side = |axis: usize| {
-                    let at = || leaf.iter().map(|x| x[axis]);
-                    at().fold(f64::MIN, f64::max) - at().fold(f64::MAX, f64::min)
-                };
-                side(0) * side(1) * side(2)
-            });
-            volumes.sum::<f64>()
-        };
-        let (given, ordered) = (
-            volume(&Slots::as_given(4096)),
-            volume(&Slots::in_space(&positions, 32)),
-        );
-        // 128 boxes, each nearly the whole, against 128 parts of the whole.
-        assert!(ordered < given / 50.0, "{given} {ordered}");
+    fn the_cube_is_around_the_bodies_but_for_strangers() {
+        let mut positions = positions(1000);
+        let masses = vec![1.0; 1000];
+        let cube = |positions: &[[f64; 3]]| measured(positions, &masses, Law::Gravity, 0.0).1;
+        let [x, y, z, cells] = cube(&positions).map(f64::from);
+        let side = 1024.0 / cells;
+        for p in &positions {
+            for (x, low) in p.iter().zip([x, y, z]) {
+                assert!((low - 1e-6..=low + side + 1e-6).contains(x));
+            }
+        }
+        positions[7] = [1e9; 3];
+        let far = 1024.0 / f64::from(cube(&positions)[3]);
+        assert!(far.is_finite() && far > 0.0);
+        for degenerate in [&[][..], &[[0.5; 3]; 1], &[[0.0; 3]; 9]] {
+            let (_, cube) = measured(degenerate, &masses[..degenerate.len()], Law::Gravity, 0.0);
+            assert!(cube.iter().all(|x| x.is_finite()), "{cube:?}");
+        }
     }
 
     #[test]
     fn fewer_bodies_are_nearer() {
         let of = |n: usize, masses: &dyn Fn(usize) -> f64| {
             let masses: Vec<f64> = (0..n).map(masses).collect();
-            separation(&positions(n), &masses, Law::Gravity, 0.0)
+            measured(&positions(n), &masses, Law::Gravity, 0.0).0
         };
         let (few, many) = (of(1000, &|_| 0.5), of(16_000, &|_| 0.5));
         // As many pulls make up a typical one, each of a smaller part.

@@ -62,16 +62,15 @@ impl Scalars {
     }
 }
 
-/// The state buffer of `bodies`, each in its slot.
+/// The state buffer of `bodies`, in their order.
 pub(super) fn state(
     layout: &LayoutDescription,
     stride: u32,
     frame: &Frame,
-    slots: &Slots,
     bodies: &Bodies,
 ) -> Scalars {
     let mut scalars = empty_state(layout, stride);
-    for (i, body) in (0..).zip(slots.bodies().map(|body| bodies.body(body))) {
+    for (i, body) in (0..).zip(bodies.iter()) {
         let [x, y, z] = frame.position_to_local(body.position);
         let [vx, vy, vz] = frame.velocity_to_local(body.velocity);
         let values = [x, y, z, frame.mass_to_local(body.mass), vx, vy, vz];

@@ -14,9 +14,8 @@ use gpu_kernels::abi::{Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription, Work};
 
 use self::hermite::Jerks;
-use self::in_space::{InSpace, STEPS_IN_ORDER};
+use self::in_space::InSpace;
 use super::device::Device;
-use super::order::Slots;
 use super::pack::{self, Scalars};
 use super::{Backend, ForceError, Hermite, Physics, SavedState, StepOf};
 use crate::bodies::Bodies;
@@ -61,8 +60,7 @@ pub struct Resident<D: Device> {
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
-    slots: Slots,
-    /// What puts them there, if they are not as given.
+    /// What keeps bodies in an order in space, if that matters; else body i is in slot i.
     in_space: Option<InSpace<D>>,
     elementwise_launch: Launch,
     energy: &'static Entry,
@@ -132,34 +130,19 @@ impl<D: Device> Resident<D> {
             Step::Zero(_) | Step::Join | Step::Product { .. } => None,
         });
         let advance = [kernels.kick, kernels.drift, energy];
-        let order = plan.order.map(|order| order.reorder);
-        for entry in steps.chain(advance).chain(order) {
+        for entry in steps.chain(advance) {
             device.prepare(entry)?;
         }
 
-        let positions = bodies.iter().map(|b| frame.position_to_local(b.position));
-        let (slots, separation) = match plan.order {
-            None => (Slots::as_given(n), Separation::default()),
-            Some(order) => {
-                let (positions, softening) =
-                    (positions.collect::<Vec<_>>(), softening_squared.sqrt());
-                let masses = bodies.mass.iter().map(|&mass| frame.mass_to_local(mass));
-                let masses: Vec<f64> = masses.collect();
-                in_space::in_space(order.leaf, &positions, &masses, physics.law, softening)
-            }
-        };
-        let packed = pack::state(&layout, stride, &frame, &slots, bodies);
+        let packed = pack::state(&layout, stride, &frame, bodies);
         let bytes = packed.bytes().len();
         let state = match variant.positions() {
             Positions::Device => device.allocate(bytes)?,
             Positions::Host(bus) => device.allocate_for_host(bytes, bus)?,
         };
         device.upload(&state, packed.bytes())?;
-        let vector_bytes = pack::empty_vectors(&layout, stride).bytes().len();
-        let acceleration = device.allocate(vector_bytes)?;
-        let in_space = plan
-            .order
-            .map(|plan| InSpace::new(&*device, plan, n, [bytes, vector_bytes]));
+        let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let in_space = plan.order.map(|plan| InSpace::new(&*device, plan, n));
         let in_space = in_space.transpose()?;
         let jerks = kernels
             .hermite
@@ -179,7 +162,7 @@ impl<D: Device> Resident<D> {
             damping: frame.damping_to_local(&physics),
             dt: 0.0,
             tiling: plan.tiling,
-            separation,
+            separation: Separation::default(),
             systems: Systems::default(),
         };
         // Where a kernel without masses computes gravity, the common one is in G.
@@ -189,7 +172,7 @@ impl<D: Device> Resident<D> {
             }
             _ => 1.0,
         };
-        Ok(Self {
+        let mut resident = Self {
             device,
             kernels,
             force_g: params.g * common_mass,
@@ -204,13 +187,14 @@ impl<D: Device> Resident<D> {
             energy_sums,
             scratch,
             force_steps: plan.steps,
-            slots,
             in_space,
             elementwise_launch,
             energy,
             energy_launch,
             transfers: Cell::default(),
-        })
+        };
+        resident.settle()?;
+        Ok(resident)
     }
 
     fn stepping(&self, dt: f64) -> Params {
@@ -220,21 +204,31 @@ impl<D: Device> Resident<D> {
         }
     }
 
-    /// The one place where a force plan is carried out.
     fn launch_force(&self) -> Result<(), ForceError> {
         let params = Params {
             g: self.force_g,
             ..self.params
         };
-        for step in &self.force_steps {
+        self.carry_out(&self.force_steps, &self.scratch, params)
+    }
+
+    /// The one place where a plan is carried out.
+    fn carry_out(
+        &self,
+        steps: &[Step],
+        scratch: &[D::Buffer],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        let of = |name| self.buffer(name, scratch);
+        for step in steps {
             match step {
-                Step::Zero(buffer) => self.device.zero(self.buffer(*buffer)?)?,
+                Step::Zero(buffer) => self.device.zero(of(*buffer)?)?,
                 Step::Launch {
                     entry,
                     launch,
                     buffers,
                 } => {
-                    let buffers = buffers.iter().map(|&b| self.buffer(b));
+                    let buffers = buffers.iter().map(|&b| of(b));
                     let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
                     // SAFETY: the plan names the buffers that the entry takes, and sized them.
                     unsafe { self.device.launch(entry, *launch, &buffers, params)? };
@@ -244,7 +238,7 @@ impl<D: Device> Resident<D> {
                     launch,
                     buffers,
                 } => {
-                    let buffers = buffers.iter().map(|&b| self.buffer(b));
+                    let buffers = buffers.iter().map(|&b| of(b));
                     let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
                     // SAFETY: as above, and the plan joins it before somebody needs what it writes.
                     unsafe {
@@ -254,7 +248,7 @@ impl<D: Device> Resident<D> {
                 }
                 Step::Join => self.device.join_beside()?,
                 Step::Product { shape, buffers } => {
-                    let [matrix, x, y] = buffers.map(|buffer| self.buffer(buffer));
+                    let [matrix, x, y] = buffers.map(of);
                     self.device.multiply(*shape, matrix?, x?, y?)?;
                 }
             }
@@ -271,12 +265,16 @@ impl<D: Device> Resident<D> {
         Ok(())
     }
 
-    fn buffer(&self, name: Buffer) -> Result<&D::Buffer, ForceError> {
+    fn buffer<'a>(
+        &'a self,
+        name: Buffer,
+        scratch: &'a [D::Buffer],
+    ) -> Result<&'a D::Buffer, ForceError> {
         Ok(match name {
             Buffer::State => &self.state,
             Buffer::Acceleration => &self.acceleration,
             Buffer::Jerk => self.jerks()?.jerk(),
-            Buffer::Scratch(index) => &self.scratch[index],
+            Buffer::Scratch(index) => &scratch[index],
         })
     }
 
@@ -318,21 +316,7 @@ impl<D: Device> Backend for Resident<D> {
             // What the host does between launches cannot be recorded with them.
             return (0..times).try_for_each(|_| step(self));
         }
-        let device = Rc::clone(&self.device);
-        let mut left = times;
-        while let Some(order) = &mut self.in_space
-            && left > 0
-        {
-            if order.age >= STEPS_IN_ORDER {
-                self.sort()?;
-                continue;
-            }
-            let now = left.min(STEPS_IN_ORDER - order.age);
-            order.age += now;
-            left -= now;
-            device.repeat(now, &mut || step(self))?;
-        }
-        device.repeat(left, &mut || step(self))
+        self.repeat_in_order(times, step)
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
@@ -354,16 +338,17 @@ impl<D: Device> Backend for Resident<D> {
 
     fn save(&mut self) -> Result<SavedState, ForceError> {
         let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
+        let slots = self.slots()?;
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
         let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
         let (positions, velocities) = pack::local_state(layout, stride, &state, n);
         Ok(SavedState {
             frame: self.frame,
-            positions: self.slots.to_bodies(&positions),
-            velocities: self.slots.to_bodies(&velocities),
+            positions: slots.to_bodies(&positions),
+            velocities: slots.to_bodies(&velocities),
             accelerations: {
                 let by_slot = pack::local_vectors(layout, stride, &vectors, n);
-                self.slots.to_bodies(&by_slot)
+                slots.to_bodies(&by_slot)
             },
             jerks: self.saved_jerks()?,
             own_steps: vec![],
@@ -373,13 +358,14 @@ impl<D: Device> Backend for Resident<D> {
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         assert_eq!(saved.frame, self.frame, "made by `in_frame`");
         let (layout, stride) = (&self.layout, self.params.stride);
+        let slots = self.slots()?;
         let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let positions = self.slots.to_slots(&saved.positions);
-        let velocities = self.slots.to_slots(&saved.velocities);
+        let positions = slots.to_slots(&saved.positions);
+        let velocities = slots.to_slots(&saved.velocities);
         pack::set_local_state(layout, stride, &mut state, &positions, &velocities);
         self.device.upload(&self.state, state.bytes())?;
         let mut vectors = pack::empty_vectors(layout, stride);
-        let by_slot = self.slots.to_slots(&saved.accelerations);
+        let by_slot = slots.to_slots(&saved.accelerations);
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())?;
         self.restore_jerks(&saved.jerks)
@@ -392,7 +378,7 @@ impl<D: Device> Backend for Resident<D> {
             &self.layout,
             stride,
             &self.frame,
-            &self.slots,
+            &self.slots()?,
             &state,
             bodies,
         );
@@ -407,7 +393,7 @@ impl<D: Device> Backend for Resident<D> {
         )?;
         let by_slot =
             pack::read_vectors(&self.layout, stride, &self.frame, &vectors, self.params.n);
-        Ok(self.slots.to_bodies(&by_slot))
+        Ok(self.slots()?.to_bodies(&by_slot))
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {

@@ -5,11 +5,13 @@
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
 mod grid2d;
+pub mod in_space;
 mod separated;
 pub mod symmetric;
 pub mod systems;
 mod tensor;
 
+use self::in_space::InSpace;
 use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
@@ -119,21 +121,10 @@ pub struct ForcePlan {
     pub tiling: Tiling,
     /// What is done, in order.
     pub steps: Vec<Step>,
-    /// How bodies are kept in an order in space, if it matters.
+    /// How bodies are put in an order in space, if it matters.
     pub order: Option<InSpace>,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
     pub split: Parts,
-}
-
-/// Bodies kept in memory as they lie in space.
-#[derive(Clone, Copy, Debug)]
-pub struct InSpace {
-    /// Bodies in a row that are to be neighbours.
-    pub leaf: u32,
-    /// The kernel that puts them into an order.
-    pub reorder: &'static Entry,
-    /// Its geometry.
-    pub launch: Launch,
 }
 
 /// Into what a target's sum is split.
@@ -487,10 +478,10 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         },
         Work::Energy(_) => threads * 4 * size_of::<f64>() as u64,
         Work::QuickEnergy(_) => threads * 2 * size_of::<f64>() as u64,
-        // The plan of the schedule says it.
-        Work::Near { .. } => 0,
-        Work::Boxes
-        | Work::Reorder
+        // The plan of the schedule says what some of these have.
+        Work::Near { .. }
+        | Work::Boxes
+        | Work::InSpace(_)
         | Work::Gather
         | Work::Rest { .. }
         | Work::Reduce(_)

@@ -3,7 +3,9 @@
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::separated::{self, Round};
 
-use super::{Buffer, ELEMENTWISE_BLOCK, ForcePlan, InSpace, Launch, Limits, PlanError, Step, WARP};
+use super::{
+    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Step, WARP, in_space,
+};
 
 /// Blocks that a launch shall have where there are pairs enough: many rounds for the largest GPUs,
 /// so that they end together.
@@ -53,7 +55,6 @@ pub(super) fn plan(
     let unsoftened = numerics.unsoftened;
     let boxes = super::partner(entry, Work::Boxes);
     let near = super::partner(entry, Work::Near { law, unsoftened });
-    let reorder = super::partner(entry, Work::Reorder);
     let bounds = Buffer::Scratch(0);
     let buffers = vec![Buffer::State, bounds, Buffer::Acceleration];
     let padded = blocks * separated::TARGETS;
@@ -78,11 +79,7 @@ pub(super) fn plan(
     let leaves = padded / separated::LEAF;
     Ok(ForcePlan {
         scratch: vec![leaves as usize * 2 * size_of::<[f32; 4]>()],
-        order: Some(InSpace {
-            leaf: separated::LEAF,
-            reorder,
-            launch: super::one_dimensional(reorder, n, ELEMENTWISE_BLOCK, limits)?,
-        }),
+        order: Some(in_space::plan(entry, n, limits)?),
         ..ForcePlan::of(steps)
     })
 }

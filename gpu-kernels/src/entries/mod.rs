@@ -34,6 +34,7 @@ mod advance;
 mod forces;
 mod grids;
 mod hermite;
+mod in_space;
 mod separated;
 mod symmetric;
 mod systems;
@@ -43,7 +44,8 @@ pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
-pub use separated::{BOXES, FAR, NEAR, REORDERS};
+pub use in_space::IN_SPACE;
+pub use separated::{BOXES, FAR, NEAR};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
 pub use tensor::TENSOR;
@@ -52,6 +54,7 @@ use crate::abi::Arguments;
 use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsName, Precision, Real};
+use crate::schedule::in_space::Part;
 use crate::schedule::symmetric::Order;
 use crate::schedule::{Reduction, ScheduleName};
 
@@ -125,9 +128,9 @@ pub enum Work {
         /// Whether it is for ε = 0.
         unsoftened: bool,
     },
-    /// Bodies and accelerations in another order: pointers
-    /// `(state, acceleration, order, state to, acceleration to)`.
-    Reorder,
+    /// A part of putting bodies in an [order in space](crate::schedule::in_space): pointers as the
+    /// part takes them.
+    InSpace(Part),
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
     /// `(slabs, acceleration)`.
     Gather,
@@ -230,7 +233,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(FAR)
         .chain(NEAR)
         .chain(BOXES)
-        .chain(REORDERS)
+        .chain(IN_SPACE)
         .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
         .chain(JERKS.iter().flatten())

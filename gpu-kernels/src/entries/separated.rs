@@ -5,8 +5,8 @@ use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::Float4;
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
+use crate::schedule::separated;
 use crate::schedule::symmetric::Order;
-use crate::schedule::{reorder, separated};
 use cuda_std::thread::limit_registers;
 use cuda_std::vector::Vec4;
 use cuda_std::{emulated, kernel};
@@ -112,50 +112,5 @@ pub const BOXES: &[Entry] = &[{
         writes: &[false, true],
         // SAFETY: the launch's promise.
         emulate: emulated!(|a| unsafe { boxes(a.pointer(0), a.pointer(1), a.params) }),
-    }
-}];
-
-/// What puts bodies into the order of leaves.
-pub const REORDERS: &[Entry] = &[{
-    type Bodies = Float4<f32>;
-    #[kernel(name = "reorder_float4_f32")]
-    unsafe fn reorder(
-        state: *const Vec4<f32>,
-        acceleration: *const Vec4<f32>,
-        order: *const u32,
-        state_to: *mut Vec4<f32>,
-        acceleration_to: *mut Vec4<f32>,
-        params: Params,
-    ) {
-        // SAFETY: the launch's promise.
-        unsafe {
-            reorder::reorder::<Bodies>(
-                state,
-                acceleration,
-                order,
-                state_to,
-                acceleration_to,
-                params,
-            )
-        }
-    }
-    Entry {
-        symbol: "reorder_float4_f32",
-        work: Work::Reorder,
-        layout: LayoutDescription::of::<Bodies>(),
-        scalars: Scalars::Argument,
-        since: OLDEST,
-        writes: &[false, false, false, true, true],
-        // SAFETY: the launch's promise.
-        emulate: emulated!(|a| unsafe {
-            reorder(
-                a.pointer(0),
-                a.pointer(1),
-                a.pointer(2),
-                a.pointer(3),
-                a.pointer(4),
-                a.params,
-            )
-        }),
     }
 }];

@@ -1,62 +1,71 @@
 //! Bodies that a device keeps in memory as they lie in space.
 
-use gpu_kernels::abi::Separation;
-
 use super::Resident;
 use crate::force::device::Device;
 use crate::force::order::{self, Slots};
-use crate::force::{ForceError, Law, pack};
-use crate::plan;
+use crate::force::{ForceError, StepOf, pack};
+use crate::plan::Step;
+use crate::plan::in_space::{self as plan, Place};
 
-/// Evaluations for which an order is kept: bodies that have moved on cost speed, and so does
-/// sorting them.
-pub(super) const STEPS_IN_ORDER: u64 = 64;
+/// Steps for which an order is kept: bodies that have moved on cost speed, and so does sorting them.
+const STEPS_IN_ORDER: u64 = 4;
+
+/// Steps for which what is known of all bodies together is kept: how large their system is, and what
+/// is far in it.
+const STEPS_MEASURED: u64 = 64;
 
 /// What a device keeps for it.
 pub(super) struct InSpace<D: Device> {
-    plan: plan::InSpace,
-    /// The place that each body comes from.
-    order: D::Buffer,
-    /// Where state and accelerations go in their new order; the old ones' room thereafter.
-    room: [D::Buffer; 2],
+    steps: Vec<Step>,
+    scratch: Vec<D::Buffer>,
     /// Steps since the bodies were put in order.
-    pub(super) age: u64,
+    since_order: u64,
+    /// Steps since they were measured.
+    since_measured: u64,
 }
 
 impl<D: Device> InSpace<D> {
-    /// With room for as many bytes of state and of accelerations.
-    pub(super) fn new(
-        device: &D,
-        plan: plan::InSpace,
-        n: u32,
-        [state, acceleration]: [usize; 2],
-    ) -> Result<Self, ForceError> {
+    /// With bodies in the slots of their numbers.
+    pub(super) fn new(device: &D, plan: plan::InSpace, n: u32) -> Result<Self, ForceError> {
+        let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
+        let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
+        let slots = Slots::as_given(n);
+        device.upload(&scratch[Place::Numbers as usize], slots.numbers())?;
+        for step in &plan.steps {
+            if let Step::Launch { entry, .. } = step {
+                device.prepare(entry)?;
+            }
+        }
         Ok(Self {
-            plan,
-            order: device.allocate(n as usize * size_of::<u32>())?,
-            room: [device.allocate(state)?, device.allocate(acceleration)?],
-            age: 0,
+            steps: plan.steps,
+            scratch,
+            since_order: 0,
+            since_measured: 0,
         })
     }
 }
 
-/// An order of bodies in space, and which pairs of them are far.
-pub(super) fn in_space(
-    leaf: u32,
-    positions: &[[f64; 3]],
-    masses: &[f64],
-    law: Law,
-    softening: f64,
-) -> (Slots, Separation) {
-    rayon::join(
-        || Slots::in_space(positions, leaf),
-        || order::separation(positions, masses, law, softening),
-    )
-}
-
 impl<D: Device> Resident<D> {
-    /// Puts the bodies into slots by their places of now, if it matters where they are.
-    pub(super) fn sort(&mut self) -> Result<(), ForceError> {
+    /// Which body is in which slot.
+    pub(super) fn slots(&self) -> Result<Slots, ForceError> {
+        let n = self.params.n;
+        let Some(kept) = &self.in_space else {
+            return Ok(Slots::as_given(n));
+        };
+        let mut numbers = vec![0_u32; n as usize];
+        let place = &kept.scratch[Place::Numbers as usize];
+        self.device.download(place, &mut numbers)?;
+        Ok(Slots::of(numbers))
+    }
+
+    /// Looks how large the system is and what is far in it, and puts the bodies in order, if that
+    /// matters.
+    pub(super) fn settle(&mut self) -> Result<(), ForceError> {
+        self.measure()?;
+        self.sort()
+    }
+
+    fn measure(&mut self) -> Result<(), ForceError> {
         let Some(kept) = &mut self.in_space else {
             return Ok(());
         };
@@ -65,29 +74,73 @@ impl<D: Device> Resident<D> {
         self.device.download(&self.state, state.bytes_mut())?;
         let (positions, masses) = pack::local_sources(layout, stride, &state, self.params.n);
         let softening = self.params.softening_squared.sqrt();
-        let leaf = kept.plan.leaf;
-        let (order, separation) = in_space(leaf, &positions, &masses, self.physics.law, softening);
-        self.device.upload(&kept.order, order.numbers())?;
-        let [state, acceleration] = &kept.room;
-        let buffers = [
-            &self.state,
-            &self.acceleration,
-            &kept.order,
-            state,
-            acceleration,
-        ];
-        // SAFETY: buffers of the layout and stride, and the numbers of all bodies.
-        unsafe {
-            self.device
-                .launch(kept.plan.reorder, kept.plan.launch, &buffers, self.params)?
-        };
-        let [state, acceleration] = &mut kept.room;
-        std::mem::swap(&mut self.state, state);
-        std::mem::swap(&mut self.acceleration, acceleration);
-        kept.age = 0;
-        self.slots = order.of(&self.slots);
+        let (separation, cube) = order::measured(&positions, &masses, self.physics.law, softening);
+        self.device
+            .upload(&kept.scratch[Place::Bounds as usize], &cube)?;
         self.params.separation = separation;
+        kept.since_measured = 0;
         Ok(())
+    }
+
+    /// Launches only: state, accelerations and numbers exchange places with their copies.
+    fn sort(&mut self) -> Result<(), ForceError> {
+        let Some(mut kept) = self.in_space.take() else {
+            return Ok(());
+        };
+        let sorted = self.carry_out(&kept.steps, &kept.scratch, self.params);
+        let mut exchange = |place: Place, buffer: &mut D::Buffer| {
+            std::mem::swap(&mut kept.scratch[place as usize], buffer);
+        };
+        exchange(Place::State, &mut self.state);
+        exchange(Place::Acceleration, &mut self.acceleration);
+        let (numbers, to) = (Place::Numbers as usize, Place::NumbersTo as usize);
+        kept.scratch.swap(numbers, to);
+        kept.since_order = 0;
+        self.in_space = Some(kept);
+        sorted
+    }
+
+    /// Takes steps, and puts the bodies in order now and then.
+    pub(super) fn repeat_in_order(
+        &mut self,
+        times: u64,
+        step: &mut StepOf<'_>,
+    ) -> Result<(), ForceError> {
+        let device = self.device.clone();
+        let mut left = times;
+        while let Some(kept) = &mut self.in_space
+            && left > 0
+        {
+            if kept.since_measured >= STEPS_MEASURED {
+                self.measure()?;
+                continue;
+            }
+            if kept.since_order >= STEPS_IN_ORDER {
+                self.sort()?;
+                continue;
+            }
+            // After two orders everything is where it was, and what was launched can be repeated.
+            let both = 2 * STEPS_IN_ORDER;
+            let rounds = left.min(STEPS_MEASURED - kept.since_measured) / both;
+            if kept.since_order == 0 && rounds > 0 {
+                kept.since_measured += rounds * both;
+                left -= rounds * both;
+                device.repeat(rounds, &mut || {
+                    for _ in 0..2 {
+                        (0..STEPS_IN_ORDER).try_for_each(|_| step(self))?;
+                        self.sort()?;
+                    }
+                    Ok(())
+                })?;
+                continue;
+            }
+            let now = left.min(STEPS_IN_ORDER - kept.since_order);
+            kept.since_order += now;
+            kept.since_measured += now;
+            left -= now;
+            device.repeat(now, &mut || step(self))?;
+        }
+        device.repeat(left, &mut || step(self))
     }
 }
 
@@ -98,14 +151,11 @@ mod tests {
     use super::*;
     use crate::bodies::Bodies;
     use crate::force::emulated::Emulator;
-    use crate::force::{Backend, Physics};
+    use crate::force::{Backend, Law, Physics};
     use crate::initial_conditions::plummer;
     use crate::variants;
 
-    /// Bodies fly apart, and are sorted: memory changes, the bodies do not.
-    #[test]
-    fn bodies_stay_themselves_in_another_order() {
-        let given = plummer(300, 5).expect("in range");
+    fn resident(given: &Bodies) -> Resident<Emulator> {
         let variant = variants::find("tensor").expect("listed");
         let physics = Physics {
             law: Law::Gravity,
@@ -113,27 +163,102 @@ mod tests {
             softening: 0.01,
         };
         let device = Rc::new(Emulator::new(1));
-        let mut resident = Resident::new(device, variant, 128, &given, physics).expect("fits");
+        Resident::new(device, variant, 128, given, physics).expect("fits")
+    }
+
+    fn slots(resident: &Resident<Emulator>) -> Vec<usize> {
+        resident.slots().expect("emulated").bodies().collect()
+    }
+
+    /// Bodies fly apart, and are sorted: memory changes, the bodies do not.
+    #[test]
+    fn bodies_stay_themselves_in_another_order() {
+        let given = plummer(300, 5).expect("in range");
+        let mut resident = resident(&given);
         resident.drift(3.0).expect("emulated");
         resident.accelerate().expect("emulated");
-        let look = |resident: &mut Resident<Emulator>| -> (Bodies, Vec<[f64; 3]>, Vec<usize>) {
+        let look = |resident: &mut Resident<Emulator>| -> (Bodies, Vec<[f64; 3]>) {
             let mut bodies = given.clone();
             resident.download(&mut bodies).expect("emulated");
-            let accelerations = resident.accelerations().expect("emulated");
-            (bodies, accelerations, resident.slots.bodies().collect())
+            (bodies, resident.accelerations().expect("emulated"))
         };
-        let before = look(&mut resident);
-        resident.sort().expect("emulated");
+        let (before, placed) = (look(&mut resident), slots(&resident));
+        resident.settle().expect("emulated");
         let after = look(&mut resident);
-        assert!(before.0 == after.0 && before.1 == after.1);
-        assert_ne!(before.2, after.2);
+        assert!(before == after);
+        assert_ne!(placed, slots(&resident));
         // Masses went with them: the forces are the same but for rounding.
         resident.accelerate().expect("emulated");
-        let again = look(&mut resident).1;
+        let (_, again) = look(&mut resident);
         for (i, (a, b)) in after.1.iter().zip(&again).enumerate() {
             let [off, size] = [[0, 1, 2].map(|axis| a[axis] - b[axis]), *a]
                 .map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt());
             assert!(off <= 1e-4 * size, "body {i}: {a:?}, {b:?}");
+        }
+    }
+
+    /// Whatever the number: part of a chunk, whole ones, part of a tile, and strangers far away.
+    #[test]
+    fn orders_are_permutations_and_compact() {
+        for n in [1, 2, 31, 33, 2048, 2049, 5000] {
+            let mut given = plummer(n, 7).expect("in range");
+            if n > 2 {
+                (given.x[1], given.y[2]) = (1e5, -1e5);
+            }
+            let mut resident = resident(&given);
+            let placed = slots(&resident);
+            let mut bodies = placed.clone();
+            bodies.sort_unstable();
+            assert_eq!(bodies, (0..n).collect::<Vec<_>>());
+            if n < 5000 {
+                continue;
+            }
+            // The median box of 32 bodies holds a small part of what as many as given span.
+            let volume = |slots: &mut dyn Iterator<Item = usize>| {
+                let slots: Vec<usize> = slots.collect();
+                let mut volumes: Vec<f64> = slots
+                    .chunks(32)
+                    .map(|leaf| {
+                        let side = |x: &[f64]| {
+                            let at = || leaf.iter().map(|&body| x[body]);
+                            at().fold(f64::MIN, f64::max) - at().fold(f64::MAX, f64::min)
+                        };
+                        side(&given.x) * side(&given.y) * side(&given.z)
+                    })
+                    .collect();
+                volumes.sort_by(f64::total_cmp);
+                volumes[volumes.len() / 2]
+            };
+            let (before, after) = (volume(&mut (0..n)), volume(&mut placed.into_iter()));
+            assert!(after < before / 50.0, "{before} {after}");
+            resident.settle().expect("emulated");
+        }
+    }
+
+    /// Steps with orders in between are the steps without, but for rounding.
+    #[test]
+    fn steps_are_counted_whatever_they_are_asked_in() {
+        let given = plummer(100, 3).expect("in range");
+        for parts in [vec![21], vec![1; 21], vec![3, 8, 10], vec![70, 1]] {
+            let mut resident = resident(&given);
+            let mut count = 0;
+            for &part in &parts {
+                let mut step = |backend: &mut dyn Backend| {
+                    count += 1;
+                    backend.drift(0.01)
+                };
+                resident.repeat(part, &mut step).expect("emulated");
+            }
+            assert_eq!(count, parts.iter().sum::<u64>(), "{parts:?}");
+            let mut bodies = given.clone();
+            resident.download(&mut bodies).expect("emulated");
+            let moved = 0.01 * count as f64;
+            for (i, (x, v)) in bodies.x.iter().zip(&given.vx).enumerate() {
+                let wanted = given.x[i] + moved * v;
+                // A rounding a step, in f32.
+                let bound = count as f64 * f64::from(f32::EPSILON) * (wanted.abs() + 1.0);
+                assert!((x - wanted).abs() <= bound, "body {i}: {x} {wanted}");
+            }
         }
     }
 }

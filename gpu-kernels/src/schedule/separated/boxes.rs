@@ -8,10 +8,10 @@ use cuda_std::{global, thread};
 
 /// A box around bodies, and the largest of their masses.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    pub(super) low: [f32; 3],
-    pub(super) high: [f32; 3],
-    pub(super) heaviest: f32,
+pub(in crate::schedule) struct Bounds {
+    pub(in crate::schedule) low: [f32; 3],
+    pub(in crate::schedule) high: [f32; 3],
+    pub(in crate::schedule) heaviest: f32,
 }
 
 impl Bounds {
@@ -37,7 +37,7 @@ impl Bounds {
 
     /// Around those of all lanes, which call it together.
     #[inline(always)]
-    pub(super) fn over_lanes(mut self) -> Self {
+    pub(in crate::schedule) fn over_lanes(mut self) -> Self {
         let lane = warp::lane_id();
         let mut step = 1;
         while step < WARP_SIZE {

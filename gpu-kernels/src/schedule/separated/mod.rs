@@ -36,6 +36,7 @@ mod boxes;
 mod far;
 mod near;
 
+pub(super) use boxes::Bounds;
 pub use boxes::boxes;
 pub use far::{SHARED_BYTES, TILES, UNROLL, far};
 pub use near::near;
@@ -44,7 +45,6 @@ use crate::abi::Params;
 use crate::interaction::PairLaw;
 use crate::numerics::{NumericsName, Precision};
 use crate::schedule::ScheduleName;
-use boxes::Bounds;
 use cuda_std::GpuFloat;
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{self, WARP_SIZE};

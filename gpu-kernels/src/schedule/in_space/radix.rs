@@ -1,0 +1,267 @@
+//! Sorting by eight bits of a key.
+//!
+//! Keys keep their order where these bits are equal, so sorting by all digits, the lowest first,
+//! sorts by the whole key. Each sorting moves the digit out of the key, and the next finds its own
+//! in the same place.
+
+use crate::abi::Params;
+use cuda_std::shared::{Shared, dynamic_shared_mem};
+use cuda_std::warp::{self, WARP_SIZE};
+use cuda_std::{global, thread};
+
+/// Values of a digit.
+pub const DIGITS: u32 = 256;
+
+/// Digits of a key.
+pub const PASSES: u32 = (3 * super::BITS).div_ceil(DIGITS.ilog2());
+
+/// Threads of the blocks of [`count`] and [`scatter`].
+pub const SORT_THREADS: u32 = 256;
+
+/// Keys of such a block.
+pub const TILE: u32 = 2048;
+
+/// Their shared memory, bytes: a counter for each warp and digit.
+pub const SORT_SHARED_BYTES: u32 = WARPS * DIGITS * size_of::<u32>() as u32;
+
+/// Threads of the one block of [`scan`], a counter in shared memory each.
+pub const SCAN_THREADS: u32 = 1024;
+
+const WARPS: u32 = SORT_THREADS / WARP_SIZE;
+
+/// Keys that a warp counts, 32 at a time.
+const KEYS_A_WARP: u32 = TILE / WARPS;
+
+const _: () = assert!(SORT_THREADS == DIGITS, "a thread adds up a digit");
+
+/// Blocks of [`count`] and [`scatter`].
+#[inline(always)]
+pub const fn tiles(n: u32) -> u32 {
+    n.div_ceil(TILE)
+}
+
+/// How often each digit occurs in each tile.
+///
+/// # Formula
+/// None: counting.
+///
+/// # Arguments
+/// `keys`: n keys, read. `counts`: for each digit one number a tile, written.
+///
+/// # Thread mapping
+/// One-dimensional blocks of [`SORT_THREADS`], one for each of [`tiles`].
+///
+/// # Shared memory
+/// [`SORT_SHARED_BYTES`].
+///
+/// # Constraints
+/// None.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// Satish, Harris & Garland (2009), Designing efficient sorting algorithms for manycore GPUs, IPDPS.
+#[inline(always)]
+pub unsafe fn count(keys: *const u32, counts: *mut u32, params: Params) {
+    let digit = thread::thread_idx_x();
+    let counters = dynamic_shared_mem();
+    // SAFETY: the caller's promise; the digit's number in this tile is this thread's.
+    unsafe {
+        count_tile(keys, counters, params.n);
+        let mut total = 0;
+        let mut warp = 0;
+        while warp < WARPS {
+            total += counters.load(warp * DIGITS + digit);
+            warp += 1;
+        }
+        let at = digit * tiles(params.n) + thread::block_idx_x();
+        global::store(counts, at, total);
+    }
+}
+
+/// From numbers of keys to where the first of them goes.
+///
+/// # Formula
+/// Each number becomes the sum of those before it.
+///
+/// # Arguments
+/// `counts`: for each digit one number for each of the tiles of n keys, replaced.
+///
+/// # Thread mapping
+/// One block of [`SCAN_THREADS`]; a thread has as many numbers in a row as all others.
+///
+/// # Shared memory
+/// A `u32` a thread.
+///
+/// # Constraints
+/// None.
+///
+/// # Safety
+/// The buffer is as said.
+///
+/// # Source
+/// Hillis & Steele (1986), Data parallel algorithms, Communications of the ACM 29, 1170.
+#[inline(always)]
+pub unsafe fn scan(counts: *mut u32, params: Params) {
+    let t = thread::thread_idx_x();
+    let sums: Shared<u32> = dynamic_shared_mem();
+    let all = DIGITS * tiles(params.n);
+    let each = all.div_ceil(SCAN_THREADS);
+    let (first, end) = ((t * each).min(all), ((t + 1) * each).min(all));
+    // SAFETY: the numbers from `first` to `end` are this thread's; slot t of the sums is too, but
+    // between barriers where others read it.
+    unsafe {
+        let mut sum = 0;
+        let mut at = first;
+        while at < end {
+            sum += global::load(counts, at);
+            at += 1;
+        }
+        sums.store(t, sum);
+        let mut step = 1;
+        while step < SCAN_THREADS {
+            thread::sync_threads();
+            let before = if t >= step { sums.load(t - step) } else { 0 };
+            thread::sync_threads();
+            sums.store(t, sums.load(t) + before);
+            step *= 2;
+        }
+        let mut running = sums.load(t) - sum;
+        let mut at = first;
+        while at < end {
+            let number = global::load(counts, at);
+            global::store(counts, at, running);
+            running += number;
+            at += 1;
+        }
+    }
+}
+
+/// Moves keys, and the bodies' numbers with them, to where they belong.
+///
+/// # Formula
+/// None.
+///
+/// # Arguments
+/// `keys` and `order`: n keys and the numbers that go with them, read. `starts`: what [`scan`] made,
+/// read. `keys_to`: the keys without their lowest digit, in the order of that, written; `order_to`:
+/// the numbers, likewise.
+///
+/// # Thread mapping
+/// As [`count`].
+///
+/// # Shared memory
+/// As [`count`].
+///
+/// # Constraints
+/// None.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// As [`count`]. A key's place among those of its warp comes from the lanes that have the same digit.
+#[inline(always)]
+pub unsafe fn scatter(
+    keys: *const u32,
+    order: *const u32,
+    starts: *const u32,
+    keys_to: *mut u32,
+    order_to: *mut u32,
+    params: Params,
+) {
+    let (n, t) = (params.n, thread::thread_idx_x());
+    let counters: Shared<u32> = dynamic_shared_mem();
+    // SAFETY: the caller's promise; the slots of digit t are this thread's between the barriers,
+    // those of a warp its lanes' thereafter; every place is that of one key.
+    unsafe {
+        count_tile(keys, counters, n);
+        let mut start = global::load(starts, t * tiles(n) + thread::block_idx_x());
+        let mut warp = 0;
+        while warp < WARPS {
+            let number = counters.load(warp * DIGITS + t);
+            counters.store(warp * DIGITS + t, start);
+            start += number;
+            warp += 1;
+        }
+        thread::sync_threads();
+        let mut round = 0;
+        while round < KEYS_A_WARP {
+            let at = first_of_warp() + round + warp::lane_id();
+            let key = if at < n { global::load(keys, at) } else { 0 };
+            let digit = key % DIGITS;
+            let alike = lanes_with(digit, at < n);
+            let before = (alike & lanes_before()).count_ones();
+            let slot = warp::warp_id() * DIGITS + digit;
+            let start = counters.load(slot);
+            warp::sync_warp();
+            if at < n {
+                global::store(keys_to, start + before, key / DIGITS);
+                global::store(order_to, start + before, global::load(order, at));
+                if before == 0 {
+                    counters.store(slot, start + alike.count_ones());
+                }
+            }
+            warp::sync_warp();
+            round += WARP_SIZE;
+        }
+    }
+}
+
+/// Counts the block's tile, a warp's keys and a digit in each of `counters`; ends with a barrier.
+///
+/// # Safety
+/// As [`count`].
+#[inline(always)]
+unsafe fn count_tile(keys: *const u32, counters: Shared<u32>, n: u32) {
+    // SAFETY: the slots of digit t are thread t's before the barrier, those of a warp its lanes'
+    // after it, and of lanes alike the first one's.
+    unsafe {
+        let mut warp = 0;
+        while warp < WARPS {
+            counters.store(warp * DIGITS + thread::thread_idx_x(), 0);
+            warp += 1;
+        }
+        thread::sync_threads();
+        let mut round = 0;
+        while round < KEYS_A_WARP {
+            let at = first_of_warp() + round + warp::lane_id();
+            let key = if at < n { global::load(keys, at) } else { 0 };
+            let digit = key % DIGITS;
+            let alike = lanes_with(digit, at < n);
+            if at < n && alike & lanes_before() == 0 {
+                let slot = warp::warp_id() * DIGITS + digit;
+                counters.store(slot, counters.load(slot) + alike.count_ones());
+            }
+            warp::sync_warp();
+            round += WARP_SIZE;
+        }
+        thread::sync_threads();
+    }
+}
+
+#[inline(always)]
+fn first_of_warp() -> u32 {
+    thread::block_idx_x() * TILE + warp::warp_id() * KEYS_A_WARP
+}
+
+/// The lanes of lower numbers, a bit each.
+#[inline(always)]
+fn lanes_before() -> u32 {
+    (1 << warp::lane_id()) - 1
+}
+
+/// The lanes that exist and have the same digit, a bit each. All lanes call it.
+#[inline(always)]
+fn lanes_with(digit: u32, exists: bool) -> u32 {
+    let mut lanes = warp::ballot(exists);
+    let mut bit = 1;
+    while bit < DIGITS {
+        let set = digit & bit != 0;
+        let with = warp::ballot(set);
+        lanes &= if set { with } else { !with };
+        bit *= 2;
+    }
+    lanes
+}

@@ -1,0 +1,155 @@
+//! The plan of putting bodies in an order in space.
+
+use gpu_kernels::entries::{Entry, Work};
+use gpu_kernels::schedule::in_space::{self as kernels, Part};
+
+use super::{Buffer, ELEMENTWISE_BLOCK, Launch, Limits, PlanError, Step};
+
+/// Buffers of an order's own, in their order: the plan's [`Buffer::Scratch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The cube around the bodies, four f32: see [`kernels::keys`].
+    Bounds,
+    /// Places along the curve.
+    Keys,
+    /// The same, sorted by one digit more.
+    KeysTo,
+    /// Slots in their new order.
+    Order,
+    /// The same, sorted by one digit more.
+    OrderTo,
+    /// How many keys have which digit.
+    Counts,
+    /// The state in its new order.
+    State,
+    /// Accelerations in their new order.
+    Acceleration,
+    /// Whose slots they are.
+    Numbers,
+    /// The same in their new order.
+    NumbersTo,
+}
+
+impl Place {
+    const fn buffer(self) -> Buffer {
+        Buffer::Scratch(self as usize)
+    }
+}
+
+/// How bodies are put in an order.
+#[derive(Clone, Debug)]
+pub struct InSpace {
+    /// Sizes of the buffers, bytes, as [`Place`] numbers them.
+    pub scratch: Vec<usize>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// The plan for the bodies that a force is computed of.
+///
+/// # Errors
+/// If a launch would be refused by the device.
+pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError> {
+    let each = |part| {
+        let entry = super::partner(force, Work::InSpace(part));
+        Ok::<_, PlanError>((
+            entry,
+            super::one_dimensional(entry, n, ELEMENTWISE_BLOCK, limits)?,
+        ))
+    };
+    let blocks = |part, blocks, threads, shared_bytes| {
+        let launch = Launch {
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            shared_bytes,
+        };
+        (super::partner(force, Work::InSpace(part)), launch)
+    };
+    let tiles = kernels::tiles(n);
+    let sort = |part| {
+        blocks(
+            part,
+            tiles,
+            kernels::SORT_THREADS,
+            kernels::SORT_SHARED_BYTES,
+        )
+    };
+    let scan_bytes = kernels::SCAN_THREADS * size_of::<u32>() as u32;
+    let step = |(entry, launch), buffers: &[Buffer]| Step::Launch {
+        entry,
+        launch,
+        buffers: buffers.to_vec(),
+    };
+    let [bounds, counts] = [Place::Bounds, Place::Counts].map(Place::buffer);
+    let (mut keys, mut order) = (
+        [Place::Keys, Place::KeysTo].map(Place::buffer),
+        [Place::Order, Place::OrderTo].map(Place::buffer),
+    );
+    let mut steps = vec![step(
+        each(Part::Keys)?,
+        &[Buffer::State, bounds, keys[0], order[0]],
+    )];
+    for _ in 0..kernels::PASSES {
+        steps.push(step(sort(Part::Count), &[keys[0], counts]));
+        steps.push(step(
+            blocks(Part::Scan, 1, kernels::SCAN_THREADS, scan_bytes),
+            &[counts],
+        ));
+        steps.push(step(
+            sort(Part::Scatter),
+            &[keys[0], order[0], counts, keys[1], order[1]],
+        ));
+        keys.reverse();
+        order.reverse();
+    }
+    let halve = blocks(
+        Part::Halve,
+        n.div_ceil(kernels::CHUNK),
+        kernels::HALVE_THREADS,
+        kernels::HALVE_SHARED_BYTES,
+    );
+    steps.push(step(halve, &[Buffer::State, order[0]]));
+    let [state, acceleration] = [Place::State, Place::Acceleration].map(Place::buffer);
+    steps.push(step(
+        each(Part::Reorder)?,
+        &[
+            Buffer::State,
+            Buffer::Acceleration,
+            order[0],
+            state,
+            acceleration,
+        ],
+    ));
+    let [numbers, numbers_to] = [Place::Numbers, Place::NumbersTo].map(Place::buffer);
+    steps.push(step(
+        each(Part::Renumber)?,
+        &[numbers, order[0], numbers_to],
+    ));
+    Ok(InSpace {
+        scratch: scratch(force, n)?,
+        steps,
+    })
+}
+
+fn scratch(force: &Entry, n: u32) -> Result<Vec<usize>, PlanError> {
+    let layout = &force.layout;
+    let stride = super::stride(force, n as usize)? as usize;
+    let vectors = stride * layout.vector_scalars as usize * layout.vectors.bytes() as usize;
+    let state = stride * layout.state_scalars as usize * layout.stored.bytes() as usize;
+    let one_a_body = n as usize * size_of::<u32>();
+    let counts = kernels::DIGITS as usize * kernels::tiles(n) as usize * size_of::<u32>();
+    let places = [
+        (Place::Bounds, size_of::<[f32; 4]>()),
+        (Place::Keys, one_a_body),
+        (Place::KeysTo, one_a_body),
+        (Place::Order, one_a_body),
+        (Place::OrderTo, one_a_body),
+        (Place::Counts, counts),
+        (Place::State, state),
+        (Place::Acceleration, vectors),
+        (Place::Numbers, one_a_body),
+        (Place::NumbersTo, one_a_body),
+    ];
+    debug_assert!((0..).zip(places).all(|(i, (place, _))| i == place as usize));
+    Ok(places.map(|(_, bytes)| bytes).to_vec())
+}

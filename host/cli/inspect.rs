@@ -93,7 +93,7 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
             )
         })?;
     if options.ptx {
-        writeln!(out, "{}", ptx::entry_text(module.text(), entry.symbol)?)?;
+        writeln!(out, "{}", module.entry_text(entry.symbol)?)?;
         return Ok(());
     }
     writeln!(
@@ -101,7 +101,7 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
         "{} is {} in the module for sm_{}",
         variant.name, entry.symbol, module.sm
     )?;
-    let report = EntryReport::of(module.text(), entry.symbol)?;
+    let report = EntryReport::of(module, entry.symbol)?;
     writeln!(out, "{report}")?;
     match Ptxas::find() {
         Ok(ptxas) => {

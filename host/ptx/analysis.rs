@@ -5,10 +5,10 @@
 //! among those the longest), so the two arms of an `if` are not added up. A kernel can have
 //! several, such as an unrolled loop and one for the remainder.
 
-use super::PtxError;
 use super::counts::{Counts, Denormals, Kind, Precision, Space, Transfer};
 use super::flow::{Graph, Loop};
 use super::syntax::{self, Listing};
+use super::{PtxError, PtxModule};
 use std::fmt;
 
 /// What the PTX of one kernel shows.
@@ -57,20 +57,19 @@ pub struct PerInteraction<'a> {
 }
 
 impl EntryReport {
-    /// Reads the kernel `entry` of a PTX module.
+    /// Reads the kernel `entry` of a module.
     ///
     /// # Errors
     /// [`PtxError::EntryNotFound`], or [`PtxError::Malformed`] with the line that could not be
     /// understood.
-    pub fn of(ptx: &str, entry: &str) -> Result<Self, PtxError> {
-        let range = syntax::entry_range(ptx, entry)?;
-        let first_line = syntax::line_of(ptx, range.start);
+    pub fn of(module: &PtxModule, entry: &str) -> Result<Self, PtxError> {
+        let (text, first_line) = module.entry(entry)?;
         let malformed = |fault: syntax::Fault| PtxError::Malformed {
             entry: entry.into(),
             line: first_line + fault.line,
             reason: fault.reason,
         };
-        let text = syntax::without_comments(&ptx[range]);
+        let text = syntax::without_comments(text);
         let listing = Listing::parse(&text).map_err(malformed)?;
         let graph = Graph::of(&listing).map_err(malformed)?;
         let innermost: Vec<Option<usize>> = (0..graph.blocks.len())
@@ -298,7 +297,7 @@ mod tests {
     /// A kernel with these statements as its body.
     fn report(body: &str) -> EntryReport {
         let ptx = format!(".version 8.1\n.visible .entry k(\n.param .u64 p\n)\n{{\n{body}\n}}\n");
-        EntryReport::of(&ptx, "k").unwrap()
+        EntryReport::of(&PtxModule::of(75, false, ptx), "k").unwrap()
     }
 
     /// One interaction with unit masses, as a compiler writes it around inline assembly.
@@ -448,7 +447,7 @@ mod tests {
     #[test]
     fn faults_name_their_line_in_the_module() {
         let ptx = "// module\n.visible .entry k()\n{\n bra $L1;\n}\n";
-        let error = EntryReport::of(ptx, "k").unwrap_err();
+        let error = EntryReport::of(&PtxModule::of(75, false, ptx.into()), "k").unwrap_err();
         assert!(
             matches!(error, PtxError::Malformed { line: 4, .. }),
             "{error:?}"

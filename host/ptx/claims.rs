@@ -6,7 +6,7 @@
 //! off the entry, so a new line in a list is a new claim.
 
 use super::{Access, Denormals, EntryReport, InteractionLoop, Kind, Precision, PtxError};
-use super::{PtxModule, Space, Transfer, entry_names};
+use super::{PtxModule, Space, Transfer};
 use crate::variants::{Masses, Variant};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law};
@@ -39,7 +39,7 @@ pub struct BrokenClaim {
 /// Every claim that does not hold.
 pub fn check_module(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
     let mut checks = Checks::of(module);
-    let compiled: BTreeSet<&str> = entry_names(module.text()).into_iter().collect();
+    let compiled: BTreeSet<&str> = module.entries().collect();
     let listed: BTreeSet<&str> = entries::all()
         .filter(|entry| entry.since <= module.sm)
         .map(|entry| entry.symbol)
@@ -129,7 +129,7 @@ impl<'a> Checks<'a> {
 
     /// The kernel's report; that there is one is a claim as well.
     fn report(&mut self, entry: &str) -> Option<EntryReport> {
-        match EntryReport::of(self.module.text(), entry) {
+        match EntryReport::of(self.module, entry) {
             Ok(report) => Some(report),
             Err(fault) => {
                 self.equal::<Result<(), PtxError>>(entry, "is readable", Ok(()), Err(fault));
@@ -393,7 +393,7 @@ fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PTX_MODULES, entry_text};
+    use super::super::PTX_MODULES;
     use super::*;
     use crate::force::Law as CrateLaw;
     use crate::variants;
@@ -410,7 +410,7 @@ mod tests {
     /// What is wrong after one instruction of the kernel was exchanged.
     fn broken_by(from: &str, to: &str) -> Vec<BrokenClaim> {
         let module = precise();
-        let kernel = entry_text(module.text(), KERNEL).expect("listed");
+        let kernel = module.entry_text(KERNEL).expect("listed");
         assert!(kernel.contains(from), "{KERNEL} has `{from}`");
         let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
         let module = PtxModule::of(module.sm, module.ftz, text);
@@ -428,7 +428,7 @@ mod tests {
             let variant = variants::find(variant).expect("listed");
             assert!(check(variant, module).is_ok());
             let kernel = variant.force(CrateLaw::Unit, false).expect("compiled");
-            let kernel = entry_text(module.text(), kernel.symbol).expect("listed");
+            let kernel = module.entry_text(kernel.symbol).expect("listed");
             assert!(kernel.contains(from), "{} has `{from}`", variant.name);
             let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
             check(variant, &PtxModule::of(module.sm, module.ftz, text)).is_err()

@@ -2,8 +2,8 @@
 //!
 //! The build script compiles `gpu-kernels` to one PTX module per GPU generation and denormal
 //! mode and embeds them all. This module picks the one that a device can run
-//! ([`module_for`]), finds the kernels in it ([`entry_names`], [`entry_text`]), says what a
-//! kernel does for each interaction ([`EntryReport`]), whether that is what the lists of kernels
+//! ([`module_for`]), finds the kernels in it ([`PtxModule::entry_text`]), says what a kernel
+//! does for each interaction ([`EntryReport`]), whether that is what the lists of kernels
 //! claim ([`claims`]) and, where CUDA's assembler is installed,
 //! what it costs in registers and memory ([`Ptxas`]). None of it needs a GPU.
 //!
@@ -20,12 +20,14 @@ mod syntax;
 pub use analysis::{EntryReport, InteractionLoop, PerInteraction};
 pub use counts::{Access, Counts, Denormals, Kind, Precision, Space, Transfer};
 pub use ptxas::{Ptxas, PtxasError, Resources};
-pub use syntax::{entry_names, entry_text};
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::OnceLock;
 
 use flate2::read::DeflateDecoder;
+
+use self::syntax::Start;
 
 include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
@@ -39,6 +41,8 @@ pub struct PtxModule {
     /// The text as the program carries it (RFC 1951).
     deflated: &'static [u8],
     text: OnceLock<String>,
+    /// Where its kernels begin: looked for once, there are hundreds in megabytes.
+    starts: OnceLock<BTreeMap<String, Start>>,
 }
 
 impl PtxModule {
@@ -48,6 +52,7 @@ impl PtxModule {
             ftz,
             deflated,
             text: OnceLock::new(),
+            starts: OnceLock::new(),
         }
     }
 
@@ -63,9 +68,46 @@ impl PtxModule {
     /// some 300.
     ///
     /// # Errors
-    /// [`PtxError::EntryNotFound`] where the module has no such kernel.
+    /// As [`entry_text`](Self::entry_text).
     pub fn alone(&self, entry: &str) -> Result<String, PtxError> {
-        syntax::alone(self.text(), entry)
+        let kernel = self.entry_text(entry)?;
+        let first = self.starts().values().map(|start| start.at).min();
+        let before_all = &self.text()[..first.expect("one was found")];
+        Ok(format!("{before_all}{kernel}\n"))
+    }
+
+    /// The names of its kernels, sorted.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        self.starts().keys().map(String::as_str)
+    }
+
+    /// The text of one kernel, from its `.visible .entry` to its closing brace.
+    ///
+    /// # Errors
+    /// [`PtxError::EntryNotFound`], or [`PtxError::Malformed`] where the module ends inside the
+    /// kernel.
+    pub fn entry_text(&self, entry: &str) -> Result<&str, PtxError> {
+        self.entry(entry).map(|(text, _)| text)
+    }
+
+    /// [`entry_text`](Self::entry_text), and the line in the module that it begins with.
+    fn entry(&self, entry: &str) -> Result<(&str, usize), PtxError> {
+        let start = self.starts().get(entry);
+        let Start { at, line } = *start.ok_or_else(|| PtxError::EntryNotFound {
+            entry: entry.into(),
+        })?;
+        let text = syntax::up_to_closing_brace(&self.text()[at..]);
+        let text = text.ok_or_else(|| PtxError::Malformed {
+            entry: entry.into(),
+            line: syntax::line_of(self.text(), self.text().len()),
+            reason: "the module ends before the kernel's closing brace".into(),
+        })?;
+        Ok((text, line))
+    }
+
+    fn starts(&self) -> &BTreeMap<String, Start> {
+        self.starts
+            .get_or_init(|| syntax::entry_starts(self.text()))
     }
 
     #[cfg(test)]

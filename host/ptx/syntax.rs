@@ -4,54 +4,41 @@
 //! assembly inside it: those may put several statements on a line and open a scope of their own
 //! with `{ }`, in which registers and labels hide the outer ones.
 
-use super::PtxError;
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-/// The kernels (`.entry`) of a PTX module, in the order of its text.
-pub fn entry_names(ptx: &str) -> Vec<&str> {
-    entry_headers(ptx).map(|(_, name)| name).collect()
+/// Where a kernel begins in the text of its module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Start {
+    /// Byte offset.
+    pub(super) at: usize,
+    /// Line, counted from 1.
+    pub(super) line: usize,
 }
 
-/// The text of one kernel, from its `.visible .entry` to its closing brace.
-///
-/// # Errors
-/// [`PtxError::EntryNotFound`], [`PtxError::Malformed`] where the module ends
-/// inside the kernel.
-pub fn entry_text<'a>(ptx: &'a str, entry: &str) -> Result<&'a str, PtxError> {
-    Ok(&ptx[entry_range(ptx, entry)?])
+/// The kernels (`.entry`) of a PTX module.
+pub(super) fn entry_starts(ptx: &str) -> BTreeMap<String, Start> {
+    let mut before = Start { at: 0, line: 1 };
+    entry_headers(ptx)
+        .map(|(at, name)| {
+            let line = before.line + line_of(&ptx[before.at..], at - before.at) - 1;
+            before = Start { at, line };
+            (name.to_owned(), before)
+        })
+        .collect()
 }
 
-/// A module of one kernel: what precedes the kernels of a module, and the one.
-///
-/// # Errors
-/// As [`entry_text`].
-pub(super) fn alone(ptx: &str, entry: &str) -> Result<String, PtxError> {
-    let kernel = entry_text(ptx, entry)?;
-    let (first, _) = entry_headers(ptx).next().expect("one was found");
-    Ok(format!("{}{kernel}\n", &ptx[..first]))
-}
-
-/// Where [`entry_text`] lies in the module.
-pub(super) fn entry_range(ptx: &str, entry: &str) -> Result<Range<usize>, PtxError> {
-    let Some((start, _)) = entry_headers(ptx).find(|(_, name)| *name == entry) else {
-        return Err(PtxError::EntryNotFound {
-            entry: entry.into(),
-        });
-    };
+/// The text up to the brace that closes its first one, if one does.
+pub(super) fn up_to_closing_brace(text: &str) -> Option<&str> {
     let mut depth = 0usize;
-    for (at, byte) in significant_bytes(&ptx[start..]) {
+    for (at, byte) in significant_bytes(text) {
         match byte {
             b'{' => depth += 1,
-            b'}' if depth == 1 => return Ok(start..start + at + 1),
+            b'}' if depth == 1 => return Some(&text[..=at]),
             b'}' if depth > 1 => depth -= 1,
             _ => {}
         }
     }
-    Err(PtxError::Malformed {
-        entry: entry.into(),
-        line: line_of(ptx, ptx.len()),
-        reason: "the module ends before the kernel's closing brace".into(),
-    })
+    None
 }
 
 /// Line of a byte offset, counted from 1.
@@ -352,7 +339,12 @@ fn declared_bytes(declaration: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{PtxError, PtxModule};
     use super::*;
+
+    fn module(ptx: &str) -> PtxModule {
+        PtxModule::of(75, false, ptx.into())
+    }
 
     fn opcodes<'a>(listing: &Listing<'a>) -> Vec<&'a str> {
         listing
@@ -367,32 +359,33 @@ mod tests {
         let ptx = ".version 8.1\n// .globl first .entry ghost(\n.visible .entry first(\n\
                    .param .u32 n\n)\n{ // }\n .pragma \"}\";\n { ret; }\n}\n\
                    .entry second() { ret; }\n.visible .func third() { ret; }";
-        assert_eq!(entry_names(ptx), ["first", "second"]);
-        let first = entry_text(ptx, "first").unwrap();
+        let module = module(ptx);
+        assert!(module.entries().eq(["first", "second"]));
+        let (first, line) = module.entry("first").unwrap();
         assert!(first.starts_with(".visible .entry first("));
         assert!(first.ends_with("{ ret; }\n}"), "{first}");
-        let start = entry_range(ptx, "first").unwrap().start;
-        assert_eq!(line_of(ptx, start), 3);
-        assert_eq!(
-            entry_text(ptx, "second").unwrap(),
-            ".entry second() { ret; }"
-        );
-        let second = alone(ptx, "second").unwrap();
-        assert!(second.starts_with(".version 8.1\n"));
-        assert_eq!(entry_names(&second), ["second"]);
-        assert!(alone(ptx, "third").is_err());
+        assert_eq!(line, 3);
+        let second = ".entry second() { ret; }";
+        assert_eq!(module.entry("second").unwrap(), (second, 10));
+        let alone = module.alone("second").unwrap();
+        assert!(alone.starts_with(".version 8.1\n"));
+        assert!(PtxModule::of(75, false, alone).entries().eq(["second"]));
+        assert!(module.alone("third").is_err());
     }
 
     #[test]
     fn a_missing_entry_is_named() {
-        let error = entry_text(".entry tiled() {ret;}", "tile").unwrap_err();
-        let text = "this PTX module has no kernel `tile`";
-        assert_eq!(error.to_string(), text);
+        let error = module(".entry tiled() {ret;}")
+            .entry_text("tile")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "this PTX module has no kernel `tile`");
     }
 
     #[test]
     fn a_truncated_entry_is_malformed() {
-        let error = entry_text(".entry cut()\n{ ret;\n", "cut").unwrap_err();
+        let module = module(".entry cut()\n{ ret;\n");
+        let error = module.entry_text("cut").unwrap_err();
         assert!(
             matches!(error, PtxError::Malformed { line: 3, .. }),
             "{error:?}"

@@ -367,9 +367,9 @@ fn choose(
     })
 }
 
-/// As [`select`], for an integrator and its steps: `auto` looks only at what computes the jerks, or
-/// takes the block time steps, that it may need. ForceAccuracy: as the integrator suggests, where not
-/// given.
+/// As [`select_within`], for an integrator and its steps: `auto` looks only at what computes the
+/// jerks, or takes the block time steps, that it may need. Without an accuracy it is the one that
+/// suits the integrator.
 ///
 /// # Errors
 /// Why the choice cannot be had.
@@ -420,10 +420,8 @@ fn place_for(
         DeviceChoice::Auto if host_only => Ok((Place::Cpu, "CPU code".into())),
         DeviceChoice::Auto => match devices() {
             Ok(gpus) => {
-                let first = gpus
-                    .into_iter()
-                    .next()
-                    .expect("`devices` lists at least one");
+                let first = gpus.into_iter().next();
+                let first = first.expect("`devices` lists at least one");
                 Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
             }
             Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
@@ -543,19 +541,17 @@ impl Machine {
                     threads,
                     ..Choices::default()
                 };
-                let many = variant.systems;
+                let systems = variant.systems;
                 return Ok(match precision {
                     Precision::F64 => {
                         let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?
-                            .on(threads)
-                            .into_backend()
+                        let many = Independent::new(bodies, systems, cpu)?;
+                        many.on(threads).into_backend()
                     }
                     _ => {
                         let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
-                        Independent::new(bodies, many, cpu)?
-                            .on(threads)
-                            .into_backend()
+                        let many = Independent::new(bodies, systems, cpu)?;
+                        many.on(threads).into_backend()
                     }
                 });
             }

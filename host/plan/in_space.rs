@@ -74,7 +74,6 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
             kernels::SORT_SHARED_BYTES,
         )
     };
-    let scan_bytes = kernels::SCAN_THREADS * size_of::<u32>() as u32;
     let step = |(entry, launch), buffers: &[Buffer]| Step::Launch {
         entry,
         launch,
@@ -92,7 +91,12 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
     for _ in 0..kernels::PASSES {
         steps.push(step(sort(Part::Count), &[keys[0], counts]));
         steps.push(step(
-            blocks(Part::Scan, 1, kernels::SCAN_THREADS, scan_bytes),
+            blocks(
+                Part::Scan,
+                1,
+                kernels::SCAN_THREADS,
+                kernels::SCAN_SHARED_BYTES,
+            ),
             &[counts],
         ));
         steps.push(step(

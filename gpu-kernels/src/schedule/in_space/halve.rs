@@ -188,7 +188,8 @@ unsafe fn sort(bodies: Shared<Vec4<f32>>, length: u32, axis: u32) {
             let other = one + apart;
             // Runs go up and down in turn, until the whole segment goes up.
             let up = (one % length) & sorted == 0;
-            // SAFETY: no other thread has these slots before the next barrier.
+            // SAFETY: no other thread has these slots before the next barrier; the warp's barrier is
+            // enough where this step's slots and the next one's are among the 64 of the warp.
             unsafe {
                 let (a, b) = (bodies.load(one), bodies.load(other));
                 let ((x, i), (y, j)) = (key(a), key(b));
@@ -197,7 +198,12 @@ unsafe fn sort(bodies: Shared<Vec4<f32>>, length: u32, axis: u32) {
                     bodies.store(other, a);
                 }
             }
-            thread::sync_threads();
+            let next = if apart > 1 { apart / 2 } else { sorted };
+            if apart.max(next) > WARP_SIZE {
+                thread::sync_threads();
+            } else {
+                warp::sync_warp();
+            }
             apart /= 2;
         }
         sorted *= 2;

@@ -20,7 +20,9 @@ mod reorder;
 
 pub use curve::{BITS, keys};
 pub use halve::{CHUNK, HALVE_SHARED_BYTES, HALVE_THREADS, halve};
-pub use radix::{DIGITS, PASSES, SCAN_THREADS, SORT_SHARED_BYTES, SORT_THREADS, TILE};
+pub use radix::{
+    DIGITS, PASSES, SCAN_SHARED_BYTES, SCAN_THREADS, SORT_SHARED_BYTES, SORT_THREADS, TILE,
+};
 pub use radix::{count, scan, scatter, tiles};
 pub use reorder::{renumber, reorder};
 

@@ -6,7 +6,7 @@
 
 use crate::abi::Params;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
-use cuda_std::warp::{self, WARP_SIZE};
+use cuda_std::warp::{self, Shuffle, WARP_SIZE};
 use cuda_std::{global, thread};
 
 /// Values of a digit.
@@ -24,8 +24,13 @@ pub const TILE: u32 = 2048;
 /// Their shared memory, bytes: a counter for each warp and digit.
 pub const SORT_SHARED_BYTES: u32 = WARPS * DIGITS * size_of::<u32>() as u32;
 
-/// Threads of the one block of [`scan`], a counter in shared memory each.
+/// Threads of the one block of [`scan`].
 pub const SCAN_THREADS: u32 = 1024;
+
+/// Its shared memory, bytes.
+pub const SCAN_SHARED_BYTES: u32 = SCAN_WARPS * size_of::<u32>() as u32;
+
+const SCAN_WARPS: u32 = SCAN_THREADS / WARP_SIZE;
 
 const WARPS: u32 = SORT_THREADS / WARP_SIZE;
 
@@ -33,6 +38,8 @@ const WARPS: u32 = SORT_THREADS / WARP_SIZE;
 const KEYS_A_WARP: u32 = TILE / WARPS;
 
 const _: () = assert!(SORT_THREADS == DIGITS, "a thread adds up a digit");
+const _: () = assert!(SCAN_WARPS == WARP_SIZE, "a lane has a warp's sum");
+const _: () = assert!(DIGITS.is_multiple_of(SCAN_WARPS), "warps have equal parts");
 
 /// Blocks of [`count`] and [`scatter`].
 #[inline(always)]
@@ -89,10 +96,10 @@ pub unsafe fn count(keys: *const u32, counts: *mut u32, params: Params) {
 /// `counts`: for each digit one number for each of the tiles of n keys, replaced.
 ///
 /// # Thread mapping
-/// One block of [`SCAN_THREADS`]; a thread has as many numbers in a row as all others.
+/// One block of [`SCAN_THREADS`]; a warp has as many numbers in a row as all others.
 ///
 /// # Shared memory
-/// A `u32` a thread.
+/// A `u32` a warp: [`SCAN_SHARED_BYTES`].
 ///
 /// # Constraints
 /// None.
@@ -104,38 +111,62 @@ pub unsafe fn count(keys: *const u32, counts: *mut u32, params: Params) {
 /// Hillis & Steele (1986), Data parallel algorithms, Communications of the ACM 29, 1170.
 #[inline(always)]
 pub unsafe fn scan(counts: *mut u32, params: Params) {
-    let t = thread::thread_idx_x();
+    let (warp, lane) = (warp::warp_id(), warp::lane_id());
     let sums: Shared<u32> = dynamic_shared_mem();
     let all = DIGITS * tiles(params.n);
-    let each = all.div_ceil(SCAN_THREADS);
-    let (first, end) = ((t * each).min(all), ((t + 1) * each).min(all));
-    // SAFETY: the numbers from `first` to `end` are this thread's; slot t of the sums is too, but
-    // between barriers where others read it.
+    let each = all / SCAN_WARPS; // digits are a multiple of warps
+    let (first, end) = (warp * each, (warp + 1) * each);
+    // SAFETY: the numbers from `first` to `end` are this warp's, one a lane; slot `warp` of the sums is
+    // its last lane's before the barrier.
     unsafe {
         let mut sum = 0;
-        let mut at = first;
+        let mut at = first + lane;
         while at < end {
             sum += global::load(counts, at);
-            at += 1;
+            at += WARP_SIZE;
         }
-        sums.store(t, sum);
-        let mut step = 1;
-        while step < SCAN_THREADS {
-            thread::sync_threads();
-            let before = if t >= step { sums.load(t - step) } else { 0 };
-            thread::sync_threads();
-            sums.store(t, sums.load(t) + before);
-            step *= 2;
+        let sum = up_to_lane(sum);
+        if lane == WARP_SIZE - 1 {
+            sums.store(warp, sum);
         }
-        let mut running = sums.load(t) - sum;
-        let mut at = first;
-        while at < end {
-            let number = global::load(counts, at);
-            global::store(counts, at, running);
-            running += number;
-            at += 1;
+        thread::sync_threads();
+        let of_warp = up_to_lane(sums.load(lane));
+        let mut running = if warp > 0 {
+            of_warp.shuffle(warp - 1)
+        } else {
+            0
+        };
+        let mut start = first;
+        while start < end {
+            let at = start + lane;
+            let number = if at < end {
+                global::load(counts, at)
+            } else {
+                0
+            };
+            let with = up_to_lane(number);
+            if at < end {
+                global::store(counts, at, running + with - number);
+            }
+            running += with.shuffle(WARP_SIZE - 1);
+            start += WARP_SIZE;
         }
     }
+}
+
+/// The sum of the values of this lane and those before it. All lanes call it.
+#[inline(always)]
+fn up_to_lane(mut value: u32) -> u32 {
+    let lane = warp::lane_id();
+    let mut step = 1;
+    while step < WARP_SIZE {
+        let before = value.shuffle(lane.wrapping_sub(step));
+        if lane >= step {
+            value += before;
+        }
+        step *= 2;
+    }
+    value
 }
 
 /// Moves keys, and the bodies' numbers with them, to where they belong.

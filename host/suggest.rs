@@ -23,6 +23,24 @@ pub fn softening(bodies: &Bodies) -> f64 {
     median(radii) * (bodies.len() as f64).cbrt().recip() / 2.0
 }
 
+/// The [`softening`] of systems of equal size, one after another, that do not feel each other: the
+/// least of theirs, wherever they lie.
+///
+/// # Panics
+/// If there are no systems.
+pub fn softening_of_systems(bodies: &Bodies, systems: usize) -> f64 {
+    if systems == 1 {
+        return softening(bodies);
+    }
+    let each = bodies.len() / systems;
+    let lengths = (0..systems).map(|system| {
+        let mut alone = Bodies::with_capacity(each);
+        (system * each..(system + 1) * each).for_each(|i| alone.push(bodies.body(i)));
+        softening(&alone)
+    });
+    lengths.reduce(f64::min).expect("one system at least")
+}
+
 /// A time step of a fixed-step integrator, from the accelerations at the start.
 ///
 /// With softening, `√(2 η ε / a)` for the largest acceleration and η = 0.025, the criterion of
@@ -70,6 +88,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bodies::Body;
     use crate::force::{Law, reference};
     use crate::initial_conditions::{plummer, two_body};
 
@@ -81,6 +100,26 @@ mod tests {
         assert!((few - 0.0383).abs() < 0.004, "{few}");
         assert!((few / many - 2.0).abs() < 0.2, "{few} {many}");
         assert_eq!(softening(&two_body(1.0, 0.0).expect("bodies")), 0.0);
+    }
+
+    /// Where systems lie is no reason to soften them more.
+    #[test]
+    fn systems_side_by_side_are_softened_as_one_of_them() {
+        let mut many = Bodies::with_capacity(3000);
+        for (seed, place) in [(1, 0.0), (2, 1e3), (3, 2e6)] {
+            for body in plummer(1000, seed).expect("bodies").iter() {
+                let [x, y, z] = body.position;
+                many.push(Body {
+                    position: [x + place, y, z],
+                    ..body
+                });
+            }
+        }
+        let found = softening_of_systems(&many, 3);
+        assert!((found - 0.0383).abs() < 0.004, "{found}");
+        let one = plummer(1000, 1).expect("bodies");
+        assert_eq!(softening_of_systems(&one, 1), softening(&one));
+        assert_eq!(softening_of_systems(&many, 100), 0.0, "30 bodies each");
     }
 
     #[test]

@@ -17,6 +17,22 @@ fn try_in(folder: &TempDir, arguments: &str) -> Ended {
     run(allpairs(folder.path()).args(arguments.split_whitespace()))
 }
 
+/// The softening that is chosen is that of one system, though they lie far apart.
+#[test]
+fn systems_are_softened_as_one_of_them() {
+    let folder = tempdir().expect("a temporary folder");
+    let softening = |run: &str| -> f64 {
+        let said = try_in(&folder, run).expect(0, &["(chosen)"]).said.clone();
+        let (_, rest) = said.split_once("softening ").expect("told");
+        let number = rest.split_whitespace().next().unwrap_or_default();
+        number.parse().expect("a number")
+    };
+    let one = softening("run plummer --bodies 200 --steps 1 --kernel cpu-f64");
+    let many = "run many-galaxies --systems 3 --each 200 --steps 1 --dt 0.001";
+    let many = softening(&format!("{many} --kernel many-systems --device emulator"));
+    assert!((many / one - 1.0).abs() < 0.3, "{many}, alone {one}");
+}
+
 /// A run of five systems on the emulator is a run of each of them alone.
 #[test]
 fn systems_run_as_if_alone() {

@@ -540,9 +540,10 @@ pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result
 }
 
 pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
-    let softening = options
-        .softening
-        .unwrap_or_else(|| suggest::softening(bodies));
+    let softening = match options.softening {
+        Some(length) => length,
+        None => suggest::softening_of_systems(bodies, options.systems()? as usize),
+    };
     ensure!(
         softening >= 0.0 && softening.is_finite(),
         "--softening {softening} is no length"

@@ -142,7 +142,7 @@ pub enum BodyFault {
         value: f64,
     },
     /// A mass is below zero.
-    #[error("body {body}: mass = {mass} is negative")]
+    #[error("body {body}: mass = {mass:?} is negative")]
     NegativeMass {
         /// Index of the body.
         body: usize,

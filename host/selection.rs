@@ -180,7 +180,10 @@ pub enum Ineligible {
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
     NeedsCpu(&'static str),
     /// Its study has another law.
-    #[error("kernel `{kernel}` does not compute the law {law:?}")]
+    #[error(
+        "kernel `{kernel}` does not compute the law {law}: choose another, as `reference`, which \
+         computes all, or one of a study with that law"
+    )]
     NotThisLaw {
         /// The variant.
         kernel: &'static str,

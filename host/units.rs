@@ -80,6 +80,11 @@ impl Units {
         G * (self.mass / self.length) / (speed * speed)
     }
 
+    /// The system as a list that reads back as these very numbers: `1.0m,1.0kg,1.0s`.
+    pub fn list(&self) -> String {
+        format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time)
+    }
+
     /// What numbers in these units are multiplied with to be numbers in `other`.
     pub fn factors_to(&self, other: &Self) -> Factors {
         Factors {
@@ -283,6 +288,14 @@ mod tests {
         assert!(units("pc").to_string().ends_with("(G = 0.004301)"));
         assert!(near(units("cm,g,s").g(), 6.6743e-8, ROUNDING));
         assert!(near(units("pc,km/s").mass / SOLAR_MASS, 232.509, 1e-5));
+    }
+
+    #[test]
+    fn they_are_told_so_that_they_can_be_read() {
+        for text in ["si", "pc", "kpc", "au", "1.7kpc,km/s", "cm,g,s"] {
+            let units: Units = text.parse().unwrap();
+            assert_eq!(units.list().parse(), Ok(units), "{text}");
+        }
     }
 
     #[test]

@@ -140,6 +140,25 @@ fn killed_and_resumed_is_as_never_stopped() {
     let longer = RUN.replace("--steps 20", "--steps 25");
     success(&format!("{longer} --out longer"), at);
     assert_same_record(&at.join("longer"), &killed);
+
+    // Back before where it stands, or on with another step, it does not go: nothing is touched.
+    let before = fs::read(killed.join("run.toml")).expect("the options");
+    let beyond = refused(2, "resume killed --steps 5", at);
+    assert!(beyond.contains("beyond that already"), "{beyond}");
+    assert_eq!(
+        fs::read(killed.join("run.toml")).expect("the options"),
+        before
+    );
+    let other = String::from_utf8(before)
+        .expect("UTF-8")
+        .replace("dt = ", "dt = 1");
+    fs::write(killed.join("run.toml"), other).expect("written");
+    let other = refused(2, "resume killed --steps 30", at);
+    assert!(
+        other.contains("says dt = 1") && other.contains("keeps its step"),
+        "{other}"
+    );
+    assert_same_record(&at.join("longer"), &killed);
 }
 
 #[cfg(unix)]

@@ -77,7 +77,8 @@ fn pictures_movies_and_pages() {
         .expect(0, &["wrote snapshot-1.png"]);
     assert!(there("snapshot-1.png").starts_with(b"\x89PNG"));
     run("render snapshot-1.csv --size 64x32").expect(74, &["already exists"]);
-    run("render . --size 64x32 --axes yz -o p.png").expect(0, &["wrote 3 pictures"]);
+    run("render . --size 64x32 --axes yz -o p.png")
+        .expect(0, &["wrote p-0000.png to p-0002.png, 3 pictures"]);
     assert!(there("p-0002.png").starts_with(b"\x89PNG"));
     run("render . --size 64x32 -o m.gif").expect(0, &["wrote m.gif"]);
     assert!(there("m.gif").starts_with(b"GIF89a"));

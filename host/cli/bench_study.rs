@@ -31,7 +31,7 @@ pub(super) fn bench(
         out,
         "{name}: {}; on {place}, law {}, {}, {} of {} times {} steps ({}):",
         study.summary,
-        super::LawName::from(study.law).text(),
+        study.law,
         study.integrator.name(),
         measured.statistic.name(),
         options.repetitions.unwrap_or(measured.repetitions),

@@ -23,6 +23,9 @@ const MADE_BY: &str = "made-by";
 /// run again.
 const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 
+/// Options that say where a run ends, one in place of another.
+const ENDS: [&str; 2] = ["steps", "until"];
+
 /// Reads a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
     let text = fs::read_to_string(path)
@@ -40,8 +43,14 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
 
 /// The options of `table`, overridden by those that were `given` on the command line.
 pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Result<ArgMatches> {
+    let is_given =
+        |id| given.is_some_and(|given| given.value_source(id) == Some(ValueSource::CommandLine));
+    let end_is_given = ENDS.into_iter().any(is_given);
     let mut arguments = vec![OsString::from("run")];
     for (key, value) in table {
+        if end_is_given && ENDS.contains(&key.as_str()) {
+            continue;
+        }
         arguments.extend(arguments_of(key, value)?);
     }
     let command = Options::command().args_override_self(true);
@@ -49,8 +58,7 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
         let Some((long, given)) = arg.get_long().zip(given) else {
             continue; // the input: it was the file's name
         };
-        let id = arg.get_id().as_str();
-        if given.value_source(id) == Some(ValueSource::CommandLine) {
+        if is_given(arg.get_id().as_str()) {
             arguments.extend(raw(given, arg).iter().map(|value| argument(long, value)));
         }
     }
@@ -199,17 +207,29 @@ mod tests {
         let text = "input = \"plummer\"\nsteps = 5\ngravity = 2.0\noverwrite = true";
         let found = merged(text, &["x.toml", "--steps=7"]).unwrap();
         assert!(
-            found.contains("steps: Some(7)") && found.contains("g: 2.0"),
+            found.contains("steps: Some(7)") && found.contains("g: Some(2.0)"),
             "{found}"
         );
         assert!(
             found.contains("overwrite: true") && found.contains("plummer"),
             "{found}"
         );
+        // One end of the run replaces another.
+        let found = merged(text, &["x.toml", "--until=3"]).unwrap();
+        assert!(
+            found.contains("steps: None") && found.contains("until: Some(3.0)"),
+            "{found}"
+        );
+        let both = format!("{text}\nuntil = 3");
+        let error = merged(&both, &["x.toml"]).unwrap_err().to_string();
+        assert!(
+            error.contains("--steps") && error.contains("--until"),
+            "{error}"
+        );
         // A default on the command line is not given.
         let found = merged(text, &["x.toml"]).unwrap();
         assert!(
-            found.contains("steps: Some(5)") && found.contains("g: 2.0"),
+            found.contains("steps: Some(5)") && found.contains("g: Some(2.0)"),
             "{found}"
         );
     }

@@ -143,11 +143,22 @@ fn warn_of_drift(sample: &Sample, bound: f64) {
     );
 }
 
+/// Decimals of the quantities in the table.
+const DECIMALS: usize = 8;
+
 fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
     let after = &end.conserved;
     let drift = after.drift_since(before);
     let mut table = super::table(&["", "#start", "#end", "#drift"]);
-    let number = |x: f64| super::fixed(x, 8);
+    // One notation for all, so that they can be compared at a glance. Momenta and the centre of mass
+    // do not decide on it: what they should be is often nothing.
+    let scales = [before, after].map(|c| [c.time, c.energy.kinetic, c.energy.potential]);
+    let plain = (scales.iter().flatten().chain(&end.lagrangian_radii))
+        .all(|scale| super::is_plain(*scale, DECIMALS));
+    let number = |x: f64| match plain {
+        true => format!("{x:.DECIMALS$}"),
+        false => format!("{x:.DECIMALS$e}"),
+    };
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
         let drift = drift.map_or_else(String::new, super::scientific);
         table.add_row([

@@ -17,7 +17,7 @@ pub(super) struct Options {
     #[arg(requires = "out")]
     name: Option<String>,
     /// File to write: .allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .tipsy or .bin.
-    #[arg(short, long, alias = "output", value_name = "FILE")]
+    #[arg(short, long, alias = "output", value_name = "FILE", requires = "name")]
     out: Option<PathBuf>,
     /// Format of the file, where its name does not tell.
     #[arg(long)]
@@ -76,6 +76,7 @@ fn list(out: &mut impl Write) -> anyhow::Result<()> {
             .collect();
         table.add_row([generator.name, &options.join("\n"), generator.summary]);
     }
+    super::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     writeln!(
         out,

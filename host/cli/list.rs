@@ -27,6 +27,7 @@ pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             variant.summary,
         ]);
     }
+    super::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     writeln!(
         out,
@@ -44,7 +45,7 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
         "{}: {}; law {}, integrator {}",
         study.name,
         study.summary,
-        super::LawName::from(study.law).text(),
+        study.law,
         study.integrator.name()
     )?;
     let mut table = super::table(&["kernel", "after", "differs in", "what it is", "reported"]);
@@ -58,6 +59,7 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
             rung.reported,
         ]);
     }
+    super::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     for rung in study.rungs {
         if let Err(why) = library(&rung.variant) {

@@ -42,7 +42,6 @@ impl Args for Made {
                             },
                         )
                         .value_parser(value_parser!(f64))
-                        .allow_negative_numbers(true)
                         .help_heading(HEADING)
                         .help(format!("{} [{}]", parameter.summary(), defaults(parameter))),
                 )

@@ -13,6 +13,8 @@ mod list;
 mod made;
 mod manual;
 mod outputs;
+mod physics;
+mod pace;
 mod plot;
 mod render;
 mod resume;
@@ -41,7 +43,10 @@ use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use allpairs::variants::preferred::ForceAccuracy;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use terminal_size::{Width, terminal_size_of};
 
 /// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
 #[derive(Debug, Parser)]
@@ -139,7 +144,7 @@ fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
 struct Interrupted;
 
 pub(crate) fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    let matches = below_zero_too(Arguments::command()).get_matches();
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
         Err(error) => error.format(&mut Arguments::command()).exit(),
@@ -172,6 +177,16 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(&error),
     }
+}
+
+/// Takes `-1` after an option for its value, so that what is wrong with it is said by whoever knows.
+fn below_zero_too(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+            true => arg,
+            false => arg.allow_negative_numbers(true),
+        })
+        .mut_subcommands(below_zero_too)
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
@@ -339,14 +354,39 @@ fn table(columns: &[&str]) -> Table {
     table
 }
 
-/// With so many digits after the point, where that is not too long: numbers in units of a user's
-/// choice, such as SI's, may have any size.
+/// Fewer columns than this leave single letters of a sentence beside the names.
+const LEAST_COLUMNS: u16 = 72;
+
+/// Lets the sentences of a table wrap within their columns on a terminal too narrow for them; names,
+/// in the first column, stay whole.
+fn wrap_sentences(table: &mut Table) {
+    match terminal_size_of(io::stdout()) {
+        Some((Width(columns), _)) if columns >= LEAST_COLUMNS => {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(columns);
+        }
+        _ => return,
+    }
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
+}
+
+/// With so many digits after the point, where these show enough and not too much: numbers in units
+/// of a user's choice, such as SI's, may have any size.
 fn fixed(x: f64, digits: usize) -> String {
-    if x.abs() < 1e9 {
+    if is_plain(x, digits) {
         format!("{x:.digits$}")
     } else {
         format!("{x:.digits$e}")
     }
+}
+
+/// Whether so many digits after the point show the first three of a number, and not too many stand
+/// before it.
+fn is_plain(x: f64, digits: usize) -> bool {
+    let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
+    x == 0.0 || (least..1e9).contains(&x.abs())
 }
 
 /// A length or a time for people: `0.0479`, but `1.0000e-17`.

@@ -10,6 +10,7 @@ use allpairs::io::{Format, Overwrite, Snapshot, is_partial};
 use allpairs::output::DensityPicture;
 use allpairs::recording;
 use allpairs::selection::Selection;
+use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
 use super::config;
@@ -26,6 +27,7 @@ pub(super) struct Outputs {
     snapshot: PathBuf,
     picture: PathBuf,
     format: Format,
+    units: Option<Units>,
     overwrite: Overwrite,
 }
 
@@ -36,6 +38,7 @@ impl Outputs {
         out: Option<&Path>,
         overwrite: bool,
         format: Format,
+        units: Option<Units>,
     ) -> anyhow::Result<Self> {
         let folder = out.map_or_else(|| unused_folder(input), Path::to_owned);
         let snapshot = folder.join("final").with_extension(format.extension());
@@ -53,6 +56,7 @@ impl Outputs {
             snapshot,
             picture,
             format,
+            units,
             overwrite: Overwrite::from(overwrite),
         })
     }
@@ -64,12 +68,13 @@ impl Outputs {
     }
 
     /// The files of a run that lies in `folder`, to be replaced at its end.
-    pub(super) fn of_run(folder: &Path, format: Format) -> Self {
+    pub(super) fn of_run(folder: &Path, format: Format, units: Option<Units>) -> Self {
         Self {
             folder: folder.to_owned(),
             snapshot: folder.join("final").with_extension(format.extension()),
             picture: folder.join("final.png"),
             format,
+            units,
             overwrite: Overwrite::Allow,
         }
     }
@@ -117,7 +122,8 @@ impl Outputs {
             time,
             bodies: bodies.clone(),
         };
-        allpairs::io::write(&self.snapshot, self.format, &snapshot, self.overwrite)?;
+        let (path, format) = (&self.snapshot, self.format);
+        allpairs::io::write_in_units(path, format, &snapshot, self.units, self.overwrite)?;
         writeln!(out, "wrote {}", self.snapshot.display())?;
         DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
         writeln!(out, "wrote {}", self.picture.display())?;

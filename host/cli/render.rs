@@ -112,8 +112,10 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
                 bar.inc(1);
             }
             bar.finish_and_clear();
-            writeln!(out, "wrote {} pictures:", files.len())?;
-            numbered(&path, 0)
+            let (first, last) = (numbered(&path, 0), numbered(&path, files.len() - 1));
+            let (first, last) = (first.display(), last.display());
+            writeln!(out, "wrote {first} to {last}, {} pictures", files.len())?;
+            return Ok(());
         }
         Target::Movie(path, format) => {
             let bar = progress(files.len());

@@ -9,11 +9,12 @@ use allpairs::io::is_partial;
 use allpairs::recording::{self, Recording};
 use allpairs::selection::Machine;
 use allpairs::simulation::{Pace, Simulation};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::config;
 use super::drive::drive;
 use super::outputs::{CONFIG, Outputs};
+use super::pace::{pace, steps};
 use super::run::{self, Asked};
 use super::watch::Watch;
 
@@ -26,7 +27,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]
     steps: Option<u64>,
     /// The run's new end, as a time.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME")]
     until: Option<f64>,
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
@@ -102,14 +103,31 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         table.insert("until".into(), until.into());
     }
 
-    let physics = run::physics(&asked, &checkpoint.bodies)?;
+    let physics = asked.physics(&checkpoint.bodies)?;
     let (selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
-    let pace = run::pace(&asked, clock.start, || Ok(clock.dt))?;
-    let steps = run::steps(&asked, clock.start, pace)?;
-    let at_end = matches!(pace, Pace::Adaptive { end, .. } if clock.time >= end);
-    if clock.steps >= steps || at_end {
+    let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
+    let steps = steps(&asked, clock.start, pace)?;
+    let (at_end, beyond) = match pace {
+        Pace::Fixed(dt) => {
+            ensure!(
+                dt == clock.dt,
+                "{} says dt = {dt}, but the run took steps of {}: put that back, for a run keeps \
+                 its step; `allpairs run` with its last snapshot begins another",
+                config.display(),
+                clock.dt
+            );
+            (clock.steps >= steps, clock.steps > steps)
+        }
+        Pace::Adaptive { end, .. } => (clock.time >= end, clock.time > end),
+    };
+    ensure!(
+        !beyond || (options.steps.is_none() && options.until.is_none()),
+        "the run is beyond that already: --steps and --until count from its beginning, at time {}",
+        clock.start
+    );
+    if at_end {
         writeln!(out, "it is at its end; --steps or --until would move that")?;
     }
     out.flush()?;
@@ -124,7 +142,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let Some(format) = asked.format else {
         bail!("{} names no `format`", config.display());
     };
-    let outputs = Outputs::of_run(folder, format);
+    let outputs = Outputs::of_run(folder, format, asked.force.units);
     if options.steps.is_some() || options.until.is_some() {
         outputs.write_config(&table, &selection)?;
         // The claim was on the file that this one replaced.

@@ -8,12 +8,13 @@ use allpairs::bodies::Bodies;
 use allpairs::force::{ForceError, Law, Physics};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::Integrator;
-use allpairs::io::{Format, Snapshot};
+use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, fits};
 use allpairs::simulation::{Pace, Simulation, Stepping};
 use allpairs::studies::{self, Study};
 use allpairs::suggest;
+use allpairs::units::Units;
 use allpairs::variants::{self, Shape, Variant};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
@@ -23,19 +24,15 @@ use super::drive::drive;
 use super::kernel::KernelOptions;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
+use super::pace::{pace, steps};
+use super::physics::ForceOptions;
 use super::systems;
 use super::watch::Watch;
-use super::{LawName, config};
+use super::{config, ic};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
-
-/// Steps where nobody says how many.
-const DEFAULT_STEPS: u64 = 100;
-
-/// Longest block time steps in a run where nobody says how long they are.
-const BLOCKS_A_RUN: f64 = 64.0;
 
 /// What to simulate, and how.
 #[derive(Debug, clap::Parser)]
@@ -49,44 +46,25 @@ pub(super) struct Options {
     pub(super) format: Option<Format>,
 
     /// Steps to take; 100 where neither steps nor a time to reach are given.
-    #[arg(long, value_name = "COUNT", overrides_with = "until")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until")]
     pub(super) steps: Option<u64>,
     /// Time to reach, in the unit of time: that of length over that of speed.
-    #[arg(
-        long,
-        value_name = "TIME",
-        allow_negative_numbers = true,
-        overrides_with = "steps"
-    )]
+    #[arg(long, value_name = "TIME")]
     pub(super) until: Option<f64>,
     /// Time step, in the same unit; chosen from the accelerations at the start where not given.
     /// With --eta, the longest step.
-    #[arg(long, allow_negative_numbers = true)]
-    dt: Option<f64>,
+    #[arg(long)]
+    pub(super) dt: Option<f64>,
     /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
-    eta: Option<f64>,
+    pub(super) eta: Option<f64>,
     /// With --eta, a step for each body: the longest step (--dt, or 1/64 of the run) halved as often
     /// as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
-    block_steps: bool,
-    /// Softening length ε; where not given, half the bodies' mean distance, or 0 for under 100.
-    #[arg(long)]
-    softening: Option<f64>,
-    /// Gravitational constant in the units of the bodies; 6.6743e-11 in SI.
-    #[arg(long = "gravity", default_value_t = 1.0)]
-    g: f64,
-    /// The law of the force; gravity, or that of the kernel's study, where not given.
-    #[arg(long)]
-    law: Option<LawName>,
-    /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
-    #[arg(long)]
-    repulsion: Option<f64>,
-    /// Drag coefficient γ of the law attract-repel: a body of mass m loses the share γ/m of its
-    /// velocity in a unit of time; 0 where not given.
-    #[arg(long)]
-    drag: Option<f64>,
+    pub(super) block_steps: bool,
+    #[command(flatten)]
+    pub(super) force: ForceOptions,
     /// How steps are made; leapfrog, or as the kernel's study makes them, where not given.
     #[arg(long)]
     integrator: Option<IntegratorName>,
@@ -165,14 +143,19 @@ pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
     let asked = Asked::parse(["run", GALAXY_NAME])?;
     let cursor = io::Cursor::new(GALAXY);
     let (snapshot, format) = allpairs::io::read_from(cursor, Path::new(GALAXY_NAME), None)?;
-    begin(&asked, snapshot, format, out)
+    let input = Input {
+        snapshot,
+        format,
+        units: None,
+    };
+    begin(asked, input, out)
 }
 
 /// Reads or makes the bodies, and simulates them.
 pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<()> {
     let asked = Asked::of(matches)?;
-    let (snapshot, format) = input(&asked.options)?;
-    begin(&asked, snapshot, format, out)
+    let input = input(&asked.options)?;
+    begin(asked, input, out)
 }
 
 /// The options of a run, as the program takes them and as a file would have them.
@@ -215,7 +198,7 @@ impl Asked {
     fn with_choices(
         &self,
         selection: &Selection,
-        softening: f64,
+        physics: &Physics,
         format: Format,
         pace: Pace,
         steps: u64,
@@ -223,7 +206,11 @@ impl Asked {
         let mut table = self.table.clone();
         table.remove("accuracy"); // the kernel has it
         let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
-        set("softening", softening.into());
+        set("softening", physics.softening.into());
+        set("gravity", physics.g.into());
+        if let Some(units) = self.options.force.units {
+            set("units", units.list().into());
+        }
         set("format", format.name().into());
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());
@@ -248,7 +235,14 @@ impl Asked {
     }
 }
 
-fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
+/// What is simulated, the format of its snapshots, and its units where these are known.
+struct Input {
+    snapshot: Snapshot,
+    format: Format,
+    units: Option<Units>,
+}
+
+fn input(options: &Options) -> anyhow::Result<Input> {
     if let Some(generator) = options.generator() {
         let mut made = options.made.0;
         if systems::are_kept_apart(options.kernel.name())? && !generator.has_systems() {
@@ -256,23 +250,40 @@ fn input(options: &Options) -> anyhow::Result<(Snapshot, Format)> {
             made = made.without(Parameter::Systems);
         }
         let bodies = generator.generate(&made)?;
-        return Ok((Snapshot { time: 0.0, bodies }, Format::Allpairs));
+        return Ok(Input {
+            snapshot: Snapshot { time: 0.0, bodies },
+            format: Format::Allpairs,
+            units: ic::units(generator, &made),
+        });
     }
-    Ok(allpairs::io::read(&options.input, options.format)?)
+    let path = &options.input;
+    let (snapshot, format) = allpairs::io::read(path, options.format).map_err(|error| {
+        let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
+        let error = anyhow::Error::from(error);
+        match is_a_name {
+            true => error.context("no file and no initial conditions, which `allpairs ic` lists"),
+            false => error,
+        }
+    })?;
+    Ok(Input {
+        snapshot,
+        format,
+        units: allpairs::io::read_units(path, Some(format))?,
+    })
 }
 
-fn begin(
-    asked: &Asked,
-    snapshot: Snapshot,
-    format: Format,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
+fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result<()> {
+    let Input {
+        snapshot: Snapshot {
+            time: start,
+            bodies,
+        },
+        format,
+        units,
+    } = input;
+    asked.options.force.units = asked.options.force.units.or(units);
     let options = &asked.options;
-    let Snapshot {
-        time: start,
-        bodies,
-    } = snapshot;
-    let physics = physics(options, &bodies)?;
+    let physics = options.physics(&bodies)?;
     let integrator = options.integrator()?;
     options.check_record()?;
     let (selection, remark) = options.select(physics.law, bodies.len())?;
@@ -284,6 +295,7 @@ fn begin(
         options.out.as_deref(),
         options.overwrite,
         format,
+        options.force.units,
     )?;
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
@@ -292,6 +304,9 @@ fn begin(
         super::fixed(bodies.total_mass(), 6),
         systems::of_how_many(options.systems()?, n)?
     )?;
+    if let Some(units) = options.force.units_of_g(physics.law) {
+        writeln!(out, "in units of {units}")?;
+    }
     if let Some(remark) = remark {
         writeln!(out, "{remark}")?;
     }
@@ -328,11 +343,11 @@ fn begin(
         integrator.name(),
         super::figure(dt),
         super::figure(physics.softening),
-        chosen(options.softening)
+        chosen(options.force.softening)
     )?;
     out.flush()?;
 
-    let table = asked.with_choices(&selection, physics.softening, format, pace, steps);
+    let table = asked.with_choices(&selection, &physics, format, pace, steps);
     outputs.make_folder()?;
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
@@ -366,7 +381,7 @@ impl Options {
     }
 
     /// As asked, or as the kernel's study has it.
-    fn method(&self) -> Integrator {
+    pub(super) fn method(&self) -> Integrator {
         match (self.integrator, self.study()) {
             (Some(IntegratorName(integrator)), _) => integrator,
             (None, Some(study)) => study.integrator,
@@ -375,30 +390,17 @@ impl Options {
     }
 
     /// What varying steps are shared by.
-    fn stepping(&self) -> Stepping {
+    pub(super) fn stepping(&self) -> Stepping {
         match self.block_steps {
             true => Stepping::Blocks,
             false => Stepping::Shared,
         }
     }
 
-    fn law(&self) -> anyhow::Result<Law> {
+    /// The force between `bodies`.
+    pub(super) fn physics(&self, bodies: &Bodies) -> anyhow::Result<Physics> {
         let preferred = self.study().map_or(Law::Gravity, |study| study.law);
-        let mut law = self.law.map_or(preferred, Law::from);
-        if let Law::AttractRepel { repulsion, damping } = &mut law {
-            *repulsion = self.repulsion.unwrap_or(*repulsion);
-            *damping = self.drag.unwrap_or(*damping);
-            ensure!(
-                repulsion.is_finite() && *damping >= 0.0 && damping.is_finite(),
-                "--repulsion {repulsion} and --drag {damping} make no force"
-            );
-        } else {
-            ensure!(
-                self.repulsion.is_none() && self.drag.is_none(),
-                "--repulsion and --drag are of the law attract-repel"
-            );
-        }
-        Ok(law)
+        self.force.physics(preferred, bodies, self.systems()?)
     }
 
     pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
@@ -446,6 +448,11 @@ impl Options {
     }
 
     fn check_record(&self) -> anyhow::Result<()> {
+        let drift = self.kept.max_drift;
+        ensure!(
+            drift >= 0.0,
+            "--max-drift {drift} is no share of the energy: give 0 or more"
+        );
         if let Some(every) = self.kept.snapshot_every {
             ensure!(
                 every.is_finite() && every > 0.0,
@@ -463,99 +470,6 @@ pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
         snapshot_every: options.kept.snapshot_every,
         checkpoint_every: options.kept.checkpoint_every,
         format,
+        units: options.force.units,
     }
-}
-
-/// How long steps are; `suggested` where nobody says.
-pub(super) fn pace(
-    options: &Options,
-    start: f64,
-    suggested: impl FnOnce() -> anyhow::Result<f64>,
-) -> anyhow::Result<Pace> {
-    if let Some(dt) = options.dt {
-        ensure!(
-            dt.is_finite() && dt != 0.0,
-            "--dt {dt} does not advance time: give another, negative for backwards"
-        );
-    }
-    let Some(eta) = options.eta else {
-        ensure!(
-            !options.block_steps,
-            "--block-steps needs --eta, the accuracy that each body's step is chosen by"
-        );
-        let dt = match options.dt {
-            Some(dt) => dt,
-            None => match suggested()? {
-                0.0 => bail!("nothing is accelerated, so no time step follows: give one with --dt"),
-                dt => dt,
-            },
-        };
-        return Ok(Pace::Fixed(dt));
-    };
-    let integrator = options.method();
-    ensure!(
-        integrator.needs_jerks(),
-        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
-        integrator.name()
-    );
-    ensure!(
-        eta.is_finite() && eta > 0.0,
-        "--eta {eta} is no accuracy: give more than 0"
-    );
-    let steps = options.stepping();
-    let share = match steps {
-        Stepping::Blocks => BLOCKS_A_RUN,
-        Stepping::Shared => 1.0, // bodies that nothing pulls get there in one step
-    };
-    match options.until {
-        Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
-            let longest = options.dt.unwrap_or((end - start) / share);
-            Ok(Pace::Adaptive {
-                eta,
-                longest: longest.min(end - start),
-                end,
-                steps,
-            })
-        }
-        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
-        None => bail!("steps by --eta need --until, the time to reach"),
-    }
-}
-
-/// Steps from the beginning of the run to its end.
-pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
-    match (pace, options.until) {
-        (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
-        (Pace::Fixed(_), None) => Ok(options.steps.unwrap_or(DEFAULT_STEPS)),
-        (Pace::Fixed(dt), Some(end)) => {
-            // Rounding shall not add a step.
-            let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
-            ensure!(
-                (0.0..1e18).contains(&steps),
-                "steps of {dt} do not lead from time {start} to --until {end}"
-            );
-            Ok(steps as u64)
-        }
-    }
-}
-
-pub(super) fn physics(options: &Options, bodies: &Bodies) -> anyhow::Result<Physics> {
-    let softening = match options.softening {
-        Some(length) => length,
-        None => suggest::softening_of_systems(bodies, options.systems()? as usize),
-    };
-    ensure!(
-        softening >= 0.0 && softening.is_finite(),
-        "--softening {softening} is no length"
-    );
-    ensure!(
-        options.g.is_finite(),
-        "--gravity {} is no number to multiply by",
-        options.g
-    );
-    Ok(Physics {
-        law: options.law()?,
-        g: options.g,
-        softening,
-    })
 }

@@ -97,7 +97,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         ([], _) => &BODIES_CPU,
         (asked, _) => asked,
     };
-    writeln!(out, "On {place}, law {}, force only:", options.law.text())?;
+    writeln!(out, "On {place}, law {law}, force only:")?;
     let machine = Machine::new(place);
     // A kernel that was named has an accuracy of its own.
     let own = |kernel: &&Variant| {

@@ -17,6 +17,7 @@ pub mod reference;
 pub mod resident;
 pub mod systems;
 
+use std::fmt;
 use std::time::Instant;
 
 use cuda_driver::{BlasError, DriverError, NoGpu};
@@ -60,6 +61,17 @@ impl Law {
             Self::Gravity => LawName::Gravity,
             Self::AttractRepel { .. } => LawName::AttractRepel,
         }
+    }
+}
+
+/// As the command line calls it, without its constants.
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unit => "unit",
+            Self::Gravity => "gravity",
+            Self::AttractRepel { .. } => "attract-repel",
+        })
     }
 }
 

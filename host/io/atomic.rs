@@ -102,7 +102,18 @@ pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFil
     // The usual mode of new files (the umask applies), not the private one of temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    // Of the frequent refusals, without the temporary name, which nobody asked for.
+    builder.tempfile_in(folder).map_err(|fault| {
+        let folder = folder.display();
+        let why = match fault.kind() {
+            io::ErrorKind::NotFound => format!("there is no folder {folder}; make it first"),
+            io::ErrorKind::PermissionDenied => {
+                format!("nothing may be written in the folder {folder}; choose another")
+            }
+            _ => return fault,
+        };
+        io::Error::new(fault.kind(), why)
+    })
 }
 
 fn already_there() -> io::Error {
@@ -170,7 +181,13 @@ mod tests {
         let outcome = put(folder.path(), Overwrite::Allow, "x");
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::InvalidInput);
         let outcome = put(&folder.path().join("none/a"), Overwrite::Allow, "x");
-        assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::NotFound);
+        let fault = outcome.unwrap_err();
+        assert_eq!(fault.kind(), io::ErrorKind::NotFound);
+        let message = fault.to_string();
+        assert!(
+            message.contains("no folder") && !message.contains(".partial"),
+            "{message}"
+        );
     }
 
     #[cfg(unix)]

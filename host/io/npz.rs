@@ -178,7 +178,8 @@ impl<R: Read + Seek> Archive<R> {
                 return Err(wrong_shape(name, &array.shape, n, width));
             }
             let order = array.column_after_column;
-            Ok(read_reals(&mut { file }, array.numbers, n, columns, order)?)
+            read_reals(&mut &mut *file, array.numbers, n, columns, order)?;
+            ended(file, name)
         })
     }
 
@@ -193,9 +194,22 @@ impl<R: Read + Seek> Archive<R> {
             if array.shape != [n as u64] {
                 return Err(wrong_shape(name, &array.shape, n, 1));
             }
-            read_integers(&mut { file }, array.numbers, n, column, name, convert)
+            read_integers(&mut &mut *file, array.numbers, n, column, name, convert)?;
+            ended(file, name)
         })
     }
+}
+
+/// An array whose elements have all been read is at its end: only there does the archive compare
+/// the checksum.
+fn ended(file: &mut dyn Read, name: &str) -> Result<(), ReadFault> {
+    let problem = match file.read(&mut [0]) {
+        Ok(0) => return Ok(()),
+        Ok(_) => "there is more of it than its shape says",
+        Err(fault) if fault.raw_os_error().is_some() => return Err(fault.into()),
+        Err(_) => "its checksum is wrong: the file is damaged, copy or write it again",
+    };
+    Err(Malformed::new(format!("{name}.npy"), problem).into())
 }
 
 fn wrong_shape(name: &str, shape: &[u64], n: usize, width: u64) -> ReadFault {
@@ -294,12 +308,13 @@ impl<R: Read + Seek> Archive<R> {
             }
             let mut values = Vec::with_capacity(count);
             read_reals(
-                &mut { file },
+                &mut &mut *file,
                 array.numbers,
                 count,
                 &mut [&mut values],
                 false,
             )?;
+            ended(file, name)?;
             Ok(values)
         })
     }
@@ -451,6 +466,45 @@ mod tests {
         assert_eq!(snapshot.bodies.mass, [7.0, 8.0]);
         assert_eq!(snapshot.bodies.id, [0, 1]);
         assert_eq!(snapshot.time, 0.0);
+    }
+
+    #[test]
+    fn damage_and_leftovers_are_found() {
+        let zeros = |name, shape, bytes| (name, "|u1", shape, vec![0; bytes]);
+        let whole = [
+            ("mass", "|u1", "2,", vec![177, 178]),
+            zeros("position", "2, 3", 6),
+            zeros("velocity", "2, 3", 6),
+            ("time", "<f8", "", 1.5_f64.to_le_bytes().to_vec()),
+            ("id", "|u1", "2,", vec![200, 201]),
+        ];
+        let sound = archive(&whole);
+        assert_eq!(parse(&sound).unwrap().bodies.id, [200, 201]);
+        // One element changed, in an array of each of the three ways to read one.
+        for (name, element) in [
+            ("mass", &[177, 178][..]),
+            ("time", &1.5_f64.to_le_bytes()),
+            ("id", &[200, 201]),
+        ] {
+            let mut damaged = sound.clone();
+            let at = damaged
+                .windows(element.len())
+                .position(|window| window == element)
+                .unwrap();
+            damaged[at] ^= 1;
+            let message = parse(&damaged).unwrap_err().to_string();
+            assert!(
+                message.contains("checksum") && message.contains(name),
+                "{message}"
+            );
+        }
+        let mut longer = whole;
+        longer[4].3.push(42);
+        let message = parse(&archive(&longer)).unwrap_err().to_string();
+        assert!(
+            message.contains("id.npy") && message.contains("more of it"),
+            "{message}"
+        );
     }
 
     #[test]

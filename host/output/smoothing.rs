@@ -86,11 +86,16 @@ fn spread(
     let mut grid = Grid::new(density.size);
     for (level, radius) in radii.iter().enumerate() {
         grid.cells.fill(0.0);
+        let mut is_empty = true;
         for (splat, width) in splats.iter().zip(&wanted) {
             let share = share(level, *width);
             if share > 0.0 {
                 grid.deposit(splat, share * weight(splat));
+                is_empty = false;
             }
+        }
+        if is_empty {
+            continue; // few bodies have few widths, and a level costs the same for any number
         }
         grid.blur(*radius, room);
         let cells = sum.cells.iter_mut().zip(&grid.cells);

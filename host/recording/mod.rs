@@ -30,6 +30,7 @@ use crate::diagnostics::{Conserved, Sample};
 use crate::force::ForceError;
 use crate::io::{Format, WriteError, is_partial};
 use crate::simulation::{Clock, Pace, Progress, Simulation};
+use crate::units::Units;
 
 /// What to record, and until when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +45,8 @@ pub struct Plan {
     pub checkpoint_every: Option<Every>,
     /// Format of the snapshots.
     pub format: Format,
+    /// Units of the bodies, for the snapshots to tell.
+    pub units: Option<Units>,
 }
 
 /// A distance between events.
@@ -232,6 +235,7 @@ impl Recording {
         Writer::new(Run {
             folder: self.folder.clone(),
             format: self.plan.format,
+            units: self.plan.units,
             origin: self.origin,
             physics: *simulation.physics(),
             log: self.log.clone(),

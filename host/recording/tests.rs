@@ -22,6 +22,7 @@ const PLAN: Plan = Plan {
     snapshot_every: Some(0.025),
     checkpoint_every: Some(Every::Steps(5)),
     format: Format::Csv,
+    units: None,
 };
 
 /// A run of a sphere far from the origin, where shifting the frame rounds.

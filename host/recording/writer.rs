@@ -14,11 +14,13 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
 use crate::force::Physics;
 use crate::io::{self, Format, Overwrite, Snapshot};
+use crate::units::Units;
 
 /// What the thread needs to know of the run.
 pub(super) struct Run {
     pub(super) folder: PathBuf,
     pub(super) format: Format,
+    pub(super) units: Option<Units>,
     pub(super) origin: Conserved,
     pub(super) physics: Physics,
     pub(super) log: Option<Arc<Mutex<Log>>>,
@@ -178,7 +180,7 @@ fn record(run: &Run, moment: Moment) -> Outcome {
             bodies: moment.bodies,
         };
         // After a kill it may be there already, with the same bytes.
-        io::write(&path, run.format, &snapshot, Overwrite::Allow)?;
+        io::write_in_units(&path, run.format, &snapshot, run.units, Overwrite::Allow)?;
         done.push(Done::Wrote(path));
     }
     Ok(done)

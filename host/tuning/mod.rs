@@ -133,10 +133,10 @@ pub struct Cache {
 #[derive(Debug, thiserror::Error)]
 pub enum CacheFault {
     /// The file system failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// Not JSON, or not of this form.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// Another version of the form.
     #[error("it is of version {0}, and this program knows {VERSION}")]

@@ -1,0 +1,91 @@
+//! How long the steps of a run are, and how many.
+
+use allpairs::simulation::{Pace, Stepping};
+use anyhow::{bail, ensure};
+
+use super::run::Options;
+
+/// Steps where nobody says how many.
+const DEFAULT_STEPS: u64 = 100;
+
+/// Longest block time steps in a run where nobody says how long they are.
+const BLOCKS_A_RUN: f64 = 64.0;
+
+/// How long steps are; `suggested` where nobody says.
+pub(super) fn pace(
+    options: &Options,
+    start: f64,
+    suggested: impl FnOnce() -> anyhow::Result<f64>,
+) -> anyhow::Result<Pace> {
+    if let Some(dt) = options.dt {
+        ensure!(
+            dt.is_finite() && dt != 0.0,
+            "--dt {dt} does not advance time: give another, negative for backwards"
+        );
+    }
+    let Some(eta) = options.eta else {
+        ensure!(
+            !options.block_steps,
+            "--block-steps needs --eta, the accuracy that each body's step is chosen by"
+        );
+        let dt = match options.dt {
+            Some(dt) => dt,
+            None => match (suggested()?, options.until) {
+                (0.0, _) => {
+                    bail!("nothing is accelerated, so no time step follows: give one with --dt")
+                }
+                (dt, Some(end)) if end.is_finite() && end != start => {
+                    let span = end - start;
+                    span / (span / dt).abs().ceil() // so that a whole number of steps gets there
+                }
+                (dt, _) => dt,
+            },
+        };
+        return Ok(Pace::Fixed(dt));
+    };
+    let integrator = options.method();
+    ensure!(
+        integrator.needs_jerks(),
+        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
+        integrator.name()
+    );
+    ensure!(
+        eta.is_finite() && eta > 0.0,
+        "--eta {eta} is no accuracy: give more than 0"
+    );
+    let steps = options.stepping();
+    let share = match steps {
+        Stepping::Blocks => BLOCKS_A_RUN,
+        Stepping::Shared => 1.0, // bodies that nothing pulls get there in one step
+    };
+    match options.until {
+        Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
+            let longest = options.dt.unwrap_or((end - start) / share);
+            Ok(Pace::Adaptive {
+                eta,
+                longest: longest.min(end - start),
+                end,
+                steps,
+            })
+        }
+        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
+        None => bail!("steps by --eta need --until, the time to reach"),
+    }
+}
+
+/// Steps from the beginning of the run to its end.
+pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
+    match (pace, options.until) {
+        (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
+        (Pace::Fixed(_), None) => Ok(options.steps.unwrap_or(DEFAULT_STEPS)),
+        (Pace::Fixed(dt), Some(end)) => {
+            // Rounding shall not add a step.
+            let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
+            ensure!(
+                (0.0..1e18).contains(&steps),
+                "steps of {dt} do not lead from time {start} to --until {end}"
+            );
+            Ok(steps as u64)
+        }
+    }
+}

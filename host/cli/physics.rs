@@ -1,0 +1,87 @@
+//! Options of the force: its law, its constants, and the units of the bodies that it is computed in.
+
+use allpairs::bodies::Bodies;
+use allpairs::force::{Law, Physics};
+use allpairs::suggest;
+use allpairs::units::Units;
+use anyhow::ensure;
+
+use super::LawName;
+
+/// What pulls, and how strongly.
+#[derive(Debug, clap::Args)]
+pub(super) struct ForceOptions {
+    /// Softening length ε; where not given, half the bodies' mean distance, or 0 for under 100.
+    #[arg(long)]
+    pub(super) softening: Option<f64>,
+    /// Gravitational constant, in the units of the bodies; that of their units where these are
+    /// known, and else 1.
+    #[arg(long = "gravity", value_name = "G")]
+    g: Option<f64>,
+    /// Units of the bodies, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those that the
+    /// file tells where not given. They make G, and go into the snapshots.
+    #[arg(long, value_name = "SYSTEM")]
+    pub(super) units: Option<Units>,
+    /// The law of the force; gravity, or that of the kernel's study, where not given.
+    #[arg(long)]
+    law: Option<LawName>,
+    /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
+    #[arg(long)]
+    repulsion: Option<f64>,
+    /// Drag coefficient γ of the law attract-repel: a body of mass m loses the share γ/m of its
+    /// velocity in a unit of time; 0 where not given.
+    #[arg(long)]
+    drag: Option<f64>,
+}
+
+/// Units in which G is meant to be 1 miss it by some roundings, far less than G is known to.
+const ROUNDINGS_OF_G: f64 = 1e-12;
+
+impl ForceOptions {
+    /// The force between `bodies`, of so many systems that are kept apart, and of the law that is
+    /// `preferred` where none was asked for.
+    pub(super) fn physics(
+        &self,
+        preferred: Law,
+        bodies: &Bodies,
+        systems: u32,
+    ) -> anyhow::Result<Physics> {
+        let suggested = || suggest::softening_of_systems(bodies, systems as usize);
+        let softening = self.softening.unwrap_or_else(suggested);
+        ensure!(
+            softening >= 0.0 && softening.is_finite(),
+            "--softening {softening} is no length"
+        );
+        let law = self.law(preferred)?;
+        let g = match (self.g, self.units_of_g(law)) {
+            (Some(g), _) => g,
+            (None, Some(units)) if (units.g() - 1.0).abs() > ROUNDINGS_OF_G => units.g(),
+            (None, _) => 1.0,
+        };
+        ensure!(g.is_finite(), "--gravity {g} is no number to multiply by");
+        Ok(Physics { law, g, softening })
+    }
+
+    /// The units that G follows from, if it does.
+    pub(super) fn units_of_g(&self, law: Law) -> Option<Units> {
+        self.units.filter(|_| self.g.is_none() && law != Law::Unit)
+    }
+
+    fn law(&self, preferred: Law) -> anyhow::Result<Law> {
+        let mut law = self.law.map_or(preferred, Law::from);
+        if let Law::AttractRepel { repulsion, damping } = &mut law {
+            *repulsion = self.repulsion.unwrap_or(*repulsion);
+            *damping = self.drag.unwrap_or(*damping);
+            ensure!(
+                repulsion.is_finite() && *damping >= 0.0 && damping.is_finite(),
+                "--repulsion {repulsion} and --drag {damping} make no force"
+            );
+        } else {
+            ensure!(
+                self.repulsion.is_none() && self.drag.is_none(),
+                "--repulsion and --drag are of the law attract-repel"
+            );
+        }
+        Ok(law)
+    }
+}

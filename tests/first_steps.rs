@@ -1,0 +1,202 @@
+//! What somebody tries who has bodies of their own: units, the end of a run, options that are not
+//! quite right.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::fs;
+
+use allpairs::io::{read, read_units};
+use allpairs::units::Units;
+use program::{Ended, allpairs, galaxy, run};
+use tempfile::{TempDir, tempdir};
+
+const USAGE: i32 = 2;
+const DATA: i32 = 65;
+const UNAVAILABLE: i32 = 69;
+const IO: i32 = 74;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempdir().expect("a temporary folder"))
+    }
+
+    /// Runs `allpairs` with these arguments, separated by spaces.
+    fn run(&self, arguments: &str) -> Ended {
+        run(allpairs(self.0.path()).args(arguments.split_whitespace()))
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.0.path().join(name)).expect("written")
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.path().join(name)).expect("written")
+    }
+
+    fn units(&self, name: &str) -> Option<Units> {
+        read_units(&self.0.path().join(name), None).expect("a sound file")
+    }
+}
+
+/// The Earth's orbit in metres, kilograms and seconds, told by nothing but the file.
+#[test]
+fn a_run_in_other_units_has_their_gravity() {
+    let folder = Folder::new();
+    folder
+        .run("ic sun-earth --out au.allpairs")
+        .expect(0, &["2 bodies"]);
+    folder
+        .run("convert au.allpairs si.allpairs --units si")
+        .expect(0, &["G = 6.674300e-11"]);
+    let steps = "--steps 100 --snapshot-every 1e6 --out si";
+    let ended = folder.run(&format!("run si.allpairs --dt 86400 {steps}"));
+    ended.expect(0, &["G = 6.674300e-11", "e33", "step 86400.0000"]);
+    let table = ended.said.lines().filter(|line| line.contains("energy"));
+    assert!(
+        table.clone().count() == 3 && table.clone().all(|line| line.len() < 90),
+        "{ended}"
+    );
+    assert_eq!(folder.units("si/final.allpairs"), Some(Units::SI));
+    assert_eq!(
+        folder.units("si/snapshot-00000012.allpairs"),
+        Some(Units::SI)
+    );
+
+    // The same orbit in the units in which it was made, in which G is 1.
+    let day: f64 = 86_400.0 / "au".parse::<Units>().expect("units").time;
+    let ended = folder.run(&format!(
+        "run au.allpairs --dt {day:e} --steps 100 --out au"
+    ));
+    ended.expect(0, &["G = 1.000000"]);
+    assert!(folder.text("au/run.toml").contains("gravity = 1.0\n"));
+    folder
+        .run("convert si/final.allpairs back.allpairs --units au")
+        .expect(0, &[]);
+    let end = |name: &str| {
+        let path = folder.0.path().join(name);
+        read(&path, None).expect("a sound file").0.bodies
+    };
+    let (there, here) = (end("back.allpairs"), end("au/final.allpairs"));
+    // An orbit of 1 au, in the single precision of `cpu-f32`: some roundings of 6e-8 a step.
+    for axis in 0..2 {
+        let (a, b) = (there.body(1).position[axis], here.body(1).position[axis]);
+        assert!((a - b).abs() <= 1e-5, "{a} {b}");
+    }
+}
+
+#[test]
+fn units_can_be_given_and_stay_with_a_run() {
+    let folder = Folder::new();
+    folder
+        .run("ic plummer --bodies 50 --out a.csv")
+        .expect(0, &[]);
+    folder.run("convert a.csv a.npz").expect(0, &[]);
+    let of = "--softening 0.1 --dt 1e-4 --snapshot-every 2e-4 --checkpoint-every 3";
+    let ended = folder.run(&format!("run a.npz {of} --units kpc --steps 9 --out whole"));
+    ended.expect(0, &["G = 43009.172", "step 1.0000e-4"]);
+    let kpc: Units = "kpc".parse().expect("units");
+    assert_eq!(folder.units("whole/final.npz"), Some(kpc));
+    // Told by the file from now on, also where the run was stopped in between.
+    folder
+        .run(&format!(
+            "run whole/snapshot-00000000.npz {of} --steps 4 --out parts"
+        ))
+        .expect(0, &["G = 43009.172"]);
+    folder
+        .run("resume parts --steps 9")
+        .expect(0, &["found parts/checkpoint"]);
+    for name in ["final.npz", "snapshot-00000008.npz"] {
+        let (whole, parts) = (format!("whole/{name}"), format!("parts/{name}"));
+        assert!(folder.bytes(&whole) == folder.bytes(&parts), "{name}");
+    }
+    // What is given outright is what counts.
+    let ended = folder.run(&format!(
+        "run whole/final.npz {of} --gravity 2 --steps 1 --out two"
+    ));
+    ended.expect(0, &["1 steps"]);
+    assert!(!ended.said.contains("G ="), "{ended}");
+    assert!(folder.text("two/run.toml").contains("gravity = 2.0\n"));
+    folder
+        .run("run a.csv --units parsec")
+        .expect(USAGE, &["`parsec` is no unit", "kpc"]);
+}
+
+#[test]
+fn a_chosen_step_leads_to_the_end_that_was_asked_for() {
+    let folder = Folder::new();
+    for (end, out) in [("1", "forth"), ("-0.3", "back")] {
+        folder
+            .run(&format!(
+                "run plummer --bodies 200 --until {end} --out {out}"
+            ))
+            .expect(0, &["(chosen)"]);
+        let path = folder.0.path().join(out).join("final.allpairs");
+        let (snapshot, _) = read(&path, None).expect("a sound file");
+        let end: f64 = end.parse().expect("a number");
+        // A product of the step and a whole number.
+        assert!(
+            (snapshot.time - end).abs() <= 4.0 * f64::EPSILON,
+            "{}",
+            snapshot.time
+        );
+    }
+    // A given one is taken as it is.
+    folder
+        .run("run plummer --bodies 200 --until 1 --dt 0.3 --out given")
+        .expect(0, &["4 steps"]);
+    folder
+        .run("run plummer --bodies 200 --until 1 --steps 7 --out both")
+        .expect(USAGE, &["--until", "--steps", "cannot be used"]);
+}
+
+#[test]
+fn what_is_not_quite_right_is_told_apart() {
+    let folder = Folder::new();
+    let cases = [
+        (
+            DATA,
+            "run plumer",
+            ["no initial conditions", "`allpairs ic`"],
+        ),
+        (DATA, "run plumer.csv", ["no such file", "plumer.csv"]),
+        (
+            USAGE,
+            "run plummer --softening -1",
+            ["--softening -1", "no length"],
+        ),
+        (
+            USAGE,
+            "run plummer --max-drift nan",
+            ["--max-drift NaN", "0 or more"],
+        ),
+        (
+            UNAVAILABLE,
+            "run plummer --law attract-repel",
+            ["the law attract-repel:", "`reference`"],
+        ),
+        (USAGE, "run plummer --steps -5", ["'-5'", "--steps"]),
+        (USAGE, "bench --budget -1", ["--budget -1", "more than 0"]),
+        (USAGE, "ic --out a.csv", ["<NAME>", "required"]),
+        (
+            IO,
+            "ic plummer --bodies 9 --out none/a.csv",
+            ["no folder none", "make it"],
+        ),
+    ];
+    for (code, arguments, texts) in cases {
+        folder.run(arguments).expect(code, &texts);
+    }
+    assert_eq!(fs::read_dir(folder.0.path()).expect("a folder").count(), 0);
+    let galaxy = galaxy().display().to_string();
+    folder
+        .run(&format!("convert {galaxy} a.csv --units si"))
+        .expect(USAGE, &["does not tell its units", "FROM:TO"]);
+    let rows = "x,y,z,vx,vy,vz,mass\n0,0,0,0,0,0,-1e-300\n";
+    fs::write(folder.0.path().join("a.csv"), rows).expect("a writable folder");
+    folder
+        .run("run a.csv")
+        .expect(DATA, &["mass = -1e-300 is negative"]);
+}

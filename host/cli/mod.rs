@@ -13,8 +13,8 @@ mod list;
 mod made;
 mod manual;
 mod outputs;
-mod physics;
 mod pace;
+mod physics;
 mod plot;
 mod render;
 mod resume;
@@ -182,10 +182,12 @@ pub(crate) fn main() -> ExitCode {
 /// Takes `-1` after an option for its value, so that what is wrong with it is said by whoever knows.
 fn below_zero_too(command: clap::Command) -> clap::Command {
     command
-        .mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
-            true => arg,
-            false => arg.allow_negative_numbers(true),
-        })
+        .mut_args(
+            |arg| match arg.is_positional() || !arg.get_action().takes_values() {
+                true => arg,
+                false => arg.allow_negative_numbers(true),
+            },
+        )
         .mut_subcommands(below_zero_too)
 }
 
@@ -401,4 +403,38 @@ fn figure(x: f64) -> String {
 /// A rate for people: `1.92e12`.
 fn scientific(value: f64) -> String {
     format!("{value:.2e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_show_their_digits() {
+        for (value, text) in [
+            (0.0, "0.0000"),
+            (0.05, "0.0500"),
+            (-0.01, "-0.0100"),
+            (0.0025, "2.5000e-3"),
+            (-1e-9, "-1.0000e-9"),
+            (86_400.0, "86400.0000"),
+            (1.989e30, "1.9890e30"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(fixed(value, 4), text);
+        }
+        assert!(is_plain(1e-6, 8) && !is_plain(9e-7, 8) && !is_plain(f64::INFINITY, 8));
+    }
+
+    #[test]
+    fn every_option_takes_numbers_below_zero() {
+        fn check(command: &clap::Command) {
+            for arg in command.get_arguments() {
+                let is_value = !arg.is_positional() && arg.get_action().takes_values();
+                assert!(!is_value || arg.is_allow_negative_numbers_set(), "{arg}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&below_zero_too(Arguments::command()));
+    }
 }

@@ -209,6 +209,7 @@ fn stops_are_where_something_is_due() {
             snapshot_every: Some(0.1),
             checkpoint_every: None,
             format: Format::Tipsy(TipsyDialect::Standard),
+            units: None,
         };
         let mut expected = vec![];
         for steps in 1..=1000 {

@@ -300,14 +300,6 @@ enum LawName {
     AttractRepel,
 }
 
-impl LawName {
-    /// What the command line calls it.
-    fn text(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
 impl From<Law> for LawName {
     fn from(law: Law) -> Self {
         match law {

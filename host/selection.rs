@@ -21,15 +21,14 @@ use crate::force::resident::Resident;
 use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
 use crate::integrator::Integrator;
-use crate::limits;
 use crate::plan::systems::SystemsError;
 use crate::plan::{self, Limits, PlanError};
-use crate::ptx;
 use crate::simulation::Stepping;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{
     self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, UnknownVariant, Variant,
 };
+use crate::{limits, ptx};
 
 /// Where to run, as a user says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,18 +171,13 @@ pub enum SelectionError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Ineligible {
     /// Device code, on a CPU.
-    #[error(
-        "kernel `{0}` is GPU code: choose --device cuda, or --device emulator to run it slowly"
-    )]
+    #[error("kernel `{0}` is GPU code: choose --device cuda, or --device emulator (slow)")]
     NeedsGpu(&'static str),
     /// CPU code, on a GPU.
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
     NeedsCpu(&'static str),
     /// Its study has another law.
-    #[error(
-        "kernel `{kernel}` does not compute the law {law}: choose another, as `reference`, which \
-         computes all, or one of a study with that law"
-    )]
+    #[error("kernel `{kernel}` does not compute the law {law}, which `reference` does")]
     NotThisLaw {
         /// The variant.
         kernel: &'static str,

@@ -175,7 +175,7 @@ fn what_is_not_quite_right_is_told_apart() {
         (
             UNAVAILABLE,
             "run plummer --law attract-repel",
-            ["the law attract-repel:", "`reference`"],
+            ["the law attract-repel,", "`reference`"],
         ),
         (USAGE, "run plummer --steps -5", ["'-5'", "--steps"]),
         (USAGE, "bench --budget -1", ["--budget -1", "more than 0"]),

@@ -345,14 +345,12 @@ fn choose(
         None => {
             why += ", its preferred kernel for such a run";
             let mut names = preferred(&place);
-            let last = names.pop().expect("one is preferred");
-            let mut others = names
-                .into_iter()
-                .filter_map(|name| variants::find(name).ok());
-            match others.find(|variant| eligible(variant, &place, law).is_ok()) {
-                Some(variant) => variant,
-                None => variants::find(last)?,
-            }
+            names.push(preferred::of_all_laws(place == Place::Cpu));
+            let listed: Result<Vec<_>, _> = names.into_iter().map(variants::find).collect();
+            let listed = listed?;
+            let runs = |variant: &&'static Variant| eligible(variant, &place, law).is_ok();
+            let running = listed.iter().copied().find(runs);
+            running.unwrap_or(listed[0])
         }
     };
     eligible(variant, &place, law)?;

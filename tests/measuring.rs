@@ -147,6 +147,11 @@ fn kernels_are_chosen_by_accuracy() {
     assert!(kept.contains("kernel = \"symmetric-f64\"") && !kept.contains("accuracy"));
     let again = "run out/run.toml --overwrite";
     try_in(&folder, again).expect(0, &["kernel symmetric-f64 "]);
+    // Of a law that they do not compute, whatever does.
+    let law =
+        "run plummer --bodies 50 --steps 1 --overwrite --out out --law attract-repel --device";
+    try_in(&folder, &format!("{law} cpu")).expect(0, &["kernel reference "]);
+    try_in(&folder, &format!("{law} emulator")).expect(0, &["kernel gtx1060/hybrid "]);
     let both = "run plummer --accuracy double --kernel cpu-f32";
     try_in(&folder, both).expect(USAGE, &["--accuracy", "cannot be used with"]);
 

@@ -40,6 +40,15 @@ pub const fn cpu(accuracy: ForceAccuracy) -> &'static str {
     }
 }
 
+/// Where none of the others computes the law, as attract-repel: on the CPU or else on a GPU.
+pub const fn of_all_laws(on_cpu: bool) -> &'static str {
+    if on_cpu {
+        "reference"
+    } else {
+        "gtx1060/hybrid"
+    }
+}
+
 /// On a GPU in single precision, with the number of bodies up to which each is taken: measured on an
 /// H200, where the neighbours of each limit differ by less than 5 %.
 const SINGLE: &[(usize, &str)] = &[
@@ -98,6 +107,14 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_law_is_computed_somewhere() {
+        for (on_cpu, place) in [(true, Place::Cpu), (false, Place::Emulator)] {
+            let kernel = variants::find(of_all_laws(on_cpu)).expect("listed");
+            assert_eq!(eligible(kernel, &place, Law::ATTRACT_REPEL), Ok(()));
         }
     }
 

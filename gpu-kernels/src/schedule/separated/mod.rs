@@ -1,8 +1,8 @@
 //! Each pair once, far pairs on tensor cores and near ones in single precision: the error is bounded
 //! for every ε ≥ 0, all masses and any origin.
 //!
-//! Bodies lie in an order in which neighbours in memory are neighbours in space (the host's, kept
-//! for some steps). 32 of them in a row are a *leaf*, 256 a *block* of targets. [`boxes()`] finds the
+//! Bodies lie in an order in which neighbours in memory are neighbours in space (that of
+//! [`in_space`](super::in_space), kept for some steps). 32 of them in a row are a *leaf*, 256 a *block* of targets. [`boxes()`] finds the
 //! box around each leaf at every evaluation, so an order that has aged costs speed, never accuracy.
 //! A block and a leaf are far from each other, and then [`far()`] computes their pairs, if
 //!
@@ -27,7 +27,7 @@
 //!   square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
 //!
 //! The fewer the bodies, the more pairs are near, down to all of them. R and M are those of when the
-//! bodies were last put in order, R being their median distance from the centre of mass.
+//! bodies were last measured, R being their median distance from the centre of mass.
 //!
 //! [`Separation::gap`]: crate::abi::Separation::gap
 //! [`Separation::square_per_mass`]: crate::abi::Separation::square_per_mass

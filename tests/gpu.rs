@@ -3,6 +3,7 @@
 mod support;
 
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use allpairs::force::Law;
 use allpairs::force::systems::timeline::{What, overlap};
@@ -12,8 +13,17 @@ use allpairs::verify::many_systems;
 use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
 use support::{rms_error, softened};
 
+/// One test at a time: what else runs on a GPU is in the way of what is timed there.
+static GPU: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    // A test that failed leaves nothing behind.
+    GPU.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn kernels_are_right_on_every_gpu() {
+    let _alone = alone();
     let gpus = match cuda_driver::devices() {
         Ok(gpus) => gpus,
         Err(why) => {
@@ -51,6 +61,7 @@ fn kernels_are_right_on_every_gpu() {
 /// that they accept. Below it the errors are only told.
 #[test]
 fn tensor_cores_keep_to_their_error() {
+    let _alone = alone();
     let Ok(selection) = select(DeviceChoice::Cuda(0), None, Law::Gravity, 0) else {
         return; // said aloud above
     };
@@ -81,6 +92,7 @@ fn tensor_cores_keep_to_their_error() {
 /// which those of `fast-math` never do; and all rungs give the same numbers.
 #[test]
 fn copies_and_kernels_overlap() {
+    let _alone = alone();
     const SYSTEMS: u32 = 32;
     let Ok(selection) = select(DeviceChoice::Cuda(0), None, Law::Unit, 0) else {
         return; // said aloud above

@@ -269,8 +269,7 @@ struct Where {
 /// How far forces may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AccuracyName {
-    /// 1e-5 of the typical force: tensor cores, on a GPU and for 57 345 bodies and more; else as
-    /// single.
+    /// 1e-5 of the typical force: tensor cores, on a GPU and for many bodies; else as single.
     Fast,
     /// 1e-6: single precision.
     Single,

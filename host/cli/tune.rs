@@ -107,11 +107,6 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     };
     let accuracy = only.as_ref().and_then(own);
     let accuracy = accuracy.unwrap_or(options.accuracy.into());
-    let wanted = Wanted {
-        law,
-        accuracy,
-        bodies: 0,
-    };
     let (mut winners, mut rows) = (vec![], vec![]);
     for &n in sizes {
         let untuned = match only {
@@ -122,8 +117,9 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             }
         };
         let wanted = Wanted {
+            law,
+            accuracy,
             bodies: n as usize,
-            ..wanted
         };
         let found = sweep::sweep(&machine, &wanted, options.budget, &untuned, only)?;
         show(&found, n, &untuned, out)?;
@@ -148,7 +144,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             writeln!(out, "replacing {}: {fault}", path.display())?;
             Ok::<_, std::io::Error>(Cache::default())
         })?;
-        cache.keep(&Key::of(machine.place(), &wanted), winners);
+        cache.keep(&Key::of(machine.place(), law, accuracy), winners);
         cache
             .write(&path)
             .with_context(|| format!("cannot keep the winners in {}", path.display()))?;

@@ -125,12 +125,9 @@ impl<D: Device> Resident<D> {
         let energy = energy.unwrap_or(kernels.energy);
         let energy_launch = plan::one_dimensional(energy, n, ELEMENTWISE_BLOCK, &limits)?;
 
-        let steps = plan.steps.iter().filter_map(|step| match step {
-            Step::Launch { entry, .. } | Step::Beside { entry, .. } => Some(*entry),
-            Step::Zero(_) | Step::Join | Step::Product { .. } => None,
-        });
-        let advance = [kernels.kick, kernels.drift, energy];
-        for entry in steps.chain(advance) {
+        let order = plan.order.iter().flat_map(|order| &order.steps);
+        let launched = plan.steps.iter().chain(order).filter_map(Step::entry);
+        for entry in launched.chain([kernels.kick, kernels.drift, energy]) {
             device.prepare(entry)?;
         }
 
@@ -220,6 +217,9 @@ impl<D: Device> Resident<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let of = |name| self.buffer(name, scratch);
+        let all = |names: &[Buffer]| -> Result<Vec<_>, ForceError> {
+            names.iter().map(|&name| of(name)).collect()
+        };
         for step in steps {
             match step {
                 Step::Zero(buffer) => self.device.zero(of(*buffer)?)?,
@@ -228,8 +228,7 @@ impl<D: Device> Resident<D> {
                     launch,
                     buffers,
                 } => {
-                    let buffers = buffers.iter().map(|&b| of(b));
-                    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+                    let buffers = all(buffers)?;
                     // SAFETY: the plan names the buffers that the entry takes, and sized them.
                     unsafe { self.device.launch(entry, *launch, &buffers, params)? };
                 }
@@ -238,8 +237,7 @@ impl<D: Device> Resident<D> {
                     launch,
                     buffers,
                 } => {
-                    let buffers = buffers.iter().map(|&b| of(b));
-                    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+                    let buffers = all(buffers)?;
                     // SAFETY: as above, and the plan joins it before somebody needs what it writes.
                     unsafe {
                         self.device

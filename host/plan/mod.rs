@@ -112,6 +112,16 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The kernel that it launches, if it does.
+    pub const fn entry(&self) -> Option<&'static Entry> {
+        match self {
+            Self::Launch { entry, .. } | Self::Beside { entry, .. } => Some(*entry),
+            Self::Zero(_) | Self::Join | Self::Product { .. } => None,
+        }
+    }
+}
+
 /// How one force evaluation is carried out.
 #[derive(Clone, Debug)]
 pub struct ForcePlan {

@@ -73,8 +73,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a place and what is wanted there, for the kernels of this program.
-    pub fn of(place: &Place, wanted: &Wanted) -> Self {
+    /// Of a place, a law and an accuracy, for the kernels of this program.
+    pub fn of(place: &Place, law: Law, accuracy: ForceAccuracy) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let kernels = match place {
             Place::Cpu | Place::Emulator => version.to_owned(),
@@ -90,8 +90,8 @@ impl Key {
             device: place.device(),
             driver: place.driver(),
             kernels,
-            law: format!("{:?}", wanted.law.name()),
-            accuracy: wanted.accuracy,
+            law: format!("{:?}", law.name()),
+            accuracy,
         }
     }
 
@@ -240,7 +240,7 @@ pub fn improve(chosen: Selection, path: &Path, wanted: &Wanted) -> (Selection, O
         Ok(cache) => cache,
         Err(fault) => return (chosen, Some(ignored(fault.to_string()))),
     };
-    let key = Key::of(&chosen.place, wanted);
+    let key = Key::of(&chosen.place, wanted.law, wanted.accuracy);
     let Some(winner) = cache.winner(&key, wanted.bodies) else {
         let why = "another driver or other kernels were tuned";
         let message = cache.is_outdated(&key).then(|| ignored(why.to_owned()));
@@ -317,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/tuned.json");
         assert_eq!(Cache::read(&path).unwrap(), Cache::default());
-        let key = Key::of(&Place::Cpu, &gravity_of(1000));
+        let key = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single);
         let mut cache = Cache::default();
         cache.keep(
             &key,
@@ -334,20 +334,10 @@ mod tests {
         assert_eq!(taken(2001), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8000), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8001), None);
-        let other = Key::of(
-            &Place::Cpu,
-            &Wanted {
-                law: Law::Unit,
-                ..gravity_of(1000)
-            },
-        );
+        let other = Key::of(&Place::Cpu, Law::Unit, ForceAccuracy::Single);
         assert_eq!(cache.winner(&other, 1000), None);
 
-        let double = Wanted {
-            accuracy: ForceAccuracy::Double,
-            ..gravity_of(1000)
-        };
-        let double = Key::of(&Place::Cpu, &double);
+        let double = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Double);
         assert_eq!(cache.winner(&double, 1000), None);
         assert!(!cache.is_outdated(&double));
 
@@ -378,7 +368,8 @@ mod tests {
             assert_eq!(taken, preferred, "{text}");
             assert!(said.contains(why) && said.contains("--no-cache"), "{said}");
         }
-        let key = serde_json::to_string(&Key::of(&Place::Cpu, &gravity_of(1000))).unwrap();
+        let key = serde_json::to_string(&Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single))
+            .unwrap();
         let of = |kernel: &str, shape: &str| {
             let key = key.trim_end_matches('}');
             format!(

@@ -1,7 +1,5 @@
 //! Variants that `auto` takes for a device.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// How much the forces may be off, relative to their root mean square: what `auto` chooses by.
@@ -20,16 +18,6 @@ pub enum ForceAccuracy {
 impl ForceAccuracy {
     /// All of them, the roughest first.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Single, Self::Double];
-}
-
-impl fmt::Display for ForceAccuracy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fast => "fast",
-            Self::Single => "single",
-            Self::Double => "double",
-        })
-    }
 }
 
 /// On the CPU.

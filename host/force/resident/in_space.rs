@@ -14,14 +14,14 @@ const STEPS_IN_ORDER: u64 = 4;
 /// is far in it.
 const STEPS_MEASURED: u64 = 64;
 
+const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * STEPS_IN_ORDER));
+
 /// What a device keeps for it.
 pub(super) struct InSpace<D: Device> {
     steps: Vec<Step>,
     scratch: Vec<D::Buffer>,
-    /// Steps since the bodies were put in order.
-    since_order: u64,
-    /// Steps since they were measured.
-    since_measured: u64,
+    /// Steps since the bodies were measured; in order they are after every [`STEPS_IN_ORDER`].
+    age: u64,
 }
 
 impl<D: Device> InSpace<D> {
@@ -31,16 +31,10 @@ impl<D: Device> InSpace<D> {
         let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
         let slots = Slots::as_given(n);
         device.upload(&scratch[Place::Numbers as usize], slots.numbers())?;
-        for step in &plan.steps {
-            if let Step::Launch { entry, .. } = step {
-                device.prepare(entry)?;
-            }
-        }
         Ok(Self {
             steps: plan.steps,
             scratch,
-            since_order: 0,
-            since_measured: 0,
+            age: 0,
         })
     }
 }
@@ -78,7 +72,7 @@ impl<D: Device> Resident<D> {
         self.device
             .upload(&kept.scratch[Place::Bounds as usize], &cube)?;
         self.params.separation = separation;
-        kept.since_measured = 0;
+        kept.age = 0;
         Ok(())
     }
 
@@ -95,7 +89,6 @@ impl<D: Device> Resident<D> {
         exchange(Place::Acceleration, &mut self.acceleration);
         let (numbers, to) = (Place::Numbers as usize, Place::NumbersTo as usize);
         kept.scratch.swap(numbers, to);
-        kept.since_order = 0;
         self.in_space = Some(kept);
         sorted
     }
@@ -108,23 +101,15 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let device = self.device.clone();
         let mut left = times;
-        while let Some(kept) = &mut self.in_space
+        while let Some(kept) = &self.in_space
             && left > 0
         {
-            if kept.since_measured >= STEPS_MEASURED {
-                self.measure()?;
-                continue;
-            }
-            if kept.since_order >= STEPS_IN_ORDER {
-                self.sort()?;
-                continue;
-            }
+            let age = kept.age;
+            let until_order = STEPS_IN_ORDER - age % STEPS_IN_ORDER;
             // After two orders everything is where it was, and what was launched can be repeated.
             let both = 2 * STEPS_IN_ORDER;
-            let rounds = left.min(STEPS_MEASURED - kept.since_measured) / both;
-            if kept.since_order == 0 && rounds > 0 {
-                kept.since_measured += rounds * both;
-                left -= rounds * both;
+            let rounds = left.min(STEPS_MEASURED - age) / both;
+            let taken = if until_order == STEPS_IN_ORDER && rounds > 0 {
                 device.repeat(rounds, &mut || {
                     for _ in 0..2 {
                         (0..STEPS_IN_ORDER).try_for_each(|_| step(self))?;
@@ -132,13 +117,21 @@ impl<D: Device> Resident<D> {
                     }
                     Ok(())
                 })?;
-                continue;
+                rounds * both
+            } else {
+                let now = left.min(until_order);
+                device.repeat(now, &mut || step(self))?;
+                if now == until_order {
+                    self.sort()?;
+                }
+                now
+            };
+            left -= taken;
+            if age + taken == STEPS_MEASURED {
+                self.measure()?;
+            } else if let Some(kept) = &mut self.in_space {
+                kept.age += taken;
             }
-            let now = left.min(STEPS_IN_ORDER - kept.since_order);
-            kept.since_order += now;
-            kept.since_measured += now;
-            left -= now;
-            device.repeat(now, &mut || step(self))?;
         }
         device.repeat(left, &mut || step(self))
     }

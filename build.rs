@@ -1,5 +1,4 @@
-//! Puts the GPU modules into the program: `ptx.rs` in `OUT_DIR` lists them. Also tells it its
-//! commit, `ALLPAIRS_COMMIT`.
+//! Puts the GPU modules into the library: `ptx.rs` in `OUT_DIR` lists them.
 //!
 //! The environment variable `ALLPAIRS_PTX` says which modules:
 //!
@@ -9,9 +8,6 @@
 //! | `write` | fresh ones | replaced |
 //! | `check` | the checked-in ones | must equal fresh ones |
 //! | `fresh` | fresh ones | ignored |
-
-#[path = "build/commit.rs"]
-mod commit;
 
 use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch};
 use std::path::Path;
@@ -30,11 +26,7 @@ fn main() -> ExitCode {
     let modules = KernelModules::new("allpairs gpu-kernels", root.join("gpu-kernels"))
         .libraries(libraries.map(|path| root.join(path)))
         .generations(GENERATIONS);
-    for line in modules
-        .directives()
-        .into_iter()
-        .chain(commit::directives(root))
-    {
+    for line in modules.directives() {
         println!("{line}");
     }
     match provide(&modules) {

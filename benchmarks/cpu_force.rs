@@ -6,7 +6,7 @@
 use allpairs::force::Law;
 use allpairs::selection::{Machine, Place};
 use allpairs::variants::{Method, VARIANTS};
-use allpairs::verify::large_case;
+use allpairs_lab::verify::large_case;
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };

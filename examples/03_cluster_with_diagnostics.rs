@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use allpairs::force::{Law, Physics};
 use allpairs::initial_conditions::{Options, Parameter, find};
 use allpairs::integrator::Integrator;
-use allpairs::selection::{DeviceChoice, Machine, select};
+use allpairs::selection::{Machine, Request, select};
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
 
@@ -24,7 +24,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     };
 
     // The first GPU, or the CPU where there is none; and the kernel that is preferred there.
-    let selection = select(DeviceChoice::Auto, None, physics.law, bodies.len())?;
+    let selection = select(&Request::new(bodies.len()))?;
     println!("{} on {}", selection.variant.name, selection.place);
     let machine = Machine::new(selection.place);
     let backend = machine.backend(selection.variant, &bodies, physics)?;

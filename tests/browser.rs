@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const GALAXY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/galaxy_20K.bin");
+use crate::support::program::galaxy;
 
 fn chromium() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"]
@@ -21,7 +21,7 @@ fn chromium() -> Option<&'static str> {
 
 /// A page of two snapshots, the second with its bodies in another order.
 fn page(folder: &Path) -> PathBuf {
-    let (first, _) = allpairs::io::read(Path::new(GALAXY), None).unwrap();
+    let (first, _) = allpairs::io::read(&galaxy(), None).unwrap();
     let mut second = first.clone();
     second.time += 1.0;
     second.bodies = (0..first.bodies.len())

@@ -1,29 +1,14 @@
 //! The program as a person or a script meets it: what it writes, says and refuses, and how it ends.
 
-#[path = "support/program.rs"]
-mod program;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::program::code::{DATA, UNAVAILABLE, USAGE};
+use crate::support::program::{Ended, allpairs, galaxy, new_folder, run, try_in};
 use allpairs::io::read;
 use allpairs::variants::VARIANTS;
-use program::{Ended, allpairs, galaxy, run};
-use tempfile::{TempDir, tempdir};
-
-const USAGE: i32 = 2;
-const DATA: i32 = 65;
-const UNAVAILABLE: i32 = 69;
 
 /// Runs `allpairs` with these arguments, separated by spaces, in `folder`.
-fn try_in(folder: &TempDir, arguments: &str) -> Ended {
-    run(allpairs(folder.path()).args(arguments.split_whitespace()))
-}
-
-fn new_folder() -> TempDir {
-    tempdir().expect("a temporary folder")
-}
-
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a readable folder");
     let mut names: Vec<String> = entries

@@ -1,25 +1,16 @@
 //! The commands that make snapshots and convert them.
 
-#[path = "support/program.rs"]
-mod program;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::program::code::{IO, USAGE};
+use crate::support::program::{galaxy, try_in};
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{GENERATORS, king, plummer};
 use allpairs::units::Units;
-use program::{Ended, allpairs, galaxy, run};
 use tempfile::tempdir;
 
-const USAGE: i32 = 2;
-const IO: i32 = 74;
-
 /// Runs `allpairs` with these arguments, separated by spaces, in `folder`.
-fn try_in(folder: &Path, arguments: &str) -> Ended {
-    run(allpairs(folder).args(arguments.split_whitespace()))
-}
-
 fn read(folder: &Path, name: &str) -> Bodies {
     let (snapshot, _) = allpairs::io::read(&folder.join(name), None).expect("a sound file");
     snapshot.bodies

@@ -1,12 +1,12 @@
 //! Every kernel on the emulator, against the f64 reference: in blocks of several sizes, with
 //! threads in several orders. And whether a kernel that is wrong would be found.
 
-mod support;
-
 use std::f64::consts::TAU;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
+use crate::support::{rms_error, softened};
 use allpairs::bodies::{Bodies, Body};
 use allpairs::force::device::Device;
 use allpairs::force::emulated::{EmulatedMemory, Emulator};
@@ -16,19 +16,18 @@ use allpairs::initial_conditions::{plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::plan::{self, Launch, Limits};
 use allpairs::selection::{Machine, Place};
-use allpairs::variants::{self, Bus, Method, Variant};
-use allpairs::verify::{Case, edge_cases};
+use allpairs::variants::{Bus, Method, Variant};
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::verify::{Case, edge_cases};
 use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
 use rayon::prelude::*;
-use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
-use support::{rms_error, softened};
 
 /// The kernels as they are offered.
 fn kernels() -> Vec<Variant> {
     let is_kernel = |v: &&Variant| matches!(v.method, Method::Kernel { .. });
-    variants::all().filter(is_kernel).copied().collect()
+    catalogue().all().filter(is_kernel).copied().collect()
 }
 
 /// Those that are not known to be wrong.
@@ -129,7 +128,7 @@ fn double_single_keeps_ten_digits() {
     let case = Case::new("a cluster and bodies far away", bodies, physics);
     let machine = Machine::emulator(0);
     let errors = ["double-single", "symmetric-f64"].map(|name| {
-        let variant = variants::find(name).expect("listed");
+        let variant = catalogue().find(name).expect("listed");
         let mut backend = machine
             .backend(variant, &case.bodies, physics)
             .expect("runs");
@@ -165,7 +164,7 @@ fn separated_pairs_keep_to_their_error() {
         softening: 0.0,
     };
     let case = Case::new("two clusters", bodies, physics);
-    let variant = variants::find("tensor").expect("listed");
+    let variant = catalogue().find("tensor").expect("listed");
     let machine = Machine::emulator(0);
     let mut backend = machine
         .backend(variant, &case.bodies, physics)
@@ -209,7 +208,7 @@ fn errors_of_hermite_fall_with_its_order() {
         softening: 0.0,
     };
     let end = |machine: &Machine, kernel: &str, integrator: Integrator, steps: u32| {
-        let variant = variants::find(kernel).expect("listed");
+        let variant = catalogue().find(kernel).expect("listed");
         let mut backend = machine
             .backend(variant, &bodies, physics)
             .expect("runs there");
@@ -247,7 +246,7 @@ fn steps_on_a_device_are_the_steps_on_the_cpu() {
         softening: 0.05,
     };
     let steps = |machine: &Machine, kernel: &str| {
-        let variant = variants::find(kernel).expect("listed");
+        let variant = catalogue().find(kernel).expect("listed");
         let mut backend = machine
             .backend(variant, &bodies, physics)
             .expect("runs there");
@@ -393,7 +392,7 @@ fn planted_errors_are_found() {
         .collect();
     assert_eq!(cases.len(), 1);
     for name in ["tiled-soa", "tiled-soa-rsqrt"] {
-        let variant = variants::find(name).expect("listed").in_blocks_of(32);
+        let variant = catalogue().find(name).expect("listed").in_blocks_of(32);
         assert!(!is_found(&cases[0], &variant, |_, _| {}));
         for (what, change) in changes {
             assert!(is_found(&cases[0], &variant, change), "{name}: {what}");

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
 
 /// Modules, and a list of their names and functions.
 macro_rules! examples {
@@ -32,7 +31,7 @@ examples! {
 
 #[test]
 fn none_is_left_out() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let folder = crate::support::root().join("examples");
     let entries = fs::read_dir(folder).expect("a readable folder");
     let mut files: Vec<String> = entries
         .map(|entry| entry.expect("a readable folder").file_name())

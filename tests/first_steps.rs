@@ -1,20 +1,13 @@
 //! What somebody tries who has bodies of their own: units, the end of a run, options that are not
 //! quite right.
 
-#[path = "support/program.rs"]
-mod program;
-
 use std::fs;
 
+use crate::support::program::code::{DATA, IO, UNAVAILABLE, USAGE};
+use crate::support::program::{Ended, allpairs, galaxy, run};
 use allpairs::io::{read, read_units};
 use allpairs::units::Units;
-use program::{Ended, allpairs, galaxy, run};
 use tempfile::{TempDir, tempdir};
-
-const USAGE: i32 = 2;
-const DATA: i32 = 65;
-const UNAVAILABLE: i32 = 69;
-const IO: i32 = 74;
 
 struct Folder(TempDir);
 

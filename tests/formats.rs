@@ -72,7 +72,7 @@ fn write(folder: &Path, name: &str, units: Option<Units>) {
 fn ten_lines_of_python_read_our_own_format() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.allpairs", None);
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/format.md"));
+    let text = fs::read_to_string(crate::support::root().join("docs/format.md"));
     let text = text.unwrap();
     let (_, reader) = text.split_once("```python\n").unwrap();
     let (reader, _) = reader.split_once("```").unwrap();

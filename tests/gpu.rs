@@ -1,17 +1,16 @@
 //! The table of cases on the GPUs of this machine. Skipped, aloud, where there is none.
 
-mod support;
-
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
+use crate::support::{rms_error, softened};
 use allpairs::force::Law;
 use allpairs::force::systems::timeline::{What, overlap};
-use allpairs::selection::{DeviceChoice, Machine, eligible, library, select};
-use allpairs::variants::{self, Variant};
-use allpairs::verify::many_systems;
-use support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
-use support::{rms_error, softened};
+use allpairs::selection::{DeviceChoice, Machine, Request, eligible, library, select};
+use allpairs::variants::Variant;
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::verify::many_systems;
 
 /// One test at a time: what else runs on a GPU is in the way of what is timed there.
 static GPU: Mutex<()> = Mutex::new(());
@@ -35,7 +34,7 @@ fn kernels_are_right_on_every_gpu() {
     let table = Table::new(256, 16_384);
     for gpu in gpus {
         let device = DeviceChoice::Cuda(gpu.ordinal);
-        let place = select(device, None, Law::Gravity, 0)
+        let place = select(&Request::new(0).on(device))
             .expect("it is there")
             .place;
         let machine = Machine::new(place);
@@ -43,8 +42,8 @@ fn kernels_are_right_on_every_gpu() {
             let mut laws = v.laws();
             laws.any(|law| eligible(v, machine.place(), law).is_ok())
         };
-        let kernels: Vec<_> = variants::all().filter(can_run).collect();
-        for why in variants::all().filter_map(|v| library(v).err()) {
+        let kernels: Vec<_> = catalogue().all().filter(can_run).collect();
+        for why in catalogue().all().filter_map(|v| library(v).err()) {
             let _ = writeln!(std::io::stderr(), "SKIPPED a kernel: {why}");
         }
         assert!(!kernels.is_empty(), "no kernel runs on {}", machine.place());
@@ -62,12 +61,12 @@ fn kernels_are_right_on_every_gpu() {
 #[test]
 fn tensor_cores_keep_to_their_error() {
     let _alone = alone();
-    let Ok(selection) = select(DeviceChoice::Cuda(0), None, Law::Gravity, 0) else {
+    let Ok(selection) = select(&Request::new(0).on(DeviceChoice::Cuda(0))) else {
         return; // said aloud above
     };
     let machine = Machine::new(selection.place).allow_inaccurate(true);
     let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
-    let on_tensor_cores = variants::VARIANTS
+    let on_tensor_cores = allpairs::variants::VARIANTS
         .iter()
         .filter(can_run)
         .filter(|v| v.is_tensor());
@@ -94,13 +93,13 @@ fn tensor_cores_keep_to_their_error() {
 fn copies_and_kernels_overlap() {
     let _alone = alone();
     const SYSTEMS: u32 = 32;
-    let Ok(selection) = select(DeviceChoice::Cuda(0), None, Law::Unit, 0) else {
+    let Ok(selection) = select(&Request::new(0).on(DeviceChoice::Cuda(0)).law(Law::Unit)) else {
         return; // said aloud above
     };
     let machine = Machine::new(selection.place);
     let (case, dt) = many_systems(SYSTEMS, 8192, Law::Unit);
     let spans = |rung: &str| {
-        let kernel = variants::find(rung).expect("listed").of_systems(SYSTEMS);
+        let kernel = catalogue().find(rung).expect("listed").of_systems(SYSTEMS);
         let mut backend = machine
             .backend(&kernel, &case.bodies, case.physics)
             .expect("it fits");

@@ -1,9 +1,5 @@
 //! Runs that are killed, stopped, starved of disk, continued and repeated, through the program.
 
-#[path = "support/program.rs"]
-#[allow(dead_code)] // others need what this test does not
-mod program;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 fn allpairs(arguments: &str, folder: &Path) -> Command {
-    let mut command = program::allpairs(folder);
+    let mut command = crate::support::program::allpairs(folder);
     command.args(arguments.split_whitespace());
     command.stdin(Stdio::null());
     command

@@ -1,21 +1,11 @@
 //! Many systems as a person or a script meets them.
 
-#[path = "support/program.rs"]
-#[allow(dead_code)] // others need what this test does not
-mod program;
-
 use std::fs;
 
+use crate::support::program::code::{UNAVAILABLE, USAGE};
+use crate::support::program::try_in;
 use allpairs::io::read;
-use program::{Ended, allpairs, run};
-use tempfile::{TempDir, tempdir};
-
-const USAGE: i32 = 2;
-const UNAVAILABLE: i32 = 69;
-
-fn try_in(folder: &TempDir, arguments: &str) -> Ended {
-    run(allpairs(folder.path()).args(arguments.split_whitespace()))
-}
+use tempfile::tempdir;
 
 /// The softening that is chosen is that of one system, though they lie far apart.
 #[test]

@@ -1,27 +1,10 @@
 //! Benchmarks, studies, baselines and tuning, as a user meets them; and launch shapes that fit nothing.
 
-#[path = "support/program.rs"]
-#[allow(dead_code)] // others need what this test does not
-mod program;
-
 use std::fs;
 use std::path::Path;
 
-use program::{Ended, allpairs, run};
-use tempfile::{TempDir, tempdir};
-
-const USAGE: i32 = 2;
-const DATA: i32 = 65;
-const UNAVAILABLE: i32 = 69;
-
-fn new_folder() -> TempDir {
-    tempdir().expect("a temporary folder")
-}
-
-/// Runs the program in `folder` with these arguments.
-fn try_in(folder: &TempDir, arguments: &str) -> Ended {
-    run(allpairs(folder.path()).args(arguments.split_whitespace()))
-}
+use crate::support::program::code::{DATA, UNAVAILABLE, USAGE};
+use crate::support::program::{allpairs, new_folder, run, try_in};
 
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a readable folder");

@@ -12,8 +12,9 @@ use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, plummer, t
 use allpairs::integrator::Integrator;
 use allpairs::selection::{Machine, Place};
 use allpairs::simulation::Simulation;
-use allpairs::validate::{EXPERIMENTS, Effort, Outcome, binary_after};
-use allpairs::variants::{self, Method, Variant};
+use allpairs::variants::{Method, Variant};
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::validate::{EXPERIMENTS, Effort, Outcome, binary_after};
 
 const F64: [&str; 3] = ["reference", "cpu-f64", "tiled-f64"];
 const ALL: [&str; 5] = ["reference", "cpu-f64", "tiled-f64", "cpu-f32", "tiled"];
@@ -27,7 +28,7 @@ fn gravity(softening: f64) -> Physics {
 }
 
 fn variant(name: &str) -> &'static Variant {
-    variants::find(name).expect("listed")
+    catalogue().find(name).expect("listed")
 }
 
 /// The variant on the CPU or, if it is one of kernels, on the emulator.

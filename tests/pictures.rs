@@ -1,13 +1,9 @@
 //! `render`, `view` and `plot` from the command line: what they write, and what they refuse.
 
-#[path = "support/program.rs"]
-#[allow(dead_code)] // others need what this test does not
-mod program;
-
 use std::fs;
 use std::path::Path;
 
-use program::{Ended, allpairs};
+use crate::support::program::{Ended, allpairs};
 
 /// Snapshots of two bodies that move apart.
 fn series(folder: &Path) {

@@ -7,16 +7,13 @@
 //! * `<!-- record: path -->` before a code block: its rows are rows of that file;
 //! * `<!-- figures: path path … -->` before a table: its numbers like 1.5e12 are in those files.
 
-#[path = "support/program.rs"]
-mod program;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use program::{allpairs, galaxy, run};
+use crate::support::program::{allpairs, galaxy, run};
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    crate::support::root()
 }
 
 fn read(path: impl AsRef<Path>) -> String {

@@ -12,17 +12,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use allpairs::bench::study::Speedups;
-use allpairs::bench_record::{BenchRecord, BenchRow};
 use allpairs::io::Overwrite;
-use allpairs::output::bench_charts;
-use allpairs::studies::{STUDIES, Study};
+use allpairs_lab::bench::study::Speedups;
+use allpairs_lab::bench_charts::bench_charts;
+use allpairs_lab::bench_record::{BenchRecord, BenchRow};
+use allpairs_lab::choices::{choices, differences};
+use allpairs_lab::studies::{STUDIES, Study};
 
 /// What the tables are made of.
 const RECORDS: &str = "benchmarks/record/nvidia-h200/studies";
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    crate::support::root()
 }
 
 fn page(study: &Study) -> PathBuf {
@@ -121,7 +122,7 @@ fn table(study: &Study, record: Option<&BenchRecord>) -> String {
     line(&vec!["---".to_owned(); header.len()]);
     for rung in study.rungs {
         let variant = &rung.variant;
-        let differences = variant.differences();
+        let differences = differences(variant);
         let changes = differences
             .iter()
             .map(|c| format!("{}: {}", c.axis, c.value));
@@ -231,7 +232,7 @@ fn fitted_shapes_are_those_that_were_found() {
         };
         for rung in study.rungs.iter().filter(|rung| rung.variant.is_fitted()) {
             for row in record.rows.iter().filter(|r| r.kernel == rung.variant.name) {
-                let listed = rung.variant.fitted(row.bodies as usize).choices();
+                let listed = choices(&rung.variant.fitted(row.bodies as usize));
                 for axis in ["block", "threads a target", "sources a thread"] {
                     let listed = listed.iter().find(|choice| choice.axis == axis);
                     let listed = listed.map(|choice| choice.value.as_str());

@@ -1,32 +1,30 @@
 //! Many systems on the emulator: every rung against the f64 reference, in the order in which its work
 //! is to be queued; and what is refused before anything is launched.
 
-#[allow(dead_code)] // others need what this test does not
-mod support;
-
 use std::rc::Rc;
 
+use crate::support::{Table, assert_none, repetition_failure};
 use allpairs::force::emulated::{Emulator, Queued, QueuedWork};
 use allpairs::force::systems::{ManySystems, Own};
 use allpairs::force::{Backend, Law, Physics};
 use allpairs::frame::Frame;
 use allpairs::integrator::Integrator;
 use allpairs::selection::Machine;
-use allpairs::variants::{self, Method, Queues, Variant};
-use allpairs::verify::{many_systems, steps_by_reference};
+use allpairs::variants::{Method, Queues, Variant};
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::verify::{many_systems, steps_by_reference};
 use rayon::prelude::*;
-use support::{Table, assert_none, repetition_failure};
 
 /// The kernels of many systems.
 fn kernels() -> Vec<Variant> {
     let many = |v: &&Variant| matches!(v.method, Method::Systems(_));
-    let kernels: Vec<_> = variants::all().filter(many).copied().collect();
+    let kernels: Vec<_> = catalogue().all().filter(many).copied().collect();
     assert_eq!(kernels.len(), 19, "18 rungs and one of general use");
     kernels
 }
 
 fn find(name: &str) -> Variant {
-    *variants::find(name).expect("listed")
+    *catalogue().find(name).expect("listed")
 }
 
 /// With small tiles and blocks, so that few bodies take several.

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use allpairs::bench::{self, Cases, Outcome, Protocol, Timed, compare::compare};
-use allpairs::bench_record::{BenchRecord, BenchRow};
 use allpairs::io::Overwrite;
 use allpairs::selection::Machine;
-use allpairs::studies::{Start, Statistic};
+use allpairs_lab::bench::{self, Cases, Outcome, Protocol, Timed, compare::compare};
+use allpairs_lab::bench_record::{BenchRecord, BenchRow};
+use allpairs_lab::studies::{Start, Statistic};
 use anyhow::ensure;
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 

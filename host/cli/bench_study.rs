@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use allpairs::bench::study::{Field, PARALLEL, SERIAL, Speedups};
-use allpairs::bench::{self, Outcome};
-use allpairs::bench_record::{BenchRecord, BenchRow};
-use allpairs::force::Law;
-use allpairs::selection::select;
-use allpairs::studies::{self, Study};
+use allpairs::selection::{Request, select};
+use allpairs_lab::bench::study::{Field, PARALLEL, SERIAL, Speedups};
+use allpairs_lab::bench::{self, Outcome};
+use allpairs_lab::bench_record::{BenchRecord, BenchRow};
+use allpairs_lab::studies::{self, Study};
 use anyhow::ensure;
 
 use super::bench::{Options, bodies, explain, failed, gflops, of_limit};
@@ -19,7 +18,7 @@ pub(super) fn bench(
     out: &mut impl Write,
 ) -> anyhow::Result<BenchRecord> {
     let study = studies::find(name)?;
-    let place = select(options.place.device, None, Law::Gravity, 0)?.place;
+    let place = select(&Request::new(0).on(options.place.device))?.place;
     let mut field = Field::new(study, place.clone(), options.budget);
     if let Some(repetitions) = options.repetitions {
         field.repeat(repetitions);

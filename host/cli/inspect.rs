@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use allpairs::force::Law;
-use allpairs::ptx::{self, EntryReport, PtxModule, Ptxas, claims};
-use allpairs::studies;
-use allpairs::variants::{self, Build};
+use allpairs::ptx::{self, PtxModule};
+use allpairs::variants::Build;
+use allpairs_lab::ptx::{EntryReport, Ptxas, claims};
+use allpairs_lab::studies::{self, catalogue};
 use anyhow::{Context, bail};
 
 use super::LawName;
@@ -44,12 +45,12 @@ pub(super) fn inspect(options: &Options, out: &mut impl Write) -> anyhow::Result
 fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
     let mut broken = vec![];
     let chosen: Vec<_> = match kernel {
-        Some(name) => vec![variants::find(name)?],
+        Some(name) => vec![catalogue().find(name)?],
         None => {
             for module in ptx::PTX_MODULES {
                 broken.extend(claims::check_module(module).err().unwrap_or_default());
             }
-            variants::all().collect()
+            catalogue().all().collect()
         }
     };
     for variant in chosen {
@@ -71,7 +72,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let variant = variants::find(kernel)?;
+    let variant = catalogue().find(kernel)?;
     let Some(build) = variant.method.build() else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };

@@ -2,11 +2,12 @@
 
 use allpairs::force::Law;
 use allpairs::integrator::Integrator;
-use allpairs::selection::{Selection, SelectionError, select_for};
+use allpairs::selection::{Request, Selection, select};
 use allpairs::simulation::Stepping;
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
+use allpairs_lab::studies::catalogue;
 use anyhow::bail;
 
 use super::systems::Many;
@@ -55,19 +56,27 @@ impl KernelOptions {
         &self,
         law: Law,
         bodies: usize,
-        (method, steps): (Integrator, Stepping),
-    ) -> Result<(Selection, Option<String>), SelectionError> {
+        (integrator, steps): (Integrator, Stepping),
+    ) -> anyhow::Result<(Selection, Option<String>)> {
         let accuracy = self.accuracy.map(ForceAccuracy::from);
-        let (device, name) = (self.place.device, self.name());
-        let selection = select_for(device, name, law, bodies, accuracy, (method, steps))?;
+        let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
+        let selection = select(&Request {
+            device: self.place.device,
+            kernel,
+            law,
+            bodies,
+            accuracy,
+            integrator,
+            steps,
+        })?;
         let wanted = Wanted {
             law,
             accuracy: accuracy.unwrap_or_default(),
             bodies,
         };
-        let forced = name.is_some() || self.no_cache || method.needs_jerks();
+        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks();
         Ok(match tuning::path().filter(|_| !forced) {
-            Some(path) => tuning::improve(selection, &path, &wanted),
+            Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
             None => (selection, None),
         })
     }

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use allpairs::selection::library;
-use allpairs::studies::{self, STUDIES, Study};
 use allpairs::variants::{VARIANTS, Variant};
+use allpairs_lab::choices::differences as differences_of;
+use allpairs_lab::studies::{self, STUDIES, Study};
 
 /// What to list.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,7 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 fn differences(variant: &Variant) -> String {
-    let differences = variant.differences().into_iter();
+    let differences = differences_of(variant).into_iter();
     let differences = differences.map(|choice| format!("{}: {}", choice.axis, choice.value));
     differences.collect::<Vec<_>>().join("; ")
 }

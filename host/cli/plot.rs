@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use allpairs::bench_record::BenchRecord;
 use allpairs::io::Overwrite;
-use allpairs::output::{self, Chart, Projection, RunLog, bench_charts, orbit_chart, run_charts};
+use allpairs::output::{self, Chart, Projection, RunLog, orbit_chart, run_charts};
+use allpairs_lab::bench_charts::bench_charts;
+use allpairs_lab::bench_record::BenchRecord;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 

@@ -12,10 +12,10 @@ use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Machine, Selection, fits};
 use allpairs::simulation::{Pace, Simulation, Stepping};
-use allpairs::studies::{self, Study};
 use allpairs::suggest;
 use allpairs::units::Units;
-use allpairs::variants::{self, Shape, Variant};
+use allpairs::variants::{Shape, Variant};
+use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
@@ -31,7 +31,7 @@ use super::watch::Watch;
 use super::{config, ic};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
-const GALAXY: &[u8] = include_bytes!("../../tests/data/galaxy_20K.bin");
+const GALAXY: &[u8] = include_bytes!("demo/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
 
 /// What to simulate, and how.
@@ -377,7 +377,7 @@ impl Options {
     /// The study that the kernel is a rung of, if it is one.
     fn study(&self) -> Option<&'static Study> {
         let kernel = self.kernel.name()?;
-        studies::of(variants::find(kernel).ok()?)
+        studies::of(catalogue().find(kernel).ok()?)
     }
 
     /// As asked, or as the kernel's study has it.
@@ -427,7 +427,7 @@ impl Options {
         bodies: usize,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let integration = (self.method(), self.stepping());
-        Ok(self.kernel.select(law, bodies, integration)?)
+        self.kernel.select(law, bodies, integration)
     }
 
     /// The selected kernel, in the shape that was asked for, or selected.

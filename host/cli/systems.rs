@@ -14,10 +14,10 @@ use allpairs::integrator::Integrator;
 use allpairs::io::{Overwrite, write_atomically};
 use allpairs::output::timeline_chart;
 use allpairs::plan::systems::bodies_each;
-use allpairs::selection::{Machine, Place, eligible, select};
-use allpairs::studies;
-use allpairs::variants::{self, Method, Queues, Variant};
-use allpairs::verify::{Case, many_systems, steps_by_reference};
+use allpairs::selection::{Machine, Place, Request, eligible, select};
+use allpairs::variants::{Method, Queues, Variant};
+use allpairs_lab::studies::{self, catalogue};
+use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
 use super::Where;
@@ -70,8 +70,8 @@ impl Many {
 
 /// Whether a kernel keeps systems apart.
 pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
-    let kernel = kernel.map(variants::find).transpose()?;
-    Ok(kernel.is_some_and(Variant::is_of_many))
+    let kernel = kernel.map(|name| catalogue().find(name)).transpose()?;
+    Ok(kernel.is_some_and(studies::is_of_many))
 }
 
 /// Systems that a kernel is to keep apart, if it does: those asked for, or of the initial conditions.
@@ -152,8 +152,9 @@ const STUDY_TOLERANCE: f64 = 1e-3;
 
 pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let law = Law::from(options.law);
-    let first = options.kernel.first().map(String::as_str);
-    let place = select(options.place.device, first, law, 0)?.place;
+    let first = options.kernel.first();
+    let first = first.map(|name| catalogue().find(name)).transpose()?;
+    let place = select(&Request::new(0).on(options.place.device).by(first).law(law))?.place;
     let many = Many {
         tile: options.tile,
         streams: options.streams,
@@ -253,7 +254,7 @@ impl Many {
 fn chosen(options: &Options, place: &Place, law: Law) -> anyhow::Result<Vec<&'static Variant>> {
     if !options.kernel.is_empty() {
         let named = options.kernel.iter().map(|name| {
-            let variant = variants::find(name)?;
+            let variant = catalogue().find(name)?;
             eligible(variant, place, law)?;
             Ok(variant)
         });
@@ -261,7 +262,7 @@ fn chosen(options: &Options, place: &Place, law: Law) -> anyhow::Result<Vec<&'st
     }
     let study = studies::find("galaxies").expect("a study");
     let rungs = study.rungs.iter().map(|rung| &rung.variant);
-    let all = rungs.chain([variants::find("many-systems")?]);
+    let all = rungs.chain([catalogue().find("many-systems")?]);
     Ok(all
         .filter(|variant| eligible(variant, place, law).is_ok())
         .collect())

@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use allpairs::bench::{self, Outcome};
 use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Place, SelectionError, eligible, select, select_within};
-use allpairs::tuning::sweep::{self, Found};
+use allpairs::selection::{Machine, Place, Request, SelectionError, eligible, select};
 use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
 use allpairs::variants::preferred::ForceAccuracy;
-use allpairs::variants::{self, Method, Shape, Variant};
+use allpairs::variants::{Method, Shape, Variant};
+use allpairs_lab::bench::{self, Outcome};
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::sweep::{self, Found};
 use anyhow::{Context, ensure};
 
 use super::{AccuracyName, LawName, Where};
@@ -55,7 +56,7 @@ pub(super) struct Options {
 
 pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let law = Law::from(options.law);
-    let place = select(options.place.device, None, law, 0)?.place;
+    let place = select(&Request::new(0).on(options.place.device).law(law))?.place;
     ensure!(
         place != Place::Emulator,
         "the emulator's times say nothing about a GPU: choose --device cuda or cpu"
@@ -65,12 +66,12 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         "--budget {} is no time to measure in: give seconds, more than 0",
         options.budget
     );
-    let only = options.kernel.as_deref().map(variants::find);
-    let only = only.transpose().map_err(SelectionError::from)?;
+    let only = options.kernel.as_deref().map(|name| catalogue().find(name));
+    let only = only.transpose()?;
     if let Some(only) = only {
         eligible(only, &place, law).map_err(SelectionError::from)?;
         ensure!(
-            ForceAccuracy::ALL.iter().any(|&a| sweep::may_win(only, a)),
+            ForceAccuracy::ALL.iter().any(|&a| tuning::may_win(only, a)),
             "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \
              stores halves, or needs the host or a library",
             only.name
@@ -103,7 +104,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let own = |kernel: &&Variant| {
         ForceAccuracy::ALL
             .into_iter()
-            .find(|&a| sweep::may_win(kernel, a))
+            .find(|&a| tuning::may_win(kernel, a))
     };
     let accuracy = only.as_ref().and_then(own);
     let accuracy = accuracy.unwrap_or(options.accuracy.into());
@@ -113,7 +114,11 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             Some(only) => only.fitted(n as usize),
             None => {
                 let place = machine.place().choice();
-                *select_within(place, None, law, n as usize, accuracy)?.variant
+                let request = Request {
+                    accuracy: Some(accuracy),
+                    ..Request::new(n as usize).on(place).law(law)
+                };
+                *select(&request)?.variant
             }
         };
         let wanted = Wanted {

@@ -4,10 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, select};
-use allpairs::validate::{EXPERIMENTS, Effort, Experiment, Outcome};
+use allpairs::selection::{Machine, Request, select};
+use allpairs_lab::validate::{EXPERIMENTS, Effort, Experiment, Outcome};
 use anyhow::{Context, ensure};
 use comfy_table::ContentArrangement;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -71,7 +70,7 @@ pub(super) fn validate(options: &Options, out: &mut impl Write) -> anyhow::Resul
             path.display()
         );
     }
-    let place = select(options.place.device, None, Law::Gravity, 0)?.place;
+    let place = select(&Request::new(0).on(options.place.device))?.place;
     writeln!(out, "On {place}:")?;
     out.flush()?;
     let machine = Machine::new(place);

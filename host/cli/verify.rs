@@ -4,9 +4,10 @@ use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
 use allpairs::force::Law;
-use allpairs::selection::{Ineligible, Machine, Place, SelectionError, eligible, select};
-use allpairs::variants::{self, Variant};
-use allpairs::verify::{Verdict, edge_cases, judge, large_case};
+use allpairs::selection::{Ineligible, Machine, Place, Request, eligible, select};
+use allpairs::variants::Variant;
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::verify::{Verdict, edge_cases, judge, large_case};
 
 use super::Where;
 
@@ -91,19 +92,15 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
 
 /// Where to verify or time these kernels, or all.
 pub(super) fn place(options: &Where, kernels: &[String]) -> anyhow::Result<Place> {
-    let first = kernels.first().map(String::as_str);
-    let law = match first {
-        Some(name) => variants::find(name)?.laws().next(),
-        None => None,
-    };
-    Ok(select(options.device, first, law.unwrap_or(Law::Gravity), 0)?.place)
+    let first = kernels.first().map(|name| catalogue().find(name));
+    let first = first.transpose()?;
+    let law = first.and_then(|variant| variant.laws().next());
+    let request = Request::new(0).on(options.device).by(first);
+    Ok(select(&request.law(law.unwrap_or(Law::Gravity)))?.place)
 }
 
 /// The kernels asked for, or all that can run there.
-pub(super) fn chosen(
-    kernels: &[String],
-    place: &Place,
-) -> Result<Vec<&'static Variant>, SelectionError> {
+pub(super) fn chosen(kernels: &[String], place: &Place) -> anyhow::Result<Vec<&'static Variant>> {
     let runs = |variant: &Variant| {
         let mut laws = variant.laws().map(|law| eligible(variant, place, law));
         let first = laws.next().expect("every kernel has a law");
@@ -115,14 +112,14 @@ pub(super) fn chosen(
     };
     if !kernels.is_empty() {
         let asked = kernels.iter().map(|name| {
-            let variant = variants::find(name)?;
+            let variant = catalogue().find(name)?;
             runs(variant)?;
             Ok(variant)
         });
         return asked.collect();
     }
     let mut chosen: Vec<&'static Variant> = vec![];
-    for variant in variants::all() {
+    for variant in catalogue().all() {
         // A rung that is another variant under another name was looked at already.
         let known = chosen.iter().any(|v| v.method == variant.method);
         if !known && runs(variant).is_ok() {
@@ -135,7 +132,7 @@ pub(super) fn chosen(
 /// Why kernels of which nobody asked for one are left out that others of their place are not: what
 /// they need may be installed.
 pub(super) fn skipped(kernels: &[String], place: &Place) -> Vec<Ineligible> {
-    let whys = variants::all().filter_map(|variant| {
+    let whys = catalogue().all().filter_map(|variant| {
         let law = variant.laws().next()?;
         eligible(variant, place, law).err()
     });

@@ -1,4 +1,8 @@
-//! The one runner behind the tests of all variants.
+//! The one runner behind the tests of all variants, and of the program.
+
+pub(crate) mod program;
+
+use std::path::Path;
 
 use allpairs::force::{Backend, ForceError, Law, Physics};
 use allpairs::frame::Frame;
@@ -6,7 +10,12 @@ use allpairs::initial_conditions::plummer;
 use allpairs::integrator::Integrator;
 use allpairs::selection::Machine;
 use allpairs::variants::Variant;
-use allpairs::verify::{Case, TwoSteps, edge_cases, judge, large_case};
+use allpairs_lab::verify::{Case, TwoSteps, edge_cases, judge, large_case};
+
+/// The repository's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
 
 /// What a variant is tried on.
 pub(crate) struct Table {

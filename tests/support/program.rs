@@ -3,6 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tempfile::{TempDir, tempdir};
+
+use super::root;
+
+/// Exit codes, after BSD's sysexits.
+pub(crate) mod code {
+    pub(crate) const USAGE: i32 = 2;
+    pub(crate) const DATA: i32 = 65;
+    pub(crate) const UNAVAILABLE: i32 = 69;
+    pub(crate) const IO: i32 = 74;
+}
+
 /// The program, about to run in `folder` on a machine that has no GPU, whatever this one has.
 pub(crate) fn allpairs(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allpairs"));
@@ -15,7 +27,7 @@ pub(crate) fn allpairs(folder: &Path) -> Command {
 
 /// The galaxy that comes with the sources.
 pub(crate) fn galaxy() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/galaxy_20K.bin")
+    root().join("host/cli/demo/galaxy_20K.bin")
 }
 
 /// How a program ended, and what it said.
@@ -66,4 +78,14 @@ impl std::fmt::Display for Ended {
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Ended {
     Ended::of(command.output().expect("the program starts"))
+}
+
+/// Runs the program in `folder` with these arguments, parted by blanks.
+pub(crate) fn try_in(folder: impl AsRef<Path>, arguments: &str) -> Ended {
+    run(allpairs(folder.as_ref()).args(arguments.split_whitespace()))
+}
+
+/// A temporary folder.
+pub(crate) fn new_folder() -> TempDir {
+    tempdir().expect("a temporary folder")
 }

@@ -3,7 +3,7 @@
 use allpairs::force::Law;
 use allpairs::selection::{Machine, Place};
 use allpairs::variants::{Method, VARIANTS};
-use allpairs::verify::{Case, large_case};
+use allpairs_lab::verify::{Case, large_case};
 use std::fmt;
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! line of the seconds that evaluations took, and the acceleration of each body, a line each.
 
 use crate::ours::Row;
-use allpairs::verify::Case;
+use allpairs_lab::verify::Case;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -1,0 +1,429 @@
+//! The program `allpairs`: one file a subcommand, and here what they share.
+
+mod bench;
+mod bench_study;
+mod config;
+mod convert;
+mod devices;
+mod drive;
+mod ic;
+mod inspect;
+mod kernel;
+mod list;
+mod made;
+mod manual;
+mod outputs;
+mod pace;
+mod physics;
+mod plot;
+mod render;
+mod resume;
+mod run;
+mod series;
+mod systems;
+mod tune;
+mod validate;
+mod verify;
+mod view;
+mod watch;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use allpairs::force::{ForceError, Law};
+use allpairs::io::{ReadError, WriteError};
+use allpairs::output::movie::MovieError;
+use allpairs::output::run_log::LogError;
+use allpairs::output::viewer::ViewError;
+use allpairs::output::{ChartError, PictureError};
+use allpairs::recording::RecordingError;
+use allpairs::selection::{DeviceChoice, SelectionError};
+use allpairs::variants::preferred::ForceAccuracy;
+use allpairs_lab::bench_record::RecordError;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use terminal_size::{Width, terminal_size_of};
+
+/// Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
+#[derive(Debug, Parser)]
+#[command(name = "allpairs", version, long_version = LONG_VERSION, about, max_term_width = 100)]
+#[command(
+    after_help = "Without a command: a demonstration, 100 steps of a galaxy of 20 000 bodies."
+)]
+struct Arguments {
+    /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What `--version` says.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit ",
+    env!("ALLPAIRS_COMMIT")
+);
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate a snapshot file or generated initial conditions.
+    Run(Box<run::Options>),
+    /// Continue a run that was stopped or killed, from its last checkpoint.
+    Resume(resume::Options),
+    /// Make initial conditions and write them to a file; or list what can be made.
+    Ic(ic::Options),
+    /// Convert a snapshot to another format, and to other units.
+    Convert(convert::Options),
+    /// List the GPUs of this machine, or why there is none.
+    Devices,
+    /// List the kernels: what each is, and what it differs in from its predecessor.
+    List(list::Options),
+    /// Compare kernels with the f64 reference.
+    Verify(verify::Options),
+    /// Simulate what is known — orbits, star clusters, the Solar System, a galaxy — and judge it.
+    Validate(validate::Options),
+    /// Time the forces of kernels that have just been verified.
+    Bench(bench::Options),
+    /// Find the fastest kernel for this machine, and keep it for later runs.
+    Tune(tune::Options),
+    /// Verify and time many systems that do not feel each other, as the study `galaxies` does: copies
+    /// in, steps, copies out; and show when each was under way.
+    Systems(systems::Options),
+    /// Draw snapshots: density maps as PNG files, or a movie.
+    Render(render::Options),
+    /// Write snapshots as one HTML page that turns, zooms and plays in a browser.
+    View(view::Options),
+    /// Draw charts, as PNG and SVG: of a run's log, of orbits, of a benchmark.
+    Plot(plot::Options),
+    /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
+    Inspect(inspect::Options),
+    /// Print completions for a shell, to be sourced by it.
+    Completions(manual::CompletionOptions),
+    /// Write man pages.
+    Man(manual::ManOptions),
+}
+
+/// The commit that this program was built from, in a release build within its repository or from
+/// its package; "unknown" elsewhere.
+const COMMIT: &str = env!("ALLPAIRS_COMMIT");
+
+/// Exit codes, after BSD's sysexits.
+mod code {
+    pub(super) const FAILED: u8 = 1;
+    pub(super) const USAGE: u8 = 2;
+    pub(super) const DATA: u8 = 65;
+    pub(super) const UNAVAILABLE: u8 = 69;
+    pub(super) const IO: u8 = 74;
+    /// 128 and the number of SIGINT, as shells say it.
+    pub(super) const INTERRUPTED: u8 = 130;
+}
+
+/// A check found what it looks for: said already, and only the exit code is left to give.
+#[derive(Debug, thiserror::Error)]
+#[error("the checks failed")]
+struct ChecksFailed;
+
+/// Says what failed; an error if anything did.
+fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
+    for failure in failures {
+        writeln!(out, "FAILED {failure}")?;
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
+}
+
+/// Ctrl-C came before the end; what there was has been written.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+struct Interrupted;
+
+fn main() -> ExitCode {
+    let matches = below_zero_too(Arguments::command()).get_matches();
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.format(&mut Arguments::command()).exit(),
+    };
+    let mut out = WhileRead(Some(io::stdout().lock()));
+    let result = match &arguments.command {
+        None => run::demo(&mut out),
+        Some(Command::Run(_)) => {
+            let (_, matches) = matches.subcommand().expect("there is one");
+            run::run(matches, &mut out)
+        }
+        Some(Command::Resume(options)) => resume::resume(options, &mut out),
+        Some(Command::Ic(options)) => ic::ic(options, &mut out),
+        Some(Command::Convert(options)) => convert::convert(options, &mut out),
+        Some(Command::Devices) => devices::devices(&mut out),
+        Some(Command::List(options)) => list::list(options, &mut out),
+        Some(Command::Verify(options)) => verify::verify(options, &mut out),
+        Some(Command::Validate(options)) => validate::validate(options, &mut out),
+        Some(Command::Bench(options)) => bench::bench(options, &mut out),
+        Some(Command::Tune(options)) => tune::tune(options, &mut out),
+        Some(Command::Systems(options)) => systems::systems(options, &mut out),
+        Some(Command::Render(options)) => render::render(options, &mut out),
+        Some(Command::View(options)) => view::view(options, &mut out),
+        Some(Command::Plot(options)) => plot::plot(options, &mut out),
+        Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
+        Some(Command::Completions(options)) => manual::completions(options, &mut out),
+        Some(Command::Man(options)) => manual::man(options, &mut out),
+    };
+    match result.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report(&error),
+    }
+}
+
+/// Takes `-1` after an option for its value, so that what is wrong with it is said by whoever knows.
+fn below_zero_too(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(
+            |arg| match arg.is_positional() || !arg.get_action().takes_values() {
+                true => arg,
+                false => arg.allow_negative_numbers(true),
+            },
+        )
+        .mut_subcommands(below_zero_too)
+}
+
+fn report(error: &anyhow::Error) -> ExitCode {
+    let code = if error.is::<ReadError>() || error.is::<LogError>() || error.is::<RecordError>() {
+        code::DATA
+    } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
+        let _ = clap.print(); // in colour, with suggestions
+        return ExitCode::from(code::USAGE);
+    } else if error.is::<SelectionError>()
+        || error.is::<ForceError>()
+        || matches!(error.downcast_ref(), Some(RecordingError::Force(_)))
+    {
+        code::UNAVAILABLE
+    } else if error.is::<WriteError>()
+        || error.is::<PictureError>()
+        || error.is::<MovieError>()
+        || error.is::<ViewError>()
+        || error.is::<ChartError>()
+        || error.is::<io::Error>()
+        || error.is::<RecordingError>()
+    {
+        code::IO
+    } else if error.is::<ChecksFailed>() {
+        code::FAILED
+    } else if error.is::<Interrupted>() {
+        code::INTERRUPTED
+    } else {
+        code::USAGE
+    };
+    eprintln!("allpairs: {error:#}");
+    ExitCode::from(code)
+}
+
+/// An output that may lose its reader (`allpairs … | head`): from then on what is written to it goes
+/// nowhere, and the work is done all the same.
+struct WhileRead<W>(Option<W>);
+
+impl<W: Write> WhileRead<W> {
+    fn unless_closed<T>(
+        &mut self,
+        closed: T,
+        action: impl FnOnce(&mut W) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let Some(out) = &mut self.0 else {
+            return Ok(closed);
+        };
+        match action(out) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.0 = None;
+                Ok(closed)
+            }
+            other => other,
+        }
+    }
+}
+
+impl<W: Write> Write for WhileRead<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_closed(bytes.len(), |out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_closed((), Write::flush)
+    }
+}
+
+/// Where to run.
+#[derive(Debug, clap::Args)]
+struct Where {
+    /// Where to run: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda, or
+    /// cuda:1 for the second GPU.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+}
+
+/// How far forces may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AccuracyName {
+    /// 1e-5 of the typical force: tensor cores, on a GPU and for many bodies; else as single.
+    Fast,
+    /// 1e-6: single precision.
+    Single,
+    /// 1e-13: double precision.
+    Double,
+}
+
+impl From<AccuracyName> for ForceAccuracy {
+    fn from(name: AccuracyName) -> Self {
+        match name {
+            AccuracyName::Fast => Self::Fast,
+            AccuracyName::Single => Self::Single,
+            AccuracyName::Double => Self::Double,
+        }
+    }
+}
+
+/// Which law.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LawName {
+    /// Sources weigh their mass.
+    #[default]
+    Gravity,
+    /// Every source weighs 1, and G = 1.
+    Unit,
+    /// Gravity that turns into repulsion at short range, and drag.
+    AttractRepel,
+}
+
+impl From<Law> for LawName {
+    fn from(law: Law) -> Self {
+        match law {
+            Law::Gravity => Self::Gravity,
+            Law::Unit => Self::Unit,
+            Law::AttractRepel { .. } => Self::AttractRepel,
+        }
+    }
+}
+
+impl From<LawName> for Law {
+    fn from(name: LawName) -> Self {
+        match name {
+            LawName::Gravity => Self::Gravity,
+            LawName::Unit => Self::Unit,
+            LawName::AttractRepel => Self::ATTRACT_REPEL,
+        }
+    }
+}
+
+/// Why no format is known for a file that is to be written.
+fn no_format(path: &Path) -> String {
+    format!(
+        "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
+         .bin, or give the format",
+        path.display()
+    )
+}
+
+/// A line under the header, and nothing else that would come along when a table is copied.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// An empty table with these columns; those whose name starts with `#` hold numbers.
+fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(columns.iter().map(|name| name.trim_start_matches('#')));
+    for (index, name) in columns.iter().enumerate() {
+        if name.starts_with('#')
+            && let Some(column) = table.column_mut(index)
+        {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// Fewer columns than this leave single letters of a sentence beside the names.
+const LEAST_COLUMNS: u16 = 72;
+
+/// Lets the sentences of a table wrap within their columns on a terminal too narrow for them; names,
+/// in the first column, stay whole.
+fn wrap_sentences(table: &mut Table) {
+    match terminal_size_of(io::stdout()) {
+        Some((Width(columns), _)) if columns >= LEAST_COLUMNS => {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(columns);
+        }
+        _ => return,
+    }
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
+}
+
+/// With so many digits after the point, where these show enough and not too much: numbers in units
+/// of a user's choice, such as SI's, may have any size.
+fn fixed(x: f64, digits: usize) -> String {
+    if is_plain(x, digits) {
+        format!("{x:.digits$}")
+    } else {
+        format!("{x:.digits$e}")
+    }
+}
+
+/// Whether so many digits after the point show the first three of a number, and not too many stand
+/// before it.
+fn is_plain(x: f64, digits: usize) -> bool {
+    let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
+    x == 0.0 || (least..1e9).contains(&x.abs())
+}
+
+/// A length or a time for people: `0.0479`, but `1.0000e-17`.
+fn figure(x: f64) -> String {
+    match x.abs() {
+        0.001..1e6 => format!("{x:.4}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{x:.4e}"),
+    }
+}
+
+/// A rate for people: `1.92e12`.
+fn scientific(value: f64) -> String {
+    format!("{value:.2e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_show_their_digits() {
+        for (value, text) in [
+            (0.0, "0.0000"),
+            (0.05, "0.0500"),
+            (-0.01, "-0.0100"),
+            (0.0025, "2.5000e-3"),
+            (-1e-9, "-1.0000e-9"),
+            (86_400.0, "86400.0000"),
+            (1.989e30, "1.9890e30"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(fixed(value, 4), text);
+        }
+        assert!(is_plain(1e-6, 8) && !is_plain(9e-7, 8) && !is_plain(f64::INFINITY, 8));
+    }
+
+    #[test]
+    fn every_option_takes_numbers_below_zero() {
+        fn check(command: &clap::Command) {
+            for arg in command.get_arguments() {
+                let is_value = !arg.is_positional() && arg.get_action().takes_values();
+                assert!(!is_value || arg.is_allow_negative_numbers_set(), "{arg}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&below_zero_too(Arguments::command()));
+    }
+}

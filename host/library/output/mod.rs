@@ -1,0 +1,42 @@
+//! What is made of bodies, runs and benchmarks for people to look at.
+
+pub mod chart;
+mod colour_map;
+pub mod density;
+mod framing;
+mod image;
+pub mod movie;
+mod run_charts;
+pub mod run_log;
+mod smoothing;
+mod terminal;
+mod timeline;
+pub mod viewer;
+
+pub use chart::{Chart, ChartError};
+pub use colour_map::{ColourMap, UnknownColourMap};
+pub use density::{DensityPicture, PictureError, Projection, Weight};
+pub use framing::{Frame, Selection};
+pub use image::{Image, Shades};
+pub use run_charts::{NamedChart, Path, orbit_chart, run_charts};
+pub use run_log::RunLog;
+pub use terminal::TerminalColours;
+pub use timeline::timeline_chart;
+pub use viewer::Viewer;
+
+/// A word that names none of the choices there are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is none of {choices}")]
+pub struct UnknownChoice {
+    word: String,
+    choices: &'static str,
+}
+
+impl UnknownChoice {
+    fn new(word: &str, choices: &'static str) -> Self {
+        Self {
+            word: word.to_owned(),
+            choices,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! How a variant computes, as data.
+
+use gpu_kernels::numerics::Precision;
+use serde::{Deserialize, Serialize};
+
+use crate::force::cpu::{PairsName, RootName, Threads};
+use crate::plan::Split;
+
+/// How a variant computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The f64 reference that judges the others.
+    Reference,
+    /// The CPU path.
+    Cpu(CpuPath),
+    /// Kernels, on a GPU or the emulator.
+    Kernel {
+        /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
+        entry: &'static str,
+        /// How it is compiled.
+        build: Build,
+        /// Threads of a block, for kernels that use more than one.
+        block: u32,
+        /// Who advances the positions.
+        positions: Positions,
+        /// How blocks share out sources, if they do.
+        split: Option<Split>,
+        /// Block and split that take the place of those, up to a number of bodies each.
+        fitted: &'static [Fitted],
+        /// Whether other kernels of the row are taken where the masses allow it.
+        by_masses: bool,
+    },
+    /// Kernels that compute many systems, on one GPU or several, or the emulator.
+    Systems(SystemsPath),
+}
+
+/// How many systems are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemsPath {
+    /// The row of `gpu_kernels::entries::SYSTEMS`, by the common part of its symbols.
+    pub entry: &'static str,
+    /// How it is compiled.
+    pub build: Build,
+    /// Threads of a block.
+    pub block: u32,
+    /// Sources of a tile in shared memory, if they wait there.
+    pub tile: Option<u32>,
+    /// In which streams work is queued.
+    pub queues: Queues,
+    /// How bodies get to the GPU and back.
+    pub transfers: Transfers,
+    /// Which GPUs.
+    pub gpus: Gpus,
+}
+
+/// In which streams the work of many systems is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One stream, and launches that compute all systems.
+    Together,
+    /// System s in stream s modulo so many, or as many as there are systems, if they are fewer.
+    UpTo(u32),
+    /// System s in stream s modulo so many, which there must be systems for.
+    Exactly(u32),
+}
+
+/// How the bodies of many systems get to the GPU and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfers {
+    /// All at once, the host waiting, from ordinary memory.
+    Apart,
+    /// From and to page-locked memory while the GPU computes, queued system by system: copy in,
+    /// steps, copy out.
+    DepthFirst,
+    /// The same, queued stage by stage: all copies in, all steps, all copies out.
+    BreadthFirst,
+}
+
+/// On which GPUs many systems are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gpus {
+    /// The one that was chosen.
+    One,
+    /// All there are, with systems dealt out to them, the remainder to the first ones.
+    All,
+}
+
+/// What the CPU path can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPath {
+    /// Type of the pairs.
+    pub precision: Precision,
+    /// Where 1/√ comes from.
+    pub root: RootName,
+    /// How often a pair is computed.
+    pub pairs: PairsName,
+    /// Who computes.
+    pub threads: Threads,
+}
+
+/// Who advances the positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Positions {
+    /// A kernel: the bodies stay on the device.
+    Device,
+    /// The host, as some first ports do: the bodies cross the bus and back with every step.
+    Host(Bus),
+}
+
+/// How bodies that the host works on get to the device and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// Copied from and to ordinary memory, by way of the driver's own buffers.
+    Pageable,
+    /// Copied from and to page-locked memory, which the device does by itself.
+    PageLocked,
+    /// Not at all: they lie in page-locked memory of the host, where kernels read and write them.
+    Mapped,
+}
+
+/// The launch geometry that was found to be the fastest, up to a number of bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fitted {
+    /// Most bodies.
+    pub bodies: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// Threads along the sources, of two-dimensional blocks.
+    pub len: u32,
+    /// Sources a thread, of two-dimensional blocks.
+    pub luf: u32,
+}
+
+/// How PTX is made from the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// As IEEE 754 asks.
+    Precise,
+    /// Denormal numbers flushed to zero.
+    Ftz,
+}
+
+/// Launch geometry that is not the variant's own: where given, it takes the place of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Threads of a block.
+    pub block: Option<u32>,
+    /// Threads along the sources, of two-dimensional blocks.
+    pub len: Option<u32>,
+    /// Sources a thread, of two-dimensional blocks.
+    pub luf: Option<u32>,
+}
+
+/// A kernel, by its row, as IEEE 754 asks and in blocks of 256.
+pub const fn kernel(entry: &'static str) -> Method {
+    Method::Kernel {
+        entry,
+        build: Build::Precise,
+        block: 256,
+        positions: Positions::Device,
+        split: None,
+        fitted: &[],
+        by_masses: false,
+    }
+}
+
+/// A path of the CPU on all its threads.
+pub const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Method {
+    Method::Cpu(CpuPath {
+        precision,
+        root,
+        pairs,
+        threads: Threads::All,
+    })
+}
+
+/// Many systems, by the row of their kernels, as IEEE 754 asks: on one GPU, in one stream.
+pub const fn systems(entry: &'static str) -> SystemsPath {
+    SystemsPath {
+        entry,
+        build: Build::Precise,
+        block: 1024,
+        tile: None,
+        queues: Queues::Together,
+        transfers: Transfers::Apart,
+        gpus: Gpus::One,
+    }
+}
+
+impl SystemsPath {
+    /// With this row of kernels.
+    pub const fn by(mut self, entry: &'static str) -> Self {
+        self.entry = entry;
+        self
+    }
+
+    /// In blocks of `threads`.
+    pub const fn in_blocks_of(mut self, threads: u32) -> Self {
+        self.block = threads;
+        self
+    }
+
+    /// With tiles of `sources`.
+    #[must_use]
+    pub const fn tile(mut self, sources: u32) -> Self {
+        self.tile = Some(sources);
+        self
+    }
+
+    /// Queued so.
+    #[must_use]
+    pub const fn queued(mut self, queues: Queues) -> Self {
+        self.queues = queues;
+        self
+    }
+
+    /// With these transfers.
+    pub const fn copied(mut self, transfers: Transfers) -> Self {
+        self.transfers = transfers;
+        self
+    }
+
+    /// On all GPUs.
+    pub const fn on_all_gpus(mut self) -> Self {
+        self.gpus = Gpus::All;
+        self
+    }
+}
+
+impl Method {
+    /// On one thread of the CPU.
+    pub const fn on_one_thread(mut self) -> Self {
+        if let Self::Cpu(path) = &mut self {
+            path.threads = Threads::One;
+        }
+        self
+    }
+
+    /// How its kernels are compiled, if it has any.
+    pub const fn build(self) -> Option<Build> {
+        match self {
+            Self::Kernel { build, .. } | Self::Systems(SystemsPath { build, .. }) => Some(build),
+            Self::Reference | Self::Cpu(_) => None,
+        }
+    }
+
+    /// With denormals flushed to zero.
+    pub const fn ftz(mut self) -> Self {
+        match &mut self {
+            Self::Kernel { build, .. } | Self::Systems(SystemsPath { build, .. }) => {
+                *build = Build::Ftz;
+            }
+            Self::Reference | Self::Cpu(_) => {}
+        }
+        self
+    }
+
+    /// In blocks of `threads`, whatever the number of bodies.
+    #[must_use]
+    pub const fn in_blocks_of(mut self, threads: u32) -> Self {
+        match &mut self {
+            Self::Kernel { block, fitted, .. } => {
+                *block = threads;
+                *fitted = &[];
+            }
+            Self::Systems(path) => path.block = threads,
+            Self::Reference | Self::Cpu(_) => {}
+        }
+        self
+    }
+
+    /// In blocks that share out sources, whatever the number of bodies.
+    #[must_use]
+    pub const fn split(mut self, shape: Split) -> Self {
+        if let Self::Kernel { split, fitted, .. } = &mut self {
+            *split = Some(shape);
+            *fitted = &[];
+        }
+        self
+    }
+
+    /// In blocks that are chosen by the number of bodies; the largest numbers come last.
+    pub const fn fitted_by(mut self, shapes: &'static [Fitted]) -> Self {
+        if let Self::Kernel { fitted, .. } = &mut self {
+            *fitted = shapes;
+        }
+        self
+    }
+
+    /// By a kernel that the masses allow.
+    pub const fn by_masses(mut self) -> Self {
+        if let Self::Kernel { by_masses, .. } = &mut self {
+            *by_masses = true;
+        }
+        self
+    }
+
+    /// With positions advanced on the host.
+    pub const fn positions_on_host(self) -> Self {
+        self.positions_by(Bus::Pageable)
+    }
+
+    /// With positions advanced on the host, which they reach so.
+    pub const fn positions_by(mut self, bus: Bus) -> Self {
+        if let Self::Kernel { positions, .. } = &mut self {
+            *positions = Positions::Host(bus);
+        }
+        self
+    }
+}

@@ -1,0 +1,117 @@
+//! Variants that `auto` takes for a device.
+
+use serde::{Deserialize, Serialize};
+
+/// How much the forces may be off, relative to their root mean square: what `auto` chooses by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForceAccuracy {
+    /// 10⁻⁵, where that is worth anything: tensor cores, for many bodies.
+    Fast,
+    /// 10⁻⁶, the rounding of single precision.
+    #[default]
+    Single,
+    /// 10⁻¹³, double precision, or as many digits of two singles.
+    Double,
+}
+
+impl ForceAccuracy {
+    /// All of them, the roughest first.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Single, Self::Double];
+}
+
+/// On the CPU.
+pub const fn cpu(accuracy: ForceAccuracy) -> &'static str {
+    match accuracy {
+        ForceAccuracy::Fast | ForceAccuracy::Single => "cpu-f32",
+        ForceAccuracy::Double => "cpu-f64",
+    }
+}
+
+/// Where none of the others computes the law, as attract-repel: on the CPU or else on a GPU.
+pub const fn of_all_laws(on_cpu: bool) -> &'static str {
+    if on_cpu { "reference" } else { "hybrid" }
+}
+
+/// On a GPU in single precision, with the number of bodies up to which each is taken: measured on an
+/// H200, where the neighbours of each limit differ by less than 5 %.
+const SINGLE: &[(usize, &str)] = &[
+    (3_584, "symmetric-lane2-block32"),
+    (14_336, "symmetric-lane4-block32"),
+    (20_480, "symmetric-lane4"),
+    (usize::MAX, "symmetric"),
+];
+
+/// The most bodies for which tensor cores are not worth their error: 49 152 of a Plummer sphere are
+/// a tenth faster than in single precision on an H200, and as fast if their masses are equal.
+const FEW_FOR_TENSOR_CORES: usize = 57_344;
+
+/// On a GPU, for this many bodies: the one that can run, of those named, is taken, the first first.
+/// `slow_doubles` where double precision has less than a sixth of the speed of single precision.
+pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
+    let fits = |&&(most, _): &&(usize, _)| bodies <= most;
+    let (_, single) = SINGLE.iter().find(fits).expect("the last has no limit");
+    match accuracy {
+        ForceAccuracy::Fast if bodies > FEW_FOR_TENSOR_CORES => vec!["tensor", single],
+        ForceAccuracy::Fast | ForceAccuracy::Single => vec![single],
+        ForceAccuracy::Double if slow_doubles => vec!["double-single", "symmetric-f64"],
+        ForceAccuracy::Double => vec!["symmetric-f64"],
+    }
+}
+
+/// On a GPU, for an integrator that needs jerks. Double precision, unless less is asked for: who asks
+/// for fourth order asks for more than single precision keeps, and the criterion of its steps takes
+/// third differences.
+pub const fn with_jerks(accuracy: Option<ForceAccuracy>) -> &'static str {
+    match accuracy {
+        Some(ForceAccuracy::Fast | ForceAccuracy::Single) => "hermite",
+        Some(ForceAccuracy::Double) | None => "hermite-f64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::force::Law;
+    use crate::selection::{Place, eligible};
+    use crate::variants;
+
+    #[test]
+    fn all_are_listed_and_compute_gravity() {
+        for accuracy in ForceAccuracy::ALL {
+            let cpu = variants::find(cpu(accuracy)).expect("listed");
+            assert_eq!(eligible(cpu, &Place::Cpu, Law::Gravity), Ok(()));
+            for bodies in [1, 5_000, 16_000, 50_000, 100_000] {
+                for slow_doubles in [false, true] {
+                    let names = gpu(bodies, accuracy, slow_doubles);
+                    for name in names.into_iter().chain([with_jerks(Some(accuracy))]) {
+                        let kernel = variants::find(name).expect("listed");
+                        let runs = eligible(kernel, &Place::Emulator, Law::Gravity);
+                        assert_eq!(runs, Ok(()), "{name}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_law_is_computed_somewhere() {
+        for (on_cpu, place) in [(true, Place::Cpu), (false, Place::Emulator)] {
+            let kernel = variants::find(of_all_laws(on_cpu)).expect("listed");
+            assert_eq!(eligible(kernel, &place, Law::ATTRACT_REPEL), Ok(()));
+        }
+    }
+
+    #[test]
+    fn tensor_cores_are_for_many_bodies_and_on_request() {
+        let first = |bodies, accuracy| gpu(bodies, accuracy, false)[0];
+        assert_eq!(first(1 << 20, ForceAccuracy::Fast), "tensor");
+        assert_eq!(first(1 << 15, ForceAccuracy::Fast), "symmetric");
+        assert_eq!(first(1 << 20, ForceAccuracy::Single), "symmetric");
+        assert_eq!(first(1 << 20, ForceAccuracy::Double), "symmetric-f64");
+        assert_eq!(
+            gpu(1 << 20, ForceAccuracy::Double, true)[0],
+            "double-single"
+        );
+    }
+}

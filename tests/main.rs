@@ -1,0 +1,22 @@
+//! All integration tests in one binary: the library is linked once.
+
+mod browser;
+mod cli;
+mod convert;
+mod emulator;
+mod examples;
+mod first_steps;
+mod formats;
+mod gpu;
+mod long_runs;
+mod many;
+mod measuring;
+mod peers;
+mod physics;
+mod pictures;
+mod ptx_claims;
+mod readme;
+mod studies;
+mod support;
+mod systems;
+mod tidy;

@@ -3,8 +3,9 @@
 //! Kernels are timed by `allpairs bench`, on the GPU's own clock; here it is the CPU's own code,
 //! with Criterion's statistics: did a change make it slower? A wrong force fails the benchmark.
 
-use allpairs::force::Law;
-use allpairs::selection::{Machine, Place};
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
+use allpairs::selection::Place;
 use allpairs::variants::{Method, VARIANTS};
 use allpairs_lab::verify::large_case;
 use criterion::{

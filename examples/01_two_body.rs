@@ -7,9 +7,10 @@ use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
 use allpairs::diagnostics::largest;
-use allpairs::force::{Law, Physics, cpu::Cpu};
+use allpairs::force::cpu::Cpu;
 use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
+use allpairs::physics::{Law, Physics};
 use allpairs::simulation::Simulation;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {

@@ -5,10 +5,13 @@
 
 use std::error::Error;
 
+use allpairs::backend::ForceError;
 use allpairs::diagnostics::Accuracy;
-use allpairs::force::{ForceError, Law, Physics, reference};
+use allpairs::force::reference;
 use allpairs::initial_conditions::plummer;
-use allpairs::selection::{DeviceChoice, Machine, Request, eligible, select};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::{DeviceChoice, Request, eligible, select};
 use allpairs::variants::VARIANTS;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {

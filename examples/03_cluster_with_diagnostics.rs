@@ -6,10 +6,11 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use allpairs::force::{Law, Physics};
 use allpairs::initial_conditions::{Options, Parameter, find};
 use allpairs::integrator::Integrator;
-use allpairs::selection::{Machine, Request, select};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::{Request, select};
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
 

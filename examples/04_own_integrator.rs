@@ -7,10 +7,12 @@
 use std::error::Error;
 use std::f64::consts::TAU;
 
+use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::Bodies;
-use allpairs::force::{Backend, ForceError, Law, Physics, cpu::Cpu};
+use allpairs::force::cpu::Cpu;
 use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
+use allpairs::physics::{Law, Physics};
 
 /// "Position extended Forest–Ruth like": I. P. Omelyan, I. M. Mryglod & R. Folk (2002, Comput.
 /// Phys. Commun. 146, 188), eqs. 20 to 22.

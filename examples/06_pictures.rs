@@ -5,12 +5,13 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use allpairs::force::{Law, Physics, cpu::Cpu};
+use allpairs::force::cpu::Cpu;
 use allpairs::initial_conditions::disk_galaxy;
 use allpairs::integrator::Integrator;
 use allpairs::io::Overwrite;
 use allpairs::output::movie::{Movie, MovieError, MovieFormat};
 use allpairs::output::{ColourMap, DensityPicture, Frame, Projection, Selection};
+use allpairs::physics::{Law, Physics};
 use allpairs::simulation::Simulation;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {

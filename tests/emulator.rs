@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use crate::support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
 use crate::support::{rms_error, softened};
+use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::{Bodies, Body};
 use allpairs::force::device::Device;
 use allpairs::force::emulated::{EmulatedMemory, Emulator};
 use allpairs::force::resident::Resident;
-use allpairs::force::{Backend, ForceError, Law, Physics};
+use allpairs::frame::Frame;
 use allpairs::initial_conditions::{plummer, two_body};
 use allpairs::integrator::Integrator;
-use allpairs::plan::{self, Launch, Limits};
-use allpairs::selection::{Machine, Place};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::plan::{self, Launch, Limits, Recipe};
+use allpairs::selection::Place;
 use allpairs::variants::{Bus, Method, Variant};
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{Case, edge_cases};
@@ -360,9 +363,12 @@ impl Device for Mutant {
 fn is_found(case: &Case, variant: &Variant, change: fn(&mut Launch, &mut Params)) -> bool {
     let emulator = Emulator::new(0);
     let mutant = Rc::new(Mutant { emulator, change });
-    let threads = 32;
-    let mut backend = Resident::new(mutant, variant, threads, &case.bodies, case.physics)
-        .expect("fits the emulator");
+    let variant = &variant.in_blocks_of(32);
+    let frame = Frame::of(&case.bodies, &case.physics);
+    let limits = Limits::EVERYWHERE;
+    let recipe = Recipe::new(variant, &case.bodies, case.physics, frame, &limits);
+    let recipe = recipe.expect("fits the emulator");
+    let mut backend = Resident::new(mutant, recipe, &case.bodies).expect("fits the emulator");
     match backend.accelerate() {
         Err(ForceError::Kernel(_)) => true,
         Err(other) => panic!("{other}"),

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
 use crate::support::{rms_error, softened};
-use allpairs::force::Law;
-use allpairs::force::systems::timeline::{What, overlap};
-use allpairs::selection::{DeviceChoice, Machine, Request, eligible, library, select};
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
+use allpairs::selection::{DeviceChoice, Request, eligible, library, select};
+use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::many_systems;

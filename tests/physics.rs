@@ -4,17 +4,20 @@
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
+use allpairs::backend::Backend;
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::{self, largest};
 use allpairs::force::reference;
-use allpairs::force::{Backend, Law, Physics};
 use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, plummer, two_body};
 use allpairs::integrator::Integrator;
-use allpairs::selection::{Machine, Place};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::Place;
 use allpairs::simulation::Simulation;
 use allpairs::variants::{Method, Variant};
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::validate::{EXPERIMENTS, Effort, Outcome, binary_after};
+use allpairs_lab::verify::bounds::additions;
 
 const F64: [&str; 3] = ["reference", "cpu-f64", "tiled-f64"];
 const ALL: [&str; 5] = ["reference", "cpu-f64", "tiled-f64", "cpu-f32", "tiled"];
@@ -203,7 +206,7 @@ fn momentum_is_conserved_to_rounding() {
         take(&mut cluster, steps);
         let after = cluster.conserved().expect("runs here");
         let u = variant(name).precision().unit_roundoff();
-        let force_error = diagnostics::tolerance(u, variant(name).additions(bodies.len()), 42.5);
+        let force_error = diagnostics::tolerance(u, additions(variant(name), bodies.len()), 42.5);
         // An error of the force in each kick, and a rounding of the velocity in each half.
         let allowed = steps as f64 * (dt * force_error * forces + 2.0 * u * before.momentum_scale);
         let drift = distance(after.momentum, before.momentum);

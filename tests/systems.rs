@@ -4,12 +4,13 @@
 use std::rc::Rc;
 
 use crate::support::{Table, assert_none, repetition_failure};
+use allpairs::backend::Backend;
 use allpairs::force::emulated::{Emulator, Queued, QueuedWork};
 use allpairs::force::systems::{ManySystems, Own};
-use allpairs::force::{Backend, Law, Physics};
 use allpairs::frame::Frame;
 use allpairs::integrator::Integrator;
-use allpairs::selection::Machine;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
 use allpairs::variants::{Method, Queues, Variant};
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{many_systems, steps_by_reference};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use allpairs::io::Overwrite;
-use allpairs::selection::Machine;
+use allpairs::machine::Machine;
 use allpairs_lab::bench::{self, Cases, Outcome, Protocol, Timed, compare::compare};
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{Start, Statistic};

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use allpairs::backend::Backend;
 use allpairs::bodies::Bodies;
 use allpairs::force::cpu::Cpu;
-use allpairs::force::{Backend, Law, Physics};
 use allpairs::io::{Format, Overwrite};
+use allpairs::physics::{Law, Physics};
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 

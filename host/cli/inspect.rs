@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use allpairs::force::Law;
+use allpairs::physics::Law;
 use allpairs::ptx::{self, PtxModule};
 use allpairs::variants::Build;
 use allpairs_lab::ptx::{EntryReport, Ptxas, claims};

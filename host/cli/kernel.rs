@@ -1,9 +1,9 @@
 //! The options that choose a kernel.
 
-use allpairs::force::Law;
 use allpairs::integrator::Integrator;
+use allpairs::integrator::Stepping;
+use allpairs::physics::Law;
 use allpairs::selection::{Request, Selection, select};
-use allpairs::simulation::Stepping;
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};

@@ -32,12 +32,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use allpairs::force::{ForceError, Law};
+use allpairs::backend::ForceError;
 use allpairs::io::{ReadError, WriteError};
 use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, PictureError};
+use allpairs::physics::Law;
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use allpairs::variants::preferred::ForceAccuracy;

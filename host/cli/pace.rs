@@ -1,6 +1,6 @@
 //! How long the steps of a run are, and how many.
 
-use allpairs::simulation::{Pace, Stepping};
+use allpairs::integrator::{Pace, Stepping};
 use anyhow::{bail, ensure};
 
 use super::run::Options;

@@ -1,7 +1,7 @@
 //! Options of the force: its law, its constants, and the units of the bodies that it is computed in.
 
 use allpairs::bodies::Bodies;
-use allpairs::force::{Law, Physics};
+use allpairs::physics::{Law, Physics};
 use allpairs::suggest;
 use allpairs::units::Units;
 use anyhow::ensure;

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use allpairs::checkpoint::{self, Found};
+use allpairs::integrator::Pace;
 use allpairs::io::is_partial;
+use allpairs::machine::Machine;
 use allpairs::recording::{self, Recording};
-use allpairs::selection::Machine;
-use allpairs::simulation::{Pace, Simulation};
+use allpairs::simulation::Simulation;
 use anyhow::{Context, bail, ensure};
 
 use super::config;

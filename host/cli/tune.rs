@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use allpairs::force::Law;
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Place, Request, SelectionError, eligible, select};
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
+use allpairs::selection::{Place, Request, SelectionError, eligible, select};
 use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Method, Shape, Variant};

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use allpairs::io::Overwrite;
-use allpairs::selection::{Machine, Request, select};
+use allpairs::machine::Machine;
+use allpairs::selection::{Request, select};
 use allpairs_lab::validate::{EXPERIMENTS, Effort, Experiment, Outcome};
 use anyhow::{Context, ensure};
 use comfy_table::ContentArrangement;

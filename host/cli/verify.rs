@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
-use allpairs::force::Law;
-use allpairs::selection::{Ineligible, Machine, Place, Request, eligible, select};
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
+use allpairs::selection::{Ineligible, Place, Request, eligible, select};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{Verdict, edge_cases, judge, large_case};

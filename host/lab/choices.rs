@@ -6,11 +6,11 @@ use gpu_kernels::layout::LayoutName;
 use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn, Stepping};
 
-use allpairs::force::cpu::{PairsName, RootName, Threads};
-use allpairs::plan::Reducer;
+use allpairs::variants::Reducer;
 use allpairs::variants::{
     Build, Bus, Force, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant, force_work,
 };
+use allpairs::variants::{PairsName, RootName, Threads};
 
 use crate::studies::catalogue;
 

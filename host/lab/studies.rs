@@ -13,8 +13,8 @@ mod venus;
 
 use std::sync::LazyLock;
 
-use allpairs::force::Law;
 use allpairs::integrator::Integrator;
+use allpairs::physics::Law;
 use allpairs::variants::{Catalogue, Method, Variant, first, variant};
 
 /// A study and its ladder.

@@ -4,10 +4,12 @@ use crate::bench::{Cases, Outcome, Protocol, Timed, measure, unless_broken};
 use crate::bench_record::BenchRow;
 use crate::studies::{Start, Statistic, catalogue};
 use crate::verify::{cloud, edge_cases, judge, large_case};
-use allpairs::force::{ForceError, Law, Physics};
-use allpairs::plan::Split;
-use allpairs::selection::{Machine, Place, eligible, fits};
+use allpairs::backend::ForceError;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::{Place, eligible, fits};
 use allpairs::tuning::{Wanted, may_win};
+use allpairs::variants::Split;
 use allpairs::variants::{Method, Shape, Variant};
 
 /// Threads of a block that are tried.

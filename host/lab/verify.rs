@@ -1,22 +1,21 @@
 //! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
 //! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
 
+pub mod bounds;
 mod jerks;
 mod many;
 
 pub use many::{many_systems, steps_by_reference};
 
+use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::diagnostics::Field;
 use allpairs::diagnostics::{self, Accuracy, DigitHistogram, Disagreement};
-use allpairs::force::cpu::{InstructionSet, RootName};
-use allpairs::force::reference::{self, Field, Reference};
-use allpairs::force::{Backend, ForceError, Law, Physics};
-use allpairs::frame::Frame;
+use allpairs::force::reference::{self, Reference};
 use allpairs::integrator::Integrator;
-use allpairs::selection::Machine;
-use allpairs::variants::{CpuPath, Method, Variant};
-use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::separated;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::variants::Variant;
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
 const MOST_TARGETS: usize = 4096;
@@ -108,124 +107,7 @@ impl Case {
         );
         self.targets.iter().map(|&i| accelerations[i]).collect()
     }
-
-    /// Relative error of the sums, and absolute error of a separation, that the variant's
-    /// arithmetic explains.
-    fn allowance(&self, variant: &Variant) -> (f64, f64) {
-        if variant.is_tensor() {
-            return self.tensor_allowance(variant);
-        }
-        if variant.is_separated() && self.bodies.len() > separated::TARGETS as usize {
-            return self.separated_allowance(variant);
-        }
-        // Bodies in halves may cost what rounding them costs; arithmetic in halves is held to the
-        // standard of single precision, for a sum of halves bounds nothing.
-        let computed = match variant.precision() {
-            Precision::F16 => Precision::F32,
-            precision => precision,
-        };
-        // Bodies in f64 are cut to 48 bits for sums of two f32.
-        let stored = match computed {
-            Precision::DoubleSingle => computed.unit_roundoff(),
-            _ => variant.stored().unit_roundoff(),
-        };
-        let additions = variant.additions(self.bodies.len() / self.systems as usize);
-        let ulps = pair_ulps(variant, self.physics.law);
-        let mut tolerance = diagnostics::tolerance(computed.unit_roundoff(), additions, ulps);
-        if stored > computed.unit_roundoff() {
-            tolerance += ROUNDED_MASS_AND_VELOCITY * stored;
-        }
-        // A stored coordinate is off by u·length/2, a separation by √3 times two of them, and
-        // moving the origin costs one such rounding more.
-        let position_error = match variant.method {
-            Method::Reference => 0.0,
-            _ => 2.0 * stored * Frame::of(&self.bodies, &self.physics).length,
-        };
-        (tolerance, position_error)
-    }
 }
-
-impl Case {
-    /// As [`allowance`](Self::allowance), on tensor cores.
-    ///
-    /// The weight 1/d³ of a pair is rounded to a half. d² is a sum of terms that add up to at most
-    /// 12 times the squared extent: truncated at 2⁻²³, twice, and packed to 2⁻²³ of each coordinate
-    /// and 2⁻²⁵ of the scaled squares, which are at least 2⁻¹⁰. What happens to m x_j is an error of its
-    /// position: 2⁻²² of packing, and the truncated sums.
-    fn tensor_allowance(&self, variant: &Variant) -> (f64, f64) {
-        let frame = Frame::of(&self.bodies, &self.physics);
-        let extent = frame.extent(&self.bodies);
-        let half = Precision::F16.unit_roundoff();
-        let bit = 2.0 * Precision::F32.unit_roundoff();
-        let square = 3.0 * 12.0 * bit * (extent / self.physics.softening).powi(2)
-            + half.powi(2) * 2f64.powi(-3 + 10);
-        let pair = half + 1.5 * square;
-        let sums = variant.additions(self.bodies.len()) as f64 * bit;
-        let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * extent;
-        (3f64.sqrt() * pair, position_error)
-    }
-}
-
-impl Case {
-    /// As [`allowance`](Self::allowance), where far pairs are computed on tensor cores.
-    ///
-    /// As in [`tensor_allowance`](Self::tensor_allowance), but d² is a sum of terms that add up to
-    /// 17² of itself at most, truncated twice and packed, and at least 2⁻¹⁰ in units where the
-    /// squares' last parts are good to 2⁻²⁵. So is 1/d³, which is 1/48³ at least.
-    fn separated_allowance(&self, variant: &Variant) -> (f64, f64) {
-        let frame = Frame::of(&self.bodies, &self.physics);
-        let half = Precision::F16.unit_roundoff();
-        let bit = 2.0 * Precision::F32.unit_roundoff();
-        let square = 3.0 * 17f64.powi(2) * bit + 2.0 * 2f64.powi(-25 + 10);
-        let pair = half + 1.5 * square + 2f64.powi(-25) * 48f64.powi(3);
-        let sums = variant.additions(self.bodies.len()) as f64 * bit;
-        let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * frame.length;
-        (3f64.sqrt() * pair, position_error)
-    }
-}
-
-/// Error of one pair's acceleration in units of the unit roundoff, its separation exact: the
-/// separation 1, d² 6 more, its inverse root half of that and 1.5 of its own, cubed: 17; weight 1,
-/// products 3, G and its product 2; and 15 of an f64 reference.
-///
-/// `rsqrt.approx` is off by 2⁻²²·⁹ (PTX ISA) instead of 1.5 roundings: 0.7 more, cubed 2.1. Its
-/// double-precision form, refined, is off by less than 3. A product that is not fused with its
-/// addition is rounded once more. In `attract-repel` the inverse root counts five times, or is
-/// divided by five times, and the drag is another 4. Where sums are of forces, the product
-/// with the body's own mass and its inverse are 4: the rounding of the stored mass cancels.
-///
-/// A CPU's estimate is off by what [`InstructionSet::estimate_error`] says, cubed three times that;
-/// the terms of third order and beyond are less than a percent of it. Refined, its cube is off by
-/// 3.5 roundings, one more without fused operations, and by less than 5 of what the series leaves
-/// out, where exact ones have 6.5: 2 more.
-fn pair_ulps(variant: &Variant, law: Law) -> f64 {
-    let ulps = match law {
-        Law::Unit | Law::Gravity => 39.0,
-        Law::AttractRepel { .. } => 59.0,
-    };
-    match variant.method {
-        Method::Cpu(CpuPath {
-            root: RootName::Refined,
-            ..
-        }) => ulps + 2.0,
-        Method::Cpu(CpuPath {
-            root: RootName::Estimated,
-            precision,
-            ..
-        }) => {
-            let error = InstructionSet::detect().estimate_error(precision);
-            ulps + 3.03 * error / precision.unit_roundoff()
-        }
-        Method::Kernel { by_masses, .. } if variant.is_approximate() => {
-            ulps + 4.5 + if by_masses { 4.0 } else { 0.0 }
-        }
-        Method::Systems(_) if variant.is_approximate() => ulps + 4.5,
-        _ => ulps,
-    }
-}
-
-/// Of a term, in units of the roundoff of the type that bodies are stored in.
-const ROUNDED_MASS_AND_VELOCITY: f64 = 2.0;
 
 /// What became of a variant.
 #[derive(Debug)]

@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use crc32fast::Hasher;
 use thiserror::Error;
 
+use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyFault, Kind};
 use crate::diagnostics::{Conserved, Energy};
-use crate::force::SavedState;
 use crate::frame::Frame;
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
@@ -382,8 +382,8 @@ mod tests {
             kinetic: 0.25,
             potential: -1.0 / 3.0,
         };
-        let physics = crate::force::Physics {
-            law: crate::force::Law::Gravity,
+        let physics = crate::physics::Physics {
+            law: crate::physics::Law::Gravity,
             g: 1.0,
             softening: 0.0,
         };

@@ -13,7 +13,7 @@
 //! origin does, by half an ulp of the f64 coordinate.
 
 use crate::bodies::Bodies;
-use crate::force::{Law, Physics};
+use crate::physics::{Law, Physics};
 
 /// Origin and units of local coordinates; see the [module](self).
 ///

@@ -28,6 +28,7 @@
 //! It is the library behind the program `allpairs`. It does not do trees, gas, collisions or
 //! cosmology: every pair of bodies is computed, and gravity is all there is.
 
+pub mod backend;
 pub mod bodies;
 pub mod checkpoint;
 pub mod diagnostics;
@@ -37,13 +38,16 @@ pub mod initial_conditions;
 pub mod integrator;
 pub mod io;
 pub mod limits;
+pub mod machine;
 pub mod output;
+pub mod physics;
 pub mod plan;
 pub mod ptx;
 pub mod recording;
 pub mod selection;
 pub mod simulation;
 pub mod suggest;
+pub mod timeline;
 pub mod tuning;
 pub mod units;
 pub mod variants;
@@ -54,9 +58,9 @@ pub mod variants;
 /// [file]: crate::io
 /// [generator]: crate::initial_conditions
 /// [`units`]: crate::units
-/// [`Physics`]: crate::force::Physics
+/// [`Physics`]: crate::physics::Physics
 /// [`select`]: crate::selection::select
-/// [`Backend`]: crate::force::Backend
+/// [`Backend`]: crate::backend::Backend
 /// [`Simulation`]: crate::simulation::Simulation
 /// [`Integrator`]: crate::integrator::Integrator
 /// [`run`]: crate::simulation::Simulation::run

@@ -1,31 +1,16 @@
 //! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
 //! best?). A forced choice skips the preference, never the eligibility.
 
-mod many;
-
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
-use std::rc::Rc;
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
-use gpu_kernels::numerics::Precision;
 
-use crate::bodies::Bodies;
-use crate::force::cpu::{Choices, Cpu, InstructionSet};
-use crate::force::cuda::Cuda;
-use crate::force::emulated::Emulator;
-use crate::force::independent::Independent;
-use crate::force::reference::Reference;
-use crate::force::resident::Resident;
-use crate::force::{Backend, ForceError, Law, Physics};
-use crate::frame::Frame;
-use crate::integrator::Integrator;
-use crate::plan::systems::SystemsError;
+use crate::force::cpu::InstructionSet;
+use crate::integrator::{Integrator, Stepping};
+use crate::physics::Law;
 use crate::plan::{self, Limits, PlanError};
-use crate::simulation::Stepping;
 use crate::variants::preferred::{self, ForceAccuracy};
-use crate::variants::{self, Build, CpuPath, Method, OutOfRange, Shape, SystemsPath, Variant};
+use crate::variants::{self, Build, Method, Shape, SystemsPath, Variant};
 use crate::{limits, ptx};
 
 /// Where to run, as a user says it.
@@ -115,6 +100,14 @@ impl Place {
         match self {
             Self::Gpu(info) => info.name.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// What a launch may have there.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Self::Gpu(info) => Limits::of(info),
+            Self::Cpu | Self::Emulator => Limits::EVERYWHERE,
         }
     }
 
@@ -216,7 +209,7 @@ pub enum Ineligible {
 }
 
 /// Compute capability as PTX targets count it: 90 for 9.0.
-fn capability(info: &DeviceInfo) -> u32 {
+pub(crate) fn capability(info: &DeviceInfo) -> u32 {
     info.compute_capability.0 * 10 + info.compute_capability.1
 }
 
@@ -285,12 +278,15 @@ pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result
     let Some(entry) = variant.force(law, false) else {
         return Ok(());
     };
-    let limits = match place {
-        Place::Gpu(info) => Limits::of(info),
-        Place::Cpu | Place::Emulator => Limits::EVERYWHERE,
-    };
     plan::stride(entry, bodies)?;
-    plan::force(entry, bodies as u32, block, variant.split(), &limits).map(drop)
+    plan::force(
+        entry,
+        bodies as u32,
+        block,
+        variant.split(),
+        &place.limits(),
+    )
+    .map(drop)
 }
 
 /// What is to be computed, and what was asked for: [`select`] finds the rest.
@@ -449,172 +445,6 @@ fn place_for(
             }
             Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
         },
-    }
-}
-
-/// A place, ready to run variants: a GPU is opened, and each module compiled for it, once.
-pub struct Machine {
-    place: Place,
-    allow_inaccurate: bool,
-    /// Those that were opened, by number and whether denormals are flushed.
-    gpus: RefCell<HashMap<(u32, bool), Rc<Cuda>>>,
-    /// Seed of the order in which the emulator runs threads.
-    thread_order: u64,
-}
-
-impl Machine {
-    /// The machine at a place.
-    pub fn new(place: Place) -> Self {
-        Self {
-            place,
-            allow_inaccurate: false,
-            gpus: RefCell::default(),
-            thread_order: 0,
-        }
-    }
-
-    /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
-    /// one. Results must not depend on it, beyond the rounding of atomic additions.
-    pub fn emulator(thread_order: u64) -> Self {
-        Self {
-            thread_order,
-            ..Self::new(Place::Emulator)
-        }
-    }
-
-    /// Whether variants may compute forces whose error has no bound.
-    pub fn allow_inaccurate(self, allow: bool) -> Self {
-        Self {
-            allow_inaccurate: allow,
-            ..self
-        }
-    }
-
-    /// Where it is.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// As [`backend`](Self::backend), in the frame of an earlier run of the same variant.
-    ///
-    /// # Errors
-    /// As [`backend`](Self::backend).
-    ///
-    /// # Panics
-    /// As [`backend`](Self::backend).
-    pub fn backend_in_frame(
-        &self,
-        variant: &Variant,
-        bodies: &Bodies,
-        physics: Physics,
-        frame: Frame,
-    ) -> Result<Box<dyn Backend>, ForceError> {
-        self.make(variant, bodies, physics, Some(frame))
-    }
-
-    /// Puts bodies there, to be accelerated by a variant that is [`eligible`] there.
-    ///
-    /// # Errors
-    /// If the place refuses, or has too little memory, or the variant bounds no error of these
-    /// bodies' forces.
-    ///
-    /// # Panics
-    /// If the variant is not eligible.
-    pub fn backend(
-        &self,
-        variant: &Variant,
-        bodies: &Bodies,
-        physics: Physics,
-    ) -> Result<Box<dyn Backend>, ForceError> {
-        self.make(variant, bodies, physics, None)
-    }
-
-    fn make(
-        &self,
-        variant: &Variant,
-        bodies: &Bodies,
-        physics: Physics,
-        frame: Option<Frame>,
-    ) -> Result<Box<dyn Backend>, ForceError> {
-        if let Err(why) = eligible(variant, &self.place, physics.law) {
-            panic!("{why}");
-        }
-        match variant.in_range(bodies, &physics) {
-            Err(OutOfRange {
-                computable: true, ..
-            }) if self.allow_inaccurate => {}
-            checked => checked?,
-        }
-        let variant = &variant.fitted(bodies.len());
-        let (build, block) = match variant.method {
-            Method::Reference => {
-                let reference = |part: &Bodies| Reference::new(part, physics);
-                let many = Independent::new(bodies, variant.systems, reference)?;
-                return Ok(many.into_backend());
-            }
-            Method::Cpu(CpuPath {
-                precision,
-                root,
-                pairs,
-                threads,
-            }) => {
-                let choices = Choices {
-                    root,
-                    pairs,
-                    threads,
-                    ..Choices::default()
-                };
-                let systems = variant.systems;
-                return Ok(match precision {
-                    Precision::F64 => {
-                        let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
-                        let many = Independent::new(bodies, systems, cpu)?;
-                        many.on(threads).into_backend()
-                    }
-                    _ => {
-                        let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
-                        let many = Independent::new(bodies, systems, cpu)?;
-                        many.on(threads).into_backend()
-                    }
-                });
-            }
-            Method::Systems(path) => {
-                let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
-                return self.many(variant, path, bodies, physics, frame);
-            }
-            Method::Kernel { .. } if variant.systems != 1 => {
-                let (kernel, systems) = (variant.name, variant.systems);
-                return Err(PlanError::from(SystemsError::OneSystem { kernel, systems }).into());
-            }
-            Method::Kernel { build, block, .. } => (build, block),
-        };
-        let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
-        match &self.place {
-            Place::Gpu(info) => {
-                let gpu = self.gpu(info, build)?;
-                let resident = Resident::in_frame(gpu, variant, block, bodies, physics, frame)?;
-                Ok(Box::new(resident))
-            }
-            Place::Emulator | Place::Cpu => {
-                let emulator = Rc::new(Emulator::new(self.thread_order));
-                let resident =
-                    Resident::in_frame(emulator, variant, block, bodies, physics, frame)?;
-                Ok(Box::new(resident))
-            }
-        }
-    }
-
-    fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Rc<Cuda>, ForceError> {
-        let ftz = build == Build::Ftz;
-        let mut gpus = self.gpus.borrow_mut();
-        if let Some(gpu) = gpus.get(&(info.ordinal, ftz)) {
-            return Ok(Rc::clone(gpu));
-        }
-        let module =
-            ptx::module_for(capability(info), ftz).expect("an eligible variant has a module");
-        let gpu = Rc::new(Cuda::open(info.ordinal, module)?);
-        gpus.insert((info.ordinal, ftz), Rc::clone(&gpu));
-        Ok(gpu)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
-use crate::force::{Backend, ForceError, Physics, SavedState};
-use crate::integrator::Integrator;
+use crate::integrator::{Integrator, Pace, Stepping};
+use crate::physics::Physics;
 
 /// How long work may be queued before the loop waits for it and reports: often enough for a person
 /// who watches, seldom enough for a GPU that should never wait.
@@ -22,41 +23,6 @@ pub struct Simulation {
     clock: Clock,
     /// Computed since it was made.
     interactions: f64,
-}
-
-/// How long steps are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// All the same; negative to go back in time.
-    Fixed(f64),
-    /// As long as the accuracy allows. Needs [jerks](Integrator::needs_jerks).
-    Adaptive {
-        /// Accuracy η of Aarseth's criterion: errors fall with its square.
-        eta: f64,
-        /// No step is longer.
-        longest: f64,
-        /// The last step ends here.
-        end: f64,
-        /// Whose steps.
-        steps: Stepping,
-    },
-}
-
-/// Whether bodies take their steps together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stepping {
-    /// One step for all bodies: what the least patient of them needs.
-    Shared,
-    /// [Block time steps](crate::force::BlockSteps): each body takes its own, the longest step
-    /// halved so many times over. The simulation counts, and stops after, longest steps, when all
-    /// bodies stand at the same time.
-    Blocks,
-}
-
-impl From<f64> for Pace {
-    fn from(dt: f64) -> Self {
-        Self::Fixed(dt)
-    }
 }
 
 /// Where in time a simulation stands.
@@ -137,7 +103,7 @@ impl Simulation {
     }
 
     /// Continues where another simulation was [saved](Self::save), with the bits that it would
-    /// have had: on a backend [in the frame](crate::selection::Machine::backend_in_frame) of
+    /// have had: on a backend [in the frame](crate::machine::Machine::backend_in_frame) of
     /// `state`.
     ///
     /// # Errors

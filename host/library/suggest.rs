@@ -1,7 +1,7 @@
 //! Softening and time step for those who do not choose their own.
 
 use crate::bodies::Bodies;
-use crate::force::Physics;
+use crate::physics::Physics;
 
 /// Below this number bodies are individuals — planets, a binary — and nothing is softened.
 const FEW: usize = 100;
@@ -89,8 +89,9 @@ fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::bodies::Body;
-    use crate::force::{Law, reference};
+    use crate::force::reference;
     use crate::initial_conditions::{plummer, two_body};
+    use crate::physics::Law;
 
     #[test]
     fn softening_follows_the_mean_distance() {

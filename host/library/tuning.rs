@@ -12,13 +12,13 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::ScheduleName;
 use serde::{Deserialize, Serialize};
 
-use crate::force::Law;
-use crate::force::cpu::{RootName, Threads};
 use crate::io::{Overwrite, write_atomically};
+use crate::physics::Law;
 use crate::ptx;
 use crate::selection::{self, Place, Selection};
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{Catalogue, Method, Positions, Shape, Variant};
+use crate::variants::{RootName, Threads};
 
 /// Environment variable that says where the cache lies.
 pub const FOLDER_VARIABLE: &str = "ALLPAIRS_CACHE_DIR";

@@ -4,11 +4,12 @@ pub(crate) mod program;
 
 use std::path::Path;
 
-use allpairs::force::{Backend, ForceError, Law, Physics};
+use allpairs::backend::{Backend, ForceError};
 use allpairs::frame::Frame;
 use allpairs::initial_conditions::plummer;
 use allpairs::integrator::Integrator;
-use allpairs::selection::Machine;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
 use allpairs::variants::Variant;
 use allpairs_lab::verify::{Case, TwoSteps, edge_cases, judge, large_case};
 

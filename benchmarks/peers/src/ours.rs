@@ -1,7 +1,8 @@
 //! The bodies, the clock, and Allpairs' own rows.
 
-use allpairs::force::Law;
-use allpairs::selection::{Machine, Place};
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
+use allpairs::selection::Place;
 use allpairs::variants::{Method, VARIANTS};
 use allpairs_lab::verify::{Case, large_case};
 use std::fmt;

@@ -7,8 +7,9 @@
 //! steps.
 
 use super::{Cases, Protocol, Timed};
-use allpairs::force::{ForceError, Law};
-use allpairs::selection::Machine;
+use allpairs::backend::ForceError;
+use allpairs::machine::Machine;
+use allpairs::physics::Law;
 use allpairs::variants::Variant;
 
 /// Fewest bodies that a climb begins with: fewer say little.

@@ -12,12 +12,14 @@ use crate::bench_record::{BenchFailure, BenchRecord, BenchRow, Digits, VERSION};
 use crate::choices::choices;
 use crate::studies::{Start, Statistic};
 use crate::verify::{Case, TwoSteps, cloud, cloud_of_equal_masses, large_case};
+use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::Bodies;
-use allpairs::force::{Backend, ForceError, Law, Physics};
 use allpairs::initial_conditions::plummer;
 use allpairs::integrator::Integrator;
 use allpairs::limits;
-use allpairs::selection::{Machine, Place};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::Place;
 use allpairs::variants::Variant;
 
 use effort::Effort;

@@ -395,7 +395,7 @@ fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::studies::catalogue;
-    use allpairs::force::Law as CrateLaw;
+    use allpairs::physics::Law as CrateLaw;
     use allpairs::ptx::PTX_MODULES;
     use allpairs::variants;
 

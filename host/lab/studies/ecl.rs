@@ -3,9 +3,9 @@
 use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
-use allpairs::force::Law;
-use allpairs::force::cpu::{PairsName, RootName};
 use allpairs::integrator::Integrator;
+use allpairs::physics::Law;
+use allpairs::variants::{PairsName, RootName};
 use allpairs::variants::{cpu, kernel};
 
 #[rustfmt::skip]

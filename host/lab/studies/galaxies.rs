@@ -3,10 +3,10 @@
 use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Rung, Start, Statistic, Study, base, rung};
-use allpairs::force::Law;
-use allpairs::force::cpu::{PairsName, RootName};
 use allpairs::integrator::Integrator;
+use allpairs::physics::Law;
 use allpairs::variants::{Method, Queues, SystemsPath, Transfers, cpu, systems};
+use allpairs::variants::{PairsName, RootName};
 
 /// One block a system and all steps in one kernel: where `galaxies` began on GPUs.
 const BLOCK_A_SYSTEM: SystemsPath = systems("systems_steps_aos_f32_exact");

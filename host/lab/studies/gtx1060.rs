@@ -1,8 +1,8 @@
 //! Algebra before hardware.
 
 use super::{Measured, Start, Statistic, Study, base, rung};
-use allpairs::force::Law;
 use allpairs::integrator::Integrator;
+use allpairs::physics::Law;
 use allpairs::variants::kernel;
 
 #[rustfmt::skip]

@@ -4,11 +4,11 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::Reduction;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
-use allpairs::force::Law;
-use allpairs::force::cpu::{PairsName, RootName};
 use allpairs::integrator::Integrator;
-use allpairs::plan::{Reducer, Split};
+use allpairs::physics::Law;
 use allpairs::variants::{Fitted, cpu, kernel};
+use allpairs::variants::{PairsName, RootName};
+use allpairs::variants::{Reducer, Split};
 
 /// Blocks of 4 × 64 threads, 256 sources each: where `gtx980` saw bank conflicts.
 const SHAPE: Split = Split {

@@ -3,10 +3,10 @@
 use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
-use allpairs::force::Law;
-use allpairs::force::cpu::{PairsName, RootName};
 use allpairs::integrator::Integrator;
+use allpairs::physics::Law;
 use allpairs::variants::{Bus, cpu, kernel};
+use allpairs::variants::{PairsName, RootName};
 
 #[rustfmt::skip]
 pub(super) const STUDY: Study = Study {

@@ -1,9 +1,9 @@
 //! The experiment with a disk galaxy.
 
 use super::{Rig, take};
+use allpairs::backend::ForceError;
 use allpairs::bodies::{Bodies, Kind};
 use allpairs::diagnostics::largest;
-use allpairs::force::ForceError;
 use allpairs::initial_conditions::disk_galaxy;
 
 /// Of a star at 2.2 scale lengths, where the disk's own curve has its maximum.

@@ -17,11 +17,14 @@ use gpu_kernels::numerics::Precision;
 
 pub use self::list::EXPERIMENTS;
 pub use self::orbits::binary_after;
+use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
-use allpairs::force::{ForceError, Law, Physics};
 use allpairs::integrator::Integrator;
-use allpairs::selection::{Ineligible, Machine, Place, eligible};
-use allpairs::simulation::{Pace, Simulation};
+use allpairs::integrator::Pace;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::{Ineligible, Place, eligible};
+use allpairs::simulation::Simulation;
 use allpairs::variants::preferred::{self, ForceAccuracy};
 use allpairs::variants::{self, Variant};
 

@@ -3,9 +3,9 @@
 use std::f64::consts::{PI, TAU};
 
 use super::{Rig, take};
+use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::largest;
-use allpairs::force::ForceError;
 use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, solar_system, two_body};
 use allpairs::units::{DAY, Units};
 

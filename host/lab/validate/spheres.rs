@@ -1,10 +1,11 @@
 //! Experiments with star clusters.
 
 use super::{Rig, take};
+use allpairs::backend::ForceError;
 use allpairs::diagnostics::{Sample, largest};
-use allpairs::force::ForceError;
 use allpairs::initial_conditions::{cold_collapse, plummer};
-use allpairs::simulation::{Pace, Simulation, Stepping};
+use allpairs::integrator::{Pace, Stepping};
+use allpairs::simulation::Simulation;
 
 /// `M^(5/2) / (2|E|)^(3/2)`, in standard units.
 const CROSSING_TIME: f64 = 2.828_427_124_746_19;

@@ -1,9 +1,11 @@
 //! Jerks of the kernels that compute them, held against the reference like accelerations.
 
-use super::{Case, pair_ulps};
+use super::Case;
+use super::bounds::{additions, pair_ulps};
+use allpairs::backend::ForceError;
 use allpairs::diagnostics::{self, Disagreement};
-use allpairs::force::{ForceError, reference};
-use allpairs::selection::Machine;
+use allpairs::force::reference;
+use allpairs::machine::Machine;
 use allpairs::variants::{Method, Variant};
 
 /// Vectors of all bodies.
@@ -19,7 +21,7 @@ impl Case {
     /// If the jerks are not of the case's bodies.
     pub fn check_jerks(&self, variant: &Variant, jerks: &[[f64; 3]]) -> Result<(), Disagreement> {
         let computed = variant.precision().unit_roundoff();
-        let additions = variant.additions(self.bodies.len());
+        let additions = additions(variant, self.bodies.len());
         // A pair's jerk has 1/√ five times where its acceleration has it three times, and 12 of its
         // own: velocities 2, their difference and r·v 4, the factor and two products 3, two sums 3.
         let ulps = 2.0 * pair_ulps(variant, self.physics.law);

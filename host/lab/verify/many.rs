@@ -1,12 +1,13 @@
 //! Cases of many systems.
 
 use super::{Case, MOST_TARGETS, altered};
+use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::Bodies;
 use allpairs::force::cpu::Cpu;
 use allpairs::force::independent::Independent;
 use allpairs::force::reference;
-use allpairs::force::{Backend, ForceError, Law, Physics};
 use allpairs::integrator::Integrator;
+use allpairs::physics::{Law, Physics};
 use allpairs::plan::systems::bodies_each;
 
 impl Case {

@@ -2,7 +2,7 @@
 
 use super::{CompensatedSum, Energy, minus, norm, relative};
 use crate::bodies::Bodies;
-use crate::force::Physics;
+use crate::physics::Physics;
 
 /// Total momentum `Σ m v`.
 pub fn momentum(bodies: &Bodies, physics: &Physics) -> [f64; 3] {
@@ -130,7 +130,7 @@ pub struct Drift {
 mod tests {
     use super::*;
     use crate::bodies::{Body, Kind};
-    use crate::force::Law;
+    use crate::physics::Law;
 
     const GRAVITY: Physics = Physics {
         law: Law::Gravity,

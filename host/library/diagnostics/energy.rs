@@ -2,7 +2,7 @@
 
 use super::CompensatedSum;
 use crate::bodies::Bodies;
-use crate::force::Physics;
+use crate::physics::Physics;
 
 /// Energy of a state, in mass · length² / time² of the run's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +41,7 @@ pub fn kinetic(bodies: &Bodies, physics: &Physics) -> f64 {
 mod tests {
     use super::*;
     use crate::bodies::{Body, Kind};
-    use crate::force::Law;
+    use crate::physics::Law;
 
     #[test]
     fn kinetic_energy_follows_the_law() {

@@ -1,7 +1,29 @@
 //! How good is a computed force? Statistics, and the bound that rounding allows.
 
 use super::{minus, norm, relative};
-use crate::force::reference::Field;
+
+/// Acceleration of one body — of [`jerks_of`](crate::force::reference::jerks_of), its jerk — with the two sums that errors of a
+/// computed one are measured by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field {
+    /// `G Σ_j m_j r / d³`, or what else the law says.
+    pub acceleration: [f64; 3],
+    /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
+    pub scale: f64,
+    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`, and for repulsion `4 |H| Σ_j m_j / d⁵`: how much an error in the
+    /// separations matters.
+    pub gradient: f64,
+}
+
+impl Field {
+    /// The largest `|a − a_ref|` that rounding explains: `tolerance` (see
+    /// [`tolerance`]) of the terms, plus what separations that are
+    /// off by `position_error` make of them. First order in `position_error`, hence meant for
+    /// errors well below the distances (or below ε).
+    pub fn bound(&self, tolerance: f64, position_error: f64) -> f64 {
+        tolerance * self.scale + position_error * self.gradient
+    }
+}
 
 /// Two results that do not belong to the same bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

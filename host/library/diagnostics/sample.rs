@@ -2,7 +2,7 @@
 
 use super::{CompensatedSum, Conserved, centre_of_mass, minus, norm};
 use crate::bodies::Bodies;
-use crate::force::Physics;
+use crate::physics::Physics;
 
 /// Shares of the mass whose [`lagrangian_radii`] a [`Sample`] has.
 pub const MASS_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::bodies::{Body, Kind};
     use crate::diagnostics::Energy;
-    use crate::force::Law;
+    use crate::physics::Law;
 
     const GRAVITY: Physics = Physics {
         law: Law::Gravity,

@@ -5,18 +5,25 @@
 //! of all other bodies where Taylor's series predicts them (McMillan 1986; Makino 1991, PASJ 43,
 //! 859).
 
-use super::ForceError;
-use super::hermite::{Beginning, first_steps};
+use super::hermite::first_steps;
+use super::host_state::Beginning;
 use super::in_memory::InMemory;
+use crate::backend::{BlockSteps, ForceError};
 
 /// How often a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
 const SPAN: u64 = 1 << DEEPEST;
 
+impl<B: InMemory> BlockSteps for B {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
+        advance(self, span, eta)
+    }
+}
+
 /// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them; returns how
 /// many times a body's force was computed. Accelerations and jerks must be those of the current
 /// state, and are so again at the end.
-pub(super) fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, ForceError> {
+fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, ForceError> {
     let n = backend.state().bodies.len();
     if backend.state().own_steps.is_empty() {
         backend.state_mut().own_steps = first_steps(backend, eta, span)?.1;

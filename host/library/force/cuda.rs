@@ -14,8 +14,8 @@ use cuda_std::constant;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Scalars};
 
-use super::ForceError;
 use super::device::{Device, Streams};
+use crate::backend::ForceError;
 use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
 use crate::variants::Bus;

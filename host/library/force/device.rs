@@ -8,7 +8,7 @@ use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
-use super::ForceError;
+use crate::backend::ForceError;
 use crate::plan::{Launch, Limits};
 use crate::variants::Bus;
 

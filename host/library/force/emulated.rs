@@ -10,8 +10,8 @@ use cuda_std::emu::{self, Region};
 use gpu_kernels::abi::{Arguments, Params};
 use gpu_kernels::entries::Entry;
 
-use super::ForceError;
 use super::device::{Device, Streams};
+use crate::backend::ForceError;
 use crate::plan::{Launch, Limits};
 use crate::variants::Bus;
 

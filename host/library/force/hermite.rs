@@ -1,11 +1,8 @@
 //! Hermite's scheme for backends whose state is in host memory: O(N) beside the forces.
 
-use super::cpu::HostState;
+use super::host_state::HostState;
 use super::in_memory::InMemory;
-use super::{ForceError, Hermite};
-
-/// What a step of a body began from.
-pub(super) type Beginning = gpu_kernels::hermite::Beginning<f64>;
+use crate::backend::{ForceError, Hermite};
 
 impl HostState {
     /// What accuracy `eta` allows each body after a step of `dt`.

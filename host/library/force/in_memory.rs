@@ -1,10 +1,10 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
-use super::block_steps;
-use super::cpu::HostState;
-use super::{Backend, BlockSteps, ForceError, Hermite, Physics, SavedState, StepOf};
+use super::host_state::HostState;
+use crate::backend::{Backend, BlockSteps, ForceError, Hermite, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
+use crate::physics::Physics;
 
 /// The forces of a backend whose bodies lie in host memory.
 pub(super) trait InMemory {
@@ -85,11 +85,5 @@ impl<B: InMemory> Backend for B {
 
     fn synchronize(&mut self) -> Result<(), ForceError> {
         Ok(())
-    }
-}
-
-impl<B: InMemory> BlockSteps for B {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
-        block_steps::advance(self, span, eta)
     }
 }

@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::cpu::Threads;
-use super::{Backend, ForceError, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
+use crate::variants::Threads;
 
 /// Systems of equal size, one after another, that do not feel each other.
 #[derive(Debug)]
@@ -172,8 +172,8 @@ mod tests {
 
     use super::*;
     use crate::force::reference::Reference;
-    use crate::force::{Law, Physics};
     use crate::initial_conditions::plummer;
+    use crate::physics::{Law, Physics};
 
     /// The threads that work on twelve systems.
     fn at_work(threads: Threads) -> Vec<ThreadId> {

@@ -3,7 +3,7 @@
 use gpu_kernels::abi::Separation;
 use gpu_kernels::schedule::in_space;
 
-use crate::force::Law;
+use crate::physics::Law;
 
 /// Which body is in which slot of a device's buffers.
 #[derive(Clone, Debug)]

@@ -9,68 +9,11 @@
 
 use rayon::prelude::*;
 
-use super::cpu::HostState;
+use super::host_state::HostState;
 use super::in_memory::InMemory;
-use super::{Law, Physics};
 use crate::bodies::Bodies;
-use crate::diagnostics::CompensatedSum;
-
-impl Physics {
-    /// What a body of this mass pulls with: its mass, or 1 under [`Law::Unit`].
-    pub fn weight(&self, mass: f64) -> f64 {
-        match self.law {
-            Law::Gravity | Law::AttractRepel { .. } => mass,
-            Law::Unit => 1.0,
-        }
-    }
-
-    /// The constant before the sum: G, or 1 under [`Law::Unit`].
-    pub fn coupling(&self) -> f64 {
-        match self.law {
-            Law::Gravity | Law::AttractRepel { .. } => self.g,
-            Law::Unit => 1.0,
-        }
-    }
-
-    /// H of `attract-repel`, and 0 of the other laws.
-    pub fn repulsion(&self) -> f64 {
-        match self.law {
-            Law::AttractRepel { repulsion, .. } => repulsion,
-            Law::Unit | Law::Gravity => 0.0,
-        }
-    }
-
-    /// γ of `attract-repel`, and 0 of the other laws.
-    pub fn damping(&self) -> f64 {
-        match self.law {
-            Law::AttractRepel { damping, .. } => damping,
-            Law::Unit | Law::Gravity => 0.0,
-        }
-    }
-}
-
-/// Acceleration of one body — of [`jerks_of`], its jerk — with the two sums that errors of a
-/// computed one are measured by.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Field {
-    /// `G Σ_j m_j r / d³`, or what else the law says.
-    pub acceleration: [f64; 3],
-    /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
-    pub scale: f64,
-    /// `2 |G| Σ_j m_j / d³ ≥ Σ_j ‖∂a_ij/∂r‖`, and for repulsion `4 |H| Σ_j m_j / d⁵`: how much an error in the
-    /// separations matters.
-    pub gradient: f64,
-}
-
-impl Field {
-    /// The largest `|a − a_ref|` that rounding explains: `tolerance` (see
-    /// [`tolerance`](crate::diagnostics::tolerance)) of the terms, plus what separations that are
-    /// off by `position_error` make of them. First order in `position_error`, hence meant for
-    /// errors well below the distances (or below ε).
-    pub fn bound(&self, tolerance: f64, position_error: f64) -> f64 {
-        tolerance * self.scale + position_error * self.gradient
-    }
-}
+use crate::diagnostics::{CompensatedSum, Field};
+use crate::physics::Physics;
 
 /// Accelerations of all bodies.
 pub fn accelerations(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
@@ -277,10 +220,11 @@ impl InMemory for Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Backend;
     use crate::diagnostics::kinetic;
     use crate::diagnostics::momentum;
-    use crate::force::Backend;
     use crate::force::cpu::samples::{body, cloud};
+    use crate::physics::Law;
 
     const GRAVITY: Physics = Physics {
         law: Law::Gravity,

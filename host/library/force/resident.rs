@@ -4,44 +4,24 @@
 mod hermite;
 mod in_space;
 
-pub use hermite::HermiteKernels;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use gpu_kernels::abi::{Params, Separation, Systems};
-use gpu_kernels::entries::{Entry, LayoutDescription, Work};
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use self::hermite::Jerks;
 use self::in_space::InSpace;
 use super::device::Device;
 use super::pack::{self, Scalars};
-use super::{Backend, ForceError, Hermite, Physics, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, Hermite, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
-use crate::plan::{self, Buffer, ELEMENTWISE_BLOCK, Launch, Step};
-use crate::variants::{Masses, Positions, Variant};
-
-/// The kernels of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Kernels {
-    /// Accelerations.
-    pub force: &'static Entry,
-    /// `v += dt a`, in the force's layout.
-    pub kick: &'static Entry,
-    /// `x += dt v`, in the force's layout.
-    pub drift: &'static Entry,
-    /// `v *= f`, in the force's layout.
-    pub damp: &'static Entry,
-    /// Energies, in the force's layout and law.
-    pub energy: &'static Entry,
-    /// The same for [many bodies](plan::EXACT_ENERGY_BODIES), where there is one.
-    pub quick_energy: Option<&'static Entry>,
-    /// The parts of Hermite's steps, where the force comes with jerks.
-    pub hermite: Option<HermiteKernels>,
-}
+use crate::physics::Physics;
+use crate::plan::{Buffer, Launch, Recipe, Step};
+use crate::variants::{Kernels, Positions};
 
 /// Bodies on a device.
 pub struct Resident<D: Device> {
@@ -70,124 +50,62 @@ pub struct Resident<D: Device> {
 }
 
 impl<D: Device> Resident<D> {
-    /// Puts `bodies` on `device`, to be accelerated by the kernels of `variant` in blocks of
-    /// `threads`.
+    /// Puts `bodies` on `device`, to be moved as `recipe` says, which was made for them.
     ///
     /// # Errors
-    /// If the launches do not fit the device, or its memory is too small.
-    ///
-    /// # Panics
-    /// If the variant is not one of kernels that are compiled for the law: see
-    /// [`eligible`](crate::selection::eligible).
-    pub fn new(
-        device: Rc<D>,
-        variant: &Variant,
-        threads: u32,
-        bodies: &Bodies,
-        physics: Physics,
-    ) -> Result<Self, ForceError> {
-        let frame = Frame::of(bodies, &physics);
-        Self::in_frame(device, variant, threads, bodies, physics, frame)
-    }
-
-    /// As [`new`](Self::new), in the frame of an earlier run.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    ///
-    /// # Panics
-    /// As [`new`](Self::new).
-    pub fn in_frame(
-        device: Rc<D>,
-        variant: &Variant,
-        threads: u32,
-        bodies: &Bodies,
-        physics: Physics,
-        frame: Frame,
-    ) -> Result<Self, ForceError> {
-        let softening_squared = frame.length_to_local(physics.softening).powi(2);
-        // ε may be zero, or so small beside the system that its square vanishes.
-        let unsoftened = softening_squared < variant.precision().smallest_square();
-        let masses = Masses::of(bodies);
-        let kernels = variant
-            .kernels(physics.law, unsoftened, masses)
-            .expect("an eligible variant has its kernels");
+    /// If the device's driver refuses a kernel, or its memory is too small.
+    pub fn new(device: Rc<D>, recipe: Recipe, bodies: &Bodies) -> Result<Self, ForceError> {
+        let Recipe {
+            kernels,
+            force,
+            params,
+            ..
+        } = recipe;
         let layout = kernels.force.layout;
-        let stride = plan::stride(kernels.force, bodies.len())?;
-        let n = bodies.len() as u32; // fits, as the stride does
-        let limits = device.limits();
-        let plan = plan::force(kernels.force, n, threads, variant.split(), &limits)?;
-        let elementwise_launch =
-            plan::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, &limits)?;
-        let energy = kernels
-            .quick_energy
-            .filter(|_| n > plan::EXACT_ENERGY_BODIES);
-        let energy = energy.unwrap_or(kernels.energy);
-        let energy_launch = plan::one_dimensional(energy, n, ELEMENTWISE_BLOCK, &limits)?;
-
-        let order = plan.order.iter().flat_map(|order| &order.steps);
-        let launched = plan.steps.iter().chain(order).filter_map(Step::entry);
-        for entry in launched.chain([kernels.kick, kernels.drift, energy]) {
+        let Params { n, stride, .. } = params;
+        let order = force.order.iter().flat_map(|order| &order.steps);
+        let launched = force.steps.iter().chain(order).filter_map(Step::entry);
+        for entry in launched.chain([kernels.kick, kernels.drift, recipe.energy]) {
             device.prepare(entry)?;
         }
 
-        let packed = pack::state(&layout, stride, &frame, bodies);
+        let packed = pack::state(&layout, stride, &recipe.frame, bodies);
         let bytes = packed.bytes().len();
-        let state = match variant.positions() {
+        let state = match recipe.positions {
             Positions::Device => device.allocate(bytes)?,
             Positions::Host(bus) => device.allocate_for_host(bytes, bus)?,
         };
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
-        let in_space = plan.order.map(|plan| InSpace::new(&*device, plan, n));
+        let in_space = force.order.map(|plan| InSpace::new(&*device, plan, n));
         let in_space = in_space.transpose()?;
         let jerks = kernels
             .hermite
             .map(|kernels| Jerks::new(&*device, kernels, &layout, n, stride));
         let jerks = jerks.transpose()?;
-        let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
+        let scratch = force.scratch.iter().map(|&bytes| device.allocate(bytes));
         let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
-        let energy_sums = device.allocate(energy_launch.grid[0] as usize * 2 * size_of::<f64>())?;
-        let params = Params {
-            n,
-            stride,
-            sources_a_thread: plan.split.sources_a_thread,
-            partials: plan.split.partials,
-            softening_squared,
-            g: frame.coupling_to_local(&physics),
-            repulsion: frame.repulsion_to_local(&physics),
-            damping: frame.damping_to_local(&physics),
-            dt: 0.0,
-            tiling: plan.tiling,
-            separation: Separation::default(),
-            systems: Systems::default(),
-        };
-        // Where a kernel without masses computes gravity, the common one is in G.
-        let common_mass = match (kernels.force.work, masses) {
-            (Work::Force { law, .. }, Masses::Equal(mass)) if law != physics.law.name() => {
-                frame.mass_to_local(mass)
-            }
-            _ => 1.0,
-        };
+        let blocks = recipe.energy_launch.grid[0] as usize;
+        let energy_sums = device.allocate(blocks * 2 * size_of::<f64>())?;
         let mut resident = Self {
             device,
             kernels,
-            force_g: params.g * common_mass,
+            force_g: recipe.force_g,
             layout,
-            frame,
-            physics,
-            positions: variant.positions(),
+            frame: recipe.frame,
+            physics: recipe.physics,
+            positions: recipe.positions,
             params,
             state,
             acceleration,
             jerks,
             energy_sums,
             scratch,
-            force_steps: plan.steps,
+            force_steps: force.steps,
             in_space,
-            elementwise_launch,
-            energy,
-            energy_launch,
+            elementwise_launch: recipe.elementwise,
+            energy: recipe.energy,
+            energy_launch: recipe.energy_launch,
             transfers: Cell::default(),
         };
         resident.settle()?;
@@ -431,9 +349,10 @@ impl<D: Device> Backend for Resident<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::force::Law;
     use crate::force::emulated::Emulator;
     use crate::initial_conditions::plummer;
+    use crate::physics::Law;
+    use crate::plan::{self, ELEMENTWISE_BLOCK};
     use crate::variants;
     use gpu_kernels::numerics::Precision;
 
@@ -456,10 +375,12 @@ mod tests {
                 softening,
             };
             let device = Rc::new(Emulator::new(1));
-            let mut resident = Resident::new(device, variant, 256, &bodies, physics).expect("fits");
+            let limits = device.limits();
+            let frame = Frame::of(&bodies, &physics);
+            let recipe = Recipe::new(variant, &bodies, physics, frame, &limits).expect("fits");
+            let mut resident = Resident::new(device, recipe, &bodies).expect("fits");
             let exact = resident.energy().expect("emulated");
             resident.energy = resident.kernels.quick_energy.expect("the layout has one");
-            let limits = resident.device.limits();
             resident.energy_launch =
                 plan::one_dimensional(resident.energy, 600, ELEMENTWISE_BLOCK, &limits)
                     .expect("fits");

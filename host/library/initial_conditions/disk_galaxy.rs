@@ -287,8 +287,8 @@ mod tests {
     use super::super::tests::assert_centred;
     use super::*;
     use crate::force::cpu::Cpu;
-    use crate::force::{Law, Physics};
     use crate::integrator::Integrator;
+    use crate::physics::{Law, Physics};
     use crate::simulation::Simulation;
     use std::ops::ControlFlow;
 

@@ -1,13 +1,15 @@
 //! How a step is made of forces, kicks and drifts. An integrator knows the backend's interface and
 //! nothing of kernels.
 
+mod pace;
 mod splitting;
 #[cfg(test)]
 mod tests;
 
+pub use pace::{Pace, Stepping};
 use splitting::Stage;
 
-use crate::force::{Backend, ForceError};
+use crate::backend::{Backend, ForceError};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,6 +175,6 @@ impl Integrator {
     }
 }
 
-fn jerks_of(backend: &mut dyn Backend) -> Result<&mut dyn crate::force::Hermite, ForceError> {
+fn jerks_of(backend: &mut dyn Backend) -> Result<&mut dyn crate::backend::Hermite, ForceError> {
     backend.hermite().ok_or(ForceError::NoJerks)
 }

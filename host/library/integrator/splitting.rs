@@ -1,6 +1,6 @@
 //! Integrators that are compositions of kicks and drifts, as tables of coefficients.
 
-use crate::force::{Backend, ForceError};
+use crate::backend::{Backend, ForceError};
 
 /// A part of a step, with its share of the time step.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,9 +8,10 @@ use crate::bodies::{Bodies, Body, Kind};
 use crate::diagnostics::{Conserved, largest};
 use crate::force::cpu::{Cpu, samples::cloud};
 use crate::force::reference::Reference;
-use crate::force::{Law, Physics};
 use crate::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, two_body};
-use crate::simulation::{Pace, Simulation, Stepping};
+use crate::integrator::{Pace, Stepping};
+use crate::physics::{Law, Physics};
+use crate::simulation::Simulation;
 
 const GRAVITY: Physics = Physics {
     law: Law::Gravity,

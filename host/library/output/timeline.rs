@@ -2,7 +2,7 @@
 
 use super::chart::axis::Axis;
 use super::chart::{Chart, ChartError, Colour, FAINT, GRID, INK, SERIES, Side, text_width};
-use crate::force::systems::timeline::{Span, What};
+use crate::timeline::{Span, What};
 
 const ROW: f64 = 16.0;
 const THICKNESS: f64 = 11.0;

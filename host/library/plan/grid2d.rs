@@ -9,9 +9,10 @@ use gpu_kernels::schedule::reduce::TREE_TARGETS;
 use gpu_kernels::schedule::{Reduction, SourcesIn};
 
 use super::{
-    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, Parts, PlanError, Reducer, Split, Step,
-    one_dimensional, partner, stride,
+    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, Parts, PlanError, Step, one_dimensional,
+    partner, stride,
 };
+use crate::variants::{Reducer, Split};
 
 /// Partial sums, and their sum.
 pub(super) fn plan(

@@ -6,16 +6,20 @@
 
 mod grid2d;
 pub mod in_space;
+mod recipe;
 mod separated;
 pub mod symmetric;
 pub mod systems;
 mod tensor;
 
+pub use self::recipe::Recipe;
+
 use self::in_space::InSpace;
+use crate::variants::Split;
 use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{self, Entry, Work};
-use gpu_kernels::schedule::{Reduction, ScheduleName, tiled_jerks};
+use gpu_kernels::schedule::{ScheduleName, tiled_jerks};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
@@ -144,26 +148,6 @@ pub struct Parts {
     pub sources_a_thread: u32,
     /// Partial sums of a target.
     pub partials: u32,
-}
-
-/// The shape of blocks that share out a target's sources among threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
-    /// Threads along the sources; those along the targets are the block's others.
-    pub len: u32,
-    /// Sources a thread.
-    pub luf: u32,
-    /// What adds the partial sums.
-    pub reducer: Reducer,
-}
-
-/// What adds partial sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reducer {
-    /// A kernel.
-    Kernel(Reduction),
-    /// A library for linear algebra, which is asked for a matrix times a vector of ones.
-    Library,
 }
 
 /// Why a launch would be wrong.

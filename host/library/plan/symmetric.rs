@@ -53,7 +53,7 @@ fn tiling(n: u32, threads: u32, lane: u32, order: Order) -> Tiling {
 ///
 /// A target adds a chunk's sources in a thread, a source adds a warp's targets from lane to lane;
 /// then come the warps, the chunks or rows of a tile, and the tiles, or their parts.
-pub(crate) fn additions(entry: &Entry, n: usize, threads: u32) -> usize {
+pub fn additions(entry: &Entry, n: usize, threads: u32) -> usize {
     let (lane, order) = lane_and_order(entry);
     let Ok(n) = u32::try_from(n) else {
         return n; // which no plan allows

@@ -1,7 +1,9 @@
 //! Do plans cover all pairs, and refuse what cannot be?
 
 use super::*;
+use crate::variants::Reducer;
 use gpu_kernels::entries;
+use gpu_kernels::schedule::Reduction;
 
 const LIMITS: Limits = Limits {
     block_threads: 1024,

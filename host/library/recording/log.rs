@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::diagnostics::Conserved;
     use crate::force::cpu::samples::cloud;
-    use crate::force::{Law, Physics};
+    use crate::physics::{Law, Physics};
     use std::fs;
 
     fn sample(steps: u64) -> Sample {

@@ -24,12 +24,13 @@ use thiserror::Error;
 
 use self::log::Log;
 use self::writer::{Moment, Run, Writer, lock as lock_log};
+use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint};
 use crate::diagnostics::{Conserved, Sample};
-use crate::force::ForceError;
+use crate::integrator::Pace;
 use crate::io::{Format, WriteError, is_partial};
-use crate::simulation::{Clock, Pace, Progress, Simulation};
+use crate::simulation::{Clock, Progress, Simulation};
 use crate::units::Units;
 
 /// What to record, and until when.

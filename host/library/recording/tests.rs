@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::bodies::Bodies;
-use crate::force::{Law, Physics};
 use crate::initial_conditions::plummer;
 use crate::integrator::Integrator;
+use crate::integrator::Stepping;
 use crate::io::TipsyDialect;
-use crate::selection::{Machine, Place};
-use crate::simulation::Stepping;
+use crate::machine::Machine;
+use crate::physics::{Law, Physics};
+use crate::selection::Place;
 use crate::variants;
 
 const PHYSICS: Physics = Physics {

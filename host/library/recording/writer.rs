@@ -12,8 +12,8 @@ use super::log::Log;
 use super::{Event, RecordingError, io_error};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
-use crate::force::Physics;
 use crate::io::{self, Format, Overwrite, Snapshot};
+use crate::physics::Physics;
 use crate::units::Units;
 
 /// What the thread needs to know of the run.

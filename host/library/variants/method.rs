@@ -1,10 +1,8 @@
 //! How a variant computes, as data.
 
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::Reduction;
 use serde::{Deserialize, Serialize};
-
-use crate::force::cpu::{PairsName, RootName, Threads};
-use crate::plan::Split;
 
 /// How a variant computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +94,59 @@ pub struct CpuPath {
     pub pairs: PairsName,
     /// Who computes.
     pub threads: Threads,
+}
+
+/// How often a pair's distance is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PairsName {
+    /// Once for each of its bodies: no body's sum waits for another's.
+    Twice,
+    /// Once for both.
+    Once,
+    /// Once from as many bodies on as make it worth while.
+    ByNumber,
+}
+
+/// Who computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Threads {
+    /// All threads of the rayon pool that asks.
+    All,
+    /// The thread that asks, as serial codes do. There is nobody to share pairs with: it computes
+    /// each [twice](PairsName::Twice).
+    One,
+}
+
+/// Where 1/√ comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RootName {
+    /// A correctly rounded root and division: the same bits on every processor that fuses
+    /// multiply–adds.
+    Exact,
+    /// The processor's estimate, refined to rounding level.
+    Refined,
+    /// The processor's estimate as it is.
+    Estimated,
+}
+
+/// The shape of blocks that share out a target's sources among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Threads along the sources; those along the targets are the block's others.
+    pub len: u32,
+    /// Sources a thread.
+    pub luf: u32,
+    /// What adds the partial sums.
+    pub reducer: Reducer,
+}
+
+/// What adds partial sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reducer {
+    /// A kernel.
+    Kernel(Reduction),
+    /// A library for linear algebra, which is asked for a matrix times a vector of ones.
+    Library,
 }
 
 /// Who advances the positions.

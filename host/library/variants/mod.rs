@@ -5,14 +5,17 @@
 //! here. A variant differs from its predecessor in exactly one choice, which a test checks, so that
 //! the ratio of their speeds is what that choice is worth.
 
+mod kernels;
 mod masses;
 mod method;
 pub mod preferred;
 mod shape;
 
+pub use kernels::{HermiteKernels, Kernels};
 pub use masses::Masses;
 pub use method::{
-    Build, Bus, CpuPath, Fitted, Gpus, Method, Positions, Queues, Shape, SystemsPath, Transfers,
+    Build, Bus, CpuPath, Fitted, Gpus, Method, PairsName, Positions, Queues, Reducer, RootName,
+    Shape, Split, SystemsPath, Threads, Transfers,
 };
 pub use method::{cpu, kernel, systems};
 
@@ -20,14 +23,11 @@ use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
 use gpu_kernels::numerics::{NumericsName, Precision};
 use gpu_kernels::schedule::symmetric::Order;
-use gpu_kernels::schedule::{ScheduleName, separated, tensor};
+use gpu_kernels::schedule::{ScheduleName, tensor};
 
 use crate::bodies::Bodies;
-use crate::force::cpu::{self as cpu_path, PairsName, RootName};
-use crate::force::resident::{HermiteKernels, Kernels};
-use crate::force::{Law, Physics};
 use crate::frame::Frame;
-use crate::plan::{self, Reducer, Split};
+use crate::physics::{Law, Physics};
 
 /// A way to compute the forces, by name.
 #[derive(Clone, Copy, Debug)]
@@ -317,38 +317,6 @@ impl Variant {
         }
     }
 
-    /// The longest chain of additions that a pair's force goes through, for n bodies of a system:
-    /// what the rounding error of its sums grows with.
-    pub fn additions(&self, n: usize) -> usize {
-        let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
-        match self.fitted(n).method {
-            Method::Reference => 1,
-            Method::Cpu(path) => cpu_path::additions(path.pairs, n),
-            Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
-            Method::Kernel { block, split, .. } => match self.schedule() {
-                ScheduleName::Direct
-                | ScheduleName::OneThread
-                | ScheduleName::TwoLoops
-                | ScheduleName::Guarded
-                | ScheduleName::Hybrid => n,
-                ScheduleName::Grid2d { .. } => {
-                    let Split { len, luf, .. } = split.expect("2-D blocks are split");
-                    luf as usize + n.div_ceil((len * luf) as usize) * len as usize
-                }
-                ScheduleName::Tiled | ScheduleName::TiledJerks => in_blocks(block as usize),
-                ScheduleName::Systems { .. } => unreachable!("a method of its own"),
-                ScheduleName::Symmetric => plan::symmetric::additions(self.any_force(), n, block),
-                // In single precision or not, a leaf at a time, at most a span of leaves at once.
-                ScheduleName::Separated => in_blocks((separated::SPAN * separated::LEAF) as usize),
-                // As a target, in products of 16 sources and then in as many sums as there are
-                // parts; as a source, once for each block of targets.
-                ScheduleName::Tensor => {
-                    in_blocks(tensor::SOURCES_AT_ONCE as usize) + n.div_ceil(tensor::TILE as usize)
-                }
-            },
-        }
-    }
-
     /// The precision of its pairs.
     pub fn precision(&self) -> Precision {
         match self.method {
@@ -489,36 +457,6 @@ impl Variant {
             _ => None,
         };
         special.or(Some(general))
-    }
-
-    /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
-    pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
-        let force = self.force_for(law, unsoftened, masses)?;
-        let partner = |work: Work| {
-            entries::all().find(|entry| {
-                entry.work == work
-                    && entry.layout.name == force.layout.name
-                    && entry.layout.vectors == force.layout.vectors
-                    && entry.layout.stored == force.layout.stored
-            })
-        };
-        Some(Kernels {
-            force,
-            kick: partner(Work::Kick)?,
-            drift: partner(Work::Drift)?,
-            damp: partner(Work::Damp)?,
-            energy: partner(Work::Energy(law.name()))?,
-            quick_energy: partner(Work::QuickEnergy(law.name())),
-            hermite: if self.gives_jerks() {
-                Some(HermiteKernels {
-                    predict: partner(Work::Predict)?,
-                    correct: partner(Work::Correct)?,
-                    own_steps: partner(Work::OwnSteps)?,
-                })
-            } else {
-                None
-            },
-        })
     }
 }
 

@@ -72,7 +72,7 @@ pub const fn with_jerks(accuracy: Option<ForceAccuracy>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::force::Law;
+    use crate::physics::Law;
     use crate::selection::{Place, eligible};
     use crate::variants;
 

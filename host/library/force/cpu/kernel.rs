@@ -14,7 +14,8 @@ use gpu_kernels::interaction::{interact, interact_pair, potential};
 use gpu_kernels::numerics::{Closest, Exact, MultiplyAdd, Numerics, Real, Softened, Unsoftened};
 
 use super::instruction_set::Kernel;
-use super::vector::{self, Estimated, Lane, Lanes, Refined, Registers, Root, RootName, Vector};
+use super::vector::{self, Estimated, Lane, Lanes, Refined, Registers, Root, Vector};
+use crate::variants::RootName;
 
 /// Targets in the order in which lanes take them: a multiple of every register.
 pub(super) const LANES: usize = 16;

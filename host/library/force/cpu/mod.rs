@@ -14,52 +14,30 @@ mod kernel;
 mod once;
 #[cfg(test)]
 pub(crate) mod samples;
-mod state;
 mod vector;
 
 use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
 pub use instruction_set::InstructionSet;
-pub(super) use state::HostState;
-pub use vector::{Lane, RootName};
+pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
-use super::Physics;
+use super::host_state::HostState;
 use super::in_memory::InMemory;
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
+use crate::physics::Physics;
+use crate::variants::{PairsName, RootName, Threads};
 
-/// How often a pair's distance is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PairsName {
-    /// Once for each of its bodies: no body's sum waits for another's.
-    Twice,
-    /// Once for both.
-    Once,
-    /// Once from as many bodies on as make it worth while.
-    ByNumber,
-}
-
-impl PairsName {
-    fn once(self, n: usize, precision: Precision) -> bool {
-        match self {
-            Self::Twice => false,
-            Self::Once => true,
-            Self::ByNumber => n >= once::pays_from(precision),
-        }
+/// Whether each pair of n bodies is computed once.
+fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
+    match pairs {
+        PairsName::Twice => false,
+        PairsName::Once => true,
+        PairsName::ByNumber => n >= once::pays_from(precision),
     }
-}
-
-/// Who computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Threads {
-    /// All threads of the rayon pool that asks.
-    All,
-    /// The thread that asks, as serial codes do. There is nobody to share pairs with: it computes
-    /// each [twice](PairsName::Twice).
-    One,
 }
 
 /// The choices of a CPU path.
@@ -88,7 +66,7 @@ impl Default for Choices {
 }
 
 /// The longest chain of additions that a pair's force goes through, for n bodies.
-pub(crate) fn additions(pairs: PairsName, n: usize) -> usize {
+pub fn additions(pairs: PairsName, n: usize) -> usize {
     let parts = match pairs {
         PairsName::Twice => n.div_ceil(BLOCK),
         PairsName::Once | PairsName::ByNumber => once::parts(n),
@@ -253,7 +231,7 @@ impl<R: Lane> Packed<R> {
             root,
             softening_squared: self.softening_squared,
         };
-        if threads == Threads::All && pairs.once(n, R::PRECISION) {
+        if threads == Threads::All && computes_once(pairs, n, R::PRECISION) {
             return once::pulls(&self.targets, &self.sources, distance, instructions);
         }
         let mut sums = vec![[[0.0; LANES]; 3]; self.targets.len()];

@@ -2,9 +2,10 @@
 
 use super::samples::{body, cloud};
 use super::*;
+use crate::backend::Backend;
 use crate::diagnostics::{check, momentum, tolerance};
-use crate::force::Backend;
-use crate::force::{Law, reference};
+use crate::force::reference;
+use crate::physics::Law;
 
 const SOFT: Physics = Physics {
     law: Law::Gravity,

@@ -5,20 +5,11 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 
 use super::Resident;
+use crate::backend::{Backend, ForceError, Hermite};
 use crate::force::device::Device;
 use crate::force::hermite::{agreed_step, least};
-use crate::force::{Backend, ForceError, Hermite, pack};
-
-/// The kernels of Hermite's scheme beside the force, in its layout.
-#[derive(Clone, Copy, Debug)]
-pub struct HermiteKernels {
-    /// Keeps the beginning of a step, and predicts.
-    pub predict: &'static Entry,
-    /// Ends the step.
-    pub correct: &'static Entry,
-    /// What each body may take next.
-    pub own_steps: &'static Entry,
-}
+use crate::force::pack;
+use crate::variants::HermiteKernels;
 
 /// What a device keeps for Hermite's scheme.
 pub(super) struct Jerks<D: Device> {

@@ -1,9 +1,10 @@
 //! Bodies that a device keeps in memory as they lie in space.
 
 use super::Resident;
+use crate::backend::{ForceError, StepOf};
 use crate::force::device::Device;
 use crate::force::order::{self, Slots};
-use crate::force::{ForceError, StepOf, pack};
+use crate::force::pack;
 use crate::plan::Step;
 use crate::plan::in_space::{self as plan, Place};
 
@@ -142,10 +143,13 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
+    use crate::backend::Backend;
     use crate::bodies::Bodies;
     use crate::force::emulated::Emulator;
-    use crate::force::{Backend, Law, Physics};
+    use crate::frame::Frame;
     use crate::initial_conditions::plummer;
+    use crate::physics::{Law, Physics};
+    use crate::plan::Recipe;
     use crate::variants;
 
     fn resident(given: &Bodies) -> Resident<Emulator> {
@@ -156,7 +160,9 @@ mod tests {
             softening: 0.01,
         };
         let device = Rc::new(Emulator::new(1));
-        Resident::new(device, variant, 128, given, physics).expect("fits")
+        let frame = Frame::of(given, &physics);
+        let recipe = Recipe::new(variant, given, physics, frame, &device.limits()).expect("fits");
+        Resident::new(device, recipe, given).expect("fits")
     }
 
     fn slots(resident: &Resident<Emulator>) -> Vec<usize> {

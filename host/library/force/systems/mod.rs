@@ -7,23 +7,23 @@
 //! makes of velocities that are zero.
 
 mod part;
-pub mod timeline;
 
 use std::rc::Rc;
 use std::time::Instant;
 
 use gpu_kernels::layout::Field;
 
+use crate::timeline::{self, Span};
 use part::{Part, Record, Vectors};
-use timeline::Span;
 
 use super::cpu::Cpu;
 use super::device::Streams;
 use super::pack::{POSITION, Scalars, VELOCITY};
-use super::{Backend, ForceError, Physics, Pipeline, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, Pipeline, SavedState, StepOf};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
+use crate::physics::Physics;
 use crate::plan::PlanError;
 use crate::plan::systems::{bodies_each, dealt};
 use crate::variants::{Method, SystemsPath, Variant};

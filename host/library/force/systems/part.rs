@@ -7,13 +7,13 @@ use std::rc::Rc;
 use gpu_kernels::entries::Entry;
 use gpu_kernels::layout::Field;
 
-use super::timeline::{Span, What};
+use crate::backend::ForceError;
 use crate::bodies::Bodies;
-use crate::force::ForceError;
 use crate::force::device::Streams;
 use crate::force::pack::{self, POSITION, Scalars, VELOCITY};
 use crate::frame::Frame;
 use crate::plan::systems::{Item, SystemsPlan, Task};
+use crate::timeline::{Span, What};
 use crate::variants::SystemsPath;
 
 /// Positions and velocities.

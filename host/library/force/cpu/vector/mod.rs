@@ -83,19 +83,7 @@ pub trait Vector:
     fn sum(self) -> Self::Lane;
 }
 
-/// Where 1/√ comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RootName {
-    /// A correctly rounded root and division: the same bits on every processor that fuses
-    /// multiply–adds.
-    Exact,
-    /// The processor's estimate, refined to rounding level.
-    Refined,
-    /// The processor's estimate as it is.
-    Estimated,
-}
-
-/// [`RootName`] as a type.
+/// [`RootName`](crate::variants::RootName) as a type.
 pub(super) trait Root {
     fn inverse_sqrt<V: Vector>(x: V) -> V;
     /// `weight / √x³`, or 1/√x³ without a weight.

@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use cuda_driver::{DeviceInfo, devices};
 
-use super::{Machine, Place, eligible};
+use super::Machine;
+use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
 use crate::force::emulated::Emulator;
 use crate::force::systems::ManySystems;
-use crate::force::{Backend, ForceError, Law, Physics};
 use crate::frame::Frame;
+use crate::physics::{Law, Physics};
+use crate::selection::{Place, eligible};
 use crate::variants::{Gpus, Method, SystemsPath, Variant};
 
 /// Emulators that stand for all GPUs.

@@ -1,25 +1,27 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
+use crate::backend::SavedState;
 use crate::bodies::Bodies;
-use crate::force::SavedState;
-use crate::force::hermite::Beginning;
 use crate::frame::Frame;
+
+/// What a step of a body began from.
+pub(super) type Beginning = gpu_kernels::hermite::Beginning<f64>;
 
 /// f64 state, and the accelerations and jerks last computed for it.
 #[derive(Clone, Debug)]
-pub(in crate::force) struct HostState {
-    pub(in crate::force) bodies: Bodies,
-    pub(in crate::force) accelerations: Vec<[f64; 3]>,
+pub(super) struct HostState {
+    pub(super) bodies: Bodies,
+    pub(super) accelerations: Vec<[f64; 3]>,
     /// Empty until somebody needs them.
-    pub(in crate::force) jerks: Vec<[f64; 3]>,
+    pub(super) jerks: Vec<[f64; 3]>,
     /// Of the step that is under way, or of the last.
-    pub(in crate::force) beginnings: Vec<Beginning>,
+    pub(super) beginnings: Vec<Beginning>,
     /// The steps that block time steps allow each body next; empty where there are none.
-    pub(in crate::force) own_steps: Vec<f64>,
+    pub(super) own_steps: Vec<f64>,
 }
 
 impl HostState {
-    pub(in crate::force) fn new(bodies: &Bodies) -> Self {
+    pub(super) fn new(bodies: &Bodies) -> Self {
         Self {
             bodies: bodies.clone(),
             accelerations: vec![[0.0; 3]; bodies.len()],
@@ -30,7 +32,7 @@ impl HostState {
     }
 
     /// Keeps the state, and the accelerations and jerks of it, as the beginning of a step.
-    pub(in crate::force) fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let beginnings = (0..self.bodies.len()).map(|i| {
             let (x, v) = self.phase(i);
             let (a, j) = (self.accelerations[i], self.jerks[i]);
@@ -40,7 +42,7 @@ impl HostState {
     }
 
     /// `v += dt · a`
-    pub(in crate::force) fn kick(&mut self, dt: f64) {
+    pub(super) fn kick(&mut self, dt: f64) {
         let Bodies { vx, vy, vz, .. } = &mut self.bodies;
         for (axis, velocities) in [vx, vy, vz].into_iter().enumerate() {
             for (velocity, acceleration) in velocities.iter_mut().zip(&self.accelerations) {
@@ -50,7 +52,7 @@ impl HostState {
     }
 
     /// `x += dt · v`
-    pub(in crate::force) fn drift(&mut self, dt: f64) {
+    pub(super) fn drift(&mut self, dt: f64) {
         let Bodies {
             x,
             y,
@@ -68,7 +70,7 @@ impl HostState {
     }
 
     /// `v *= factor`
-    pub(in crate::force) fn damp(&mut self, factor: f64) {
+    pub(super) fn damp(&mut self, factor: f64) {
         let Bodies { vx, vy, vz, .. } = &mut self.bodies;
         for velocity in [vx, vy, vz].into_iter().flatten() {
             *velocity *= factor;
@@ -76,19 +78,19 @@ impl HostState {
     }
 
     /// Position and velocity of body i.
-    pub(in crate::force) fn phase(&self, i: usize) -> ([f64; 3], [f64; 3]) {
+    pub(super) fn phase(&self, i: usize) -> ([f64; 3], [f64; 3]) {
         let b = &self.bodies;
         ([b.x[i], b.y[i], b.z[i]], [b.vx[i], b.vy[i], b.vz[i]])
     }
 
     /// Moves body i.
-    pub(in crate::force) fn set_phase(&mut self, i: usize, x: [f64; 3], v: [f64; 3]) {
+    pub(super) fn set_phase(&mut self, i: usize, x: [f64; 3], v: [f64; 3]) {
         let b = &mut self.bodies;
         [b.x[i], b.y[i], b.z[i]] = x;
         [b.vx[i], b.vy[i], b.vz[i]] = v;
     }
 
-    pub(in crate::force) fn save(&self) -> SavedState {
+    pub(super) fn save(&self) -> SavedState {
         let (positions, velocities) = (0..self.bodies.len()).map(|i| self.phase(i)).unzip();
         SavedState {
             frame: Frame::IDENTITY,
@@ -100,7 +102,7 @@ impl HostState {
         }
     }
 
-    pub(in crate::force) fn restore(&mut self, saved: &SavedState) {
+    pub(super) fn restore(&mut self, saved: &SavedState) {
         assert_eq!(saved.frame, Frame::IDENTITY, "saved by another backend");
         for (i, (&x, &v)) in saved.positions.iter().zip(&saved.velocities).enumerate() {
             self.set_phase(i, x, v);
@@ -111,7 +113,7 @@ impl HostState {
     }
 
     /// Copies positions and velocities out; masses, ids and kinds never change here.
-    pub(in crate::force) fn download(&self, bodies: &mut Bodies) {
+    pub(super) fn download(&self, bodies: &mut Bodies) {
         bodies.x.clone_from(&self.bodies.x);
         bodies.y.clone_from(&self.bodies.y);
         bodies.z.clone_from(&self.bodies.z);
@@ -123,8 +125,8 @@ impl HostState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::cloud;
     use super::*;
+    use crate::force::cpu::samples::cloud;
 
     #[test]
     fn kick_and_drift_add_to_what_is_there() {

@@ -1,0 +1,262 @@
+//! Force backends behind one trait, [`Backend`].
+//!
+//! A backend holds the bodies where it works on them — in GPU memory, in the CPU's caches — and
+//! hands them out when somebody asks. Integrators see this trait and nothing behind it.
+
+use std::time::Instant;
+
+use cuda_driver::{BlasError, DriverError, NoGpu};
+use cuda_std::emu::Fault;
+
+use crate::bodies::Bodies;
+use crate::diagnostics::Energy;
+use crate::frame::Frame;
+use crate::plan::PlanError;
+use crate::timeline::Span;
+use crate::variants::OutOfRange;
+
+/// A step, as [`Backend::repeat`] takes it.
+pub type StepOf<'a> = dyn FnMut(&mut dyn Backend) -> Result<(), ForceError> + 'a;
+
+/// Bodies, and the means to accelerate and advance them.
+///
+/// Work may be queued: a method that returns a value has waited for what it needs,
+/// [`synchronize`](Self::synchronize) waits for everything. An error of queued work surfaces in
+/// whichever call notices it.
+pub trait Backend {
+    /// Computes the accelerations of the current positions.
+    ///
+    /// # Errors
+    /// The device's refusal, or a fault the emulator found.
+    fn accelerate(&mut self) -> Result<(), ForceError>;
+
+    /// `v += dt · a`, with the accelerations computed last.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// `x += dt · v`.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// Takes `times` steps, all made of the same kicks, drifts and accelerations: what `step` does
+    /// to the backend it is given. It may be called less often, if the device can repeat it.
+    ///
+    /// # Errors
+    /// Those of `step`.
+    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError>;
+
+    /// `v *= factor`.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError>;
+
+    /// Independent systems of equal size that the bodies are, one after another.
+    fn systems(&self) -> usize {
+        1
+    }
+
+    /// The times of the copies and launches of many systems, if this backend has them.
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        None
+    }
+
+    /// What Hermite's scheme needs, if this backend has it.
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        None
+    }
+
+    /// What block time steps need, if this backend has it.
+    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
+        None
+    }
+
+    /// All that the next step depends on, beside masses and constants, without loss.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn save(&mut self) -> Result<SavedState, ForceError>;
+
+    /// Takes the place of the backend that `saved` came from, of the same variant and bodies: what
+    /// follows has the bits that would have followed there.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError>;
+
+    /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError>;
+
+    /// The accelerations computed last, in the units of the bodies.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError>;
+
+    /// Kinetic and potential energy of the current state, computed in f64.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn energy(&mut self) -> Result<Energy, ForceError>;
+
+    /// Waits until all work is done.
+    ///
+    /// # Errors
+    /// That of queued work.
+    fn synchronize(&mut self) -> Result<(), ForceError>;
+
+    /// Seconds that bodies took so far to cross the bus within steps: none where they stay where
+    /// the forces are computed.
+    fn transfers(&self) -> f64 {
+        0.0
+    }
+
+    /// Seconds that one [`accelerate`](Self::accelerate) takes, without what was queued before;
+    /// on a GPU by its own clock.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate).
+    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
+        self.synchronize()?;
+        let start = Instant::now();
+        self.accelerate()?;
+        self.synchronize()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+/// Many systems on their way to GPUs, through steps of semi-implicit Euler, and back.
+pub trait Pipeline {
+    /// Seconds that `steps` steps of `dt` take, from the first copy to the last.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError>;
+
+    /// When each of the copies and launches of `steps` steps of `dt` was under way, by the GPUs' own
+    /// clocks.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError>;
+}
+
+/// What Hermite's fourth-order scheme asks of a backend that has jerks, the derivatives of the
+/// accelerations in time: Makino & Aarseth (1992, PASJ 44, 141).
+pub trait Hermite {
+    /// Computes accelerations and jerks of the current positions and velocities.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError>;
+
+    /// Keeps the state as the beginning of a step and moves on by its Taylor series, positions to
+    /// third order and velocities to second.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn predict(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// Ends the step: from the beginning and the accelerations and jerks of the prediction to the
+    /// state of fourth order.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn correct(&mut self, dt: f64) -> Result<(), ForceError>;
+
+    /// The first step, at most `longest`, that accuracy `eta` allows every body by the criterion
+    /// of Aarseth (1985).
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError>;
+
+    /// The largest step that accuracy `eta` allows every body after a step of `dt`, by the same
+    /// criterion. Infinite where nothing is accelerated.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError>;
+}
+
+/// Hermite's scheme with block time steps: for each body a step of its own.
+pub trait BlockSteps {
+    /// Advances all bodies by `span`, each with steps that accuracy `eta` allows it, which are the
+    /// span halved so many times over; all stand at the same time again at the end. Returns how
+    /// many times the force on a body was computed. Accelerations and jerks must be those of the
+    /// current state ([`Hermite::accelerate_with_jerk`]), and are so afterwards.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
+    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError>;
+}
+
+/// The state of a backend, as [`Backend::save`] gives it: vectors in the units of `frame`, where
+/// f32 numbers are f64 numbers without loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedState {
+    /// Origin and units of the vectors.
+    pub frame: Frame,
+    /// One for each body.
+    pub positions: Vec<[f64; 3]>,
+    /// One for each body.
+    pub velocities: Vec<[f64; 3]>,
+    /// Those computed last; one for each body.
+    pub accelerations: Vec<[f64; 3]>,
+    /// Those computed last, one for each body; empty where there are none.
+    pub jerks: Vec<[f64; 3]>,
+    /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
+    /// empty where there are none.
+    pub own_steps: Vec<f64>,
+}
+
+/// Why a force could not be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum ForceError {
+    /// The GPU or its driver refused.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// There is no GPU to use.
+    #[error(transparent)]
+    NoGpu(#[from] NoGpu),
+    /// There is no library for linear algebra, or it refused.
+    #[error(transparent)]
+    Blas(#[from] BlasError),
+    /// The emulator found a kernel at fault.
+    #[error("the kernel is at fault: {0}")]
+    Kernel(#[from] Box<Fault>),
+    /// An integrator asks for more than accelerations.
+    #[error(
+        "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
+    )]
+    NoJerks,
+    /// The variant's error would have no bound.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// A pace asks for a step for each body.
+    #[error("block time steps are not computed here: choose --device cpu, or one step for all")]
+    NoBlockSteps,
+    /// A close pair, most often.
+    #[error(
+        "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \
+         or choose a shorter longest step"
+    )]
+    StepTooShort {
+        /// Its index.
+        body: usize,
+        /// What its accuracy allows.
+        allowed: f64,
+        /// What there is.
+        shortest: f64,
+    },
+    /// The launch does not fit the device.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}

@@ -1,0 +1,36 @@
+//! How long steps are, and whose.
+
+/// How long steps are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// All the same; negative to go back in time.
+    Fixed(f64),
+    /// As long as the accuracy allows. Needs [jerks](super::Integrator::needs_jerks).
+    Adaptive {
+        /// Accuracy η of Aarseth's criterion: errors fall with its square.
+        eta: f64,
+        /// No step is longer.
+        longest: f64,
+        /// The last step ends here.
+        end: f64,
+        /// Whose steps.
+        steps: Stepping,
+    },
+}
+
+/// Whether bodies take their steps together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepping {
+    /// One step for all bodies: what the least patient of them needs.
+    Shared,
+    /// [Block time steps](crate::backend::BlockSteps): each body takes its own, the longest step
+    /// halved so many times over. The simulation counts, and stops after, longest steps, when all
+    /// bodies stand at the same time.
+    Blocks,
+}
+
+impl From<f64> for Pace {
+    fn from(dt: f64) -> Self {
+        Self::Fixed(dt)
+    }
+}

@@ -1,0 +1,111 @@
+//! What a device launches to move given bodies: a variant, resolved to kernels and their launches.
+
+use gpu_kernels::abi::{Params, Separation, Systems};
+use gpu_kernels::entries::{Entry, LayoutDescription};
+
+use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
+use crate::bodies::Bodies;
+use crate::frame::Frame;
+use crate::physics::Physics;
+use crate::variants::{Kernels, Masses, Method, Positions, Variant};
+
+/// Kernels and launches for given bodies on a given device: what
+/// [`Resident`](crate::force::resident::Resident) carries out.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The kernels.
+    pub kernels: Kernels,
+    /// The launches of a force.
+    pub force: ForcePlan,
+    /// G of the force: with the common mass in it where the kernel leaves masses out.
+    pub force_g: f64,
+    /// The launch of kernels that touch each body once.
+    pub elementwise: Launch,
+    /// The kernel of energies for this many bodies.
+    pub energy: &'static Entry,
+    /// Its launch.
+    pub energy_launch: Launch,
+    /// Who advances the positions.
+    pub positions: Positions,
+    /// Origin and units of the numbers on the device.
+    pub frame: Frame,
+    /// The force, in the units of the bodies.
+    pub physics: Physics,
+    /// Scalars of all launches, in the frame.
+    pub params: Params,
+}
+
+impl Recipe {
+    /// Resolves a variant for `bodies`, whose numbers on the device are those of `frame`.
+    ///
+    /// # Errors
+    /// If a launch would not fit the device.
+    ///
+    /// # Panics
+    /// If the variant is not one of kernels that are compiled for the force law: see
+    /// [`eligible`](crate::selection::eligible).
+    pub fn new(
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+        frame: Frame,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
+        let Method::Kernel {
+            block,
+            positions,
+            split,
+            ..
+        } = variant.method
+        else {
+            panic!("`{}` is not one of kernels of one system", variant.name)
+        };
+        let softening_squared = frame.length_to_local(physics.softening).powi(2);
+        // ε may be zero, or so small beside the system that its square vanishes.
+        let unsoftened = softening_squared < variant.precision().smallest_square();
+        let kernels = variant
+            .kernels(physics.law, unsoftened, Masses::of(bodies))
+            .expect("an eligible variant has its kernels");
+        let stride = super::stride(kernels.force, bodies.len())?;
+        let n = bodies.len() as u32; // fits, as the stride does
+        let force = super::force(kernels.force, n, block, split, limits)?;
+        let elementwise = super::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, limits)?;
+        let energy = kernels.quick_energy.filter(|_| n > EXACT_ENERGY_BODIES);
+        let energy = energy.unwrap_or(kernels.energy);
+        let energy_launch = super::one_dimensional(energy, n, ELEMENTWISE_BLOCK, limits)?;
+        let params = Params {
+            n,
+            stride,
+            sources_a_thread: force.split.sources_a_thread,
+            partials: force.split.partials,
+            softening_squared,
+            g: frame.coupling_to_local(&physics),
+            repulsion: frame.repulsion_to_local(&physics),
+            damping: frame.damping_to_local(&physics),
+            dt: 0.0,
+            tiling: force.tiling,
+            separation: Separation::default(),
+            systems: Systems::default(),
+        };
+        let common_mass = kernels
+            .common_mass
+            .map_or(1.0, |mass| frame.mass_to_local(mass));
+        Ok(Self {
+            kernels,
+            force,
+            force_g: params.g * common_mass,
+            elementwise,
+            energy,
+            energy_launch,
+            positions,
+            frame,
+            physics,
+            params,
+        })
+    }
+
+    /// Where bodies lie in memory.
+    pub fn layout(&self) -> &LayoutDescription {
+        &self.kernels.force.layout
+    }
+}

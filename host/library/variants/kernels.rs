@@ -1,0 +1,77 @@
+//! The kernels of a run.
+
+use gpu_kernels::entries::{self, Entry, Work};
+
+use super::{Masses, Variant};
+use crate::physics::Law;
+
+/// The kernels of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernels {
+    /// Accelerations.
+    pub force: &'static Entry,
+    /// The mass of every body, where the force kernel leaves masses out and G has to hold it.
+    pub common_mass: Option<f64>,
+    /// `v += dt a`, in the force's layout.
+    pub kick: &'static Entry,
+    /// `x += dt v`, in the force's layout.
+    pub drift: &'static Entry,
+    /// `v *= f`, in the force's layout.
+    pub damp: &'static Entry,
+    /// Energies, in the force's layout and law.
+    pub energy: &'static Entry,
+    /// The same for [many bodies](crate::plan::EXACT_ENERGY_BODIES), where there is one.
+    pub quick_energy: Option<&'static Entry>,
+    /// The parts of Hermite's steps, where the force comes with jerks.
+    pub hermite: Option<HermiteKernels>,
+}
+
+/// The kernels of Hermite's scheme beside the force, in its layout.
+#[derive(Clone, Copy, Debug)]
+pub struct HermiteKernels {
+    /// Keeps the beginning of a step, and predicts.
+    pub predict: &'static Entry,
+    /// Ends the step.
+    pub correct: &'static Entry,
+    /// What each body may take next.
+    pub own_steps: &'static Entry,
+}
+
+impl Variant {
+    /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
+    pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
+        let force = self.force_for(law, unsoftened, masses)?;
+        let partner = |work: Work| {
+            entries::all().find(|entry| {
+                entry.work == work
+                    && entry.layout.name == force.layout.name
+                    && entry.layout.vectors == force.layout.vectors
+                    && entry.layout.stored == force.layout.stored
+            })
+        };
+        let common_mass = match (force.work, masses) {
+            (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
+                Some(mass)
+            }
+            _ => None,
+        };
+        Some(Kernels {
+            force,
+            common_mass,
+            kick: partner(Work::Kick)?,
+            drift: partner(Work::Drift)?,
+            damp: partner(Work::Damp)?,
+            energy: partner(Work::Energy(law.name()))?,
+            quick_energy: partner(Work::QuickEnergy(law.name())),
+            hermite: if self.gives_jerks() {
+                Some(HermiteKernels {
+                    predict: partner(Work::Predict)?,
+                    correct: partner(Work::Correct)?,
+                    own_steps: partner(Work::OwnSteps)?,
+                })
+            } else {
+                None
+            },
+        })
+    }
+}

@@ -1,5 +1,7 @@
 //! What a launch passes to a kernel beside its pointers.
 
+use cuda_std::constant::NoUninit;
+
 /// The scalars of a launch, in the units of the buffers. Single-precision kernels round them once,
 /// outside their loops.
 #[repr(C)]
@@ -30,6 +32,21 @@ pub struct Params {
     /// Which systems a launch computes, for the schedules of many of them.
     pub systems: Systems,
 }
+
+// SAFETY: `repr(C)`, and every byte is a field's, as is asserted below, whose types are the same way.
+unsafe impl NoUninit for Params {}
+
+const _: () = assert!(
+    size_of::<Params>()
+        == 4 * size_of::<u32>()
+            + 5 * size_of::<f64>()
+            + size_of::<Tiling>()
+            + size_of::<Separation>()
+            + size_of::<Systems>()
+);
+const _: () = assert!(size_of::<Tiling>() == 2 * size_of::<u32>());
+const _: () = assert!(size_of::<Separation>() == 2 * size_of::<f64>());
+const _: () = assert!(size_of::<Systems>() == 4 * size_of::<u32>());
 
 /// When two groups of bodies are far from each other: see
 /// [`separated`](crate::schedule::separated).

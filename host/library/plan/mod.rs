@@ -30,7 +30,7 @@ pub const ELEMENTWISE_BLOCK: u32 = 256;
 pub const EXACT_ENERGY_BODIES: u32 = 16_384;
 
 /// Threads of a warp; blocks are made of whole ones.
-const WARP: u32 = 32;
+const WARP: u32 = cuda_std::warp::WARP_SIZE;
 
 /// What a device lets a launch have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -247,8 +247,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// Code 1 if a buffer is too small or there are more rows than the library counts; else the
-    /// library's refusal.
+    /// Code 1 if a buffer is too small, there are more rows than the library counts, or the host is
+    /// looking at a buffer ([`DeviceMemory::on_host`]); else the library's refusal.
     pub fn multiply(
         &self,
         shape: Columns,
@@ -279,6 +279,9 @@ impl Blas {
                  buffers of {given:?} bytes"
             );
             return Err(DriverError::refused(CALL, reason).into());
+        }
+        for buffer in [matrix, x, y] {
+            buffer.check_unseen(CALL)?;
         }
         self.gpu.bind()?;
         let place = |buffer: &DeviceMemory| {

@@ -10,6 +10,7 @@ use cust_raw::{self as sys, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
 
 use crate::device::Context;
 use crate::error::{DriverError, check};
+use crate::graph::refuse_while_recording;
 use crate::pinned::PinnedMemory;
 use crate::stream::Stream;
 
@@ -27,7 +28,7 @@ pub struct DeviceMemory {
     bytes: usize,
     /// Where the host sees the bytes, if they are its own.
     host: Option<NonNull<u8>>,
-    /// Whether the host is looking at them.
+    /// True while the host has a slice of them.
     seen: Cell<bool>,
     context: Rc<Context>,
 }
@@ -35,9 +36,12 @@ pub struct DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.pointer != 0 {
-            // Queued work may use these bytes. A failure is that of earlier work, which whoever
-            // waited for it has seen.
-            let _ = self.context.synchronize();
+            // Queued work may use these bytes. If waiting fails they are leaked: the GPU may still
+            // write them (while work is recorded the driver refuses every wait), or the context is
+            // lost and takes them with it.
+            if self.context.synchronize().is_err() {
+                return;
+            }
             let _ = match self.host {
                 // SAFETY: allocated by `mapped`, and nothing queued uses it any more.
                 Some(host) => unsafe { sys::cuMemFreeHost(host.as_ptr().cast()) },
@@ -107,7 +111,8 @@ impl DeviceMemory {
 
     /// Lets the host read and change bytes that lie in its own memory
     /// ([`Gpu::mapped`](crate::Gpu::mapped)), once the GPU has done all that was queued; `None` if
-    /// they lie in the GPU's. `work` must queue nothing that uses them.
+    /// they lie in the GPU's. Until `work` returns, every safe method that would let the GPU or a
+    /// second slice use them refuses.
     ///
     /// # Errors
     ///
@@ -116,17 +121,23 @@ impl DeviceMemory {
         let Some(host) = self.host else {
             return Ok(None);
         };
-        if self.seen.replace(true) {
-            let reason = "the host is looking at these bytes already".to_owned();
-            return Err(DriverError::refused("cuCtxSynchronize", reason));
+        self.check_unseen("cuCtxSynchronize")?;
+        self.context.synchronize()?;
+        let _seen = Seen::mark(&self.seen);
+        // SAFETY: `bytes` bytes lie there, written when they were allocated, and the GPU's work is
+        // done. As long as they are marked as seen, `check_unseen` keeps any second slice away and
+        // any new work of the GPU's that safe code could queue.
+        let bytes = unsafe { NonNull::slice_from_raw_parts(host, self.bytes).as_mut() };
+        Ok(Some(work(bytes)))
+    }
+
+    /// Refuses, on behalf of `call`, while the host has a slice of the bytes.
+    pub(crate) fn check_unseen(&self, call: &'static str) -> Result<(), DriverError> {
+        if self.seen.get() {
+            let reason = "using bytes that the host is looking at".to_owned();
+            return Err(DriverError::refused(call, reason));
         }
-        let seen = self.context.synchronize().map(|()| {
-            // SAFETY: `bytes` bytes lie there, written when they were allocated, and the GPU's work is
-            // done; `seen` keeps any second slice away.
-            work(unsafe { NonNull::slice_from_raw_parts(host, self.bytes).as_mut() })
-        });
-        self.seen.set(false);
-        seen.map(Some)
+        Ok(())
     }
 
     /// Size, bytes.
@@ -145,14 +156,17 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// Code 1 beyond the end; else the first unreported failure of queued work.
+    /// Code 1 beyond the end, within [`on_host`](Self::on_host) of these bytes and within
+    /// [`Stream::record`]; else the first unreported failure of queued work.
     pub fn upload<T: Pod>(
         &self,
         offset: usize,
         source: &[T],
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        // SAFETY: the wait below ends before the borrow of `source` does.
+        refuse_while_recording("cuMemcpyHtoDAsync_v2")?;
+        // SAFETY: the wait below ends before the borrow of `source` does. It fails only with the
+        // context, and the copy with it, for nothing is recorded on this thread.
         let queued = unsafe { self.queue_upload(offset, source, stream) };
         queued.and(stream.synchronize())
     }
@@ -162,15 +176,15 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// Code 1 beyond the end; else the first unreported failure of queued work. The slice's
-    /// contents are then arbitrary.
+    /// As [`upload`](Self::upload). The slice's contents are then arbitrary.
     pub fn download<T: Pod>(
         &self,
         offset: usize,
         target: &mut [T],
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        // SAFETY: the wait below ends before the borrow of `target` does.
+        refuse_while_recording("cuMemcpyDtoHAsync_v2")?;
+        // SAFETY: as in `upload`, of `target`.
         let queued = unsafe { self.queue_download(offset, target, stream) };
         queued.and(stream.synchronize())
     }
@@ -180,7 +194,8 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// Code 1 beyond either end, or the driver's refusal.
+    /// Code 1 beyond either end and within [`on_host`](Self::on_host) of these bytes, or the driver's
+    /// refusal.
     pub fn upload_async<T: Pod>(
         &self,
         offset: usize,
@@ -200,7 +215,8 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// Code 1 beyond either end, or the driver's refusal.
+    /// Code 1 beyond either end and within [`on_host`](Self::on_host) of these bytes, or the driver's
+    /// refusal.
     pub fn download_async<T: Pod>(
         &self,
         offset: usize,
@@ -219,7 +235,8 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// Code 1 beyond the end, or the driver's refusal.
+    /// Code 1 beyond the end and within [`on_host`](Self::on_host) of these bytes, or the driver's
+    /// refusal.
     pub fn fill(
         &self,
         offset: usize,
@@ -280,7 +297,8 @@ impl DeviceMemory {
         check(CALL, result)
     }
 
-    /// Address of `bytes` bytes from `offset` on; `None` if there is nothing to do.
+    /// Address of `bytes` bytes from `offset` on, for the GPU to use; `None` if there is nothing to
+    /// do.
     fn place(
         &self,
         call: &'static str,
@@ -292,6 +310,23 @@ impl DeviceMemory {
             let reason = format!("reaching for {bytes} bytes at byte {offset} of {have}");
             return Err(DriverError::refused(call, reason));
         }
+        self.check_unseen(call)?;
         Ok((bytes > 0).then_some(self.pointer + offset as CUdeviceptr))
+    }
+}
+
+/// Marks bytes as seen by the host until it is dropped, also by a panic.
+struct Seen<'a>(&'a Cell<bool>);
+
+impl<'a> Seen<'a> {
+    fn mark(seen: &'a Cell<bool>) -> Self {
+        seen.set(true);
+        Self(seen)
+    }
+}
+
+impl Drop for Seen<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }

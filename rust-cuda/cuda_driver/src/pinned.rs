@@ -32,16 +32,15 @@ struct User {
     stream: Stream,
     /// Recorded behind its last copy.
     done: Event,
-    /// Whether nobody has waited for that yet.
+    /// True until a wait for that mark has succeeded.
     running: bool,
 }
 
 impl<T: Pod> Drop for PinnedMemory<T> {
     fn drop(&mut self) {
-        // A failure is that of earlier work, which whoever waited for it has seen; the GPU copies
-        // nothing after it.
-        let _ = self.wait();
-        if self.len * size_of::<T>() > 0 {
+        // If waiting fails the elements are leaked, for a copy may still be under way: while work is
+        // recorded the driver refuses every wait.
+        if self.wait().is_ok() && self.len * size_of::<T>() > 0 {
             let _ = self.context.bind();
             // SAFETY: allocated by `new`, and no stream uses it any more.
             let _ = unsafe { sys::cuMemFreeHost(self.elements.as_ptr().cast()) };
@@ -87,7 +86,7 @@ impl<T: Pod> PinnedMemory<T> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -164,8 +163,12 @@ impl<T: Pod> PinnedMemory<T> {
             .iter_mut()
             .filter(|user| user.running)
         {
-            outcome = outcome.and(user.done.synchronize());
-            user.running = false;
+            // A copy that was recorded into a graph has recorded its mark as well, and the driver
+            // refuses to wait for that (code 1). Then the stream tells: it fails, too, if the GPU did.
+            let waited = user.done.synchronize();
+            let waited = waited.or_else(|_| user.stream.synchronize());
+            user.running = waited.is_err();
+            outcome = outcome.and(waited);
         }
         outcome
     }

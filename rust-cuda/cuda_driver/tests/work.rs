@@ -3,6 +3,7 @@
 mod support;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_driver::{BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library};
 use support::{Library, fake_number, in_child};
@@ -49,6 +50,84 @@ fn on_the_fake_driver() {
     });
 }
 
+/// The driver refuses every wait while work is recorded, also for streams that do theirs meanwhile:
+/// on an H100 with driver 580 by code 900, which the fake driver has from there.
+#[test]
+fn what_cannot_be_waited_for_is_not_touched() {
+    in_child(
+        "what_cannot_be_waited_for_is_not_touched",
+        Library::Fake(&[]),
+        || {
+            let alive = fake_number(c"fake_alive");
+            copies_while_recording().unwrap();
+            assert_eq!(fake_number(c"fake_faults"), 0, "freed while in use");
+            let leaked = fake_number(c"fake_alive") - alive;
+            assert_eq!(leaked, 3, "pinned, mapped and device memory");
+        },
+    );
+}
+
+fn copies_while_recording() -> Result<(), DriverError> {
+    let gpu = Gpu::open(0)?;
+    let (recorded, other) = (gpu.stream()?, gpu.stream()?);
+    let memory = gpu.allocate(4)?;
+    let mut pinned = gpu.pinned::<u8>(4)?;
+    memory.fill(0, 4, 7, &other)?;
+    memory.download_async(0, &mut pinned, 0..4, &other)?;
+    let wait = recorded.record(|| {
+        // Twice: a wait that failed is not to be taken for one that is done.
+        assert_eq!(pinned.slice().unwrap_err().code(), 900);
+        assert_eq!(pinned.slice_mut().unwrap_err().code(), 900);
+        Ok::<_, DriverError>(())
+    });
+    assert_eq!(wait.unwrap_err().code(), 901);
+    assert_eq!(pinned.slice()?, [7; 4], "the copy is waited for again");
+
+    // A copy that is itself recorded holds nothing up: it is not done.
+    drop(recorded.record(|| memory.download_async(0, &mut pinned, 0..4, &recorded))?);
+    assert_eq!(pinned.slice_mut()?, [7; 4]);
+
+    // Nor is anything queued whose end could not be waited for, although the slice ends before.
+    let mut bytes = [1_u8; 4];
+    drop(recorded.record(|| {
+        assert_eq!(memory.upload(0, &bytes, &other).unwrap_err().code(), 1);
+        let back = memory.download(0, &mut bytes, &other);
+        assert_eq!(back.unwrap_err().code(), 1);
+        Ok::<_, DriverError>(())
+    })?);
+    other.synchronize()?;
+    assert_eq!(bytes, [1; 4]);
+
+    // What cannot be waited for is leaked.
+    let mapped = gpu.mapped(4)?;
+    mapped.fill(0, 4, 1, &other)?;
+    memory.download_async(0, &mut pinned, 0..4, &other)?;
+    let dropped = recorded.record(|| {
+        drop((pinned, mapped, memory));
+        Ok::<_, DriverError>(())
+    });
+    assert_eq!(dropped.unwrap_err().code(), 901);
+    other.synchronize()
+}
+
+#[test]
+fn a_panic_ends_the_recording() {
+    in_child("a_panic_ends_the_recording", Library::Fake(&[]), || {
+        let gpu = Gpu::open(0).unwrap();
+        let stream = gpu.stream().unwrap();
+        let alive = fake_number(c"fake_alive");
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            stream.record(|| -> Result<(), DriverError> { panic!("planted") })
+        }));
+        assert!(unwound.is_err());
+        assert_eq!(fake_number(c"fake_recording"), 0);
+        assert_eq!(fake_number(c"fake_alive"), alive, "a graph that nobody has");
+        let memory = gpu.allocate(1).unwrap();
+        memory.upload(0, &[1_u8], &stream).unwrap(); // and waits are allowed again
+        drop(stream.record(|| memory.fill(0, 1, 2, &stream)).unwrap());
+    });
+}
+
 #[test]
 fn on_the_gpu() {
     in_child("on_the_gpu", Library::Own, || match devices() {
@@ -66,7 +145,7 @@ fn on_the_gpu() {
 }
 
 /// Recorded work is not done until it is replayed, and then as often as it is. (The fake driver
-/// has no graphs.)
+/// replays none.)
 fn graphs() -> Result<(), DriverError> {
     let gpu = Gpu::open(0)?;
     let kernel = gpu.load_ptx("numbers", ADD_ONE)?.function("add_one")?;
@@ -122,6 +201,11 @@ fn products() -> Result<(), BlasError> {
     y.download(0, &mut product, &stream)?;
     assert_eq!(product, [41.0, 52.0, 63.0]);
 
+    let mapped = gpu.mapped(12)?;
+    let seen = mapped.on_host(|_| blas.multiply(shape, &matrix, &x, &mapped))?;
+    let error = seen.unwrap().unwrap_err();
+    assert!(error.to_string().contains("host is looking at"), "{error}");
+
     let refused = |shape| {
         blas.multiply(shape, &matrix, &x, &y)
             .unwrap_err()
@@ -175,8 +259,22 @@ fn mapped(gpu: &Gpu, module: &Module) -> Result<(), DriverError> {
                 1,
                 "twice at a time"
             );
+            // Nothing can be queued that would change or read the bytes beside this slice.
+            let mut pinned = gpu.pinned::<u8>(12).unwrap();
+            for refused in [
+                memory.fill(0, 12, 0xff, &stream),
+                memory.upload(0, &[0xff_u8; 12], &stream),
+                memory.download(0, &mut [0_u8; 12], &stream),
+                memory.upload_async(0, &pinned, 0..12, &stream),
+                memory.download_async(0, &mut pinned, 0..12, &stream),
+            ] {
+                let error = refused.unwrap_err();
+                assert!(error.to_string().contains("host is looking at"), "{error}");
+            }
         })?;
     }
+    let panicked = catch_unwind(AssertUnwindSafe(|| memory.on_host(|_| panic!("planted"))));
+    assert!(panicked.is_err());
     let mut numbers = [0_u32; 3];
     memory.download(0, &mut numbers, &stream)?;
     assert_eq!(numbers, [22, 9, 2]);

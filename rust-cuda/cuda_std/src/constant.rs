@@ -3,13 +3,34 @@
 
 use crate::backend;
 
-/// Its name in the PTX module.
+/// Types whose values have no uninitialised byte, padding included: `bytemuck`'s trait off the device,
+/// and on it, where nothing asks for it, one of the same name, so that the struct of a kernel's scalars
+/// can say so without a `cfg`.
+///
+/// A tuple may have padding, and is not among them:
+/// ```compile_fail,E0277
+/// cuda_std::constant::image((1_u8, 2_u32));
+/// ```
+/// ```compile_fail,E0277
+/// cuda_std::constant::emulate((1_u8, 2_u32));
+/// ```
+#[cfg(not(target_arch = "nvptx64"))]
+pub use bytemuck::NoUninit;
+
+/// Types whose values have no uninitialised byte, padding included.
+///
+/// # Safety
+/// As `bytemuck`'s trait of this name.
+#[cfg(target_arch = "nvptx64")]
+pub unsafe trait NoUninit: Copy {}
+
+/// Name of the constant memory in the PTX module.
 pub const SYMBOL: &str = "constant_memory";
 
-/// Its size, bytes.
+/// Size of the constant memory, bytes.
 pub const BYTES: usize = 128;
 
-/// What the host stored.
+/// The value that the host stored.
 ///
 /// # Safety
 /// The host stored a `T` before the launch.
@@ -26,25 +47,17 @@ pub unsafe fn load<T: Copy>() -> T {
 
 /// The constant memory that holds `value`: what the host stores before a launch.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn image<T: Copy>(value: T) -> [u8; BYTES] {
+pub fn image<T: NoUninit>(value: T) -> [u8; BYTES] {
     const {
         assert!(size_of::<T>() <= BYTES && align_of::<T>() <= 8);
     }
     let mut image = [0; BYTES];
-    // SAFETY: the bytes of a plain value that is no longer than the image; padding, if any, is
-    // copied as whatever it is and never looked at.
-    unsafe {
-        core::ptr::copy_nonoverlapping(
-            (&raw const value).cast::<u8>(),
-            image.as_mut_ptr(),
-            size_of::<T>(),
-        );
-    }
+    image[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
     image
 }
 
 /// Stores what the emulator's kernels [`load`] on this OS thread from now on.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn emulate<T: Copy>(value: T) {
+pub fn emulate<T: NoUninit>(value: T) {
     backend::constant_store(image(value));
 }

@@ -16,6 +16,8 @@ unsafe extern "C" {
     fn bar_warp_sync(mask: u32);
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     fn shfl_sync_idx(mask: u32, value: i32, lane: i32, clamp: i32) -> i32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+    fn read_lane_id() -> u32;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     fn vote_ballot_sync(mask: u32, predicate: bool) -> i32;
 }
@@ -46,6 +48,16 @@ pub(crate) fn grid_dim(axis: usize) -> u32 {
     unsafe { [ptx::_grid_dim_x, ptx::_grid_dim_y, ptx::_grid_dim_z][axis]() as u32 }
 }
 
+#[inline(always)]
+pub(crate) fn lane_id() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { read_lane_id() }
+}
+
+/// Blocks are not asked here: the emulator has refused the kernel.
+#[inline(always)]
+pub(crate) fn check_one_dimensional() {}
+
 /// A directive for the entry cannot be said from its inside: this is a note that `cuda_builder` moves
 /// to where it belongs.
 #[inline(always)]
@@ -56,7 +68,8 @@ pub(crate) fn limit_registers<const MOST: u32>() {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // SAFETY: all threads of the block reach it; the emulator's tests show it for every kernel.
+    // SAFETY: all threads of the block reach it, which is the kernel's duty (see `thread`) and vouched
+    // for by its launch.
     unsafe { ptx::_syncthreads() }
 }
 
@@ -68,7 +81,8 @@ pub(crate) fn sync_threads_count(predicate: bool) -> u32 {
 
 #[inline(always)]
 pub(crate) fn sync_warp() {
-    // SAFETY: all lanes reach it; the emulator's tests show it for every kernel.
+    // SAFETY: all lanes reach it, which is the kernel's duty (see `warp`) and vouched for by its
+    // launch.
     unsafe { bar_warp_sync(FULL_WARP) }
 }
 

@@ -6,8 +6,8 @@
 
 use crate::constant;
 pub(crate) use crate::emu::{
-    ballot, block_dim, block_idx, global_load, global_store, grid_dim, shuffle_idx, sync_threads,
-    sync_threads_count, sync_warp, thread_idx,
+    ballot, block_dim, block_idx, global_load, global_store, grid_dim, lane_id, shuffle_idx,
+    sync_threads, sync_threads_count, sync_warp, thread_idx,
 };
 use crate::emu::{exchange, global_atomic, shared_load, shared_store};
 use crate::shared::SharedWord;
@@ -19,6 +19,15 @@ pub type Half = half::f16;
 
 /// The emulator's threads have no registers.
 pub(crate) fn limit_registers<const MOST: u32>() {}
+
+#[track_caller]
+pub(crate) fn check_one_dimensional() {
+    let [x, y, z] = [0, 1, 2].map(block_dim);
+    assert!(
+        y == 1 && z == 1,
+        "`warp_id` is for one-dimensional blocks, and this one is {x} × {y} × {z}"
+    );
+}
 
 pub(crate) fn opaque(x: u32) -> u32 {
     x
@@ -151,7 +160,7 @@ fn pair(halves: [Half; 2]) -> u32 {
 #[track_caller]
 pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     let lanes = exchange([a[0], a[1], a[2], a[3], b[0], b[1]]);
-    let lane = thread_idx(0) as usize % 32;
+    let lane = lane_id() as usize;
     // Element (row, k) of A and (k, column) of B, by the fragments' layout; k is even, and the
     // pair holds k + 1 as well.
     let of_a = |row: usize, k: usize| halves(lanes[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2]);
@@ -171,7 +180,7 @@ pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 #[track_caller]
 pub(crate) fn transpose_f16(fragment: u32) -> u32 {
     let lanes = exchange([fragment]);
-    let lane = thread_idx(0) as usize % 32;
+    let lane = lane_id() as usize;
     // Element (row, column) is in lane 4 row + column / 2, half column % 2.
     let (row, column) = (lane / 4, lane % 4 * 2);
     let element = |r: usize, c: usize| lanes[r * 4 + c / 2][0] >> (c % 2 * 16) & 0xffff;

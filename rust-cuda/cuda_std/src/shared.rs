@@ -57,7 +57,8 @@ impl<T: SharedWord> Shared<T> {
     ///
     /// # Safety
     /// The word must lie inside the launch's shared memory and have been written, by this thread
-    /// or by another before a barrier that both passed.
+    /// or by another before a barrier that both passed; if as another type, the bytes must be a valid
+    /// `T`.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load(self, index: u32) -> T {
@@ -69,7 +70,8 @@ impl<T: SharedWord> Shared<T> {
     ///
     /// # Safety
     /// The word must lie inside the launch's shared memory, and no other thread may access it
-    /// without a barrier in between.
+    /// without a barrier in between. If it is read as another type, as after [`after`](Self::after),
+    /// `T` must have no padding: its bytes are not initialised.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store(self, index: u32, value: T) {

@@ -1,4 +1,16 @@
-//! Where a thread stands in its grid, and the barrier of its block.
+//! Indices of a thread in its grid, and the barriers of its block.
+//!
+//! # Barriers are collective
+//!
+//! All threads of the block must reach the same call of a barrier, the same number of times: none may
+//! have returned, none may be at another barrier, and no branch that only some of them take may lead
+//! there. To see to that is the duty of whoever writes the kernel. On a GPU a block whose threads
+//! diverge hangs, or runs on with its barriers out of step; on the emulator it ends the launch with a
+//! [fault](crate::emu::Fault), in every order of the threads.
+//!
+//! The functions are not `unsafe` all the same, as in Rust-CUDA: device code starts in an entry that
+//! is an `unsafe fn`, and only an `unsafe` launch starts it, whose caller vouches for the kernel as a
+//! whole. A promise at each barrier would say nothing that this one does not.
 
 use crate::backend;
 
@@ -65,14 +77,15 @@ pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
-/// Limits the kernel that this is inlined in to `MOST` registers a thread, on the device: what does
-/// not fit is spilled to memory. `cuda_builder` makes the entry's `.maxnreg` of it.
+/// Limits the kernel that this is inlined in to `MOST` registers per thread, on the device: values
+/// that do not fit are spilled to memory. `cuda_builder` makes the entry's `.maxnreg` of it.
 #[inline(always)]
 pub fn limit_registers<const MOST: u32>() {
     backend::limit_registers::<MOST>();
 }
 
-/// Waits until every thread of the block is here; what they wrote before is visible after.
+/// Waits until every thread of the block is here; memory that they wrote before is visible after.
+/// [Collective](self#barriers-are-collective).
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
@@ -80,6 +93,7 @@ pub fn sync_threads() {
 }
 
 /// [`sync_threads`], and the number of threads of the block whose `predicate` held.
+/// [Collective](self#barriers-are-collective).
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {

@@ -1,21 +1,32 @@
-//! Collectives of a warp: 32 threads that run together. All of them take the full warp.
+//! Collectives of a warp: 32 threads that run together.
+//!
+//! # The full warp takes part
+//!
+//! All lanes of the warp must reach the same call of a collective ([`sync_warp`], [`Shuffle::shuffle`],
+//! [`ballot`], [`any`], [`all`] and the products in [`matrix`](crate::matrix)), the same number of
+//! times: the mask is that of all 32. To see to that is the duty of whoever writes the kernel, as with
+//! [barriers](crate::thread#barriers-are-collective), for the same reason without `unsafe`. On a GPU a
+//! value that a diverged warp exchanges is arbitrary, or the warp hangs; on the emulator divergence is
+//! a [fault](crate::emu::Fault). A partial last warp is a fault where a missing lane's value is asked
+//! for, and counts as `false` in votes; kernels that may run on a GPU have whole warps.
 
 use crate::{backend, thread};
 
 /// Threads in a warp.
 pub const WARP_SIZE: u32 = 32;
 
-/// Index of this thread in its warp, for one-dimensional blocks.
+/// Index of this thread in its warp, in blocks of any shape.
 #[inline(always)]
 #[track_caller]
 pub fn lane_id() -> u32 {
-    thread::thread_idx_x() % WARP_SIZE
+    backend::lane_id()
 }
 
-/// Index of this thread's warp in its block, for one-dimensional blocks.
+/// Index of this thread's warp in its block, for one-dimensional blocks; the emulator refuses others.
 #[inline(always)]
 #[track_caller]
 pub fn warp_id() -> u32 {
+    backend::check_one_dimensional();
     thread::thread_idx_x() / WARP_SIZE
 }
 
@@ -66,14 +77,14 @@ pub fn ballot(predicate: bool) -> u32 {
     backend::ballot(predicate)
 }
 
-/// Whether the predicate holds in some lane.
+/// True in every lane if the predicate holds in some lane.
 #[inline(always)]
 #[track_caller]
 pub fn any(predicate: bool) -> bool {
     ballot(predicate) != 0
 }
 
-/// Whether the predicate holds in every lane.
+/// True in every lane if the predicate holds in every lane.
 #[inline(always)]
 #[track_caller]
 pub fn all(predicate: bool) -> bool {

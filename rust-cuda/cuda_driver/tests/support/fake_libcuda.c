@@ -11,6 +11,7 @@ enum {
     SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100,
     INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_PTX = 218, UNSUPPORTED_PTX = 222,
     INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+    CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901,
 };
 enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE = 6 };
 enum { MAX_SHARED = 227 * 1024, MEMORY = 1 << 30 };
@@ -36,14 +37,26 @@ static void multiply(float *y, const float *m) {
 }
 static int count;
 
-static int note(struct work work) {
+/* A recording, by one thread. As on a real driver (580, H100) it makes every wait fail and is then
+ * of no use; what its stream is given is not done, and no replay does it here. */
+static void *recording;
+static int spoilt;
+int fake_recording(void) { return recording != NULL; }
+static int refused(void) {
+    if (recording) spoilt = 1;
+    return recording ? CAPTURE_UNSUPPORTED : SUCCESS;
+}
+
+static int note(void *stream, struct work work) {
     if (!current) return INVALID_CONTEXT;
+    if (stream && stream == recording) return SUCCESS;
     if (count == 1024) return OUT_OF_MEMORY;
     noted[count++] = work;
     return SUCCESS;
 }
 
 static int do_noted(void) {
+    if (refused()) return CAPTURE_UNSUPPORTED;
     for (int i = 0; i < count; i++) {
         struct work w = noted[i];
         if (w.kind == COPY) memcpy(w.to, w.from, w.size);
@@ -186,10 +199,10 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **args, void **extra) {
-    (void)function, (void)stream, (void)extra;
+    (void)function, (void)extra;
     if (gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024 || shared > (unsigned)shared_limit)
         return INVALID_VALUE;
-    return note((struct work){ADD_ONE, *(char **)args[0], NULL, *(uint32_t *)args[1], 0});
+    return note(stream, (struct work){ADD_ONE, *(char **)args[0], NULL, *(uint32_t *)args[1], 0});
 }
 
 int cuStreamCreate(void **stream, unsigned flags) {
@@ -203,17 +216,24 @@ int cuStreamDestroy_v2(void *stream) { alive--; free(stream); return SUCCESS; }
 int cuStreamSynchronize(void *stream) { (void)stream; return do_noted(); }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)stream, (void)event, (void)flags; return SUCCESS; }
 
-struct event { int timed, recorded; };
+struct event { int timed, recorded, captured; };
 int cuEventCreate(struct event **event, unsigned flags) {
     if (!current) return INVALID_CONTEXT;
     *event = malloc(sizeof **event);
-    **event = (struct event){flags != 2, 0};
+    **event = (struct event){flags != 2, 0, 0};
     alive++;
     return SUCCESS;
 }
 int cuEventDestroy_v2(struct event *event) { alive--; free(event); return SUCCESS; }
-int cuEventRecord(struct event *event, void *stream) { (void)stream; event->recorded = 1; return SUCCESS; }
-int cuEventSynchronize(struct event *event) { return event->recorded ? do_noted() : SUCCESS; }
+int cuEventRecord(struct event *event, void *stream) {
+    event->recorded = 1;
+    event->captured = stream == recording;
+    return SUCCESS;
+}
+int cuEventSynchronize(struct event *event) {
+    if (event->captured && !recording) return INVALID_VALUE;
+    return event->recorded ? do_noted() : refused();
+}
 int cuEventQuery(struct event *event) { return event->recorded && count ? NOT_READY : SUCCESS; }
 int cuEventElapsedTime(float *ms, struct event *start, struct event *end) {
     if (!(start->timed && start->recorded && end->timed && end->recorded)) return INVALID_HANDLE;
@@ -221,6 +241,28 @@ int cuEventElapsedTime(float *ms, struct event *start, struct event *end) {
     *ms = 0.25f;
     return SUCCESS;
 }
+
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+    if (recording || mode != 1) return INVALID_VALUE; /* 1: of this thread */
+    recording = stream;
+    spoilt = 0;
+    return SUCCESS;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+    if (stream != recording) return INVALID_VALUE;
+    recording = NULL;
+    *graph = spoilt ? NULL : malloc(1);
+    alive += !spoilt;
+    return spoilt ? CAPTURE_INVALIDATED : SUCCESS;
+}
+int cuGraphDestroy(void *graph) { alive--; free(graph); return SUCCESS; }
+int cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags) {
+    if (!graph || flags) return INVALID_VALUE;
+    *made = malloc(1);
+    alive++;
+    return SUCCESS;
+}
+int cuGraphExecDestroy(void *made) { alive--; free(made); return SUCCESS; }
 
 int cuMemAlloc_v2(void **pointer, size_t size) { return new_memory(pointer, size); }
 int cuMemFree_v2(void *pointer) { return free_memory(pointer); }
@@ -232,16 +274,13 @@ int cuMemHostGetDevicePointer_v2(void **pointer, void *host, unsigned flags) {
     return SUCCESS;
 }
 int cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t size, void *stream) {
-    (void)stream;
-    return note((struct work){COPY, to, from, size, 0});
+    return note(stream, (struct work){COPY, to, from, size, 0});
 }
 int cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t size, void *stream) {
-    (void)stream;
-    return note((struct work){COPY, to, from, size, 0});
+    return note(stream, (struct work){COPY, to, from, size, 0});
 }
 int cuMemsetD8Async(char *to, unsigned char value, size_t size, void *stream) {
-    (void)stream;
-    return note((struct work){FILL, to, NULL, size, value});
+    return note(stream, (struct work){FILL, to, NULL, size, value});
 }
 
 /* What is used of cuBLAS; the workspace must come after the stream. */
@@ -270,5 +309,5 @@ int cublasSgemv_v2(void *handle, int transposed, int m, int n, const float *alph
     (void)handle;
     if (!workspace_set || transposed || *alpha != 1 || *beta != 0 || x_step != 1 || y_step != 1) return 7;
     product = (struct product){m, n, leading, x};
-    return note((struct work){MULTIPLY, (char *)y, (const char *)matrix, 0, 0}) ? 13 : 0;
+    return note(NULL, (struct work){MULTIPLY, (char *)y, (const char *)matrix, 0, 0}) ? 13 : 0;
 }

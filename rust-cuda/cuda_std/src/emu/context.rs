@@ -232,6 +232,11 @@ impl Context<'_> {
     }
 
     #[inline]
+    pub(super) fn lane(&self) -> u32 {
+        (self.running.get() % WARP) as u32
+    }
+
+    #[inline]
     pub(super) fn block_idx(&self) -> [u32; 3] {
         self.block.get()
     }

@@ -54,6 +54,13 @@ pub fn thread_idx(axis: usize) -> u32 {
     with(|context| context.thread_idx()[axis])
 }
 
+/// Index of the running thread in its warp: threads are counted along the first axis first.
+#[inline]
+#[track_caller]
+pub fn lane_id() -> u32 {
+    with(|context| context.lane())
+}
+
 /// Index of the running block in the grid along `axis`.
 #[inline]
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 /// Threads in a warp.
-pub(super) const WARP: usize = 32;
+pub(super) const WARP: usize = crate::warp::WARP_SIZE as usize;
 
 #[derive(Default)]
 pub(super) struct Warp {

@@ -104,6 +104,22 @@ fn warp_collectives_see_the_warp_and_no_more() {
 }
 
 #[test]
+fn lanes_are_counted_along_the_first_axis_first() {
+    let case = Case {
+        block: [8, 5, 2],
+        ..block(1)
+    };
+    case.passes(|| {
+        let [x, y, z] = [0, 1, 2].map(thread_idx);
+        let thread = x + 8 * (y + 5 * z);
+        assert_eq!(crate::warp::lane_id(), thread % 32);
+        // And collectives agree: 80 threads are two warps and a half.
+        let lane_of_vote = ballot(x == 0).count_ones();
+        assert_eq!(lane_of_vote, if thread < 64 { 4 } else { 2 });
+    });
+}
+
+#[test]
 fn atomics_of_all_blocks_add_up() {
     let mut out = vec![0_u32; 2];
     let memory = [Region::of_mut("sum", &mut out)];

@@ -5,6 +5,18 @@ use std::cell::RefCell;
 use super::*;
 
 #[test]
+fn warps_are_numbered_in_one_dimensional_blocks_alone() {
+    block(64).passes(|| assert_eq!(crate::warp::warp_id(), x() / 32));
+    let flat = Case {
+        block: [8, 8, 1],
+        ..block(1)
+    };
+    flat.fails(&["one-dimensional", "8 × 8 × 1", "faults.rs"], || {
+        crate::warp::warp_id();
+    });
+}
+
+#[test]
 fn barriers_that_some_thread_misses() {
     let early = block(40).fails(&["thread [0, 0, 0]", "[3, 0, 0]", "has returned"], || {
         if x() != 3 {

@@ -2,7 +2,7 @@
 //! threads in several orders. And whether a kernel that is wrong would be found.
 
 use std::f64::consts::TAU;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{TENSOR_BODIES, TENSOR_ERROR, Table, assert_none, repetition_failure};
@@ -362,7 +362,7 @@ impl Device for Mutant {
 /// Whether a case tells a changed kernel from the right one, by a fault or by its forces.
 fn is_found(case: &Case, variant: &Variant, change: fn(&mut Launch, &mut Params)) -> bool {
     let emulator = Emulator::new(0);
-    let mutant = Rc::new(Mutant { emulator, change });
+    let mutant = Arc::new(Mutant { emulator, change });
     let variant = &variant.in_blocks_of(32);
     let frame = Frame::of(&case.bodies, &case.physics);
     let limits = Limits::EVERYWHERE;

@@ -5,7 +5,6 @@
 mod ours;
 
 use allpairs::variants::{Method, VARIANTS};
-use std::process::Command;
 use std::time::Duration;
 
 #[test]
@@ -24,28 +23,4 @@ fn our_rows_are_of_right_forces() {
         let header = ours::Row::HEADER.lines().next().expect("a line");
         assert_eq!(columns(&row.to_string()), columns(header));
     }
-}
-
-#[test]
-fn its_packages_are_two() {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/benchmarks/peers/Cargo.toml");
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
-        .args(["--manifest-path", manifest])
-        .output()
-        .expect("cargo starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("a list");
-    let mut names: Vec<_> = packages.iter().map(|p| p["name"].as_str()).collect();
-    names.sort_unstable();
-    assert_eq!(names, [Some("peer-particular"), Some("peers")]);
 }

@@ -263,9 +263,9 @@ fn has_anchor(text: &str, anchor: &str) -> bool {
 #[test]
 fn paths_and_links_of_the_documents_lead_somewhere() {
     let text =
-        "`host/io/` `mod.rs` `a/b c` `1/√` [map](ARCHITECTURE.md#x) <https://x/y> [z](https://z)
+        "`host/library/io/` `mod.rs` `a/b c` `1/√` [map](ARCHITECTURE.md#x) <https://x/y> [z](https://z)
 [`A`]: ../a.rs";
-    assert_eq!(paths(text), ["host/io/"]);
+    assert_eq!(paths(text), ["host/library/io/"]);
     assert_eq!(links(text), ["ARCHITECTURE.md#x", "../a.rs"]);
     assert!(has_anchor("# How fast, how exact?", "how-fast-how-exact"));
     let mut count = 0;

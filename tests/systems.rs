@@ -1,7 +1,7 @@
 //! Many systems on the emulator: every rung against the f64 reference, in the order in which its work
 //! is to be queued; and what is refused before anything is launched.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::support::{Table, assert_none, repetition_failure};
 use allpairs::backend::Backend;
@@ -72,7 +72,7 @@ fn steps_lead_where_the_reference_goes() {
                 integrator.prepare(&mut *backend).expect("it runs");
                 let mut steps = |times: u64| {
                     backend
-                        .repeat(times, &mut |backend| integrator.step(backend, dt))
+                        .repeat(times, &integrator.operations(dt))
                         .expect("it runs");
                     let mut bodies = case.bodies.clone();
                     backend.download(&mut bodies).expect("it runs");
@@ -110,9 +110,7 @@ fn queues_do_not_change_results() {
             .expect("it fits");
         backend.accelerate().expect("it runs");
         let euler = Integrator::SemiImplicitEuler;
-        backend
-            .repeat(5, &mut |backend| euler.step(backend, dt))
-            .expect("it runs");
+        backend.repeat(5, &euler.operations(dt)).expect("it runs");
         backend.save().expect("it runs")
     });
     for result in &results[1..] {
@@ -135,14 +133,13 @@ fn queued(rung: &str, devices: usize) -> Vec<Vec<Queued>> {
         },
     };
     let (case, dt) = many_systems(5, 40, Law::Unit);
-    let emulators: Vec<_> = (0..devices).map(|_| Rc::new(Emulator::new(0))).collect();
+    let emulators: Vec<_> = (0..devices).map(|_| Arc::new(Emulator::new(0))).collect();
     let frame = Frame::of(&case.bodies, &case.physics);
     let mut many =
         ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame).expect("it fits");
     many.accelerate().expect("later");
     let euler = Integrator::SemiImplicitEuler;
-    many.repeat(2, &mut |backend| euler.step(backend, dt))
-        .expect("it runs");
+    many.repeat(2, &euler.operations(dt)).expect("it runs");
     assert!(
         emulators.iter().all(|e| e.take_queued().is_empty()),
         "nothing yet"
@@ -238,14 +235,13 @@ fn each_system_has_its_own_softening_and_step() {
     let own = [(0.05, 1.0), (0.2, 0.5), (0.1, 2.0)];
     let own = own.map(|(softening, pace)| Own { softening, pace });
     let advanced = |own: Vec<Own>, physics: Physics, dt: f64| {
-        let emulators = [Rc::new(Emulator::new(0))];
+        let emulators = [Arc::new(Emulator::new(0))];
         let mut many =
             ManySystems::with_own(&emulators, &kernel, &case.bodies, physics, frame, own)
                 .expect("it fits");
         many.accelerate().expect("it runs");
         let euler = Integrator::SemiImplicitEuler;
-        many.repeat(3, &mut |backend| euler.step(backend, dt))
-            .expect("it runs");
+        many.repeat(3, &euler.operations(dt)).expect("it runs");
         many.save().expect("it runs")
     };
     let together = advanced(own.to_vec(), case.physics, dt);

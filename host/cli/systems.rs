@@ -278,7 +278,7 @@ fn steps_verdict(
     reference: &Bodies,
 ) -> anyhow::Result<Result<f64, String>> {
     let integrator = Integrator::SemiImplicitEuler;
-    backend.repeat(steps.into(), &mut |backend| integrator.step(backend, dt))?;
+    backend.repeat(steps.into(), &integrator.operations(dt))?;
     let mut bodies = case.bodies.clone();
     backend.download(&mut bodies)?;
     let axes = [
@@ -314,8 +314,7 @@ fn timed(
         let integrator = Integrator::SemiImplicitEuler;
         for _ in 0..options.repetitions {
             let start = Instant::now();
-            let step = &mut |backend: &mut dyn Backend| integrator.step(backend, dt);
-            backend.repeat(options.steps.into(), step)?;
+            backend.repeat(options.steps.into(), &integrator.operations(dt))?;
             backend.synchronize()?;
             seconds.push(start.elapsed().as_secs_f64());
         }

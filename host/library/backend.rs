@@ -3,6 +3,7 @@
 //! A backend holds the bodies where it works on them — in GPU memory, in the CPU's caches — and
 //! hands them out when somebody asks. Integrators see this trait and nothing behind it.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use cuda_driver::{BlasError, DriverError, NoGpu};
@@ -15,15 +16,61 @@ use crate::plan::PlanError;
 use crate::timeline::Span;
 use crate::variants::OutOfRange;
 
-/// A step, as [`Backend::repeat`] takes it.
-pub type StepOf<'a> = dyn FnMut(&mut dyn Backend) -> Result<(), ForceError> + 'a;
+/// A part of a step. A step as a list of operations is data: a device may record it and replay it, and
+/// an integrator is a list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `v *= factor`.
+    Damp(f64),
+    /// Computes accelerations, and as many of their derivatives in time, of all bodies.
+    Evaluate(Derivatives),
+    /// `v += dt · a`.
+    Kick(f64),
+    /// `x += dt · v`.
+    Drift(f64),
+    /// Begins a step of this length of Hermite's scheme ([`Hermite::predict`]).
+    Predict(f64),
+    /// Ends it ([`Hermite::correct`]).
+    Correct(f64),
+}
+
+/// Up to which derivative in time a force is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Derivatives {
+    /// Accelerations alone.
+    None,
+    /// Jerks too.
+    Jerk,
+}
+
+/// Bodies that a force is computed on; all bodies exert it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Targets<'a> {
+    /// Every body.
+    All,
+    /// Bodies with these indices: those whose [block time steps](BlockSteps) end now.
+    Active(&'a [usize]),
+}
+
+impl<'a> Targets<'a> {
+    /// Their indices among so many bodies.
+    pub fn indices(self, bodies: usize) -> Cow<'a, [usize]> {
+        match self {
+            Self::All => (0..bodies).collect(),
+            Self::Active(indices) => indices.into(),
+        }
+    }
+}
 
 /// Bodies, and the means to accelerate and advance them.
 ///
 /// Work may be queued: a method that returns a value has waited for what it needs,
 /// [`synchronize`](Self::synchronize) waits for everything. An error of queued work surfaces in
 /// whichever call notices it.
-pub trait Backend {
+pub trait Backend: Send {
     /// Computes the accelerations of the current positions.
     ///
     /// # Errors
@@ -42,12 +89,38 @@ pub trait Backend {
     /// As [`accelerate`](Self::accelerate).
     fn drift(&mut self, dt: f64) -> Result<(), ForceError>;
 
-    /// Takes `times` steps, all made of the same kicks, drifts and accelerations: what `step` does
-    /// to the backend it is given. It may be called less often, if the device can repeat it.
+    /// Takes `times` steps of these operations, as if each were [performed](Self::perform) in turn; a
+    /// device that can record work replays it.
     ///
     /// # Errors
-    /// Those of `step`.
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError>;
+    /// Those of the operations.
+    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
+    }
+
+    /// Carries out a part of a step.
+    ///
+    /// # Errors
+    /// As [`accelerate`](Self::accelerate); or that jerks are not computed here.
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Damp(factor) => self.damp(factor),
+            Operation::Kick(dt) => self.kick(dt),
+            Operation::Drift(dt) => self.drift(dt),
+            Operation::Evaluate(Derivatives::None) => self.accelerate(),
+            Operation::Evaluate(Derivatives::Jerk) => self.jerks()?.accelerate_with_jerk(),
+            Operation::Predict(dt) => self.jerks()?.predict(dt),
+            Operation::Correct(dt) => self.jerks()?.correct(dt),
+        }
+    }
+
+    /// Hermite's scheme, which needs jerks.
+    ///
+    /// # Errors
+    /// That jerks are not computed here.
+    fn jerks(&mut self) -> Result<&mut dyn Hermite, ForceError> {
+        self.hermite().ok_or(ForceError::NoJerks)
+    }
 
     /// `v *= factor`.
     ///

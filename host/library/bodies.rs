@@ -248,6 +248,21 @@ impl Bodies {
         }
     }
 
+    /// Stars at rest, numbered from 0: `masses` at `positions`, as far as there are both.
+    pub fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Self {
+        let mut bodies = Self::with_capacity(positions.len());
+        for (i, (&position, &mass)) in positions.iter().zip(masses).enumerate() {
+            bodies.push(Body {
+                position,
+                velocity: [0.0; 3],
+                mass,
+                id: i as u64,
+                kind: Kind::Star,
+            });
+        }
+        bodies
+    }
+
     /// The bodies one after the other.
     pub fn iter(&self) -> impl Iterator<Item = Body> + '_ {
         (0..self.len()).map(|i| self.body(i))

@@ -28,6 +28,7 @@
 //! It is the library behind the program `allpairs`. It does not do trees, gas, collisions or
 //! cosmology: every pair of bodies is computed, and gravity is all there is.
 
+mod accelerations;
 pub mod backend;
 pub mod bodies;
 pub mod checkpoint;
@@ -51,6 +52,25 @@ pub mod timeline;
 pub mod tuning;
 pub mod units;
 pub mod variants;
+
+pub use accelerations::accelerations;
+pub use backend::{Backend, ForceError, Operation};
+pub use bodies::{Bodies, Body, Kind};
+pub use diagnostics::{Conserved, Energy, Sample};
+
+pub use initial_conditions::plummer;
+pub use integrator::{Integrator, Pace, Stepping};
+pub use io::{Format, Overwrite, Snapshot};
+pub use machine::Machine;
+pub use physics::{Law, Physics};
+pub use selection::{DeviceChoice, Place, Request, Selection, select};
+pub use simulation::{BuildError, Scheme, Simulation, SimulationBuilder};
+pub use units::Units;
+pub use variants::preferred::ForceAccuracy;
+pub use variants::{Catalogue, Variant};
+
+/// Crates whose types stand in signatures here.
+pub use {cuda_driver, cuda_std, gpu_kernels};
 
 // Of two definitions of a link the first counts: these lead to the documentation, those in the file,
 // for who reads it as it is, to the sources.

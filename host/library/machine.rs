@@ -19,16 +19,15 @@ use crate::selection::{Place, capability, eligible};
 use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A place, ready to run variants: a GPU is opened, and each module compiled for it, once.
 pub struct Machine {
     place: Place,
     allow_inaccurate: bool,
     /// Those that were opened, by number and whether denormals are flushed.
-    gpus: RefCell<HashMap<(u32, bool), Rc<Cuda>>>,
+    gpus: Mutex<HashMap<(u32, bool), Cuda>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
 }
@@ -39,7 +38,7 @@ impl Machine {
         Self {
             place,
             allow_inaccurate: false,
-            gpus: RefCell::default(),
+            gpus: Mutex::default(),
             thread_order: 0,
         }
     }
@@ -168,22 +167,23 @@ impl Machine {
                 Box::new(Resident::new(gpu, recipe, bodies)?)
             }
             Place::Emulator | Place::Cpu => {
-                let emulator = Rc::new(Emulator::new(self.thread_order));
+                let emulator = Arc::new(Emulator::new(self.thread_order));
                 Box::new(Resident::new(emulator, recipe, bodies)?)
             }
         })
     }
 
-    fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Rc<Cuda>, ForceError> {
+    fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {
         let ftz = build == Build::Ftz;
-        let mut gpus = self.gpus.borrow_mut();
+        let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gpu) = gpus.get(&(info.ordinal, ftz)) {
-            return Ok(Rc::clone(gpu));
+            return Ok(Arc::new(gpu.with_stream_of_its_own()?));
         }
         let module =
             ptx::module_for(capability(info), ftz).expect("an eligible variant has a module");
-        let gpu = Rc::new(Cuda::open(info.ordinal, module)?);
-        gpus.insert((info.ordinal, ftz), Rc::clone(&gpu));
-        Ok(gpu)
+        let gpu = Cuda::open(info.ordinal, module)?;
+        let own = gpu.with_stream_of_its_own()?;
+        gpus.insert((info.ordinal, ftz), gpu);
+        Ok(Arc::new(own))
     }
 }

@@ -1,5 +1,11 @@
 //! The loop: step after step on one backend, with a look now and then.
 
+mod builder;
+#[cfg(test)]
+mod tests;
+
+pub use builder::{BuildError, SimulationBuilder};
+
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -7,6 +13,7 @@ use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
 use crate::integrator::{Integrator, Pace, Stepping};
+use crate::io::Snapshot;
 use crate::physics::Physics;
 
 /// How long work may be queued before the loop waits for it and reports: often enough for a person
@@ -20,9 +27,45 @@ pub struct Simulation {
     physics: Physics,
     integrator: Integrator,
     pace: Pace,
+    /// Takes the integrator's place, where there is one.
+    scheme: Option<Box<dyn Scheme>>,
     clock: Clock,
+    /// Time and steps that steps of a fixed length are counted from.
+    counted_from: (f64, u64),
     /// Computed since it was made.
     interactions: f64,
+}
+
+/// An integrator of one's own. Functions that take a step are integrators:
+/// [`SimulationBuilder::scheme`].
+pub trait Scheme: Send {
+    /// Takes a step of `dt`; it is called once for each step, on every backend.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError>;
+
+    /// Computes what must be known before the first step; the accelerations, unless told otherwise.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    fn prepare(&mut self, backend: &mut dyn Backend) -> Result<(), ForceError> {
+        backend.accelerate()
+    }
+
+    /// Force evaluations per step, for the count of interactions.
+    fn evaluations(&self) -> u32 {
+        1
+    }
+}
+
+impl<F> Scheme for F
+where
+    F: FnMut(&mut dyn Backend, f64) -> Result<(), ForceError> + Send,
+{
+    fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
+        self(backend, dt)
+    }
 }
 
 /// Where in time a simulation stands.
@@ -50,6 +93,25 @@ pub struct Progress {
 }
 
 impl Simulation {
+    /// A simulation of `bodies`, to be set up further; as it is, one of Newton's gravity with G = 1, on
+    /// the best device, by leapfrog, with softening and step that follow from the bodies.
+    ///
+    /// ```
+    /// use allpairs::{Simulation, plummer};
+    ///
+    /// let mut cluster = Simulation::builder(plummer(500, 1)?).softening(0.05).dt(0.01).build()?;
+    /// let before = cluster.energy()?.total();
+    /// cluster.run_until(0.5)?;
+    /// assert_eq!(cluster.time(), 0.5);
+    /// let drift = (cluster.energy()?.total() - before) / before;
+    /// assert!(drift.abs() < 1e-3);
+    /// println!("the first body is at x = {}", cluster.bodies()?.x[0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(bodies: Bodies) -> SimulationBuilder {
+        SimulationBuilder::new(bodies)
+    }
+
     /// A simulation of `bodies` from `start`, on a backend that holds them; a number as `pace` is a
     /// fixed time step.
     ///
@@ -97,7 +159,9 @@ impl Simulation {
             physics,
             integrator,
             pace,
+            scheme: None,
             clock,
+            counted_from: (start, 0),
             interactions: 0.0,
         })
     }
@@ -123,7 +187,9 @@ impl Simulation {
             physics,
             integrator,
             pace,
+            scheme: None,
             clock,
+            counted_from: (clock.start, 0),
             interactions: 0.0,
         })
     }
@@ -166,19 +232,43 @@ impl Simulation {
         self.interactions
     }
 
+    /// Interactions of a step.
+    fn interactions_of_a_step(&self) -> f64 {
+        let n = self.bodies.len() as f64;
+        let each = n / self.backend.systems() as f64;
+        let evaluations = match &self.scheme {
+            Some(scheme) => scheme.evaluations(),
+            None => self.integrator.evaluations(),
+        };
+        n * each * f64::from(evaluations)
+    }
+
+    /// Takes `steps` steps of one length.
+    fn take(&mut self, steps: u64, dt: f64) -> Result<(), ForceError> {
+        match &mut self.scheme {
+            Some(scheme) => {
+                let backend = &mut *self.backend;
+                (0..steps).try_for_each(|_| scheme.step(backend, dt))?;
+            }
+            None => self
+                .backend
+                .repeat(steps, &self.integrator.operations(dt))?,
+        }
+        self.clock.steps += steps;
+        self.interactions += self.interactions_of_a_step() * steps as f64;
+        Ok(())
+    }
+
     /// Takes so many steps, or fewer to the end of its pace.
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
         let n = self.bodies.len() as f64;
-        let each = n / self.backend.systems() as f64;
-        let of_a_step = n * each * f64::from(integrator.evaluations());
+        let of_a_step = self.interactions_of_a_step();
         match self.pace {
             Pace::Fixed(dt) => {
-                self.backend
-                    .repeat(steps, &mut |backend| integrator.step(backend, dt))?;
-                self.clock.steps += steps;
-                self.clock.time = self.clock.start + self.clock.steps as f64 * dt;
-                self.interactions += of_a_step * steps as f64;
+                self.take(steps, dt)?;
+                let (time, since) = self.counted_from;
+                self.clock.time = time + (self.clock.steps - since) as f64 * dt;
             }
             Pace::Adaptive {
                 eta,
@@ -243,6 +333,76 @@ impl Simulation {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Takes one step.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn step(&mut self) -> Result<(), ForceError> {
+        self.advance(1)
+    }
+
+    /// Goes on until `time`, and stands there exactly: the last step is shortened. Where the simulation is
+    /// there or beyond, nothing is done.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    ///
+    /// # Panics
+    /// If the time is not finite.
+    pub fn run_until(&mut self, time: f64) -> Result<(), ForceError> {
+        let _ = self.run_until_with(time, |_| ControlFlow::Continue(()))?;
+        Ok(())
+    }
+
+    /// As [`run_until`](Self::run_until), unless `watch`, called several times a second, breaks off.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    ///
+    /// # Panics
+    /// If the time is not finite.
+    pub fn run_until_with(
+        &mut self,
+        time: f64,
+        mut watch: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ForceError> {
+        assert!(
+            time.is_finite(),
+            "a simulation runs until a finite time, not {time}"
+        );
+        match &mut self.pace {
+            Pace::Adaptive { end, .. } => {
+                let before = std::mem::replace(end, time);
+                let ended = self.run(u64::MAX, watch);
+                if let Pace::Adaptive { end, .. } = &mut self.pace {
+                    *end = before;
+                }
+                ended
+            }
+            Pace::Fixed(dt) => {
+                let dt = *dt;
+                let left = (time - self.clock.time) / dt;
+                if left <= 0.0 {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                // What is left of a step by rounding is none.
+                let whole = (left * (1.0 + 1e-12)).floor();
+                if self.run(whole as u64, &mut watch)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let rest = time - self.clock.time;
+                if left - whole > 1e-9 {
+                    self.take(1, rest)?;
+                }
+                if self.clock.time != time {
+                    self.clock.time = time;
+                    self.counted_from = (time, self.clock.steps);
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+        }
+    }
+
     fn progress(&self, before: f64, began: Instant) -> Progress {
         let rate = (self.interactions - before) / began.elapsed().as_secs_f64();
         Progress {
@@ -259,6 +419,15 @@ impl Simulation {
     pub fn bodies(&mut self) -> Result<&Bodies, ForceError> {
         self.backend.download(&mut self.bodies)?;
         Ok(&self.bodies)
+    }
+
+    /// A snapshot of the bodies as they are now.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn snapshot(&mut self) -> Result<Snapshot, ForceError> {
+        let (time, bodies) = (self.time(), self.bodies()?.clone());
+        Ok(Snapshot { bodies, time })
     }
 
     /// The energy as it is now.

@@ -108,9 +108,9 @@ pub(crate) fn repetition_failure(machine: &Machine, variant: &Variant) -> Option
         backend.download(&mut end)?;
         Ok::<_, ForceError>(end)
     };
-    let step = |backend: &mut dyn Backend| Integrator::Leapfrog.step(backend, 0.01);
-    let repeated = run(&|backend| backend.repeat(STEPS, &mut { step }));
-    let single = run(&|backend| (0..STEPS).try_for_each(|_| step(backend)));
+    let leapfrog = Integrator::Leapfrog;
+    let repeated = run(&|backend| backend.repeat(STEPS, &leapfrog.operations(0.01)));
+    let single = run(&|backend| (0..STEPS).try_for_each(|_| leapfrog.step(backend, 0.01)));
     let (repeated, single) = match (repeated, single) {
         (Ok(repeated), Ok(single)) => (repeated, single),
         (Err(error), _) | (_, Err(error)) => return Some(format!("{}: {error}", variant.name)),

@@ -8,7 +8,7 @@
 use super::hermite::first_steps;
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockSteps, ForceError};
+use crate::backend::{BlockSteps, ForceError, Targets};
 
 /// How often a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
@@ -46,7 +46,7 @@ fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, Forc
             let [x, v] = state.beginnings[i].predicted(time(now - begun));
             state.set_phase(i, x, v);
         }
-        let [accelerations, jerks] = backend.accelerations_and_jerks(&block);
+        let [accelerations, jerks] = backend.accelerations_and_jerks(Targets::Active(&block));
         evaluations += block.len() as u64;
         let state = backend.state_mut();
         for ((&i, a), j) in block.iter().zip(accelerations).zip(jerks) {

@@ -1,9 +1,10 @@
 //! An NVIDIA GPU.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, hash_map};
 use std::ffi::c_void;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -23,16 +24,18 @@ use crate::variants::Bus;
 /// Dynamic shared memory that a function gets without asking.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
-/// A GPU with kernels to choose from, and a stream of its own.
+/// A GPU with kernels to choose from, and a stream of its own: while one backend records work in its
+/// stream, another, perhaps on another thread, launches in its own.
 pub struct Cuda {
     gpu: Gpu,
     kernels: &'static PtxModule,
     stream: Stream,
     /// For launches beside others, once there were any.
-    beside: OnceCell<Beside>,
+    beside: OnceLock<Beside>,
     /// The library for linear algebra, once it was needed.
-    blas: OnceCell<Blas>,
-    functions: RefCell<HashMap<&'static str, Loaded>>,
+    blas: Mutex<Option<Blas>>,
+    /// Shared by all that compute on this GPU with these kernels: each is compiled once.
+    functions: Arc<Mutex<HashMap<&'static str, Loaded>>>,
 }
 
 /// A second stream, and what ties it to the first.
@@ -99,9 +102,24 @@ impl Cuda {
             gpu,
             kernels,
             stream,
-            beside: OnceCell::new(),
-            blas: OnceCell::new(),
-            functions: RefCell::default(),
+            beside: OnceLock::new(),
+            blas: Mutex::default(),
+            functions: Arc::default(),
+        })
+    }
+
+    /// The same GPU and kernels with another stream.
+    ///
+    /// # Errors
+    /// If the driver refuses the stream.
+    pub fn with_stream_of_its_own(&self) -> Result<Self, DriverError> {
+        Ok(Self {
+            gpu: self.gpu.clone(),
+            kernels: self.kernels,
+            stream: self.gpu.stream()?,
+            beside: OnceLock::new(),
+            blas: Mutex::default(),
+            functions: Arc::clone(&self.functions),
         })
     }
 
@@ -126,7 +144,9 @@ impl Cuda {
         symbol: &'static str,
         work: impl FnOnce(&mut Loaded) -> Result<T, ForceError>,
     ) -> Result<T, ForceError> {
-        let mut functions = self.functions.borrow_mut();
+        // A panic leaves what was loaded as it was: no kernel is half there.
+        let functions = self.functions.lock();
+        let mut functions = functions.unwrap_or_else(PoisonError::into_inner);
         match functions.entry(symbol) {
             hash_map::Entry::Occupied(known) => work(known.into_mut()),
             hash_map::Entry::Vacant(room) => {
@@ -314,12 +334,10 @@ impl Device for Cuda {
         x: &CudaMemory,
         y: &CudaMemory,
     ) -> Result<(), ForceError> {
-        let blas = match self.blas.get() {
+        let mut blas = self.blas.lock().unwrap_or_else(PoisonError::into_inner);
+        let blas = match &mut *blas {
             Some(blas) => blas,
-            None => {
-                let blas = self.gpu.blas(&self.stream)?;
-                self.blas.get_or_init(|| blas)
-            }
+            none => none.insert(self.gpu.blas(&self.stream)?),
         };
         Ok(blas.multiply(shape, &matrix.memory, &x.memory, &y.memory)?)
     }

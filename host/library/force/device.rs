@@ -15,11 +15,11 @@ use crate::variants::Bus;
 /// A [`Device`] with several queues of work, which copies and computes at a time.
 pub trait Streams: Device {
     /// A queue of work.
-    type Stream;
+    type Stream: Send;
     /// Host memory that bodies are copied from and to.
-    type HostMemory;
+    type HostMemory: Send;
     /// A moment in a stream, by the machine's own clock.
-    type Mark;
+    type Mark: Send;
 
     /// A new queue.
     ///
@@ -108,9 +108,9 @@ pub trait Streams: Device {
 }
 
 /// A machine that runs kernels, one after another, on memory of its own.
-pub trait Device {
+pub trait Device: Send + Sync {
     /// Memory of the machine.
-    type Buffer;
+    type Buffer: Send;
 
     /// What a launch may have.
     fn limits(&self) -> Limits;

@@ -1,7 +1,9 @@
 //! The CPU emulator as a device: the kernels' own source, with every access checked.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -18,9 +20,9 @@ use crate::variants::Bus;
 /// The emulator, which runs the threads of a block in an order that its seed decides.
 #[derive(Debug)]
 pub struct Emulator {
-    seed: Cell<u64>,
-    streams: Cell<u32>,
-    queued: RefCell<Vec<Queued>>,
+    seed: AtomicU64,
+    streams: AtomicU32,
+    queued: Mutex<Vec<Queued>>,
 }
 
 /// Work that was queued in a stream. It was done at once: the emulator keeps the order in which work
@@ -67,27 +69,30 @@ impl Emulator {
     /// keeps to the natural order.
     pub fn new(seed: u64) -> Self {
         Self {
-            seed: Cell::new(seed),
-            streams: Cell::new(0),
-            queued: RefCell::default(),
+            seed: AtomicU64::new(seed),
+            streams: AtomicU32::new(0),
+            queued: Mutex::default(),
         }
     }
 
     /// What was queued in streams since this was last asked.
     pub fn take_queued(&self) -> Vec<Queued> {
-        self.queued.take()
+        std::mem::take(&mut *self.queued())
+    }
+
+    fn queued(&self) -> MutexGuard<'_, Vec<Queued>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, stream: u32, work: QueuedWork) {
-        self.queued.borrow_mut().push(Queued { stream, work });
+        self.queued().push(Queued { stream, work });
     }
 
     fn next_seed(&self) -> u64 {
-        let seed = self.seed.get();
-        if seed != 0 {
-            self.seed.set(seed.wrapping_add(1).max(1));
-        }
-        seed
+        let next = |seed: u64| (seed != 0).then(|| seed.wrapping_add(1).max(1));
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let advanced = self.seed.fetch_update(set, fetch, next);
+        advanced.unwrap_or(0)
     }
 }
 
@@ -249,9 +254,7 @@ impl Streams for Emulator {
     type Mark = Instant;
 
     fn stream(&self) -> Result<u32, ForceError> {
-        let stream = self.streams.get();
-        self.streams.set(stream + 1);
-        Ok(stream)
+        Ok(self.streams.fetch_add(1, Ordering::Relaxed))
     }
 
     fn host_memory(&self, bytes: usize, _page_locked: bool) -> Result<Vec<u8>, ForceError> {

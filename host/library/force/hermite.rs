@@ -2,7 +2,7 @@
 
 use super::host_state::HostState;
 use super::in_memory::InMemory;
-use crate::backend::{ForceError, Hermite};
+use crate::backend::{ForceError, Hermite, Targets};
 
 impl HostState {
     /// What accuracy `eta` allows each body after a step of `dt`.
@@ -17,8 +17,7 @@ impl HostState {
 
 impl<B: InMemory> Hermite for B {
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        let all = Vec::from_iter(0..self.state().bodies.len());
-        let [accelerations, jerks] = self.accelerations_and_jerks(&all);
+        let [accelerations, jerks] = self.accelerations_and_jerks(Targets::All);
         let state = self.state_mut();
         (state.accelerations, state.jerks) = (accelerations, jerks);
         Ok(())

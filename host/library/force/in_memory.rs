@@ -1,13 +1,13 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use super::host_state::HostState;
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, SavedState, StepOf};
+use crate::backend::{Backend, BlockSteps, ForceError, Hermite, SavedState, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
 use crate::physics::Physics;
 
 /// The forces of a backend whose bodies lie in host memory.
-pub(super) trait InMemory {
+pub(super) trait InMemory: Send {
     fn physics(&self) -> &Physics;
 
     fn state(&self) -> &HostState;
@@ -17,9 +17,8 @@ pub(super) trait InMemory {
     /// Computes the accelerations of the current positions, into the state.
     fn pull(&mut self);
 
-    /// Accelerations and jerks that the current positions and velocities of all bodies give to
-    /// those with the indices `targets`.
-    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2];
+    /// Accelerations and jerks of the targets, by the current positions and velocities of all bodies.
+    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2];
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
     fn potential_energy(&self) -> f64;
@@ -39,10 +38,6 @@ impl<B: InMemory> Backend for B {
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         self.state_mut().drift(dt);
         Ok(())
-    }
-
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        (0..times).try_for_each(|_| step(self))
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {

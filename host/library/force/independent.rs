@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::backend::{Backend, ForceError, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::plan::PlanError;
@@ -18,7 +18,7 @@ pub struct Independent<B> {
     threads: Threads,
 }
 
-impl<B: Backend + Send> Independent<B> {
+impl<B: Backend> Independent<B> {
     /// A backend for each of `systems` that the bodies are.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<B: Backend + Send> Independent<B> {
     }
 }
 
-impl<B: Backend + Send> Backend for Independent<B> {
+impl<B: Backend> Backend for Independent<B> {
     fn systems(&self) -> usize {
         self.systems.len()
     }
@@ -81,10 +81,6 @@ impl<B: Backend + Send> Backend for Independent<B> {
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         self.all(|system| system.drift(dt))
-    }
-
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        (0..times).try_for_each(|_| step(self))
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::host_state::HostState;
 use super::in_memory::InMemory;
+use crate::backend::Targets;
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Field};
 use crate::physics::Physics;
@@ -204,9 +205,10 @@ impl InMemory for Reference {
         self.state.accelerations = accelerations(&self.state.bodies, &self.physics);
     }
 
-    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2] {
+    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2] {
         let (bodies, physics) = (&self.state.bodies, &self.physics);
-        let fields = accelerations_of(bodies, physics, targets);
+        let targets = targets.indices(bodies.len());
+        let fields = accelerations_of(bodies, physics, &targets);
         let jerks = targets.par_iter().map(|&i| jerk_at(bodies, physics, i));
         let accelerations = fields.into_iter().map(|field| field.acceleration);
         [accelerations.collect(), jerks.collect()]

@@ -5,7 +5,7 @@ mod hermite;
 mod in_space;
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_kernels::abi::Params;
@@ -15,7 +15,7 @@ use self::hermite::Jerks;
 use self::in_space::InSpace;
 use super::device::Device;
 use super::pack::{self, Scalars};
-use crate::backend::{Backend, ForceError, Hermite, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -25,7 +25,7 @@ use crate::variants::{Kernels, Positions};
 
 /// Bodies on a device.
 pub struct Resident<D: Device> {
-    device: Rc<D>,
+    device: Arc<D>,
     kernels: Kernels,
     layout: LayoutDescription,
     frame: Frame,
@@ -54,7 +54,7 @@ impl<D: Device> Resident<D> {
     ///
     /// # Errors
     /// If the device's driver refuses a kernel, or its memory is too small.
-    pub fn new(device: Rc<D>, recipe: Recipe, bodies: &Bodies) -> Result<Self, ForceError> {
+    pub fn new(device: Arc<D>, recipe: Recipe, bodies: &Bodies) -> Result<Self, ForceError> {
         let Recipe {
             kernels,
             force,
@@ -227,12 +227,14 @@ impl<D: Device> Backend for Resident<D> {
         }
     }
 
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
+    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+        let mut step =
+            |resident: &mut Self| step.iter().try_for_each(|&part| resident.perform(part));
         if let Positions::Host(_) = self.positions {
             // What the host does between launches cannot be recorded with them.
             return (0..times).try_for_each(|_| step(self));
         }
-        self.repeat_in_order(times, step)
+        self.repeat_in_order(times, &mut step)
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
@@ -374,7 +376,7 @@ mod tests {
                 g: 1.5,
                 softening,
             };
-            let device = Rc::new(Emulator::new(1));
+            let device = Arc::new(Emulator::new(1));
             let limits = device.limits();
             let frame = Frame::of(&bodies, &physics);
             let recipe = Recipe::new(variant, &bodies, physics, frame, &limits).expect("fits");

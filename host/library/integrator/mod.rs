@@ -9,7 +9,7 @@ mod tests;
 pub use pace::{Pace, Stepping};
 use splitting::Stage;
 
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Backend, Derivatives, ForceError, Operation};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,31 +121,38 @@ impl Integrator {
     /// Those of the backend, or that it has no jerks.
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
-            Self::Hermite4 => jerks_of(backend)?.accelerate_with_jerk(),
+            Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
             _ => backend.accelerate(),
         }
     }
 
-    /// One step.
+    /// The operations of a step.
     ///
     /// Half kicks of neighbouring steps are not merged, though they could be: the result would
     /// depend, in its last bits, on where somebody looked.
+    pub fn operations(self, dt: f64) -> Vec<Operation> {
+        let mut step = vec![];
+        if let Self::DampedEuler { rate } = self {
+            step.push(Operation::Damp(1.0 - rate * dt));
+        }
+        match self.stages() {
+            Some(stages) => step.extend(splitting::operations(stages, dt)),
+            None => step.extend([
+                Operation::Predict(dt),
+                Operation::Evaluate(Derivatives::Jerk),
+                Operation::Correct(dt),
+            ]),
+        }
+        step
+    }
+
+    /// One step.
     ///
     /// # Errors
     /// Those of the backend, or that it has no jerks.
     pub fn step(self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
-        if let Self::DampedEuler { rate } = self {
-            backend.damp(1.0 - rate * dt)?;
-        }
-        match self.stages() {
-            Some(stages) => splitting::step(stages, backend, dt),
-            None => {
-                let backend = jerks_of(backend)?;
-                backend.predict(dt)?;
-                backend.accelerate_with_jerk()?;
-                backend.correct(dt)
-            }
-        }
+        let mut operations = self.operations(dt).into_iter();
+        operations.try_for_each(|operation| backend.perform(operation))
     }
 
     /// The first step, at most `longest`, that accuracy `eta` allows.
@@ -158,7 +165,7 @@ impl Integrator {
         eta: f64,
         longest: f64,
     ) -> Result<f64, ForceError> {
-        jerks_of(backend)?.first_step(eta, longest)
+        backend.jerks()?.first_step(eta, longest)
     }
 
     /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
@@ -171,10 +178,6 @@ impl Integrator {
         eta: f64,
         dt: f64,
     ) -> Result<f64, ForceError> {
-        Ok(jerks_of(backend)?.next_step(eta, dt)?.min(2.0 * dt))
+        Ok(backend.jerks()?.next_step(eta, dt)?.min(2.0 * dt))
     }
-}
-
-fn jerks_of(backend: &mut dyn Backend) -> Result<&mut dyn crate::backend::Hermite, ForceError> {
-    backend.hermite().ok_or(ForceError::NoJerks)
 }

@@ -1,6 +1,6 @@
 //! Integrators that are compositions of kicks and drifts, as tables of coefficients.
 
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Derivatives, Operation};
 
 /// A part of a step, with its share of the time step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,30 +57,32 @@ pub(super) fn evaluations(stages: &[Stage]) -> u32 {
     drifts.count().min(kicks.count()) as u32
 }
 
-/// Takes one step. Where the first stage is a kick, accelerations are those of the current
+/// The operations of one step. Where the first stage is a kick, accelerations are those of the current
 /// positions before and after; else nobody relies on them.
-pub(super) fn step(stages: &[Stage], backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
+pub(super) fn operations(stages: &[Stage], dt: f64) -> Vec<Operation> {
+    const ACCELERATE: Operation = Operation::Evaluate(Derivatives::None);
     let kept = matches!(stages[0], Kick(_));
     let mut fresh = kept;
+    let mut step = vec![];
     for stage in stages {
         match stage {
             Kick(share) => {
                 if !fresh {
-                    backend.accelerate()?;
+                    step.push(ACCELERATE);
                     fresh = true;
                 }
-                backend.kick(share * dt)?;
+                step.push(Operation::Kick(share * dt));
             }
             Drift(share) => {
-                backend.drift(share * dt)?;
+                step.push(Operation::Drift(share * dt));
                 fresh = false;
             }
         }
     }
     if kept && !fresh {
-        backend.accelerate()?;
+        step.push(ACCELERATE);
     }
-    Ok(())
+    step
 }
 
 #[cfg(test)]

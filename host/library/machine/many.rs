@@ -1,6 +1,6 @@
 //! Many systems, on one GPU of a machine or on all of them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cuda_driver::{DeviceInfo, devices};
 
@@ -60,7 +60,7 @@ impl Machine {
                     Gpus::One => 1,
                     Gpus::All => EMULATED_GPUS,
                 };
-                let emulator = || Rc::new(Emulator::new(self.thread_order));
+                let emulator = || Arc::new(Emulator::new(self.thread_order));
                 let gpus: Vec<_> = (0..gpus).map(|_| emulator()).collect();
                 let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
                 Ok(Box::new(many))

@@ -202,6 +202,9 @@ impl std::fmt::Debug for Functions {
     }
 }
 
+// SAFETY: the library's handle may change threads; not `Sync`, for it may serve one at a time only.
+unsafe impl Send for Blas {}
+
 impl Drop for Blas {
     fn drop(&mut self) {
         // A failure here is that of earlier work, which whoever waited for it has seen.

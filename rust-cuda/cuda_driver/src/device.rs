@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cust::CudaFlags;
@@ -143,7 +143,7 @@ pub(crate) struct Context {
 
 impl Context {
     /// Makes this the calling thread's current context. Needed before any call, since a thread
-    /// may own several GPUs and `cust` may have changed it; tens of nanoseconds.
+    /// may use several GPUs and `cust` may have changed it; tens of nanoseconds.
     pub(crate) fn bind(&self) -> Result<(), DriverError> {
         // SAFETY: the context is retained as long as `self`.
         check("cuCtxSetCurrent", unsafe {
@@ -175,11 +175,10 @@ impl Context {
 /// A GPU opened for work.
 ///
 /// It uses the GPU's primary context, which `cust` and CUDA's libraries share. It and all that it
-/// makes stay on the thread that opened it (they are not `Send`): one thread per GPU owns
-/// everything. A clone is another handle to the same GPU.
+/// makes can be sent to another thread. A clone is another handle to the same GPU.
 #[derive(Debug, Clone)]
 pub struct Gpu {
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
 
 impl Gpu {
@@ -199,7 +198,7 @@ impl Gpu {
         let primary = check_cust("cuDevicePrimaryCtxRetain", primary)
             .map_err(|error| error.doing(doing()))?;
         Ok(Gpu {
-            context: Rc::new(Context { primary, info }),
+            context: Arc::new(Context { primary, info }),
         })
     }
 

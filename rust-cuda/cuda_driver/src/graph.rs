@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::ptr::null_mut;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cust_raw::{self as sys, CUgraph, CUgraphExec, CUstreamCaptureMode};
 
@@ -95,8 +95,11 @@ impl Drop for Captured {
 #[derive(Debug)]
 pub struct Graph {
     executable: CUgraphExec,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
+
+// SAFETY: the driver takes calls from any thread, and replaying takes a borrow.
+unsafe impl Send for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
@@ -131,7 +134,7 @@ impl Stream {
         check("cuGraphInstantiateWithFlags", made)?;
         Ok(Graph {
             executable,
-            context: Rc::clone(self.context()),
+            context: Arc::clone(self.context()),
         })
     }
 

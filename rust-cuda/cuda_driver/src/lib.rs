@@ -29,12 +29,18 @@
 //!
 //! # Threads
 //!
-//! One thread per GPU opens it and owns all that it makes. Nothing made by a [`Gpu`] is `Send`:
-//! ```compile_fail,E0277
-//! fn move_to_a_thread(_: impl Send) {}
-//! fn try_it(gpu: cuda_driver::Gpu) { move_to_a_thread(gpu) }
+//! What a [`Gpu`] makes can be sent to another thread; each call makes the GPU's context current where it
+//! is made. Memory is not shared between threads: what guards it against the host is no lock.
 //! ```
-//! A thread may open several GPUs. [`devices`] and [`library`] can be called from any thread.
+//! fn can_be_sent(_: impl Send) {}
+//! fn try_it(gpu: cuda_driver::Gpu, memory: cuda_driver::DeviceMemory) { can_be_sent((gpu, memory)) }
+//! ```
+//! ```compile_fail,E0277
+//! fn can_be_shared(_: impl Sync) {}
+//! fn try_it(memory: cuda_driver::DeviceMemory) { can_be_shared(memory) }
+//! ```
+//! While a thread records work, what another launches in the same stream would be recorded with it: let
+//! each thread have streams of its own. A thread may open several GPUs.
 //!
 //! # Example
 //!

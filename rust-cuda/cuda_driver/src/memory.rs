@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cust_raw::{self as sys, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
@@ -30,8 +30,12 @@ pub struct DeviceMemory {
     host: Option<NonNull<u8>>,
     /// True while the host has a slice of them.
     seen: Cell<bool>,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
+
+// SAFETY: the bytes are nobody else's, and the driver takes calls from any thread. Not `Sync`: `seen`
+// guards the bytes against the thread alone that looks at them.
+unsafe impl Send for DeviceMemory {}
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
@@ -53,7 +57,7 @@ impl Drop for DeviceMemory {
 }
 
 impl DeviceMemory {
-    pub(crate) fn new(context: &Rc<Context>, bytes: usize) -> Result<DeviceMemory, DriverError> {
+    pub(crate) fn new(context: &Arc<Context>, bytes: usize) -> Result<DeviceMemory, DriverError> {
         let mut pointer = 0;
         if bytes > 0 {
             context.bind()?;
@@ -74,17 +78,20 @@ impl DeviceMemory {
             bytes,
             host: None,
             seen: Cell::new(false),
-            context: Rc::clone(context),
+            context: Arc::clone(context),
         })
     }
 
-    pub(crate) fn mapped(context: &Rc<Context>, bytes: usize) -> Result<DeviceMemory, DriverError> {
+    pub(crate) fn mapped(
+        context: &Arc<Context>,
+        bytes: usize,
+    ) -> Result<DeviceMemory, DriverError> {
         let mut memory = DeviceMemory {
             pointer: 0,
             bytes,
             host: None,
             seen: Cell::new(false),
-            context: Rc::clone(context),
+            context: Arc::clone(context),
         };
         if bytes > 0 {
             let doing = || format!("allocating {bytes} bytes of the host's memory for the GPU");

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cust::memory::CopyDestination;
 use cust_raw::{self as sys, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
@@ -17,7 +17,7 @@ const LOG_BYTES: usize = 16 * 1024;
 /// Compiled device code, loaded on one GPU.
 #[derive(Debug, Clone)]
 pub struct Module {
-    loaded: Rc<Loaded>,
+    loaded: Arc<Loaded>,
 }
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Loaded {
     name: String,
     // Before `context`, so that it is unloaded while the context lives.
     module: cust::module::Module,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
 
 impl Drop for Loaded {
@@ -38,7 +38,7 @@ impl Drop for Loaded {
 
 impl Module {
     pub(crate) fn load(
-        context: &Rc<Context>,
+        context: &Arc<Context>,
         name: &str,
         ptx: &str,
     ) -> Result<Module, DriverError> {
@@ -51,9 +51,9 @@ impl Module {
         let module = cust::module::Module::from_ptx_cstr(&image, &[]);
         let module = check_cust("cuModuleLoadDataEx", module)
             .map_err(|error| doing(error).with_log(failure_log(&image)))?;
-        let (name, context) = (name.to_owned(), Rc::clone(context));
+        let (name, context) = (name.to_owned(), Arc::clone(context));
         Ok(Module {
-            loaded: Rc::new(Loaded {
+            loaded: Arc::new(Loaded {
                 name,
                 module,
                 context,
@@ -115,7 +115,7 @@ impl Module {
             raw,
             name: name.to_owned(),
             parameter_sizes: parameter_sizes(raw),
-            module: Rc::clone(&self.loaded),
+            module: Arc::clone(&self.loaded),
         })
     }
 }
@@ -181,8 +181,13 @@ pub struct Function {
     name: String,
     parameter_sizes: Option<Vec<usize>>,
     // Keeps the code loaded.
-    module: Rc<Loaded>,
+    module: Arc<Loaded>,
 }
+
+// SAFETY: the handle is of a loaded module, which is kept; the driver takes calls from any thread.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
 
 impl Function {
     /// The kernel's name in the PTX.

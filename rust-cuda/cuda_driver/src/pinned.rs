@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut, slice_from_raw_parts_mut};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cust_raw::{self as sys, CU_MEMHOSTALLOC_PORTABLE};
@@ -23,7 +23,7 @@ pub struct PinnedMemory<T: Pod> {
     elements: NonNull<T>,
     len: usize,
     users: RefCell<Vec<User>>,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
 
 /// A stream that has copied from or to the elements.
@@ -35,6 +35,10 @@ struct User {
     /// True until a wait for that mark has succeeded.
     running: bool,
 }
+
+// SAFETY: it owns the elements, and the driver takes calls from any thread. Not `Sync`: who uses them is
+// noted without a lock.
+unsafe impl<T: Pod + Send> Send for PinnedMemory<T> {}
 
 impl<T: Pod> Drop for PinnedMemory<T> {
     fn drop(&mut self) {
@@ -49,7 +53,7 @@ impl<T: Pod> Drop for PinnedMemory<T> {
 }
 
 impl<T: Pod> PinnedMemory<T> {
-    pub(crate) fn new(context: &Rc<Context>, len: usize) -> Result<Self, DriverError> {
+    pub(crate) fn new(context: &Arc<Context>, len: usize) -> Result<Self, DriverError> {
         const CALL: &str = "cuMemHostAlloc";
         // The driver aligns to a page.
         const { assert!(align_of::<T>() <= 4096) };
@@ -77,7 +81,7 @@ impl<T: Pod> PinnedMemory<T> {
             elements,
             len,
             users: RefCell::default(),
-            context: Rc::clone(context),
+            context: Arc::clone(context),
         })
     }
 

@@ -4,7 +4,7 @@
 //! legacy default stream and the other way round; its `Stream::wait_event` consumes the event.
 
 use std::ptr::null_mut;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cust_raw::{self as sys, CUevent, CUevent_flags, CUresult, CUstream, CUstream_flags};
 
@@ -17,14 +17,20 @@ use crate::error::{DriverError, check};
 /// Dropping a stream does not wait: what was queued still runs.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    handle: Rc<StreamHandle>,
+    handle: Arc<StreamHandle>,
 }
 
 #[derive(Debug)]
 struct StreamHandle {
     raw: CUstream,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
+
+// SAFETY: the driver's calls may come from any thread, several at a time, and each of ours binds the
+// context first.
+unsafe impl Send for StreamHandle {}
+// SAFETY: as above.
+unsafe impl Sync for StreamHandle {}
 
 impl Drop for StreamHandle {
     fn drop(&mut self) {
@@ -36,7 +42,7 @@ impl Drop for StreamHandle {
 }
 
 impl Stream {
-    pub(crate) fn new(context: &Rc<Context>) -> Result<Stream, DriverError> {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Stream, DriverError> {
         context.bind()?;
         let mut raw = null_mut();
         let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
@@ -45,9 +51,9 @@ impl Stream {
             sys::cuStreamCreate(&mut raw, flags)
         })?;
         Ok(Stream {
-            handle: Rc::new(StreamHandle {
+            handle: Arc::new(StreamHandle {
                 raw,
-                context: Rc::clone(context),
+                context: Arc::clone(context),
             }),
         })
     }
@@ -85,7 +91,7 @@ impl Stream {
         self.handle.raw
     }
 
-    pub(crate) fn context(&self) -> &Rc<Context> {
+    pub(crate) fn context(&self) -> &Arc<Context> {
         &self.handle.context
     }
 }
@@ -94,8 +100,13 @@ impl Stream {
 #[derive(Debug)]
 pub struct Event {
     raw: CUevent,
-    context: Rc<Context>,
+    context: Arc<Context>,
 }
+
+// SAFETY: as of a stream's handle: the driver takes calls from any thread, and each binds the context.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
 
 impl Drop for Event {
     fn drop(&mut self) {
@@ -107,7 +118,7 @@ impl Drop for Event {
 }
 
 impl Event {
-    pub(crate) fn new(context: &Rc<Context>, timed: bool) -> Result<Event, DriverError> {
+    pub(crate) fn new(context: &Arc<Context>, timed: bool) -> Result<Event, DriverError> {
         context.bind()?;
         let flags = if timed {
             CUevent_flags::CU_EVENT_DEFAULT
@@ -121,7 +132,7 @@ impl Event {
         })?;
         Ok(Event {
             raw,
-            context: Rc::clone(context),
+            context: Arc::clone(context),
         })
     }
 

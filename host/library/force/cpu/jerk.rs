@@ -5,6 +5,8 @@ use gpu_kernels::interaction::interact_with_jerk;
 use gpu_kernels::numerics::{Closest, Exact, MultiplyAdd, Numerics, Softened, Unsoftened};
 use rayon::prelude::*;
 
+use crate::backend::Targets;
+
 use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, LANES};
 use super::vector::{Lane, Registers};
@@ -84,12 +86,13 @@ fn of_block<R: Lane, M: MultiplyAdd, C: Closest>(
     [a, j]
 }
 
-/// Accelerations and jerks of the bodies with the indices `indices`.
+/// Accelerations and jerks of the targets.
 pub(super) fn accelerations_and_jerks<R: Lane>(
     cpu: &Cpu<R>,
-    indices: &[usize],
+    targets: Targets<'_>,
 ) -> [Vec<[f64; 3]>; 2] {
     let bodies = &cpu.state.bodies;
+    let indices = targets.indices(bodies.len());
     let frame = frame::<R>(bodies, &cpu.physics);
     let mut packed = Packed::<R>::new();
     packed.fill(bodies, &cpu.physics, &frame);

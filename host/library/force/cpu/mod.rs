@@ -25,6 +25,7 @@ pub use vector::Lane;
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use super::host_state::HostState;
 use super::in_memory::InMemory;
+use crate::backend::Targets;
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
@@ -133,7 +134,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         }
     }
 
-    fn accelerations_and_jerks(&self, targets: &[usize]) -> [Vec<[f64; 3]>; 2] {
+    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2] {
         jerk::accelerations_and_jerks(self, targets)
     }
 

@@ -8,7 +8,7 @@
 
 mod part;
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use gpu_kernels::layout::Field;
@@ -19,7 +19,7 @@ use part::{Part, Record, Vectors};
 use super::cpu::Cpu;
 use super::device::Streams;
 use super::pack::{POSITION, Scalars, VELOCITY};
-use crate::backend::{Backend, ForceError, Pipeline, SavedState, StepOf};
+use crate::backend::{Backend, ForceError, Pipeline, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -83,7 +83,7 @@ impl<D: Streams> ManySystems<D> {
     /// If there are no devices, or the variant's method is not that of many systems, compiled for the
     /// law.
     pub fn new(
-        devices: &[Rc<D>],
+        devices: &[Arc<D>],
         variant: &Variant,
         bodies: &Bodies,
         physics: Physics,
@@ -105,7 +105,7 @@ impl<D: Streams> ManySystems<D> {
     /// # Panics
     /// As [`new`](Self::new), and unless there is one of `own` for each system.
     pub fn with_own(
-        devices: &[Rc<D>],
+        devices: &[Arc<D>],
         variant: &Variant,
         bodies: &Bodies,
         physics: Physics,
@@ -142,10 +142,10 @@ impl<D: Streams> ManySystems<D> {
     }
 
     fn parts(
-        devices: &[Rc<D>],
+        devices: &[Arc<D>],
         systems: u32,
         n: usize,
-        part: impl Fn(Rc<D>, u32, std::ops::Range<usize>) -> Result<Part<D>, ForceError>,
+        part: impl Fn(Arc<D>, u32, std::ops::Range<usize>) -> Result<Part<D>, ForceError>,
     ) -> Result<Vec<Part<D>>, ForceError> {
         let gpus = u32::try_from(devices.len()).expect("few devices");
         let mut first = 0;
@@ -155,7 +155,7 @@ impl<D: Streams> ManySystems<D> {
             .map(|(device, share)| {
                 let range = first..first + share as usize * n;
                 first = range.end;
-                part(Rc::clone(device), share, range)
+                part(Arc::clone(device), share, range)
             });
         parts.collect()
     }
@@ -378,10 +378,6 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.settle()?;
         self.compute_accelerations()?; // of the positions before, if anybody asked
         self.drift_on_host(drift)
-    }
-
-    fn repeat(&mut self, times: u64, step: &mut StepOf<'_>) -> Result<(), ForceError> {
-        (0..times).try_for_each(|_| step(self))
     }
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {

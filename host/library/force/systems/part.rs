@@ -2,7 +2,7 @@
 //! systems is carried out.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gpu_kernels::entries::Entry;
 use gpu_kernels::layout::Field;
@@ -27,7 +27,7 @@ type Marked<M> = (Item, [M; 2]);
 
 /// Some systems, on one GPU.
 pub(super) struct Part<D: Streams> {
-    device: Rc<D>,
+    device: Arc<D>,
     pub(super) plan: SystemsPlan,
     /// Their bodies, among all.
     pub(super) bodies: Range<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Part<D: Streams> {
 impl<D: Streams> Part<D> {
     /// Puts the bodies in `range`, which are so many systems, into host memory.
     pub(super) fn new(
-        device: Rc<D>,
+        device: Arc<D>,
         entry: &'static Entry,
         path: &SystemsPath,
         systems: u32,

@@ -1,0 +1,132 @@
+//! Is a simulation what was asked for, and refused what makes no sense?
+
+use super::*;
+use crate::initial_conditions::{plummer, two_body};
+use crate::selection::DeviceChoice;
+
+fn binary() -> Bodies {
+    two_body(0.5, 0.3).expect("in range")
+}
+
+/// Why a builder is refused.
+fn refusal(of: SimulationBuilder) -> String {
+    let built = of.device(DeviceChoice::Cpu).build();
+    built.err().expect("refused").to_string()
+}
+
+#[test]
+fn simulations_can_be_sent() {
+    fn can_be_sent(_: &impl Send) {}
+    let simulation = Simulation::builder(binary()).device(DeviceChoice::Cpu);
+    can_be_sent(&simulation.build().expect("sound"));
+}
+
+#[test]
+fn bad_settings_name_the_field_and_the_value() {
+    let of = |bodies: Bodies| Simulation::builder(bodies);
+    let mut nan = binary();
+    nan.mass[1] = f64::NAN;
+    assert_eq!(
+        refusal(of(nan)),
+        "body 1: mass = NaN is not a finite number"
+    );
+    let mut short = binary();
+    short.vx.pop();
+    assert_eq!(
+        refusal(of(short)),
+        "array `vx` has 1 elements where `x` has 2"
+    );
+    assert_eq!(
+        refusal(of(Bodies::default())),
+        "there are no bodies to simulate"
+    );
+    for (builder, said) in [
+        (
+            of(binary()).softening(-1.0),
+            "`softening` must be ≥ 0 and finite, got -1",
+        ),
+        (of(binary()).dt(0.0), "`dt` must be finite and not 0, got 0"),
+        (
+            of(binary()).gravity(f64::NAN, 0.0),
+            "`g` must be finite, got NaN",
+        ),
+        (
+            of(binary()).start(f64::INFINITY),
+            "`start` must be finite, got inf",
+        ),
+        (of(binary()).eta(0.0), "`eta` must be > 0 and finite, got 0"),
+        (
+            of(binary())
+                .integrator(Integrator::Hermite4)
+                .eta(0.1)
+                .dt(-1.0),
+            "`dt` must be > 0 and finite with `eta`, got -1",
+        ),
+        (of(binary()).eta(0.1), "such as hermite4, not leapfrog"),
+        (
+            of(binary()).integrator(Integrator::Hermite4).block_steps(),
+            "block time steps need `eta`",
+        ),
+    ] {
+        let refused = refusal(builder);
+        assert!(refused.contains(said), "{refused}");
+    }
+    let still = Bodies {
+        mass: vec![0.0; 2],
+        ..binary()
+    };
+    assert!(refusal(of(still)).contains("give one with `dt`"));
+}
+
+#[test]
+fn times_are_met_exactly_by_every_pace() {
+    let settings: [fn(SimulationBuilder) -> SimulationBuilder; 3] = [
+        |b| b.dt(0.013),
+        |b| b.integrator(Integrator::Hermite4).eta(0.02),
+        |b| b.integrator(Integrator::Hermite4).eta(0.02).block_steps(),
+    ];
+    for with in settings {
+        let builder = Simulation::builder(binary()).device(DeviceChoice::Cpu);
+        let mut simulation = with(builder.softening(0.0)).build().expect("sound");
+        for time in [0.1, 0.35, 1.0] {
+            simulation.run_until(time).expect("runs");
+            assert_eq!(simulation.time(), time);
+        }
+        let steps = simulation.clock().steps;
+        simulation.run_until(0.5).expect("nothing to do");
+        assert_eq!((simulation.time(), simulation.clock().steps), (1.0, steps));
+    }
+}
+
+/// Steps that end between two of the given length follow the orbit as the others do.
+#[test]
+fn shortened_steps_keep_to_the_orbit() {
+    let at = |dt: f64| {
+        let builder = Simulation::builder(binary()).device(DeviceChoice::Cpu);
+        let mut orbit = builder.softening(0.0).dt(dt).build().expect("sound");
+        orbit.run_until(1.0).expect("runs");
+        orbit.bodies().expect("on the CPU").x[0]
+    };
+    let exact = at(1e-5);
+    let (coarse, fine) = ((at(0.0123) - exact).abs(), (at(0.00123) - exact).abs());
+    assert!(fine < coarse / 50.0, "second order: {coarse:e} {fine:e}");
+}
+
+#[test]
+fn an_integrator_of_ones_own_takes_every_step() {
+    let bodies = plummer(20, 1).expect("in range");
+    let run = |own: bool| {
+        let builder = Simulation::builder(bodies.clone()).device(DeviceChoice::Cpu);
+        let builder = builder.softening(0.1).dt(0.01);
+        let builder = match own {
+            true => builder.scheme(|backend: &mut dyn Backend, dt: f64| {
+                Integrator::Leapfrog.step(backend, dt)
+            }),
+            false => builder,
+        };
+        let mut simulation = builder.build().expect("sound");
+        simulation.run_until(0.25).expect("runs");
+        simulation.snapshot().expect("on the CPU").bodies
+    };
+    assert_eq!(run(true), run(false));
+}

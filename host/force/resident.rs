@@ -161,6 +161,7 @@ impl<D: Device> Resident<D> {
             tiling: plan.tiling,
             separation: Separation::default(),
             systems: Systems::default(),
+            velocity_factor: 1.0,
         };
         // Where a kernel without masses computes gravity, the common one is in G.
         let common_mass = match (kernels.force.work, masses) {
@@ -320,7 +321,7 @@ impl<D: Device> Backend for Resident<D> {
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
         let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
         let params = Params {
-            dt: factor,
+            velocity_factor: factor,
             ..self.params
         };
         // SAFETY: a state buffer of the damping's layout and stride.

@@ -20,7 +20,7 @@ pub(crate) use method::{cpu, kernel, systems};
 
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
-use gpu_kernels::numerics::{NumericsName, Precision};
+use gpu_kernels::numerics::{NumericsPolicy, Precision};
 use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{ScheduleName, separated, tensor};
 
@@ -491,7 +491,7 @@ impl Variant {
 struct Force {
     schedule: ScheduleName,
     formula: Formula,
-    numerics: NumericsName,
+    numerics: NumericsPolicy,
     unroll: u32,
     lane: u32,
     order: Order,

@@ -1,4 +1,4 @@
-//! What a launch passes to a kernel beside its pointers.
+//! Scalars that a launch passes to a kernel beside its pointers.
 
 use cuda_std::constant::NoUninit;
 
@@ -9,11 +9,11 @@ use cuda_std::constant::NoUninit;
 pub struct Params {
     /// Bodies.
     pub n: u32,
-    /// Bodies that the buffers have room for: the distance between planes of a structure of arrays.
+    /// Capacity of the buffers, bodies: the distance between planes of a structure of arrays.
     pub stride: u32,
-    /// Sources that a thread adds, of kernels that split them among threads.
+    /// Sources per thread, of kernels that split them among threads.
     pub sources_a_thread: u32,
-    /// Partial sums of each body that such kernels leave.
+    /// Partial sums per body that such kernels leave.
     pub partials: u32,
     /// ε², a squared length, ≥ 0.
     pub softening_squared: f64,
@@ -23,14 +23,16 @@ pub struct Params {
     pub repulsion: f64,
     /// γ of the law `attract-repel`.
     pub damping: f64,
-    /// Time step of a kick or a drift, or the factor of a damping.
+    /// Time step of a kick or a drift.
     pub dt: f64,
-    /// How the pairs are shared out, for the schedules that take each pair once.
+    /// Division of the pairs among blocks, for the schedules that take each pair once.
     pub tiling: Tiling,
-    /// Which pairs are far, for the schedule that asks.
+    /// Acceptance criterion of far pairs, for the schedule that has them.
     pub separation: Separation,
-    /// Which systems a launch computes, for the schedules of many of them.
+    /// Systems that a launch computes, for the schedules of many of them.
     pub systems: Systems,
+    /// Factor of the velocities in a damping.
+    pub velocity_factor: f64,
 }
 
 // SAFETY: `repr(C)`, and every byte is a field's, as is asserted below, whose types are the same way.
@@ -39,7 +41,7 @@ unsafe impl NoUninit for Params {}
 const _: () = assert!(
     size_of::<Params>()
         == 4 * size_of::<u32>()
-            + 5 * size_of::<f64>()
+            + 6 * size_of::<f64>()
             + size_of::<Tiling>()
             + size_of::<Separation>()
             + size_of::<Systems>()
@@ -48,14 +50,14 @@ const _: () = assert!(size_of::<Tiling>() == 2 * size_of::<u32>());
 const _: () = assert!(size_of::<Separation>() == 2 * size_of::<f64>());
 const _: () = assert!(size_of::<Systems>() == 4 * size_of::<u32>());
 
-/// When two groups of bodies are far from each other: see
+/// Acceptance criterion for two groups of bodies that are far from each other: see
 /// [`separated`](crate::schedule::separated).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Separation {
     /// The smallest distance between the groups' boxes, > 0.
     pub gap: f64,
-    /// The smallest squared distance, per mass of the heaviest of their bodies.
+    /// The smallest squared distance per mass of the heaviest of their bodies.
     pub square_per_mass: f64,
 }
 
@@ -73,8 +75,8 @@ pub struct Systems {
     pub steps: u32,
 }
 
-/// What each of many systems has of its own: records of these numbers lie one after another in
-/// a buffer of f64.
+/// Constants of one of many systems: records of these numbers lie one after another in a buffer of
+/// f64.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemConstant {
@@ -88,7 +90,7 @@ pub enum SystemConstant {
     Drift,
 }
 
-/// Numbers of a system's record.
+/// Length of a system's record, numbers.
 pub const SYSTEM_CONSTANTS: u32 = 4;
 
 /// Bodies cut into tiles, and pairs of tiles into parts: see
@@ -107,7 +109,7 @@ pub struct Tiling {
 pub struct Arguments<'a> {
     /// The kernel's pointer parameters, in order.
     pub pointers: &'a [*mut u8],
-    /// Its last parameter.
+    /// The kernel's last parameter.
     pub params: Params,
 }
 

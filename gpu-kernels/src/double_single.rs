@@ -1,26 +1,44 @@
 //! Numbers as unevaluated sums of two f32: 48 bits and f32's range, without double-precision units,
 //! of which most GPUs have one for every 64 of single precision.
 //!
-//! What an operation in f32 rounds off is itself an f32, and further operations find it (T. Dekker,
+//! The rounding error of an operation in f32 is itself an f32, and further operations find it (T. Dekker,
 //! Numer. Math. 18, 224, 1971; D. Knuth, The Art of Computer Programming, vol. 2, 4.2.2): that of a
 //! product by one fused multiply–add, that of a sum by five additions, whichever term is the
 //! larger. It all rests on each operation rounding once, as written: [`GpuFloat`] promises that
 //! nothing is contracted. The operations here are the cheap ones, which leave the low part within a
 //! few units of the high one's last place instead of half of one.
 
+use core::cmp::Ordering;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-use crate::numerics::{Far, Operations, Precision, Real};
+use crate::numerics::{Far, Precision, Real};
 use cuda_std::GpuFloat;
 use cuda_std::warp::Shuffle;
 
-/// `high + low`. Compared part by part: by value where both are [settled](Real::settled).
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+/// `high + low`. Compared part by part: by value where both are [renormalised](Real::renormalised).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DoubleSingle {
     /// The number, rounded.
     pub high: f32,
-    /// What that leaves out.
+    /// The rest, which `high` rounds off.
     pub low: f32,
+}
+
+impl PartialOrd for DoubleSingle {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match self.high.partial_cmp(&other.high) {
+            Some(Ordering::Equal) => self.low.partial_cmp(&other.low),
+            unequal => unequal,
+        }
+    }
+
+    /// In kernels' inner loops: three comparisons, where [`partial_cmp`](Self::partial_cmp) compiles to
+    /// branches.
+    #[inline(always)]
+    fn lt(&self, other: &Self) -> bool {
+        self.high < other.high || (self.high == other.high && self.low < other.low)
+    }
 }
 
 /// An f32 as it is.
@@ -64,31 +82,6 @@ fn two_product(a: f32, b: f32) -> DoubleSingle {
 }
 
 impl DoubleSingle {
-    /// What an addition or subtraction takes.
-    pub const ADDITION: Operations = Operations {
-        multiply_adds: 0,
-        multiplications: 0,
-        additions: 11,
-    };
-    /// What a multiplication takes.
-    pub const MULTIPLICATION: Operations = Operations {
-        multiply_adds: 3,
-        multiplications: 1,
-        additions: 0,
-    };
-    /// What a multiply–add takes.
-    pub const MULTIPLY_ADD: Operations = Operations {
-        multiply_adds: 3,
-        multiplications: 1,
-        additions: 6,
-    };
-    /// What [`rsqrt_cubed_approx`](GpuFloat::rsqrt_cubed_approx) takes beside its root.
-    pub const INVERSE_CUBE: Operations = Operations {
-        multiply_adds: 7,
-        multiplications: 3,
-        additions: 0,
-    };
-
     /// An estimate y of 1/√self, y² and `1 − self · y²`: it is off by some 2⁻²³, and the last number
     /// by 2⁻⁴⁶.
     #[inline(always)]
@@ -239,7 +232,7 @@ impl Real for DoubleSingle {
 
     /// With a low part that is no more than half of the high one's last place.
     #[inline(always)]
-    fn settled(self) -> Self {
+    fn renormalised(self) -> Self {
         fast_two_sum(self.high, self.low)
     }
 }
@@ -265,7 +258,6 @@ impl Shuffle for DoubleSingle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::cmp::Ordering;
 
     /// Numbers of all signs and of magnitudes from 2⁻²⁰ to 2²⁰, with 48 bits and more.
     fn numbers() -> Vec<f64> {

@@ -1,10 +1,10 @@
-//! THE formulas of Hermite's scheme of fourth order: what a step makes of accelerations and jerks.
-//! The CPU path and the kernels advance bodies through this file (Makino & Aarseth 1992, PASJ 44,
-//! 141).
+//! THE formulas of Hermite's scheme of fourth order: predictor, corrector and step criterion from
+//! accelerations and jerks. The CPU path and the kernels advance bodies through this file (Makino &
+//! Aarseth 1992, PASJ 44, 141).
 
 use cuda_std::GpuFloat;
 
-/// What a step of a body begins from.
+/// State of a body at the beginning of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beginning<R> {
     /// Position.
@@ -29,8 +29,8 @@ impl<R: GpuFloat> Beginning<R> {
         ]
     }
 
-    /// Position and velocity of fourth order after `dt`, from acceleration and jerk of what was
-    /// predicted.
+    /// Position and velocity of fourth order after `dt`, from acceleration and jerk of the predicted
+    /// state.
     #[inline(always)]
     pub fn corrected(&self, dt: R, a1: [R; 3], j1: [R; 3]) -> [[R; 3]; 2] {
         let Self { x, v, a, j } = self;
@@ -44,7 +44,7 @@ impl<R: GpuFloat> Beginning<R> {
 impl Beginning<f64> {
     /// `√(η (|a||a″| + |j|²) / (|j||a‴| + |a″|²))` at the end of a step, from the polynomial
     /// through accelerations and jerks at both ends: Aarseth (1985), derivatives by Makino &
-    /// Aarseth (1992, eqs. 5 to 7). Infinite for a body that nothing pulls, and NaN where numbers
+    /// Aarseth (1992, eqs. 5 to 7). Infinite for a body without acceleration, and NaN where numbers
     /// overflowed.
     ///
     /// In f64 also where bodies are f32: differences of nearly equal vectors over dt³.

@@ -1,8 +1,8 @@
-//! Where the bodies' values lie in memory.
+//! Layouts of the bodies' values in memory.
 //!
 //! A *state* buffer holds position, mass and velocity of `stride ≥ n` bodies, an *acceleration*
 //! buffer three components each. A layout says at which scalar every value lies
-//! ([`Layout::scalar`], [`Layout::vector_scalar`]: what the host packs by) and how kernels fetch
+//! ([`Layout::scalar`], [`Layout::vector_scalar`]: the host packs by them) and how kernels fetch
 //! and store them with the widest accesses the layout allows. Room beyond `n` is never accessed.
 
 use crate::double_single::DoubleSingle;
@@ -17,7 +17,7 @@ use cuda_std::shared::{Shared, SharedWord};
 use cuda_std::vector::Vec4;
 use cuda_std::{GpuFloat, f16};
 
-/// A layout's name.
+/// Name of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LayoutName {
     /// Array of structures.
@@ -63,12 +63,12 @@ impl Field {
     ];
 }
 
-/// What a force needs of a source.
+/// Values of a source that a force depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source<R> {
-    /// Where it is.
+    /// Position.
     pub position: [R; 3],
-    /// Its mass.
+    /// Mass.
     pub mass: R,
 }
 
@@ -78,19 +78,19 @@ pub trait Layout {
     type Real: Real;
     /// Unit of the widest access.
     type Word: Copy + SharedWord;
-    /// Its name.
+    /// Name of the layout.
     const NAME: LayoutName;
-    /// Scalars of state a body takes.
+    /// Scalars of state per body.
     const STATE_SCALARS: u32;
-    /// Scalars of acceleration a body takes.
+    /// Scalars of acceleration per body.
     const VECTOR_SCALARS: u32;
-    /// The arrays of a state buffer, one after another: scalars of a body in each.
+    /// Arrays of a state buffer, one after another: scalars per body in each.
     const PLANES: &[u32];
-    /// How the state's scalars are stored.
+    /// Type of the state's scalars in memory.
     const STORED: Precision = Self::Real::PRECISION;
-    /// How accelerations are stored.
+    /// Type of the accelerations in memory.
     const VECTORS: Precision = Self::Real::PRECISION;
-    /// Whether sources are read by the path for what nobody writes in the launch.
+    /// True if sources are read by the path for memory that no thread writes in the launch.
     const READ_ONLY: bool = false;
 
     /// Index of the scalar of a state buffer that holds `field` of body `i`.
@@ -150,12 +150,12 @@ pub trait Layout {
     );
 }
 
-/// How scalars that belong together are placed: what tells an array of structures from a structure
-/// of arrays.
+/// Placement of scalars that belong together: the difference between an array of structures and a
+/// structure of arrays.
 pub trait Placement {
-    /// Its layout's name.
+    /// Name of the layout.
     const NAME: LayoutName;
-    /// Its layout's [`PLANES`](Layout::PLANES).
+    /// [`PLANES`](Layout::PLANES) of the layout.
     const PLANES: &[u32];
     /// Index of component `c` of `components` of record `i`, with room for `stride` records.
     fn place(c: u32, components: u32, stride: u32, i: u32) -> u32;
@@ -284,11 +284,11 @@ impl Stored<f32> for f16 {
 
 /// Layouts whose accelerations many threads can add to at a time.
 pub trait Accumulate: Layout {
-    /// A number as it waits in shared memory.
+    /// Representation of a number in shared memory.
     type Kept: SharedWord;
-    /// A number to wait there.
+    /// Converts a number for shared memory.
     fn keep(value: Self::Real) -> Self::Kept;
-    /// The number that waited.
+    /// Converts a number from shared memory.
     fn kept(word: Self::Kept) -> Self::Real;
 
     /// Adds to the acceleration of body `i`, whatever other threads add there, in no defined order.
@@ -299,11 +299,11 @@ pub trait Accumulate: Layout {
 }
 
 /// Layouts whose every access is one scalar: a state of `S`, in memory and in tiles, computed with
-/// in `R`; sources are read as `G` says.
+/// in `R`; `G` is the policy of reading sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalars<R, P, S = R, G = Ordinary>(PhantomData<(R, P, S, G)>);
 
-/// `{x, y, z, m, vx, vy, vz}` a body.
+/// `{x, y, z, m, vx, vy, vz}` per body.
 pub type Aos<R> = Scalars<R, Interleaved>;
 /// Seven arrays.
 pub type Soa<R, S = R, G = Ordinary> = Scalars<R, Planar, S, G>;

@@ -2,7 +2,7 @@
 //! there the host reads the list of entry points, shares types and constants with the kernels, and
 //! runs the same source on the emulator.
 //!
-//! One algorithm a file in [`schedule`], generic over three choices that are made elsewhere:
+//! One algorithm per file in [`schedule`], generic over three choices that are made elsewhere:
 //! the [law](interaction::Law) and its arithmetic ([`numerics`]), the [layout](layout::Layout) of
 //! the bodies in memory, and the unroll factor. [`entries`] lists the combinations that exist as
 //! compiled entry points. Nothing here knows of streams, devices or files.
@@ -19,6 +19,7 @@ pub mod hermite;
 pub mod interaction;
 pub mod layout;
 pub mod numerics;
+pub mod operations;
 pub mod schedule;
 pub mod tile;
 

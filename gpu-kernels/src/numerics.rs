@@ -1,13 +1,11 @@
-//! How the pair formula is rounded: four independent choices, bundled in one type.
+//! Numerics of the pair formula: the precision and three independent policies, bundled in one type.
 
-use crate::double_single::DoubleSingle;
-use crate::interaction::Law;
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 use cuda_std::{GpuFloat, f16};
 
-/// What the pair formula asks of its arithmetic: on single numbers in the kernels, on vector
-/// registers in the CPU path.
+/// Operations that the pair formula needs: on single numbers in the kernels, on vector registers in
+/// the CPU path.
 pub trait PairArithmetic {
     /// A number, or a vector of them.
     type Real: Copy
@@ -31,127 +29,28 @@ pub trait PairArithmetic {
 
 /// The arithmetic of a kernel.
 pub trait Arithmetic: PairArithmetic<Real: Real> {
-    /// Which choices these are, for tables.
-    const NAME: NumericsName;
-    /// Whether a pair at this squared distance contributes nothing.
+    /// The policies as data, for tables.
+    const POLICY: NumericsPolicy;
+    /// True if a pair at this squared distance contributes nothing.
     fn vanishes(x: Self::Real) -> bool;
 }
 
-/// The four choices as data.
+/// Precision and policies as data. [`Closest`] decides two of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NumericsName {
+pub struct NumericsPolicy {
     /// Type of every value.
     pub precision: Precision,
-    /// Whether multiply–adds are one instruction.
+    /// Multiply–adds are one instruction: [`MultiplyAdd`].
     pub fused: bool,
-    /// Whether 1/√ is the special-function unit's.
+    /// 1/√ is the special-function unit's: [`InverseSqrt`].
     pub approximate: bool,
-    /// Whether pairs at distance zero are handled, as ε = 0 needs.
+    /// Pairs at distance zero are handled, as ε = 0 needs: [`Closest`].
     pub unsoftened: bool,
-    /// Whether each pair is asked if it is a body with itself, and then left out.
+    /// Each pair is tested for being a body with itself, and then left out: [`Closest`].
     pub skips_self: bool,
 }
 
-impl NumericsName {
-    /// What a 1/√ takes beside its root, or root and division: a guess in f64 is refined, by
-    /// [`GpuFloat::rsqrt_approx`].
-    #[inline] // which keeps it out of the PTX
-    pub const fn refinement(self) -> Operations {
-        match (self.approximate, self.precision) {
-            (true, Precision::F64) => Operations {
-                multiply_adds: 3,
-                multiplications: 2,
-                additions: 0,
-            },
-            _ => Operations::NONE,
-        }
-    }
-
-    /// What a 1/√³ takes beside its root and two multiplications: a guess in f64 is refined, by
-    /// [`GpuFloat::rsqrt_cubed_approx`].
-    #[inline]
-    const fn cube_refinement(self) -> Operations {
-        match (self.approximate, self.precision) {
-            (true, Precision::F64) => Operations {
-                multiply_adds: 3,
-                multiplications: 1,
-                additions: 0,
-            },
-            _ => Operations::NONE,
-        }
-    }
-
-    /// The instructions of a pair, its root apart.
-    ///
-    /// In sums of two singles, two of the multiplications are those of 1/√³; and where both bodies
-    /// are pulled alike, the high parts' three products are computed once.
-    #[inline]
-    pub const fn of_pair(self, law: Law) -> Operations {
-        let operations = law.pair_operations(self.fused);
-        match self.precision {
-            Precision::DoubleSingle => {
-                let mut all = DoubleSingle::INVERSE_CUBE
-                    .plus(DoubleSingle::ADDITION.times(operations.additions))
-                    .plus(DoubleSingle::MULTIPLICATION.times(operations.multiplications - 2))
-                    .plus(DoubleSingle::MULTIPLY_ADD.times(operations.multiply_adds));
-                if matches!(law, Law::Unit) {
-                    all.multiplications -= 3;
-                }
-                all
-            }
-            Precision::F16 | Precision::F32 | Precision::F64 => {
-                operations.plus(self.cube_refinement())
-            }
-        }
-    }
-}
-
-/// Floating-point instructions, counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operations {
-    /// Multiply–adds that round once.
-    pub multiply_adds: u32,
-    /// Multiplications.
-    pub multiplications: u32,
-    /// Additions and subtractions.
-    pub additions: u32,
-}
-
-impl Add for Operations {
-    type Output = Self;
-
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self.plus(other)
-    }
-}
-
-impl Operations {
-    /// None.
-    pub const NONE: Self = Self {
-        multiply_adds: 0,
-        multiplications: 0,
-        additions: 0,
-    };
-
-    const fn plus(self, other: Self) -> Self {
-        Self {
-            multiply_adds: self.multiply_adds + other.multiply_adds,
-            multiplications: self.multiplications + other.multiplications,
-            additions: self.additions + other.additions,
-        }
-    }
-
-    const fn times(self, times: u32) -> Self {
-        Self {
-            multiply_adds: times * self.multiply_adds,
-            multiplications: times * self.multiplications,
-            additions: times * self.additions,
-        }
-    }
-}
-
-/// A floating-point type's name.
+/// Name of a floating-point type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// Half.
@@ -178,7 +77,7 @@ impl Precision {
     ///
     /// Sums of two singles have 48 bits, of which an operation loses two. A chain of multiply–adds
     /// loses more: after k of them the low part may be k 2⁻²⁵ of the sum, and each of three roundings
-    /// an addition 2⁻²⁵ of that. Over the 128 after which sums are [settled](Real::settled) that is
+    /// an addition 2⁻²⁵ of that. Over the 128 after which sums are [renormalised](Real::renormalised) that is
     /// 3 · 64 · 2⁻⁵⁰ an addition if all are as large as can be, and half of it on average: 2⁻⁴³·⁴.
     pub const fn unit_roundoff(self) -> f64 {
         match self {
@@ -211,15 +110,16 @@ impl Precision {
 
 /// A floating-point type that kernels compute in.
 pub trait Real: GpuFloat {
-    /// Its name.
+    /// Name of the type.
     const PRECISION: Precision;
     /// The smallest squared distance whose 1/d³ is finite, with room for a weight of 1. Squared
     /// distances below count as zero, a squared softening too.
     const SMALLEST_SQUARE: Self;
 
-    /// The same value after many multiply–adds, in the form that loses least in those to come.
+    /// Renormalised: the same value after many multiply–adds, in the form that loses least in those to
+    /// come.
     #[inline(always)]
-    fn settled(self) -> Self {
+    fn renormalised(self) -> Self {
         self
     }
 }
@@ -241,10 +141,10 @@ impl Real for f64 {
     const SMALLEST_SQUARE: Self = f64::from_bits((1023 - 680) << 52);
 }
 
-/// Numbers with room for a place so far out that nothing is felt from there; halves have none.
+/// Numbers with room for a position so far out that a body there exerts no force; halves have none.
 pub trait Far: Real {
-    /// A coordinate so far out that 1/d³ from there to any body is zero, and d² still finite: where
-    /// schedules put what stands in for bodies beyond the last.
+    /// A coordinate so far out that 1/d³ from there to any body is zero, and d² still finite: the
+    /// position of padding bodies.
     const FAR: Self;
 }
 
@@ -257,9 +157,9 @@ impl Far for f64 {
     const FAR: Self = f64::from_bits((1023 + 400) << 52);
 }
 
-/// Whether `a · b + c` rounds once.
+/// Policy of a multiply–add: one rounding or two.
 pub trait MultiplyAdd {
-    /// It does.
+    /// `a · b + c` rounds once.
     const FUSED: bool;
     /// `a · b + c`.
     fn mul_add<R: Real>(a: R, b: R, c: R) -> R;
@@ -289,7 +189,7 @@ impl MultiplyAdd for Separate {
     }
 }
 
-/// Where 1/√ comes from.
+/// Policy of 1/√: the unit that computes it.
 pub trait InverseSqrt {
     /// From the special-function unit.
     const APPROXIMATE: bool;
@@ -332,9 +232,9 @@ impl InverseSqrt for Approximate {
     }
 }
 
-/// Whether a squared distance can be zero.
+/// Policy of the closest pairs: squared distances that can be zero, and a body with itself.
 pub trait Closest {
-    /// It can.
+    /// A squared distance can be zero.
     const UNSOFTENED: bool;
     /// A body is never paired with itself: the schedule asks for each pair.
     const SKIPS_SELF: bool = false;
@@ -357,8 +257,8 @@ impl Closest for Unsoftened {
     const UNSOFTENED: bool = true;
 }
 
-/// As `C`, and each pair is asked whether it is a body with itself: what codes without softening do.
-/// Bodies that coincide are still `C`'s business.
+/// As `C`, and each pair is tested for being a body with itself, as codes without softening do. Bodies
+/// that coincide are still left to `C`.
 #[derive(Clone, Copy, Debug)]
 pub struct SkipSelf<C>(PhantomData<C>);
 
@@ -370,12 +270,12 @@ impl<C: Closest> Closest for SkipSelf<C> {
 /// As `C`: a body is paired with itself like with any other, and contributes nothing.
 pub type KeepSelf<C> = C;
 
-/// A combination of the four choices.
+/// A combination of a precision and the three policies.
 #[derive(Clone, Copy, Debug)]
 pub struct Numerics<R, M, S, C>(PhantomData<(R, M, S, C)>);
 
 impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numerics<R, M, S, C> {
-    const NAME: NumericsName = NumericsName {
+    const POLICY: NumericsPolicy = NumericsPolicy {
         precision: R::PRECISION,
         fused: M::FUSED,
         approximate: S::APPROXIMATE,

@@ -6,7 +6,7 @@ use crate::numerics::Arithmetic;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::thread;
 
-/// A block's tile in shared memory: one slot a thread.
+/// A block's tile in shared memory: one slot per thread.
 pub struct Tile<L: Layout> {
     words: Shared<L::Word>,
     capacity: u32,
@@ -14,7 +14,7 @@ pub struct Tile<L: Layout> {
 
 impl<L: Layout> Tile<L> {
     /// The tile at the start of the block's dynamic shared memory, which must have room for
-    /// [`TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+    /// [`TILE_WORDS`](Layout::TILE_WORDS) words per thread.
     #[inline(always)]
     pub fn of_block() -> Self {
         Self {
@@ -142,7 +142,7 @@ impl<L: Layout> Tile<L> {
         sum: &mut [A::Real; 3],
     ) {
         let mut add = |slot| {
-            if A::NAME.skips_self && slot == own {
+            if A::POLICY.skips_self && slot == own {
                 return;
             }
             // SAFETY: the caller says that the slot is filled.
@@ -170,8 +170,8 @@ pub fn sweep<const UNROLL: u32>(count: u32, body: &mut impl FnMut(u32)) {
 
 /// `body(0); body(1); … body(TIMES − 1);` as straight-line code.
 ///
-/// Spelled out, because the compiler is told not to unroll loops by itself: the factor that a
-/// kernel's name claims is the factor in its PTX.
+/// Spelled out, because the compiler is told not to unroll loops by itself: the factor in a kernel's
+/// name is the factor in its PTX.
 #[inline(always)]
 pub fn unrolled<const TIMES: u32>(body: impl FnMut(u32)) {
     const {

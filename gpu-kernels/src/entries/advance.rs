@@ -19,7 +19,7 @@ macro_rules! energy {
         }
         Entry {
             symbol: $symbol,
-            work: Work::$work(<$law>::NAME),
+            work: Work::$work(<$law>::LAW),
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
             since: OLDEST,
@@ -33,7 +33,7 @@ macro_rules! energy {
 /// The kernels that advance and weigh the bodies of a layout.
 macro_rules! layouts {
     ($($name:literal: $layout:ty;)*) => {
-        /// The kernels beside the force, one row a layout.
+        /// The kernels beside the force, one row per layout.
         pub const LAYOUTS: &[[Entry; 6]] = &[$({
             type Word = <$layout as Layout>::Word;
             const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();

@@ -1,4 +1,4 @@
-//! The force kernels of one thread a target.
+//! The force kernels of one thread per target.
 
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
@@ -23,9 +23,9 @@ macro_rules! force {
             symbol: $symbol,
             work: Work::Force {
                 schedule: $schedule::NAME,
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
                 unroll: $unroll,
                 lane: 1,
                 order: Order::Fixed,
@@ -47,9 +47,9 @@ macro_rules! force {
 
 /// Force kernels: a line each, compiled for some laws, and for ε > 0 and ε = 0.
 ///
-/// The columns are the schedule, the layout, where 1/√ comes from, and the unroll factor; then, of
-/// rungs that differ from the rest in them, whether multiply–adds are fused, whether a body is
-/// kept from meeting itself, and where the scalars are.
+/// The columns are the schedule, the layout, the policy of 1/√, and the unroll factor; then, for rungs
+/// that differ from the rest in them, the policy of multiply–adds, that of the pair of a body with
+/// itself, and the place of the scalars.
 macro_rules! forces {
     (
         @row $laws:tt, $name:literal, $schedule:ident, $layout:ty, $root:ty, $unroll:literal
@@ -107,8 +107,8 @@ forces! {
 }
 
 forces! {
-    /// Those of the `ecl` study: without softening a body is kept from meeting itself, and terms stand as
-    /// the formula reads.
+    /// The force kernels of the `ecl` study: without softening the pair of a body with itself is skipped,
+    /// and terms stand as the formula reads.
     ECL, [Gravity "gravity"];
     "one_thread_aos_f32_exact_separate_skip": one_thread, Aos<f32>, Exact, 1, Separate, SkipSelf, Argument;
     "direct_aos_f32_exact_separate_skip": direct, Aos<f32>, Exact, 1, Separate, SkipSelf, Argument;
@@ -125,7 +125,7 @@ forces! {
 }
 
 forces! {
-    /// Those of the `venus` study.
+    /// The force kernels of the `venus` study.
     VENUS, [Unit "unit"];
     "tiled_soa_f32_exact_u2": tiled, Soa<f32>, Exact, 2;
     "tiled_soa_f32_exact_u4": tiled, Soa<f32>, Exact, 4;
@@ -139,7 +139,7 @@ forces! {
 }
 
 forces! {
-    /// Those of the `gtx1060` study.
+    /// The force kernels of the `gtx1060` study.
     ATTRACT_REPEL, [AttractRepel "attract_repel"];
     "direct_float4_f32_approximate_u32": direct, Float4<f32>, Approximate, 32;
     "tiled_float4_f32_approximate_u32": tiled, Float4<f32>, Approximate, 32;
@@ -147,7 +147,7 @@ forces! {
 }
 
 forces! {
-    /// That of the `gtx1060` study which computes the law as it is written.
+    /// The force kernel of the `gtx1060` study that computes the law as it is written.
     ATTRACT_REPEL_DIVIDED, [AttractRepelDivided "attract_repel"];
     "guarded_float4_f32_exact_u32": guarded, Float4<f32>, Exact, 32, Fused, SkipSelf, Argument;
 }
@@ -160,7 +160,7 @@ macro_rules! rest {
             symbol: $symbol,
             work: Work::Rest {
                 law: Law::AttractRepel,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
             },
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,
@@ -176,7 +176,7 @@ macro_rules! rest {
     }};
 }
 
-/// What [`hybrid`] leaves of the `gtx1060` study's bodies.
+/// The kernels for the bodies of the `gtx1060` study that [`hybrid`] leaves over.
 pub const RESTS: &[Entry] = &[
     rest!("rest_float4_f32_approximate_u32_attract_repel", Softened),
     rest!(

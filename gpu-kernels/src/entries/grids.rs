@@ -22,9 +22,9 @@ macro_rules! grid {
                 schedule: ScheduleName::Grid2d {
                     sources: <grid2d::$sources as grid2d::Sources>::IN,
                 },
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
                 unroll: $unroll,
                 lane: 1,
                 order: Order::Fixed,

@@ -34,9 +34,9 @@ macro_rules! force {
             symbol: $symbol,
             work: Work::Force {
                 schedule: tiled_jerks::NAME,
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
                 unroll: $lane * $steps,
                 lane: $lane,
                 order: Order::Fixed,
@@ -80,7 +80,7 @@ forces! {
 /// The kernels that take Hermite's steps with the bodies of a layout.
 macro_rules! steps {
     ($($name:literal: $layout:ty;)*) => {
-        /// The kernels of Hermite's steps, one row a layout.
+        /// The kernels of Hermite's steps, one row per layout.
         pub const HERMITE: &[[Entry; 3]] = &[$({
             type Word = <$layout as Layout>::Word;
             const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();

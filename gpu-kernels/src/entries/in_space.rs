@@ -1,51 +1,51 @@
-//! The kernels that put bodies into an order in space.
+//! The kernels of the spatial sort.
 
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::layout::Float4;
-use crate::schedule::in_space::{self as order, Part};
+use crate::schedule::in_space::{self as order, SortStage};
 use cuda_std::vector::Vec4;
 use cuda_std::{emulated, kernel};
 
 type Bodies = Float4<f32>;
 
-macro_rules! part {
-    ($symbol:literal, $part:ident, $function:expr, $($writes:literal $at:literal $name:ident: $type:ty),*) => {{
+macro_rules! stage {
+    ($symbol:literal, $stage:ident, $function:expr, $($writes:literal $at:literal $name:ident: $type:ty),*) => {{
         #[kernel(name = $symbol)]
-        unsafe fn part($($name: $type,)* params: Params) {
+        unsafe fn stage($($name: $type,)* params: Params) {
             // SAFETY: the launch's promise.
             unsafe { $function($($name,)* params) }
         }
         Entry {
             symbol: $symbol,
-            work: Work::InSpace(Part::$part),
+            work: Work::SpatialSort(SortStage::$stage),
             layout: LayoutDescription::of::<Bodies>(),
             scalars: Scalars::Argument,
             since: OLDEST,
             writes: &[$($writes),*],
             // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { part($(a.pointer($at),)* a.params) }),
+            emulate: emulated!(|a| unsafe { stage($(a.pointer($at),)* a.params) }),
         }
     }};
 }
 
-/// Its parts, in the order in which they are first launched.
+/// The stages of the spatial sort, in the order in which they are first launched.
 #[rustfmt::skip]
-pub const IN_SPACE: &[Entry] = &[
-    part!("order_keys_float4_f32", Keys, order::keys,
+pub const SPATIAL_SORT: &[Entry] = &[
+    stage!("order_keys_float4_f32", Keys, order::keys,
         false 0 state: *const Vec4<f32>, false 1 bounds: *const Vec4<f32>, true 2 keys: *mut u32, true 3 order: *mut u32),
-    part!("order_count_float4_f32", Count, order::count,
+    stage!("order_count_float4_f32", Count, order::count,
         false 0 keys: *const u32, true 1 counts: *mut u32),
-    part!("order_scan_float4_f32", Scan, order::scan,
+    stage!("order_scan_float4_f32", Scan, order::scan,
         true 0 counts: *mut u32),
-    part!("order_scatter_float4_f32", Scatter, order::scatter,
+    stage!("order_scatter_float4_f32", Scatter, order::scatter,
         false 0 keys: *const u32, false 1 order: *const u32, false 2 starts: *const u32,
         true 3 keys_to: *mut u32, true 4 order_to: *mut u32),
-    part!("order_halve_float4_f32", Halve, order::halve,
+    stage!("order_halve_float4_f32", Halve, order::halve,
         false 0 state: *const Vec4<f32>, true 1 order: *mut u32),
-    part!("order_reorder_float4_f32", Reorder, order::reorder::<Bodies>,
+    stage!("order_reorder_float4_f32", Reorder, order::reorder::<Bodies>,
         false 0 state: *const Vec4<f32>, false 1 acceleration: *const Vec4<f32>, false 2 order: *const u32,
         true 3 state_to: *mut Vec4<f32>, true 4 acceleration_to: *mut Vec4<f32>),
-    part!("order_renumber_float4_f32", Renumber, order::renumber,
+    stage!("order_renumber_float4_f32", Renumber, order::renumber,
         false 0 numbers: *const u32, false 1 order: *const u32, true 2 numbers_to: *mut u32),
 ];

@@ -5,7 +5,7 @@
 //! To add a combination, add a line to one of the lists; to add an algorithm, a file in
 //! [`schedule`](crate::schedule) and lines here.
 
-/// A kernel of the force on every body, as a function that finds its scalars as asked.
+/// A kernel of the force on every body, as a function that takes its scalars from the named place.
 macro_rules! force_function {
     (Argument, $symbol:expr, $word:ty, $force:expr) => {{
         #[kernel(name = $symbol)]
@@ -44,7 +44,7 @@ pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
-pub use in_space::IN_SPACE;
+pub use in_space::SPATIAL_SORT;
 pub use separated::{BOXES, FAR, NEAR};
 pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
@@ -53,31 +53,31 @@ pub use tensor::TENSOR;
 use crate::abi::Arguments;
 use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
-use crate::numerics::{NumericsName, Precision, Real};
-use crate::schedule::in_space::Part;
+use crate::numerics::{NumericsPolicy, Precision, Real};
+use crate::schedule::in_space::SortStage;
 use crate::schedule::symmetric::Order;
 use crate::schedule::{Reduction, ScheduleName};
 
 /// A compiled kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its symbol in the PTX module.
+    /// Symbol in the PTX module.
     pub symbol: &'static str,
-    /// What it computes, and how.
+    /// Quantity that it computes, and the way.
     pub work: Work,
-    /// Where it finds its bodies.
+    /// Layout of its bodies.
     pub layout: LayoutDescription,
-    /// Where it finds its scalars.
+    /// Place of its scalars.
     pub scalars: Scalars,
-    /// The compute capability it needs, 80 for 8.0; modules for older GPUs do not have it.
+    /// Compute capability that it needs, 80 for 8.0; modules for older GPUs do not have it.
     pub since: u32,
-    /// For each of its pointer parameters, in order, whether it writes there.
+    /// For each of its pointer parameters, in order, true if it writes there.
     pub writes: &'static [bool],
-    /// Calls one thread of it; only off the device, and only inside an emulated launch.
+    /// Runs one thread of it; only off the device, and only inside an emulated launch.
     pub emulate: Option<unsafe fn(&Arguments<'_>)>,
 }
 
-/// Where a kernel finds its [`Params`](crate::abi::Params).
+/// Place where a kernel finds its [`Params`](crate::abi::Params).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalars {
     /// In its last parameter.
@@ -86,7 +86,7 @@ pub enum Scalars {
     Constant,
 }
 
-/// What a kernel computes.
+/// Work of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Accelerations: pointers `(state, acceleration)`, or `(state, boxes, acceleration)` where
@@ -99,25 +99,26 @@ pub enum Work {
         schedule: ScheduleName,
         /// The law.
         law: Law,
-        /// How the law is written.
+        /// The formula of the law.
         formula: Formula,
         /// The arithmetic.
-        numerics: NumericsName,
+        numerics: NumericsPolicy,
         /// Pairs in the body of its inner loop.
         unroll: u32,
-        /// Targets that a thread computes at a time.
+        /// Targets per thread at a time.
         lane: u32,
-        /// In which order it adds.
+        /// The order of its additions.
         order: Order,
-        /// Most registers a thread, where the kernel is held to a number.
+        /// Most registers per thread, where the kernel is held to a number.
         max_registers: Option<u32>,
     },
-    /// The accelerations that a [`hybrid`](crate::schedule::hybrid) leaves: pointers as of a force.
+    /// Accelerations of the bodies that a [`hybrid`](crate::schedule::hybrid) leaves over: pointers as
+    /// of a force.
     Rest {
         /// The law.
         law: Law,
         /// The arithmetic.
-        numerics: NumericsName,
+        numerics: NumericsPolicy,
     },
     /// The boxes of [`separated`](crate::schedule::separated): pointers `(state, boxes)`.
     Boxes,
@@ -125,12 +126,12 @@ pub enum Work {
     Near {
         /// The law.
         law: Law,
-        /// Whether it is for ε = 0.
+        /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// A part of putting bodies in an [order in space](crate::schedule::in_space): pointers as the
-    /// part takes them.
-    InSpace(Part),
+    /// A stage of the [spatial sort](crate::schedule::in_space) of the bodies: pointers as the stage
+    /// takes them.
+    SpatialSort(SortStage),
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
     /// `(slabs, acceleration)`.
     Gather,
@@ -145,31 +146,31 @@ pub enum Work {
     Drift,
     /// `x += dt v` of many [`systems`](crate::schedule::systems): pointers `(state, constants)`.
     SystemDrift,
-    /// `v *= dt`, where dt is a factor: pointer `(state)`.
+    /// `v *= f`, with f the velocity factor: pointer `(state)`.
     Damp,
     /// The beginning of a step of Hermite's scheme: pointers
     /// `(state, acceleration, jerk, beginning)`.
     Predict,
-    /// Its end: pointers `(state, acceleration, jerk, beginning)`.
+    /// The end of a step of Hermite's scheme: pointers `(state, acceleration, jerk, beginning)`.
     Correct,
-    /// The step that each body may take next: pointers `(acceleration, jerk, beginning, steps)`.
+    /// Time steps that the bodies may take next: pointers `(acceleration, jerk, beginning, steps)`.
     OwnSteps,
-    /// Energies, two f64 a block: pointers `(state, sums)`.
+    /// Energies, two f64 per block: pointers `(state, sums)`.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
     QuickEnergy(Law),
 }
 
-/// What the host must know of a layout to pack for it.
+/// Description of a layout, by which the host packs for it.
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutDescription {
-    /// Its name.
+    /// Name of the layout.
     pub name: LayoutName,
-    /// What its values are computed in.
+    /// Type that its values are computed in.
     pub precision: Precision,
-    /// What its state is stored in.
+    /// Type that its state is stored in.
     pub stored: Precision,
-    /// What accelerations are stored in.
+    /// Type that accelerations are stored in.
     pub vectors: Precision,
     /// See [`Layout::STATE_SCALARS`].
     pub state_scalars: u32,
@@ -233,7 +234,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(FAR)
         .chain(NEAR)
         .chain(BOXES)
-        .chain(IN_SPACE)
+        .chain(SPATIAL_SORT)
         .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
         .chain(JERKS.iter().flatten())

@@ -28,7 +28,7 @@ macro_rules! far {
             symbol: $symbol,
             work: Work::Force {
                 schedule: separated::NAME,
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
                 numerics: separated::numerics($unsoftened),
                 unroll: separated::UNROLL,
@@ -73,8 +73,8 @@ macro_rules! near {
         Entry {
             symbol: $symbol,
             work: Work::Near {
-                law: <$law>::NAME,
-                unsoftened: Chosen::NAME.unsoftened,
+                law: <$law>::LAW,
+                unsoftened: Chosen::POLICY.unsoftened,
             },
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,

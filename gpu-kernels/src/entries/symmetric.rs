@@ -20,9 +20,9 @@ macro_rules! force {
             symbol: $symbol,
             work: Work::Force {
                 schedule: symmetric::NAME,
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
                 unroll: $lane * $steps,
                 lane: $lane,
                 order: <$sums>::ORDER,
@@ -46,9 +46,9 @@ macro_rules! force {
     }};
 }
 
-/// A line each, compiled for both laws and for ε > 0 and ε = 0. `8 x 2`: eight targets a thread
+/// A line each, compiled for both laws and for ε > 0 and ε = 0. `8 x 2`: eight targets per thread
 /// against two sources in the loop's body. `unit 104`: registers at most of the kernels without
-/// masses, 0 for as many as they like.
+/// masses, 0 for no limit.
 ///
 /// A limit is not for occupancy. With another number the assembler lays the values out anew in the
 /// two banks of the register file, and where most of an inner loop's operands lie in one bank it
@@ -89,7 +89,7 @@ macro_rules! by_forces {
     ($(
         $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, $registers:literal;
     )*) => {
-        /// Those whose sums over pairs are of forces, by
+        /// The force kernels whose sums over pairs are of forces, by
         /// [`GravityByForces`](crate::interaction::GravityByForces).
         pub const BY_FORCES: &[[Entry; 2]] = &[$([
             force!(concat!("force_", $name, "_forces"), $layout, $lane x $steps, $sums, $registers,

@@ -11,7 +11,7 @@ use crate::schedule::symmetric::Order;
 use crate::schedule::{ScheduleName, SourcesIn, Stepping, systems};
 use cuda_std::{emulated, kernel};
 
-/// What a row's schedule is called, what it writes, and its function.
+/// Name, written buffers and function of a row's schedule.
 macro_rules! schedule {
     (name steps) => {
         schedule!(name All, Global)
@@ -68,9 +68,9 @@ macro_rules! entry {
             symbol: $symbol,
             work: Work::Force {
                 schedule: schedule!(name $schedule),
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
-                numerics: Chosen::NAME,
+                numerics: Chosen::POLICY,
                 unroll: $unroll,
                 lane: 1,
                 order: Order::Fixed,
@@ -130,7 +130,7 @@ systems! {
 
 macro_rules! drifts {
     ($($name:literal: $layout:ty;)*) => {
-        /// The drifts of many systems, one a layout.
+        /// The drifts of many systems, one per layout.
         pub const SYSTEM_DRIFTS: &[Entry] = &[$({
             type Word = <$layout as Layout>::Word;
             #[kernel(name = concat!("systems_drift_", $name))]

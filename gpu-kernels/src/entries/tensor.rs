@@ -22,7 +22,7 @@ macro_rules! force {
             symbol: $symbol,
             work: Work::Force {
                 schedule: tensor::NAME,
-                law: <$law>::NAME,
+                law: <$law>::LAW,
                 formula: <$law>::FORMULA,
                 numerics: tensor::NUMERICS,
                 unroll: $tiles,

@@ -4,16 +4,6 @@ use crate::numerics::{
     Approximate, Arithmetic, Exact, Far, Fused, Numerics, Precision, Separate, Softened, Unsoftened,
 };
 
-/// The two counts of the same formula agree: a 1/√ is two operations.
-#[test]
-fn operations_are_counted_once() {
-    for fused in [false, true] {
-        let gravity = Formula::Powers.operations(Law::Gravity, fused);
-        let flops = 2 * gravity.multiply_adds + gravity.multiplications + gravity.additions;
-        assert_eq!(flops + 2, FLOPS_PER_INTERACTION);
-    }
-}
-
 /// Worst relative error of the formula over a fixed set of pairs, against f64 written out.
 fn worst_error<A: Arithmetic>(softening: f64) -> f64 {
     let mut worst = 0.0_f64;

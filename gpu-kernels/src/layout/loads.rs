@@ -1,10 +1,10 @@
-//! How sources are read from global memory.
+//! Policies of reading sources from global memory.
 
 use cuda_std::global;
 
-/// How sources are read from global memory, as `T`s.
+/// Policy of reading sources from global memory, as `T`s.
 pub trait Loads<T> {
-    /// Whether it is only for what nobody writes in the launch.
+    /// True if it is only for memory that no thread writes in the launch.
     const READ_ONLY: bool;
     /// Reads `base[index]`.
     ///
@@ -13,7 +13,7 @@ pub trait Loads<T> {
     unsafe fn load(base: *const T, index: u32) -> T;
 }
 
-/// As everything is read.
+/// By an ordinary load.
 #[derive(Clone, Copy, Debug)]
 pub enum Ordinary {}
 
@@ -27,7 +27,7 @@ impl<T: Copy> Loads<T> for Ordinary {
     }
 }
 
-/// Through the cache for what nobody writes.
+/// Through the cache for read-only memory.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadOnly {}
 

@@ -16,12 +16,6 @@ use cuda_std::{GpuFloat, thread};
 /// # Thread mapping
 /// One-dimensional; thread i advances body i, threads beyond n do nothing.
 ///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffers are as said and do not overlap.
 ///
@@ -54,12 +48,6 @@ pub unsafe fn kick<L: Layout>(state: *mut L::Word, acceleration: *const L::Word,
 /// # Thread mapping
 /// One-dimensional; thread i advances body i, threads beyond n do nothing.
 ///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffer is as said.
 ///
@@ -84,23 +72,17 @@ pub unsafe fn drift<L: Layout>(state: *mut L::Word, params: Params) {
     }
 }
 
-/// `v *= f`: what is left of velocities after a step of drag.
+/// `v *= f`: the velocities after a step of drag.
 ///
 /// # Formula
 /// One product a component.
 ///
 /// # Arguments
 /// `state`: n bodies of layout `L` with `params.stride`, their velocities updated; the factor f is
-/// `params.dt`.
+/// `params.velocity_factor`.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i slows body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffer is as said.
@@ -113,7 +95,7 @@ pub unsafe fn damp<L: Layout>(state: *mut L::Word, params: Params) {
     if i >= params.n {
         return;
     }
-    let factor = L::Real::from_f64(params.dt);
+    let factor = L::Real::from_f64(params.velocity_factor);
     // SAFETY: body i is this thread's alone.
     unsafe {
         let v = L::velocity(state, params.stride, i);

@@ -1,4 +1,4 @@
-//! One thread a target body, every source read from global memory.
+//! One thread per target body, every source read from global memory.
 
 use crate::abi::Params;
 use crate::interaction::{Constants, PairLaw};
@@ -22,9 +22,6 @@ pub const NAME: ScheduleName = ScheduleName::Direct;
 ///
 /// # Thread mapping
 /// One-dimensional; thread i computes body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.
@@ -80,7 +77,7 @@ where
         let target = L::source(state, params.stride, i).position;
         let mut add = |k| {
             let j = first + k;
-            if A::NAME.skips_self && j == i {
+            if A::POLICY.skips_self && j == i {
                 return;
             }
             let source = L::source(state, params.stride, j);
@@ -91,7 +88,7 @@ where
     sum
 }
 
-/// Makes body `i`'s acceleration of its sum, and stores it.
+/// Stores body `i`'s acceleration, which its sum gives.
 ///
 /// # Safety
 /// The buffers are of the layout, and vector `i` is this thread's alone.

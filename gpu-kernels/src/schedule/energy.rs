@@ -15,14 +15,14 @@ type Double = Numerics<f64, Fused, Approximate, Unsoftened>;
 /// The same in single precision.
 type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 
-/// The energies' sums over each block's bodies.
+/// Sums of the energies over each block's bodies.
 ///
 /// # Formula
 /// `T = Σ_i w_i |v_i|² / 2` and `U = Σ_i w_i Σ_{j≠i} φ_ij / 2`, with the law's weights and the
 /// potential φ of a pair: `−G w_j / d` for gravity.
 ///
 /// # Arguments
-/// `state`: n bodies of layout `L` with `params.stride`, read. `sums`: two values a block, T and U,
+/// `state`: n bodies of layout `L` with `params.stride`, read. `sums`: two values per block, T and U,
 /// written; their sum over the blocks is the system's energy. The order of all additions is fixed,
 /// so the result is the same from run to run.
 ///
@@ -30,7 +30,7 @@ type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 /// One-dimensional; thread i has body i. Threads beyond n contribute zero and reach every barrier.
 ///
 /// # Shared memory
-/// Four f64 a thread: first a tile of sources, then the two sums.
+/// Four f64 per thread: first a tile of sources, then the two sums.
 ///
 /// # Constraints
 /// The block's size is a power of two.
@@ -99,9 +99,9 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
 /// are the sums over a tile; those over the tiles are in f64.
 ///
 /// # Formula
-/// That of [`energy`]. Every pair errs by some 10⁻⁷ of its potential on its own, so the errors of
-/// N²/2 pairs leave less than 10⁻⁷/N of the whole; what the approximate root errs by on average,
-/// below 10⁻⁷, is a constant factor, which no difference of energies shows.
+/// As [`energy`]. The potential of every pair has an error of some 10⁻⁷ of it, independent of the others,
+/// so the errors of N²/2 pairs leave less than 10⁻⁷/N of the whole; the mean error of the approximate
+/// root, below 10⁻⁷, is a constant factor, which no difference of energies shows.
 ///
 /// # Arguments
 /// As [`energy`].
@@ -110,7 +110,7 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
 /// As [`energy`].
 ///
 /// # Shared memory
-/// 16 bytes a thread: first a tile of sources, then the two sums.
+/// 16 bytes per thread: first a tile of sources, then the two sums.
 ///
 /// # Constraints
 /// The block's size is a power of two. `L` is [`Float4`](crate::layout::Float4), whose tiles take as
@@ -181,7 +181,7 @@ fn kinetic_energy(weight: f64, v: [f64; 3]) -> f64 {
 /// Adds the energies of a block's threads and keeps the two sums.
 ///
 /// # Safety
-/// All threads of the block call it; `sums` has two values a block.
+/// All threads of the block call it; `sums` has two values per block.
 #[inline(always)]
 unsafe fn keep(sums: *mut f64, [kinetic, potential]: [f64; 2]) {
     let (slot, block) = (thread::thread_idx_x(), thread::block_dim_x());

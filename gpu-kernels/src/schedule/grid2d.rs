@@ -1,4 +1,4 @@
-//! Two-dimensional blocks on a two-dimensional grid: a block has some targets and some sources, a
+//! Two-dimensional blocks on a two-dimensional grid: a block has some targets and some sources, each
 //! thread one of the targets and some of those sources. The partial sums are another kernel's
 //! ([`reduce`](super::reduce)) to add.
 
@@ -14,9 +14,9 @@ use cuda_std::{GpuFloat, thread};
 /// Most sources of a block: len · luf.
 pub const MOST_SOURCES: u32 = 1024;
 
-/// Where a kernel keeps its sources.
+/// Policy of the sources' place.
 pub trait Sources {
-    /// Its name.
+    /// The place of the sources.
     const IN: SourcesIn;
 }
 
@@ -44,7 +44,7 @@ impl Sources for SharedInterleaved {
 ///
 /// # Formula
 /// `p_ci = G Σ_j w_j r / d³`, j running over the sources of chunk c. With len threads along the
-/// sources and luf sources a thread, block column b has sources `b·len·luf …`, and thread x of it
+/// sources and luf sources per thread, block column b has sources `b·len·luf …`, and thread x of it
 /// luf of those: neighbours in memory, or every len-th.
 ///
 /// # Arguments

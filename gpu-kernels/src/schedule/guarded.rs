@@ -1,5 +1,5 @@
 //! Tiles of sources in shared memory, as in [`tiled`](super::tiled), but every tile is taken for a
-//! whole one and each of its slots is tested: what a first port writes to be right for any N.
+//! whole one and each of its slots is tested, as a first port does to be right for any N.
 
 use crate::abi::Params;
 use crate::interaction::{Constants, PairLaw};
@@ -27,7 +27,7 @@ pub const NAME: ScheduleName = ScheduleName::Guarded;
 /// fetch sources and reach every barrier.
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per thread.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.
@@ -61,7 +61,7 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
             tile.fetch(state, params.stride, params.n, first);
             let mut add = |slot| {
                 let j = first + slot;
-                if j < params.n && !(A::NAME.skips_self && j == own) {
+                if j < params.n && !(A::POLICY.skips_self && j == own) {
                     W::interact::<A>(target, tile.source(slot), &constants, &mut sum);
                 }
             };

@@ -1,6 +1,6 @@
 //! The parts of Hermite's scheme beside the forces, each body by itself.
 //!
-//! A step's beginning is kept in a buffer of `4 · stride` vectors: positions, velocities,
+//! The state at the beginning of a step is kept in a buffer of `4 · stride` vectors: positions, velocities,
 //! accelerations, jerks.
 
 use crate::abi::Params;
@@ -8,7 +8,7 @@ use crate::hermite::Beginning;
 use crate::layout::{Layout, Source};
 use cuda_std::{GpuFloat, global, thread};
 
-/// Vectors of a body in the buffer that keeps what a step began from.
+/// Vectors per body in the buffer that keeps the state at the beginning of a step.
 pub const KEPT_VECTORS: u32 = 4;
 
 /// Keeps the state as the beginning of a step, and moves it on by Taylor's series.
@@ -23,12 +23,6 @@ pub const KEPT_VECTORS: u32 = 4;
 ///
 /// # Thread mapping
 /// One-dimensional; thread i moves body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -76,18 +70,12 @@ pub unsafe fn predict<L: Layout>(
 /// [`Beginning::corrected`].
 ///
 /// # Arguments
-/// `state`: n bodies, moved. `acceleration`, `jerk`: n vectors each, of what was predicted, read.
-/// `beginning`: what [`predict`] kept, read. All of layout `L` with `params.stride`; `params.dt` in
+/// `state`: n bodies, moved. `acceleration`, `jerk`: n vectors each, of the predicted state, read.
+/// `beginning`: as [`predict`] wrote it, read. All of layout `L` with `params.stride`; `params.dt` in
 /// their unit of time.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i moves body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -119,24 +107,18 @@ pub unsafe fn correct<L: Layout>(
     }
 }
 
-/// The step that the criterion of Aarseth allows each body after the one that [`predict`] began.
+/// Time step that Aarseth's criterion allows each body after the one that [`predict`] began.
 ///
 /// # Formula
 /// [`Beginning::next_step`] with η = 1, in f64; steps go with √η.
 ///
 /// # Arguments
-/// `acceleration`, `jerk`: n vectors each, of what was predicted, read. `beginning`: what
-/// [`predict`] kept, read. All of layout `L` with `params.stride`; `params.dt` in their unit of
+/// `acceleration`, `jerk`: n vectors each, of the predicted state, read. `beginning`: as
+/// [`predict`] wrote it, read. All of layout `L` with `params.stride`; `params.dt` in their unit of
 /// time. `steps`: n steps in that unit, written.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i judges body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -171,7 +153,7 @@ pub unsafe fn own_steps<L: Layout>(
     }
 }
 
-/// What [`predict`] kept of body i.
+/// State of body i at the beginning of the step, as [`predict`] kept it.
 ///
 /// # Safety
 /// `beginning` has four times `stride` vectors, of which body i's were written.

@@ -1,5 +1,5 @@
 //! Two kernels that may run side by side: the targets that fill whole blocks go through shared
-//! tiles, without a test of theirs, and the rest read every source from global memory.
+//! tiles, with no test for a last, partial block, and the rest read every source from global memory.
 
 use crate::abi::Params;
 use crate::interaction::{Constants, PairLaw};
@@ -27,7 +27,7 @@ pub const NAME: ScheduleName = ScheduleName::Hybrid;
 /// when the block counts no source in the one after it.
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per thread.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.
@@ -85,9 +85,6 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
 /// # Thread mapping
 /// One block, of as many threads as those of [`force`]; thread k computes the k-th body beyond the
 /// last whole block, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.

@@ -1,5 +1,5 @@
-//! The algorithms, one a file: who computes which interactions in which order, and where the
-//! sources wait until they are used.
+//! The algorithms, one per file: the assignment of interactions to threads, their order, and the place
+//! of the sources until they are used.
 
 pub mod advance;
 pub mod direct;
@@ -20,7 +20,7 @@ pub mod tiled;
 pub mod tiled_jerks;
 pub mod two_loops;
 
-/// An algorithm's name.
+/// Name of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScheduleName {
     /// [`direct`].
@@ -35,7 +35,7 @@ pub enum ScheduleName {
     Hybrid,
     /// [`grid2d`].
     Grid2d {
-        /// Where the sources of a block wait.
+        /// Place of a block's sources.
         sources: SourcesIn,
     },
     /// [`one_thread`].
@@ -50,14 +50,14 @@ pub enum ScheduleName {
     Separated,
     /// [`systems`].
     Systems {
-        /// What a launch does of a time step.
+        /// Part of a time step that a launch does.
         stepping: Stepping,
-        /// Where the sources wait; in tiles, if in shared memory.
+        /// Place of the sources; in tiles, if in shared memory.
         sources: SourcesIn,
     },
 }
 
-/// What one launch of a kernel of many systems does.
+/// Part of a time step that one launch of a kernel of many systems does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stepping {
     /// All time steps.
@@ -68,19 +68,19 @@ pub enum Stepping {
     Fused,
 }
 
-/// Where the sources of a two-dimensional block wait.
+/// Place of the sources of a two-dimensional block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourcesIn {
     /// In global memory.
     Global,
-    /// In shared memory; a thread's sources lie side by side.
+    /// In shared memory; the sources of each thread lie side by side.
     Shared,
     /// In shared memory; the sources that a row of threads reads at a time lie side by side, in
     /// different banks.
     SharedInterleaved,
 }
 
-/// How partial sums become accelerations.
+/// Way in which partial sums become accelerations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// [`reduce::serial`].

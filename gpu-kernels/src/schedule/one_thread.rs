@@ -1,4 +1,4 @@
-//! One thread for all targets: a CPU's two loops, on a GPU. It is there to show what a GPU is not.
+//! One thread for all targets: a CPU's two loops, on a GPU, as a baseline without parallelism.
 
 use crate::abi::Params;
 use crate::interaction::PairLaw;
@@ -22,9 +22,6 @@ pub const NAME: ScheduleName = ScheduleName::OneThread;
 ///
 /// # Thread mapping
 /// The grid's first thread does everything; all others do nothing.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.

@@ -1,6 +1,6 @@
 //! Partial sums to accelerations: the second half of [`grid2d`](super::grid2d).
 //!
-//! `params.partials` vectors a body lie at `c · stride + i`, which is also a matrix of one column a
+//! `params.partials` vectors per body lie at `c · stride + i`, which is also a matrix of one column per
 //! chunk, whose rows are the scalars of an acceleration buffer.
 
 use crate::abi::Params;
@@ -22,12 +22,6 @@ pub const TREE_TARGETS: u32 = 8;
 ///
 /// # Thread mapping
 /// One-dimensional; thread i has body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -68,12 +62,6 @@ pub unsafe fn serial<L: Layout>(
 /// # Thread mapping
 /// One-dimensional; thread c sets scalar c, threads beyond do nothing.
 ///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffer is as said.
 ///
@@ -88,22 +76,19 @@ pub unsafe fn ones<R: GpuFloat>(ones: *mut R, params: Params) {
     }
 }
 
-/// The sum as a product of the matrix of partial sums with a vector of ones: what a library for
-/// linear algebra can be asked to do.
+/// The sum as a product of the matrix of partial sums with a vector of ones, which a library for linear
+/// algebra offers.
 ///
 /// # Formula
 /// `y = P · x`: `y_r = Σ_c P_rc x_c`.
 ///
 /// # Arguments
 /// `partial`: the matrix, column after column, of `params.partials` columns; a column is an
-/// acceleration buffer of layout `L`. `x`: a scalar a column. Both read. `acceleration`: a scalar a
+/// acceleration buffer of layout `L`. `x`: a scalar per column. Both read. `acceleration`: a scalar per
 /// row, written.
 ///
 /// # Thread mapping
 /// One-dimensional; thread r has row r, threads beyond the n bodies' rows do nothing.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// The bodies' rows come first in a column: vectors lie side by side, as in
@@ -139,7 +124,7 @@ pub unsafe fn matrix_vector<L: Layout>(
     }
 }
 
-/// Several threads share the partial sums of a body, and a tree in shared memory adds theirs.
+/// Several threads add the partial sums of a body, and a tree in shared memory their results.
 ///
 /// # Formula
 /// `a_i = Σ_c p_ci`: thread y adds every block_dim_y-th, then halves of threads are added.
@@ -152,7 +137,7 @@ pub unsafe fn matrix_vector<L: Layout>(
 /// beyond n add the last body's, and keep nothing.
 ///
 /// # Shared memory
-/// Three scalars a thread.
+/// Three scalars per thread.
 ///
 /// # Constraints
 /// The block's second size is a power of two.

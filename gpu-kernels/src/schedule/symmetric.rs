@@ -1,12 +1,32 @@
-//! Each pair once: a pair's 1/d³ pulls both its bodies, as Newton's third law has it, for the price
-//! of 17 instructions instead of 26.
+//! Each pair once: by Newton's third law a pair's 1/d³ contributes to the accelerations of both its
+//! bodies, at 17 instructions instead of 26.
 //!
-//! The bodies are cut into *tiles* of `side`; a pair of tiles is the work of `parts` blocks
-//! ([`Share`]). A thread keeps `LANE` targets and their sums in registers. Each warp walks over the
-//! sources in groups of 32: in step k, lane l takes source l + k (mod 32), so that no two lanes
-//! have the same source at a time, and the source's sum moves on to the lane that takes the source
-//! next. After 32 steps it is complete for this warp's targets and back where it started. A tile
-//! paired with itself is computed one-sided instead.
+//! The bodies are cut into *tiles* of `side`; a pair of tiles is the work of `parts` blocks. Which
+//! pairs are computed, and by which blocks, is a circulant pairing ([`TilePair`]): tile I with the
+//! tiles at the offsets 1, 2, … after it, half-way round. Of 5 × 5 tiles, with `parts` = 1, the numbers
+//! are those of the blocks:
+//!
+//! ```text
+//!                  sources
+//!             0   1   2   3   4
+//!           ┌───────────────────┐
+//!         0 │10   0   5   ·   · │    offset 1: blocks 0 to 4
+//!         1 │ ·  11   1   6   · │    offset 2: blocks 5 to 9
+//! targets 2 │ ·   ·  12   2   7 │    diagonal: blocks 10 to 14, lighter, hence last
+//!         3 │ 8   ·   ·  13   3 │
+//!         4 │ 4   9   ·   ·  14 │    ·: by Newton's third law from the mirrored pair
+//!           └───────────────────┘
+//! ```
+//!
+//! Every row has equally many numbers: each tile is the targets of half of its pairs, and the sources
+//! of the others. With an even number of tiles, pairs at the last offset, half of that number, would be
+//! there twice; only the first half of the tiles are targets in them.
+//!
+//! Within a pair of tiles, a thread keeps `LANE` targets and their sums in registers. Each warp walks
+//! over the sources in groups of 32, again in circulant order: in step k, lane l takes source
+//! l + k (mod 32), so that no two lanes have the same source at a time, and the source's sum moves on
+//! to the lane that takes the source next. After 32 steps it is complete for this warp's targets and
+//! back in the lane where it started. A tile paired with itself is computed one-sided instead.
 
 use core::marker::PhantomData;
 
@@ -37,39 +57,40 @@ impl Tiling {
         tiles * (tiles + 1) / 2 * self.parts
     }
 
-    /// Partial sums that a body of `n` may get where each has a slab of its own.
+    /// Partial sums that one of `n` bodies may get where each has a slab of its own.
     #[inline(always)]
     pub const fn slabs(self, n: u32) -> u32 {
         self.tiles(n) * self.parts
     }
 }
 
-/// What a block computes: the forces between the bodies of tile `targets` and part `part` of those
-/// of tile `sources`.
+/// Pair of tiles that a block computes: the forces between the bodies of tile `targets` and part
+/// `part` of those of tile `sources`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct TilePair {
     /// A tile.
     pub targets: u32,
     /// A tile, perhaps the same.
     pub sources: u32,
-    /// A part of it.
+    /// A part of the sources.
     pub part: u32,
 }
 
-impl Share {
-    /// The share of a block among [`Tiling::blocks`].
+impl TilePair {
+    /// The pair of a block among [`Tiling::blocks`], and its part of the sources.
     ///
-    /// Tile I meets I + 1, then I + 2, … (mod their number) half-way round; tiles paired with
-    /// themselves come last, for they are the lighter ones.
+    /// Circulant pairing: first the pairs at offset 1 (mod the number of tiles), then those at offset
+    /// 2, … half-way round. Tiles paired with themselves come last, for they are the lighter ones. See
+    /// the picture in the [module's documentation](self).
     #[inline(always)]
-    pub const fn of(block: u32, tiles: u32, parts: u32) -> Self {
+    pub const fn of_block(block: u32, tiles: u32, parts: u32) -> Self {
         let (pair, part) = (block / parts, block % parts);
-        let (round, targets) = (pair / tiles, pair % tiles);
-        let between = tiles * (tiles - 1) / 2;
-        let (targets, sources) = if pair < between {
-            (targets, (targets + round + 1) % tiles)
+        let (offset, targets) = (pair / tiles + 1, pair % tiles);
+        let off_diagonal = tiles * (tiles - 1) / 2;
+        let (targets, sources) = if pair < off_diagonal {
+            (targets, (targets + offset) % tiles)
         } else {
-            (pair - between, pair - between)
+            (pair - off_diagonal, pair - off_diagonal)
         };
         Self {
             targets,
@@ -78,20 +99,20 @@ impl Share {
         }
     }
 
-    /// Whether `tile` are the targets where it meets `other`.
+    /// True if `tile` is the targets of its pair with `other`, false if it is the sources.
     #[inline(always)]
     pub const fn is_target(tile: u32, other: u32, tiles: u32) -> bool {
-        let ahead = (other + tiles - tile) % tiles;
-        2 * ahead < tiles || (2 * ahead == tiles && tile < other)
+        let offset = (other + tiles - tile) % tiles;
+        2 * offset < tiles || (2 * offset == tiles && tile < other)
     }
 }
 
-/// Where the partial sums go.
+/// Policy of the partial sums: added to one place as they come, or kept apart.
 pub trait Sums {
-    /// Which it is.
+    /// The order in which they are added.
     const ORDER: Order;
-    /// Adds `sum` to the result of body `i`. `slab` tells this partial sum from all others of the
-    /// body; `first` that nothing was added to it before.
+    /// Adds `sum` to the result of body `i`. `slab` distinguishes this partial sum from all others of
+    /// the body; `first` says that nothing was added to it before.
     ///
     /// # Safety
     /// `sums` is what [`force`] takes; no other thread adds to the slab of the body.
@@ -105,12 +126,12 @@ pub trait Sums {
     );
 }
 
-/// In which order partial sums are added.
+/// Order in which partial sums are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Always the same, whatever runs when: results agree bit by bit.
+    /// Always the same, however the blocks are scheduled: results agree bit by bit.
     Fixed,
-    /// As they come.
+    /// As they come: results agree but for rounding.
     Any,
 }
 
@@ -135,7 +156,7 @@ impl Sums for Atomic {
     }
 }
 
-/// Kept apart in slabs of one vector a body, for [`gather`] to add.
+/// Kept apart in slabs of one vector per body, for [`gather`] to add.
 #[derive(Clone, Copy, Debug)]
 pub enum Slabs {}
 
@@ -178,8 +199,8 @@ fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
 /// Partial sums of the accelerations of all bodies.
 ///
 /// # Formula
-/// `Σ_j w_j r / d³` over the sources of a [`Share`], and `−Σ_i w_i r / d³` over its targets. A
-/// target's sum runs over at most 32 · `LANE` sources a warp, a source's over a block's targets,
+/// `Σ_j w_j r / d³` over the sources of a [`TilePair`], and `−Σ_i w_i r / d³` over its targets. A
+/// target's sum runs over at most 32 · `LANE` sources per warp, a source's over a block's targets,
 /// before they are added to others.
 ///
 /// # Arguments
@@ -189,15 +210,15 @@ fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
 ///
 /// # Thread mapping
 /// One-dimensional, [`Tiling::blocks`] blocks; a block takes 1/`parts` of a tile of sources against
-/// a whole tile of targets, `LANE` targets a thread at a time.
+/// a whole tile of targets, `LANE` targets per thread at a time.
 ///
 /// # Shared memory
-/// A thread: two tile slots of `L` and three scalars for each warp of the block.
+/// Per thread: two tile slots of `L` and three scalars for each warp of the block.
 ///
 /// # Constraints
 /// `side` is a multiple of `LANE` times the block, and of `parts` times the block. `STEPS` divides
-/// 32. `A` handles ε = 0 if `params.softening_squared` is 0. `REGISTERS`, if not 0, are the most a
-/// thread gets. Masses are as `W` asks.
+/// 32. `A` handles ε = 0 if `params.softening_squared` is 0. `REGISTERS`, if not 0, is the largest
+/// number per thread. Masses are as `W` asks.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -220,7 +241,7 @@ pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32, const REGIS
         thread::limit_registers::<REGISTERS>();
     }
     let Params { n, tiling, .. } = params;
-    let share = Share::of(thread::block_idx_x(), tiling.tiles(n), tiling.parts);
+    let pair = TilePair::of_block(thread::block_idx_x(), tiling.tiles(n), tiling.parts);
     let block = Block::<L, A, W, LANE> {
         state,
         params,
@@ -231,33 +252,40 @@ pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32, const REGIS
     };
     let rows = block.threads * LANE as u32;
     let part_side = tiling.side / tiling.parts;
-    let first_source = share.sources * tiling.side + share.part * part_side;
+    let first_source = pair.sources * tiling.side + pair.part * part_side;
     let sources_end = (first_source + part_side).min(n);
-    let targets_end = (share.targets * tiling.side + tiling.side).min(n);
+    let targets_end = (pair.targets * tiling.side + tiling.side).min(n);
 
     let mut chunk = first_source;
     // At least once: the targets' sums over no sources are sums too.
     loop {
         let chunk_end = (chunk + rows).min(sources_end);
-        let mut first_target = share.targets * tiling.side;
+        let mut first_target = pair.targets * tiling.side;
         while first_target < targets_end {
-            // SAFETY: the share is this block's alone, and its threads go through the same chunks
-            // and tiles.
+            // SAFETY: the pair's part is this block's alone, and its threads go through the same
+            // chunks and tiles.
             unsafe {
                 let targets = block.targets(first_target);
-                let pulled = if share.targets == share.sources {
+                let target_sums = if pair.targets == pair.sources {
                     block.one_sided::<STEPS>(&targets, chunk, chunk_end)
                 } else {
                     block.both_sided::<STEPS>(&targets, chunk, chunk_end, |i, sum| {
-                        let first = first_target == share.targets * tiling.side;
-                        S::add::<L>(sums, &params, share.targets * tiling.parts, i, first, sum);
+                        let first = first_target == pair.targets * tiling.side;
+                        S::add::<L>(sums, &params, pair.targets * tiling.parts, i, first, sum);
                     })
                 };
                 for_each::<LANE>(|r| {
                     let i = block.target(first_target, r);
                     if i < n {
-                        let slab = share.sources * tiling.parts + share.part;
-                        S::add::<L>(sums, &params, slab, i, chunk == first_source, pulled[r]);
+                        let slab = pair.sources * tiling.parts + pair.part;
+                        S::add::<L>(
+                            sums,
+                            &params,
+                            slab,
+                            i,
+                            chunk == first_source,
+                            target_sums[r],
+                        );
                     }
                 });
             }
@@ -295,7 +323,7 @@ where
         first + row * WARP_SIZE + warp::lane_id()
     }
 
-    /// Body `i`, or beyond the last one what exerts nothing.
+    /// Body `i`, or beyond the last one a padding body, which exerts no force.
     ///
     /// # Safety
     /// As [`force`].
@@ -379,7 +407,7 @@ where
                     slot += STEPS;
                     if slot % (2 * WARP_SIZE) == WARP_SIZE {
                         slot += WARP_SIZE;
-                        for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::settled));
+                        for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::renormalised));
                     }
                 }
             }
@@ -406,9 +434,11 @@ where
         let mut sums = [zero; LANE];
         let (thread, lane) = (thread::thread_idx_x(), warp::lane_id());
         let next = (lane + 1) % WARP_SIZE;
+        // 32, hidden from the compiler, which unrolls loops of up to 16 known trips in full. The body is
+        // spelled out to `LANE` · `STEPS` pairs already, and that is the factor in the kernel's name.
         let steps = opaque(WARP_SIZE);
-        // Three planes a warp, one place a source.
-        let pulls: Shared<L::Kept> = self.sources.after(2 * self.threads * L::TILE_WORDS);
+        // The warps' contributions to the sources: three planes per warp, one place per source.
+        let contributions: Shared<L::Kept> = self.sources.after(2 * self.threads * L::TILE_WORDS);
         let place = |warp: u32, c: u32, source: u32| (warp * 3 + c) * self.threads + source;
         let mut first = chunk;
         while first < end {
@@ -419,7 +449,7 @@ where
                 self.fetch(first, end);
                 let mut group = 0;
                 while group < count {
-                    let mut pull = zero;
+                    let mut source_sum = zero;
                     let mut step = 0;
                     while step < steps {
                         unrolled::<STEPS>(|k| {
@@ -431,30 +461,31 @@ where
                                     [targets[r].mass, source.mass],
                                     self.eps2,
                                     &mut sums[r],
-                                    &mut pull,
+                                    &mut source_sum,
                                 );
                             });
-                            pull = pull.map(|component| component.shuffle(next));
+                            source_sum = source_sum.map(|component| component.shuffle(next));
                         });
                         step += STEPS;
                     }
-                    for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::settled));
-                    let pull = pull.map(L::Real::settled);
+                    for_each::<LANE>(|r| sums[r] = sums[r].map(L::Real::renormalised));
+                    let sum = source_sum.map(L::Real::renormalised);
                     let mine = warp::warp_id();
-                    pulls.store(place(mine, 0, group + lane), L::keep(pull[0]));
-                    pulls.store(place(mine, 1, group + lane), L::keep(pull[1]));
-                    pulls.store(place(mine, 2, group + lane), L::keep(pull[2]));
+                    contributions.store(place(mine, 0, group + lane), L::keep(sum[0]));
+                    contributions.store(place(mine, 1, group + lane), L::keep(sum[1]));
+                    contributions.store(place(mine, 2, group + lane), L::keep(sum[2]));
                     group += WARP_SIZE;
                 }
                 thread::sync_threads();
-                // While others store the next sources, which nobody reads any more; the next pulls
-                // come after a barrier.
+                // Other threads may fetch the next sources meanwhile, into slots that are not read any
+                // more; the next contributions are stored after a barrier.
                 if thread < count {
                     let mut sum = zero;
                     let mut other = 0;
                     while other < self.threads / WARP_SIZE {
-                        let pull = [0, 1, 2].map(|c| L::kept(pulls.load(place(other, c, thread))));
-                        sum = added(sum, pull);
+                        let of_warp =
+                            [0, 1, 2].map(|c| L::kept(contributions.load(place(other, c, thread))));
+                        sum = added(sum, of_warp);
                         other += 1;
                     }
                     // This thread's own slot, which it alone fills again.
@@ -482,12 +513,6 @@ where
 /// # Thread mapping
 /// One-dimensional; thread i adds for body i, threads beyond n do nothing.
 ///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffers are as said and do not overlap.
 ///
@@ -506,7 +531,7 @@ pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Wor
     let mut sum = [L::Real::from_f64(0.0); 3];
     let mut other = 0;
     while other < tiles {
-        let parts = if Share::is_target(i / tiling.side, other, tiles) {
+        let parts = if TilePair::is_target(i / tiling.side, other, tiles) {
             tiling.parts
         } else {
             1
@@ -514,7 +539,7 @@ pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Wor
         let mut part = 0;
         while part < parts {
             let slab = slab_of::<L>(slabs.cast_mut(), stride, other * tiling.parts + part);
-            // SAFETY: the block of this share has filled it.
+            // SAFETY: the block of this pair has filled it.
             sum = added(sum, unsafe { L::vector(slab, stride, i) });
             part += 1;
         }
@@ -529,10 +554,32 @@ pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Wor
 mod tests {
     use super::*;
 
-    /// Every pair of tiles, and of a tile with itself, is shared out exactly once, and both sides
-    /// agree who the targets are.
+    /// The picture in the module's documentation.
     #[test]
-    fn every_pair_of_tiles_is_shared_out_once() {
+    fn five_tiles_are_paired_as_pictured() {
+        const DONE_BY_MIRROR: u32 = u32::MAX;
+        let mut picture = [[DONE_BY_MIRROR; 5]; 5];
+        for block in 0..15 {
+            let pair = TilePair::of_block(block, 5, 1);
+            picture[pair.targets as usize][pair.sources as usize] = block;
+        }
+        let o = DONE_BY_MIRROR;
+        assert_eq!(
+            picture,
+            [
+                [10, 0, 5, o, o],
+                [o, 11, 1, 6, o],
+                [o, o, 12, 2, 7],
+                [8, o, o, 13, 3],
+                [4, 9, o, o, 14],
+            ]
+        );
+    }
+
+    /// Every pair of tiles, and of a tile with itself, belongs to exactly one block, and both sides
+    /// agree which tile the targets are.
+    #[test]
+    fn every_pair_of_tiles_belongs_to_one_block() {
         for (tiles, parts) in (1..40)
             .map(|t| (t, 1))
             .chain([(1, 8), (2, 3), (7, 4), (128, 2)])
@@ -540,20 +587,20 @@ mod tests {
             let tiling = Tiling { side: 10, parts };
             let mut seen = vec![0; (tiles * tiles * parts) as usize];
             for block in 0..tiling.blocks(10 * tiles) {
-                let share = Share::of(block, tiles, parts);
-                assert!(share.part < parts);
+                let pair = TilePair::of_block(block, tiles, parts);
+                assert!(pair.part < parts);
                 let mut see = |a: u32, b: u32| {
-                    seen[((a * tiles + b) * parts + share.part) as usize] += 1;
+                    seen[((a * tiles + b) * parts + pair.part) as usize] += 1;
                 };
-                see(share.targets, share.sources);
-                if share.targets != share.sources {
-                    see(share.sources, share.targets);
-                    assert!(Share::is_target(share.targets, share.sources, tiles));
-                    assert!(!Share::is_target(share.sources, share.targets, tiles));
+                see(pair.targets, pair.sources);
+                if pair.targets != pair.sources {
+                    see(pair.sources, pair.targets);
+                    assert!(TilePair::is_target(pair.targets, pair.sources, tiles));
+                    assert!(!TilePair::is_target(pair.sources, pair.targets, tiles));
                 }
             }
             assert!(seen.iter().all(|&times| times == 1), "{tiles} tiles");
-            assert!((0..tiles).all(|tile| Share::is_target(tile, tile, tiles)));
+            assert!((0..tiles).all(|tile| TilePair::is_target(tile, tile, tiles)));
         }
     }
 }

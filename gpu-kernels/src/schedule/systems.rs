@@ -1,8 +1,8 @@
-//! Many systems of equally many bodies, each of which feels only itself, in one state buffer:
+//! Independent systems of equal size in one state buffer:
 //! system s has bodies `s · distance ..` and n of them. Time steps are those of semi-implicit Euler,
 //! `v += dt a(x)` and then `x += dt v`, taken by one block for its system or by several.
 //!
-//! What a system has of its own, ε and dt among it, lies in a buffer of records beside the state: see
+//! The constants of each system, ε and dt among them, lie in a buffer of records beside the state: see
 //! [`SystemConstant`].
 
 use crate::abi::{Params, SYSTEM_CONSTANTS, SystemConstant};
@@ -16,7 +16,7 @@ use cuda_std::{GpuFloat, global, thread};
 /// The system of a block.
 #[derive(Clone, Copy)]
 struct System<R> {
-    /// Its first body.
+    /// Index of its first body.
     first: u32,
     n: u32,
     stride: u32,
@@ -26,7 +26,7 @@ struct System<R> {
 }
 
 impl<R: GpuFloat> System<R> {
-    /// The one that the grid's second axis says.
+    /// The system of this block's index along the grid's second axis.
     ///
     /// # Safety
     /// `records` holds a record of each system of the launch.
@@ -122,8 +122,8 @@ impl<R: GpuFloat> System<R> {
         total
     }
 
-    /// The kick of the system's body `i` by the sources of its tiles: its place in the buffer, what it
-    /// was, and its velocity after. Threads without a body get none, but fetch sources as the others.
+    /// The kick of the system's body `i` by the sources of its tiles: its index in the buffer, its
+    /// position and mass, and its velocity after. Threads without a body get none, but fetch sources as the others.
     ///
     /// # Safety
     /// As [`sum_in_tiles`](Self::sum_in_tiles).
@@ -149,7 +149,7 @@ impl<R: GpuFloat> System<R> {
     }
 }
 
-/// `body(i)` for every body that this thread has, if a block has all of a system.
+/// Calls `body(i)` for every body of this thread, where one block has all of a system.
 #[inline(always)]
 fn for_own_bodies(n: u32, mut body: impl FnMut(u32)) {
     let mut i = thread::thread_idx_x();
@@ -166,15 +166,12 @@ fn for_own_bodies(n: u32, mut body: impl FnMut(u32)) {
 /// as `params.systems.steps` says.
 ///
 /// # Arguments
-/// `state`: the bodies of all systems, of layout `L` with `params.stride`, updated. `records`: those of
-/// all systems.
+/// `state`: the bodies of all systems, of layout `L` with `params.stride`, updated. `records`: the
+/// constants of all systems.
 ///
 /// # Thread mapping
-/// One block a system, along the grid's second axis; thread t has bodies t, t + block, …. No body moves
+/// One block per system, along the grid's second axis; thread t has bodies t, t + block, …. No body moves
 /// before a barrier at which all forces are there, nor is read before one at which all have moved.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if that of a system is 0. `L` reads sources that are written, too.
@@ -232,7 +229,7 @@ pub unsafe fn steps<L, A, W, const UNROLL: u32>(
 /// As [`steps`]; threads without a body fetch sources and reach every barrier.
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a source.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per source.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if that of a system is 0. `L` reads sources that are written, too.
@@ -289,11 +286,11 @@ pub unsafe fn steps_tiled<L, A, W, const UNROLL: u32>(
 /// As [`steps_tiled`]; only velocities are updated.
 ///
 /// # Thread mapping
-/// Along the grid's first axis the blocks of a system, a thread a body; along its second the systems.
+/// Along the grid's first axis the blocks of a system, a thread per body; along its second the systems.
 /// Threads without a body fetch sources and reach every barrier.
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a source.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per source.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if that of a system is 0.
@@ -334,13 +331,7 @@ pub unsafe fn kick<L, A, W, const UNROLL: u32>(
 /// As [`steps`]; only positions are updated.
 ///
 /// # Thread mapping
-/// Along the grid's first axis the blocks of a system, a thread a body; along its second the systems.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
+/// Along the grid's first axis the blocks of a system, a thread per body; along its second the systems.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -356,20 +347,20 @@ pub unsafe fn drift<L: Layout>(state: *mut L::Word, records: *const f64, params:
     }
 }
 
-/// One step, from one buffer to another: nobody waits for the others to have read.
+/// One step, from one buffer to another, so that no thread has to wait until the others have read.
 ///
 /// # Formula
 /// `v′ = v + dt a(x)` and `x′ = x + dt v′`, summed within each tile and then over the tiles.
 ///
 /// # Arguments
-/// `from`: the bodies of all systems, read. `records`: those of all systems. `to`: bodies as in `from`, written.
+/// `from`: the bodies of all systems, read. `records`: the constants of all systems. `to`: bodies as in `from`, written.
 /// `params.systems.tile`: sources of a tile.
 ///
 /// # Thread mapping
 /// As [`kick`].
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a source.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per source.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if that of a system is 0.

@@ -28,7 +28,7 @@
 
 use crate::abi::Params;
 use crate::interaction::PairLaw;
-use crate::numerics::{NumericsName, Precision};
+use crate::numerics::{NumericsPolicy, Precision};
 use crate::schedule::fragments::{
     Lane, WEIGHT_SCALE, cubes, left_factor, right_factor, transposed, weights_of,
 };
@@ -45,7 +45,7 @@ use cuda_std::{GpuFloat, global, thread, warp};
 pub const NAME: ScheduleName = ScheduleName::Tensor;
 
 /// Its arithmetic; pairs without softening at distance zero have no bound.
-pub const NUMERICS: NumericsName = NumericsName {
+pub const NUMERICS: NumericsPolicy = NumericsPolicy {
     precision: Precision::F16,
     fused: true,
     approximate: true,

@@ -1,4 +1,4 @@
-//! One thread a target body; the block fetches the sources tile by tile into shared memory, where
+//! One thread per target body; the block fetches the sources tile by tile into shared memory, where
 //! each is read by all its threads.
 
 use crate::abi::Params;
@@ -17,7 +17,7 @@ pub const NAME: ScheduleName = ScheduleName::Tiled;
 /// # Formula
 /// `a_i = G Σ_j w_j r / d³`, summed within each tile and then over the tiles: the error of the sum
 /// grows with the tile's size and the number of tiles instead of their product, at the price of
-/// three additions a tile.
+/// three additions per tile.
 ///
 /// # Arguments
 /// `state`: n bodies, read. `acceleration`: n vectors, written. Both of layout `L` with
@@ -28,7 +28,7 @@ pub const NAME: ScheduleName = ScheduleName::Tiled;
 /// fetch sources and reach every barrier.
 ///
 /// # Shared memory
-/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+/// One tile: [`L::TILE_WORDS`](Layout::TILE_WORDS) words per thread.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.

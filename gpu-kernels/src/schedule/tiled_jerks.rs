@@ -16,7 +16,7 @@ pub const NAME: ScheduleName = ScheduleName::TiledJerks;
 /// Tiles that a block shares: positions with masses, and velocities.
 pub const TILES: u32 = 2;
 
-/// Accelerations and jerks of all bodies, `LANE` of them a thread.
+/// Accelerations and jerks of all bodies, `LANE` of them per thread.
 ///
 /// # Formula
 /// `a_i = G Σ_j w_j r / d³` and `ȧ_i = G Σ_j w_j (v / d³ − 3 (r·v) r / d⁵)`, with r and v the
@@ -32,7 +32,7 @@ pub const TILES: u32 = 2;
 /// but fetch sources and reach every barrier.
 ///
 /// # Shared memory
-/// [`TILES`] tiles: twice [`L::TILE_WORDS`](Layout::TILE_WORDS) words a thread.
+/// [`TILES`] tiles: twice [`L::TILE_WORDS`](Layout::TILE_WORDS) words per thread.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.

@@ -1,5 +1,5 @@
-//! One thread a target body, as in [`direct`](super::direct), with the sources before and after the
-//! target in a loop each: a body never meets itself, and no pair is tested for it.
+//! One thread per target body, as in [`direct`](super::direct), with the sources before and after the
+//! target in a loop each: the pair of a body with itself does not occur, and none is tested for it.
 
 use crate::abi::Params;
 use crate::interaction::PairLaw;
@@ -24,9 +24,6 @@ pub const NAME: ScheduleName = ScheduleName::TwoLoops;
 /// # Thread mapping
 /// One-dimensional; thread i computes body i, threads beyond n do nothing. The loops of a warp's
 /// threads differ in length by one from thread to thread.
-///
-/// # Shared memory
-/// None.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0.

@@ -11,7 +11,8 @@ use allpairs::variants::{Masses, Variant};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
-use gpu_kernels::numerics::{NumericsName, Operations, Precision as Scalar};
+use gpu_kernels::numerics::{NumericsPolicy, Precision as Scalar};
+use gpu_kernels::operations::Operations;
 use gpu_kernels::schedule::{ScheduleName, SourcesIn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -271,7 +272,7 @@ impl<'a> Checks<'a> {
         entry: &Entry,
         operations: Operations,
         formula: Formula,
-        numerics: NumericsName,
+        numerics: NumericsPolicy,
         each: &InteractionLoop,
     ) {
         let precision = match numerics.precision {

@@ -240,7 +240,7 @@ impl<D: Device> Backend for Resident<D> {
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
         let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
         let params = Params {
-            dt: factor,
+            velocity_factor: factor,
             ..self.params
         };
         // SAFETY: a state buffer of the damping's layout and stride.

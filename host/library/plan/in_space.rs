@@ -1,7 +1,7 @@
 //! The plan of putting bodies in an order in space.
 
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::in_space::{self as kernels, Part};
+use gpu_kernels::schedule::in_space::{self as kernels, SortStage};
 
 use super::{Buffer, ELEMENTWISE_BLOCK, Launch, Limits, PlanError, Step};
 
@@ -51,7 +51,7 @@ pub struct InSpace {
 /// If a launch would be refused by the device.
 pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError> {
     let each = |part| {
-        let entry = super::partner(force, Work::InSpace(part));
+        let entry = super::partner(force, Work::SpatialSort(part));
         Ok::<_, PlanError>((
             entry,
             super::one_dimensional(entry, n, ELEMENTWISE_BLOCK, limits)?,
@@ -63,7 +63,7 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
             block: [threads, 1, 1],
             shared_bytes,
         };
-        (super::partner(force, Work::InSpace(part)), launch)
+        (super::partner(force, Work::SpatialSort(part)), launch)
     };
     let tiles = kernels::tiles(n);
     let sort = |part| {
@@ -85,14 +85,14 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
         [Place::Order, Place::OrderTo].map(Place::buffer),
     );
     let mut steps = vec![step(
-        each(Part::Keys)?,
+        each(SortStage::Keys)?,
         &[Buffer::State, bounds, keys[0], order[0]],
     )];
     for _ in 0..kernels::PASSES {
-        steps.push(step(sort(Part::Count), &[keys[0], counts]));
+        steps.push(step(sort(SortStage::Count), &[keys[0], counts]));
         steps.push(step(
             blocks(
-                Part::Scan,
+                SortStage::Scan,
                 1,
                 kernels::SCAN_THREADS,
                 kernels::SCAN_SHARED_BYTES,
@@ -100,14 +100,14 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
             &[counts],
         ));
         steps.push(step(
-            sort(Part::Scatter),
+            sort(SortStage::Scatter),
             &[keys[0], order[0], counts, keys[1], order[1]],
         ));
         keys.reverse();
         order.reverse();
     }
     let halve = blocks(
-        Part::Halve,
+        SortStage::Halve,
         n.div_ceil(kernels::CHUNK),
         kernels::HALVE_THREADS,
         kernels::HALVE_SHARED_BYTES,
@@ -115,7 +115,7 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
     steps.push(step(halve, &[Buffer::State, order[0]]));
     let [state, acceleration] = [Place::State, Place::Acceleration].map(Place::buffer);
     steps.push(step(
-        each(Part::Reorder)?,
+        each(SortStage::Reorder)?,
         &[
             Buffer::State,
             Buffer::Acceleration,
@@ -126,7 +126,7 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
     ));
     let [numbers, numbers_to] = [Place::Numbers, Place::NumbersTo].map(Place::buffer);
     steps.push(step(
-        each(Part::Renumber)?,
+        each(SortStage::Renumber)?,
         &[numbers, order[0], numbers_to],
     ));
     Ok(InSpace {

@@ -475,7 +475,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         // The plan of the schedule says what some of these have.
         Work::Near { .. }
         | Work::Boxes
-        | Work::InSpace(_)
+        | Work::SpatialSort(_)
         | Work::Gather
         | Work::Rest { .. }
         | Work::Reduce(_)

@@ -86,6 +86,7 @@ impl Recipe {
             tiling: force.tiling,
             separation: Separation::default(),
             systems: Systems::default(),
+            velocity_factor: 1.0,
         };
         let common_mass = kernels
             .common_mass

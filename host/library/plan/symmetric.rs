@@ -122,7 +122,7 @@ pub(super) fn plan(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_kernels::schedule::symmetric::Share;
+    use gpu_kernels::schedule::symmetric::TilePair;
     use std::ops::Range;
 
     /// Threads a block and targets a thread, small and as offered.
@@ -141,12 +141,12 @@ mod tests {
     fn shares(tiling: Tiling, n: u32) -> impl Iterator<Item = (bool, [Range<u32>; 2])> {
         let part_side = tiling.side / tiling.parts;
         (0..tiling.blocks(n)).map(move |block| {
-            let share = Share::of(block, tiling.tiles(n), tiling.parts);
+            let pair = TilePair::of_block(block, tiling.tiles(n), tiling.parts);
             let bodies = |first: u32, count: u32| first.min(n)..(first + count).min(n);
-            let targets = bodies(share.targets * tiling.side, tiling.side);
-            let first = share.sources * tiling.side + share.part * part_side;
+            let targets = bodies(pair.targets * tiling.side, tiling.side);
+            let first = pair.sources * tiling.side + pair.part * part_side;
             let sources = bodies(first, part_side);
-            (share.targets == share.sources, [targets, sources])
+            (pair.targets == pair.sources, [targets, sources])
         })
     }
 

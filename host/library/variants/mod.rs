@@ -21,7 +21,7 @@ pub use method::{cpu, kernel, systems};
 
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::interaction::{Formula, Law as LawName};
-use gpu_kernels::numerics::{NumericsName, Precision};
+use gpu_kernels::numerics::{NumericsPolicy, Precision};
 use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{ScheduleName, tensor};
 
@@ -468,7 +468,7 @@ pub struct Force {
     /// How the law is written.
     pub formula: Formula,
     /// The arithmetic.
-    pub numerics: NumericsName,
+    pub numerics: NumericsPolicy,
     /// Pairs in the body of its inner loop.
     pub unroll: u32,
     /// Targets that a thread computes at a time.

@@ -35,7 +35,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What [`MODE_VARIABLE`] says.
+    /// Mode that [`MODE_VARIABLE`] names.
     ///
     /// # Errors
     /// A value that is none of `write`, `check`, `fresh`.
@@ -269,7 +269,7 @@ impl KernelModules {
 /// The precise module of one generation.
 struct Module {
     text: String,
-    /// Whether the compiler ran.
+    /// True if the compiler ran.
     compiled: bool,
     note: Option<String>,
 }

@@ -18,6 +18,13 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 const UNROLLING: &str = "-Cllvm-args=-unroll-runtime=false -unroll-allow-partial=false \
      -unroll-allow-peeling=false -unroll-full-max-count=16 -unroll-threshold=8192";
 
+/// Without rustc's own jump threading, which is no less than wrong for GPUs: it copies what follows a
+/// branch into the branch's arms, barriers and warp collectives too, for it does not know that all
+/// threads have to reach the same one. Of `let key = if exists { load() } else { 0 }; ballot(exists)`
+/// it makes two ballots, one for the lanes with a key and one for those without. LLVM's passes, jump
+/// threading among them, know the intrinsics to be convergent.
+const NO_JUMP_THREADING: &str = "-Zmir-enable-passes=-JumpThreading";
+
 /// The compiler's flags for a generation, as the sources are hashed and the header is written
 /// with them.
 pub(crate) fn flags(arch: NvptxArch, features: &[String], extra: &[String]) -> Vec<String> {
@@ -36,6 +43,7 @@ pub(crate) fn flags(arch: NvptxArch, features: &[String], extra: &[String]) -> V
         "-Zunstable-options".to_owned(),
         "-Cpanic=immediate-abort".to_owned(),
         UNROLLING.to_owned(),
+        NO_JUMP_THREADING.to_owned(),
     ];
     flags.extend_from_slice(extra);
     flags
@@ -128,7 +136,7 @@ fn run(toolchain: &Toolchain, command: &mut Command) -> Result<String, BuilderEr
     })
 }
 
-/// What to do about a failure that is not in the kernels.
+/// Advice on a failure that is not in the kernels.
 fn hint(messages: &str) -> &'static str {
     const UNREACHABLE: &[&str] = &[
         "failed to download",
@@ -175,6 +183,7 @@ mod tests {
             flags[..2],
             ["-Ctarget-cpu=sm_90", "-Ctarget-feature=+ptx81,+ptx83"]
         );
+        assert!(flags.iter().any(|flag| flag == NO_JUMP_THREADING));
         assert_eq!(flags.last(), Some(&extra[0]));
     }
 

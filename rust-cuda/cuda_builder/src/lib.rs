@@ -88,7 +88,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether f32 denormals are flushed to zero; see [`flush_denormals`].
+    /// Flushes f32 denormals to zero, if `flush` is true; see [`flush_denormals`].
     pub fn ftz(mut self, flush: bool) -> Self {
         self.ftz = flush;
         self
@@ -186,7 +186,7 @@ impl PtxFile {
         &self.path
     }
 
-    /// Its PTX.
+    /// PTX of the module.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -235,7 +235,7 @@ pub enum BuilderError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Cargo or the compiler failed.
@@ -243,9 +243,9 @@ pub enum BuilderError {
     Cargo {
         /// The compiler used.
         toolchain: String,
-        /// What it wrote.
+        /// Its output.
         messages: String,
-        /// What to do, where that is not in the messages.
+        /// Advice, where there is none in the messages.
         hint: &'static str,
     },
     /// The compiler left not exactly one assembly file.
@@ -269,11 +269,11 @@ pub enum BuilderError {
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What is defined in a PTX module, and making a module of what the compiler wrote.
+//! Definitions in a PTX module, and the module made of the compiler's output.
 
 use crate::ptx::{Kind, PtxError, Statement, is_word, line_of, statements};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,7 +147,7 @@ pub(crate) fn tidy(text: &str) -> Result<String, PtxError> {
     Ok(hoist_directives(&rename(module, &renamed)))
 }
 
-/// What `cuda_std` writes inside of an entry in place of a directive that belongs before its body.
+/// Comment that `cuda_std` writes inside an entry in place of a directive that belongs before its body.
 const DIRECTIVE_NOTE: &str = "// entry directive: ";
 
 /// Moves directives noted in the body of an entry to its head; each is kept once.

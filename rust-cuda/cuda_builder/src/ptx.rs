@@ -6,7 +6,7 @@
 use std::ops::Range;
 use thiserror::Error;
 
-/// What is wrong with a PTX module.
+/// Fault of a PTX module.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PtxError {

@@ -155,7 +155,7 @@ pub enum ToolchainError {
          {missing}. Correct the two variables, or unset both to have one looked for"
     )]
     Explicit {
-        /// What it lacks.
+        /// The missing component.
         missing: String,
     },
     /// Nothing usable in any of the three places.
@@ -194,7 +194,7 @@ fn describe(attempts: &[Attempt]) -> String {
 /// The library source below a compiler's sysroot.
 const LIBRARY: &str = "lib/rustlib/src/rust/library";
 
-/// What the search depends on, so that tests can give it another world.
+/// Environment of the search, which tests replace.
 struct Surroundings<'a> {
     explicit_rustc: Option<PathBuf>,
     explicit_cargo: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::Path;
 /// 1.92 is the first with `-C panic=immediate-abort`.
 const OLDEST: (u32, u32) = (1, 92);
 
-/// What `rustc -vV` and `cargo -vV` say.
+/// Version, as `rustc -vV` and `cargo -vV` print it.
 pub(crate) struct Version {
     pub(crate) release: String,
     commit: String,

@@ -28,7 +28,7 @@ const LIBRARY_NAMES: &[&str] = if cfg!(windows) {
 /// work is recorded.
 const WORKSPACE_BYTES: usize = 4 << 20;
 
-/// Why cuBLAS cannot be used. Each is one line.
+/// Reason why cuBLAS cannot be used. Each is one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoBlas {
     /// The environment variable [`BLAS_VARIABLE`] says `none`.
@@ -41,20 +41,20 @@ pub enum NoBlas {
         AttemptList(tried)
     )]
     NoLibrary {
-        /// What was tried, in order.
+        /// The attempts, in order.
         tried: Vec<LibraryAttempt>,
     },
     /// It has not the functions of cuBLAS.
     #[error("the library {library} is no cuBLAS: it has no function {function}")]
     NoFunction {
-        /// Its name.
+        /// Name of the library.
         library: String,
-        /// What was looked for.
+        /// The missing function.
         function: &'static str,
     },
 }
 
-/// Why work for cuBLAS failed.
+/// Failure of work for cuBLAS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlasError {
     /// There is none.
@@ -66,9 +66,9 @@ pub enum BlasError {
     /// The library refused.
     #[error("{call}: {} (status {status})", describe(*status))]
     Refused {
-        /// Its function.
+        /// Function of the library.
         call: &'static str,
-        /// What it returned.
+        /// Status that it returned.
         status: i32,
     },
 }
@@ -91,7 +91,7 @@ fn describe(status: i32) -> &'static str {
 /// `cublasHandle_t`.
 type Handle = *mut c_void;
 
-/// What is used of the library; it is never unloaded.
+/// Functions of the library that are used; it is never unloaded.
 struct Functions {
     name: String,
     create: unsafe extern "C" fn(*mut Handle) -> c_int,

@@ -17,7 +17,7 @@ use crate::pinned::PinnedMemory;
 use crate::shim;
 use crate::stream::{Event, Stream};
 
-/// What a GPU is, as the driver tells without a context.
+/// Properties of a GPU that the driver reports without a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Number of the GPU in this process, from 0; `CUDA_VISIBLE_DEVICES` renumbers.
@@ -202,7 +202,7 @@ impl Gpu {
         })
     }
 
-    /// What this GPU is.
+    /// Properties of this GPU.
     pub fn info(&self) -> &DeviceInfo {
         self.context.info()
     }
@@ -312,13 +312,14 @@ impl Gpu {
     ///
     /// The number of arguments is checked where the driver can tell it (CUDA 12.4 and later). The
     /// driver refuses bad geometry; an unreported failure of earlier work may also surface here.
-    /// What goes wrong inside the kernel is reported by the next call that waits.
+    /// A failure inside the kernel is reported by the next call that waits.
     ///
     /// # Safety
     ///
     /// `args` must match the kernel's parameters in number, order and type; pointers among the
-    /// values must stay valid until the kernel is done, and the kernel must stay within them and
-    /// run without a data race for this geometry. Function and stream must belong to this GPU.
+    /// values must stay valid until the kernel is done, and the kernel must stay within them, run
+    /// without a data race and reach its barriers and warp collectives with all threads for this
+    /// geometry. Function and stream must belong to this GPU.
     pub unsafe fn launch(
         &self,
         function: &Function,

@@ -1,4 +1,4 @@
-//! What can go wrong, said for people: [`NoGpu`] when there is nothing to run on, [`DriverError`]
+//! Errors, worded for people: [`NoGpu`] when there is nothing to run on, [`DriverError`]
 //! when a call failed.
 
 use std::error::Error as _;
@@ -18,7 +18,7 @@ pub enum NoGpu {
     /// The driver library could not be loaded under any of its names.
     #[error("no NVIDIA driver library: tried {}", AttemptList(tried))]
     NoLibrary {
-        /// What was tried, in order.
+        /// The attempts, in order.
         tried: Vec<LibraryAttempt>,
     },
     /// The library was loaded, but a call to it failed.
@@ -99,7 +99,7 @@ impl DriverError {
         DriverError::new(call, CUresult::CUDA_ERROR_INVALID_VALUE as i32).doing(reason)
     }
 
-    /// Adds what was being done, as a phrase.
+    /// Adds the action that failed, as a phrase.
     pub(crate) fn doing(mut self, doing: String) -> DriverError {
         self.doing = doing;
         self
@@ -125,12 +125,12 @@ impl DriverError {
         self.name
     }
 
-    /// What the driver's compiler said about a module; empty for other failures.
+    /// Log of the driver's compiler about a module; empty for other failures.
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// What to do about it, where that is known from the code alone.
+    /// Advice, where the code alone is enough to give it.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self.code {
             2 => "use fewer bodies, or free memory that other programs hold (see nvidia-smi)",

@@ -12,7 +12,7 @@ pub(crate) struct Found {
     pub(crate) name: String,
 }
 
-/// Why there is none.
+/// Reason why there is none.
 pub(crate) enum NotFound {
     /// The variable says `none`.
     SwitchedOff,

@@ -153,7 +153,7 @@ fn failure_log(image: &CString) -> String {
     String::from_utf8_lossy(&log[..end]).trim_end().to_owned()
 }
 
-/// What the driver's compiler made of a kernel.
+/// Resources of a kernel, as the driver's compiler allotted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionAttributes {
     /// 32-bit registers a thread.
@@ -206,7 +206,7 @@ impl Function {
         self.parameter_sizes.as_deref()
     }
 
-    /// What the driver's compiler made of this kernel.
+    /// Resources of this kernel.
     ///
     /// # Errors
     ///

@@ -202,7 +202,7 @@ const _: [unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult; 4] = [
     cuGetErrorString,
 ];
 
-/// What the driver says about a code, or `own` where it says nothing.
+/// Description of a code by the driver, or by `own` where the driver has none.
 fn c_description(entry: &Entry, code: c_int, own: fn(c_int) -> &'static CStr) -> &'static CStr {
     type Describe = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
     let mut text = null();

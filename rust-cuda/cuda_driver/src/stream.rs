@@ -162,7 +162,7 @@ impl Event {
         })
     }
 
-    /// Whether the GPU has passed the mark; true if it was never set.
+    /// True if the GPU has passed the mark, or it was never set.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ pub unsafe fn load<T: Copy>() -> T {
     unsafe { backend::constant_load() }
 }
 
-/// The constant memory that holds `value`: what the host stores before a launch.
+/// Image of the constant memory that holds `value`, for the host to store before a launch.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn image<T: NoUninit>(value: T) -> [u8; BYTES] {
     const {
@@ -56,7 +56,7 @@ pub fn image<T: NoUninit>(value: T) -> [u8; BYTES] {
     image
 }
 
-/// Stores what the emulator's kernels [`load`] on this OS thread from now on.
+/// Stores the value that the emulator's kernels [`load`] on this OS thread from now on.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn emulate<T: NoUninit>(value: T) {
     backend::constant_store(image(value));

@@ -5,8 +5,8 @@ use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 pub use crate::backend::Half as f16;
 
-/// What kernels ask of a floating-point type, beside `+`, `-`, `*` and `/` (one rounding each: nothing
-/// is ever contracted to a fused operation unless [`mul_add`](GpuFloat::mul_add) says so).
+/// A floating-point type that kernels compute in. Operations beyond `+`, `-`, `*` and `/` (which round
+/// once each: nothing is ever contracted to a fused operation but by [`mul_add`](GpuFloat::mul_add)).
 pub trait GpuFloat:
     Copy
     + PartialOrd

@@ -16,10 +16,10 @@ pub unsafe fn load<T: Copy>(base: *const T, index: u32) -> T {
     unsafe { backend::global_load(base.wrapping_add(index as usize)) }
 }
 
-/// As [`load`], through the cache for what nobody writes: `ld.global.nc`.
+/// As [`load`], through the cache for read-only memory: `ld.global.nc`.
 ///
 /// # Safety
-/// As [`load`], and nobody writes `base[index]` in this launch: no barrier makes a write visible
+/// As [`load`], and no thread writes `base[index]` in this launch: no barrier makes a write visible
 /// here.
 #[inline(always)]
 #[track_caller]

@@ -1,13 +1,12 @@
-//! What device code needs — thread indices, barriers, warp collectives, shared and global memory,
-//! GPU arithmetic — under the names of Rust-CUDA's `cuda_std`, standing on rustc's own
-//! `nvptx64-nvidia-cuda` target.
+//! Library of device code — thread indices, barriers, warp collectives, shared and global memory, GPU
+//! arithmetic — under the names of Rust-CUDA's `cuda_std`, on rustc's own `nvptx64-nvidia-cuda` target.
 //!
 //! There are two backends behind one `cfg`, here and nowhere else: on the device, intrinsics and
 //! inline PTX; everywhere else the emulator (module `emu`), which runs the same
-//! kernel source on the CPU with real barriers and reports what a GPU would let pass in silence.
+//! kernel source on the CPU with real barriers and reports errors that a GPU does not notice.
 //! Kernel source has no `cfg` of its own.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`thread`] | indices, block barriers |
 //! | [`warp`] | lane, shuffles, votes, warp barrier |
@@ -53,8 +52,8 @@ pub mod warp;
 pub use cuda_std_macros::kernel;
 pub use float::{GpuFloat, f16};
 
-/// `x`, as a value that the compiler knows nothing about: a loop with this bound has no trip count
-/// to be unrolled by.
+/// Returns `x` as a value that the compiler knows nothing about: a loop with this bound has no trip
+/// count that it could be unrolled by.
 #[inline(always)]
 pub fn opaque(x: u32) -> u32 {
     backend::opaque(x)
@@ -80,10 +79,9 @@ macro_rules! emulated {
     };
 }
 
-/// What every PTX module needs once, at the root of the kernel crate: the name of the dynamic shared
-/// memory, aligned for the widest access and sized by each launch, the module's constant memory, and
-/// a panic handler (never
-/// reached: panics are compiled to traps). Nothing off the device.
+/// Declares, once at the root of a kernel crate, the parts that every PTX module needs: the name of the
+/// dynamic shared memory, aligned for the widest access and sized by each launch, the module's constant
+/// memory, and a panic handler (never reached: panics are compiled to traps). Nothing off the device.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! module {
@@ -100,7 +98,8 @@ macro_rules! module {
     };
 }
 
-/// What every PTX module needs once, at the root of the kernel crate. Nothing off the device.
+/// Declares, once at the root of a kernel crate, the parts that every PTX module needs. Nothing off the
+/// device.
 #[cfg(not(target_arch = "nvptx64"))]
 #[macro_export]
 macro_rules! module {

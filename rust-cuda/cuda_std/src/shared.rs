@@ -7,7 +7,7 @@
 use crate::backend;
 use core::marker::PhantomData;
 
-/// What shared memory can hold: types that move by one shared-memory instruction (two for
+/// Types that shared memory can hold: they move by one shared-memory instruction (two for
 /// `Vec4<f64>`).
 ///
 /// # Safety

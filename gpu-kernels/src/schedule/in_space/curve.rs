@@ -1,4 +1,4 @@
-//! Places along Hilbert's curve.
+//! Indices along a Hilbert curve.
 
 use crate::abi::Params;
 use cuda_std::vector::Vec4;
@@ -7,23 +7,18 @@ use cuda_std::{global, thread};
 /// Bits of a coordinate in a key.
 pub const BITS: u32 = 10;
 
-/// The place of each body along a Hilbert curve through a cube of 1024³ cells.
+/// Keys of the spatial sort: the index of each body along a Hilbert curve through a cube of 1024³
+/// cells.
 ///
 /// # Formula
-/// Skilling's transposition of coordinates to a place on the curve.
+/// Skilling's transposition of coordinates to an index on the curve.
 ///
 /// # Arguments
-/// `state`: n bodies in `Float4`, read. `bounds`: `(low, cells in a length)`, read; bodies beyond the
-/// cube count as on its surface. `keys`: n places, written; `order`: the numbers below n, written.
+/// `state`: n bodies in `Float4`, read. `bounds`: `(low, cells per length)`, read; bodies beyond the
+/// cube count as on its surface. `keys`: n indices, written; `order`: the numbers below n, written.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i has body i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -47,21 +42,21 @@ pub unsafe fn keys(
         let (body, low) = (global::load(state, i), global::load(bounds, 0));
         let cell = |x: f32, low: f32, scale: f32| {
             let cell = (x - low) * scale;
-            (cell as u32).min((1 << BITS) - 1) // saturates, and is 0 of what is no number
+            (cell as u32).min((1 << BITS) - 1) // saturates, and is 0 for NaN
         };
         let cells = [
             cell(body.x, low.x, low.w),
             cell(body.y, low.y, low.w),
             cell(body.z, low.z, low.w),
         ];
-        global::store(keys, i, place(cells));
+        global::store(keys, i, index(cells));
         global::store(order, i, i);
     }
 }
 
-/// The place of a cell along the curve.
+/// Index of a cell along the curve.
 #[inline(always)]
-fn place([mut x, mut y, mut z]: [u32; 3]) -> u32 {
+fn index([mut x, mut y, mut z]: [u32; 3]) -> u32 {
     const TOP: u32 = 1 << (BITS - 1);
     // Rotations and reflections of the cubes around the cell, from the largest on.
     let mut bit = TOP;
@@ -85,14 +80,14 @@ fn place([mut x, mut y, mut z]: [u32; 3]) -> u32 {
         }
         bit >>= 1;
     }
-    let mut place = 0;
+    let mut index = 0;
     let mut bit = BITS;
     while bit > 0 {
         bit -= 1;
         let of = |axis: u32| (axis ^ flips) >> bit & 1;
-        place = place << 3 | of(x) << 2 | of(y) << 1 | of(z);
+        index = index << 3 | of(x) << 2 | of(y) << 1 | of(z);
     }
-    place
+    index
 }
 
 /// The lower bits of the first axis reflected, or exchanged with those of another.
@@ -116,22 +111,22 @@ mod tests {
     fn the_curve_goes_from_neighbour_to_neighbour() {
         const SIDE: u32 = 16;
         for corner in [[0, 0, 0], [512, 512, 512], [1008, 16, 320]] {
-            let mut places: Vec<(u32, [u32; 3])> = (0..SIDE * SIDE * SIDE)
+            let mut indices: Vec<(u32, [u32; 3])> = (0..SIDE * SIDE * SIDE)
                 .map(|i| {
                     let [x, y, z] = corner;
                     let cell = [x + i % SIDE, y + i / SIDE % SIDE, z + i / SIDE / SIDE];
-                    (place(cell), cell)
+                    (index(cell), cell)
                 })
                 .collect();
-            places.sort_unstable();
-            assert_eq!(places[0].0 % (SIDE * SIDE * SIDE), 0);
-            for pair in places.windows(2) {
+            indices.sort_unstable();
+            assert_eq!(indices[0].0 % (SIDE * SIDE * SIDE), 0);
+            for pair in indices.windows(2) {
                 let [(at, from), (next, to)] = [pair[0], pair[1]];
                 assert_eq!(at + 1, next, "{from:?} {to:?}");
                 let steps: u32 = (0..3).map(|axis| from[axis].abs_diff(to[axis])).sum();
                 assert_eq!(steps, 1, "{from:?} {to:?}");
             }
         }
-        assert_eq!(place([0; 3]), 0);
+        assert_eq!(index([0; 3]), 0);
     }
 }

@@ -1,4 +1,5 @@
-//! Bodies in a row, halved along their longest side, and halved again.
+//! Refinement of the Hilbert order: bodies in a row, halved along their longest side, and halved
+//! again.
 
 use crate::abi::Params;
 use crate::schedule::separated::{Bounds, LEAF};
@@ -7,39 +8,36 @@ use cuda_std::vector::Vec4;
 use cuda_std::warp::{self, WARP_SIZE};
 use cuda_std::{global, thread};
 
-/// Bodies of a block.
+/// Bodies per block.
 pub const CHUNK: u32 = 2048;
 
-/// Its threads: each compares two bodies at a time.
+/// Threads of a block: each compares two bodies at a time.
 pub const HALVE_THREADS: u32 = CHUNK / 2;
 
-/// Its shared memory, bytes: the bodies, and two corners of a box for each leaf.
+/// Shared memory of a block, bytes: the bodies, and two corners of a box for each leaf.
 pub const HALVE_SHARED_BYTES: u32 = (CHUNK + 2 * LEAVES) * size_of::<Vec4<f32>>() as u32;
 
 const LEAVES: u32 = CHUNK / LEAF;
 
 const WARPS: u32 = HALVE_THREADS / WARP_SIZE;
 
-/// The number in a slot that has no body.
+/// Number in a slot that has no body.
 const NOBODY: u32 = u32::MAX;
 
-/// Puts each [`CHUNK`] of bodies into an order of their own.
+/// Sorts each [`CHUNK`] of bodies into compact leaves.
 ///
 /// # Formula
 /// A chunk is sorted along the longest side of the box around it, and so is each half of what was
 /// sorted, down to two leaves.
 ///
 /// # Arguments
-/// `state`: n bodies in `Float4`, read. `order`: the numbers of the bodies, in an order; replaced.
+/// `state`: n bodies in `Float4`, read. `order`: the numbers of the bodies, in Hilbert order; replaced.
 ///
 /// # Thread mapping
 /// One-dimensional blocks of [`HALVE_THREADS`], one for each chunk.
 ///
 /// # Shared memory
 /// [`HALVE_SHARED_BYTES`].
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -85,7 +83,7 @@ pub unsafe fn halve(state: *const Vec4<f32>, order: *mut u32, params: Params) {
     }
 }
 
-/// Behind every body in any order.
+/// Padding body: behind every body along every axis.
 const NONE: Vec4<f32> = Vec4 {
     x: f32::INFINITY,
     y: f32::INFINITY,
@@ -93,8 +91,8 @@ const NONE: Vec4<f32> = Vec4 {
     w: f32::from_bits(NOBODY),
 };
 
-/// Where the body with the number at this place is, with its number: finite, whatever became of it,
-/// so that it stays before slots without one.
+/// Position of the body whose number is at this place, with that number. Coordinates that are not
+/// finite become the largest number, so that the body stays before slots without one.
 ///
 /// # Safety
 /// As [`halve`].

@@ -1,4 +1,4 @@
-//! Bodies in another order.
+//! Permutation of the bodies into the order that was found.
 
 use crate::abi::Params;
 use crate::layout::Layout;
@@ -7,7 +7,7 @@ use cuda_std::{global, thread};
 /// Copies the bodies and their accelerations in another order.
 ///
 /// # Formula
-/// None: the body in slot `order[i]` goes to slot i.
+/// The body in slot `order[i]` goes to slot i.
 ///
 /// # Arguments
 /// `state`, `acceleration`: n bodies of layout `L` with `params.stride`, read. `order`: n slots, read.
@@ -15,12 +15,6 @@ use cuda_std::{global, thread};
 ///
 /// # Thread mapping
 /// One-dimensional; thread i writes slot i, threads beyond n do nothing.
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -57,16 +51,10 @@ pub unsafe fn reorder<L: Layout>(
 /// As [`reorder`].
 ///
 /// # Arguments
-/// `numbers`: whose slots they are, read. `order`: n slots, read. `numbers_to`: as much room, written.
+/// `numbers`: the bodies' numbers by slot, read. `order`: n slots, read. `numbers_to`: as much room, written.
 ///
 /// # Thread mapping
 /// As [`reorder`].
-///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
 ///
 /// # Safety
 /// As [`reorder`].

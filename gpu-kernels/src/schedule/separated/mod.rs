@@ -43,7 +43,7 @@ pub use near::near;
 
 use crate::abi::Params;
 use crate::interaction::PairLaw;
-use crate::numerics::{NumericsName, Precision};
+use crate::numerics::{NumericsPolicy, Precision};
 use crate::schedule::ScheduleName;
 use cuda_std::GpuFloat;
 use cuda_std::vector::Vec4;
@@ -53,8 +53,8 @@ use cuda_std::warp::{self, WARP_SIZE};
 pub const NAME: ScheduleName = ScheduleName::Separated;
 
 /// Its arithmetic, with ε = 0 or not.
-pub const fn numerics(unsoftened: bool) -> NumericsName {
-    NumericsName {
+pub const fn numerics(unsoftened: bool) -> NumericsPolicy {
+    NumericsPolicy {
         precision: Precision::F16,
         fused: true,
         approximate: true,

@@ -20,13 +20,13 @@ pub(crate) type Variables = &'static [(&'static str, &'static str)];
 /// Which driver library the process of a test's body is to find. Each test file needs only some.
 #[allow(dead_code)]
 pub(crate) enum Library {
-    /// What the environment variable says.
+    /// The one that the environment variable names.
     Named(&'static str),
     /// The fake one, by its path, with settings of its own.
     Fake(Variables),
     /// The fake one, by the usual name in the loader's search path.
     FakeByUsualName,
-    /// That of this machine, if the caller's environment allows it.
+    /// The one of this machine, if the caller's environment allows it.
     Own,
 }
 

@@ -1,4 +1,4 @@
-//! What a kernel's thread finds when it calls the emulator: the launch that it is part of.
+//! Context of a kernel's thread when it calls the emulator: the launch that it is part of.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
@@ -54,7 +54,7 @@ pub(super) struct Context<'a> {
     warps: Vec<Warp>,
     /// Threads that have passed `true` to the coming `sync_threads_count`.
     votes: Cell<u32>,
-    /// What the last `sync_threads_count` counted.
+    /// Result of the last `sync_threads_count`.
     count: Cell<u32>,
     shared: RefCell<SharedMemory>,
     global: RefCell<GlobalMemory>,
@@ -80,7 +80,7 @@ fn outside() -> ! {
     panic!("device function called outside of a kernel: run the kernel with `emu::launch`");
 }
 
-/// Whether this OS thread runs a kernel already.
+/// True if this OS thread runs a kernel already.
 pub(super) fn in_kernel() -> bool {
     !CURRENT.get().is_null()
 }
@@ -212,7 +212,7 @@ impl<'a> Context<'a> {
         self.fault.set(Some(Fault::Panic { place, message }));
     }
 
-    /// What `thread` of the running block does at the source line `at`.
+    /// Place of `thread` of the running block at the source line `at`.
     pub(super) fn place(&self, thread: usize, at: String) -> Place {
         Place {
             kernel: self.launch.kernel.to_owned(),

@@ -1,11 +1,11 @@
-//! What a launch on the emulator can get wrong, told so that the line to look at is clear.
+//! Faults of a launch on the emulator, described so that the line to look at is clear.
 
 use std::fmt;
 use std::panic::Location;
 
 use thiserror::Error;
 
-/// Where in a launch something happened.
+/// Place in a launch where something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Name of the kernel, as given in [`Launch`](super::Launch).
@@ -65,7 +65,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// What a thread does to memory.
+/// Kind of an access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Plain load.
@@ -110,7 +110,7 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// Whether the whole block meets here, or only a warp.
+    /// True if the whole block takes part, false if only a warp.
     pub fn is_block_wide(self) -> bool {
         matches!(self, Self::SyncThreads | Self::SyncThreadsCount)
     }
@@ -129,14 +129,14 @@ impl fmt::Display for Collective {
     }
 }
 
-/// What a thread was found doing when others waited for it.
+/// State of a thread when others waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
     /// It has left the kernel.
     Returned,
     /// It waits at a barrier or warp collective.
     Waiting {
-        /// What it waits at.
+        /// The barrier or collective where it waits.
         collective: Collective,
         /// Source line of the call.
         at: &'static Location<'static>,
@@ -162,7 +162,7 @@ pub enum Fault {
     Geometry {
         /// Name of the kernel.
         kernel: String,
-        /// Which number is out of which range.
+        /// The number that is out of range, and the range.
         reason: String,
     },
 
@@ -176,7 +176,7 @@ pub enum Fault {
         kernel: String,
         /// Threads in a block.
         threads: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 
@@ -189,11 +189,11 @@ pub enum Fault {
     Divergence {
         /// A thread that waits in vain.
         place: Box<Place>,
-        /// What it waits at.
+        /// The barrier or collective where it waits.
         collective: Collective,
         /// A thread that does not come.
         other: [u32; 3],
-        /// What that thread does instead.
+        /// State of that thread.
         whereabouts: Whereabouts,
     },
 
@@ -204,7 +204,7 @@ pub enum Fault {
          its padding and for a missing barrier before the read"
     )]
     Uninitialised {
-        /// Who read.
+        /// The reading thread.
         place: Box<Place>,
         /// Address of the access.
         address: usize,
@@ -221,7 +221,7 @@ pub enum Fault {
          the index into the tile"
     )]
     SharedBounds {
-        /// Who accessed.
+        /// The accessing thread.
         place: Box<Place>,
         /// Kind of access.
         access: Access,
@@ -239,7 +239,7 @@ pub enum Fault {
          {nearest}; look at the index and its guard against the number of elements"
     )]
     GlobalBounds {
-        /// Who accessed.
+        /// The accessing thread.
         place: Box<Place>,
         /// Kind of access.
         access: Access,
@@ -247,7 +247,7 @@ pub enum Fault {
         address: usize,
         /// Bytes accessed.
         bytes: usize,
-        /// Where that lies from the nearest region.
+        /// Distance from the nearest region.
         nearest: String,
     },
 
@@ -258,11 +258,11 @@ pub enum Fault {
          offset in front of the array and at vector types over scalar arrays"
     )]
     Misaligned {
-        /// Who accessed.
+        /// The accessing thread.
         place: Box<Place>,
         /// Kind of access.
         access: Access,
-        /// What was accessed.
+        /// The accessed memory.
         spot: Spot,
         /// Required alignment in bytes.
         alignment: usize,
@@ -274,11 +274,11 @@ pub enum Fault {
          kernel's arguments, or make the region with `Region::of_mut`"
     )]
     ReadOnly {
-        /// Who wrote.
+        /// The writing thread.
         place: Box<Place>,
         /// Kind of access.
         access: Access,
-        /// What was accessed.
+        /// The accessed memory.
         spot: Spot,
     },
 
@@ -295,9 +295,9 @@ pub enum Fault {
     Race {
         /// The later of the two accesses.
         place: Box<Place>,
-        /// Its kind.
+        /// Kind of the later access.
         access: Access,
-        /// What was accessed.
+        /// The accessed memory.
         spot: Spot,
         /// Kind of the earlier access.
         earlier: Access,
@@ -313,7 +313,7 @@ pub enum Fault {
          threads; look at the block size and the source lane"
     )]
     ShuffleLane {
-        /// Who shuffled.
+        /// The shuffling thread.
         place: Box<Place>,
         /// Source lane, 0..32.
         lane: u32,
@@ -324,7 +324,7 @@ pub enum Fault {
     /// The kernel panicked (off the device it keeps Rust's checks).
     #[error("kernel panic: {place}: {message}")]
     Panic {
-        /// Who panicked, and where.
+        /// The panicking thread, and the source line.
         place: Box<Place>,
         /// The panic's message.
         message: String,
@@ -338,9 +338,9 @@ pub enum Fault {
     TooLong {
         /// Name of the kernel.
         kernel: String,
-        /// What there were too many of.
+        /// The items of which there were too many.
         what: &'static str,
-        /// How many are possible.
+        /// Most that are possible.
         limit: u64,
     },
 }

@@ -28,7 +28,7 @@ pub struct Launch<'a> {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// What the kernel may touch.
+    /// Memory that the kernel may access.
     pub memory: &'a [Region<'a>],
     /// Order of execution: 0 is the natural order of blocks and threads; every other number is a
     /// permutation, which changes at every barrier. The same seed repeats the same run.

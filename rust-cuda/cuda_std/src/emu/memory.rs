@@ -144,7 +144,7 @@ impl GlobalMemory {
         Self { regions, last: 0 }
     }
 
-    /// Whether the access is allowed.
+    /// Checks whether the access is allowed.
     #[inline]
     pub(super) fn check(&mut self, attempt: Attempt, clock: Clock) -> Result<(), Refusal> {
         let Attempt {

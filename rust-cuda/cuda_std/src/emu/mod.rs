@@ -1,4 +1,4 @@
-//! Runs kernels on the CPU as a CUDA device would, and reports what a device lets pass in silence.
+//! Runs kernels on the CPU as a CUDA device would, and reports errors that a device does not notice.
 //!
 //! [`launch()`] runs a kernel once for every thread of a grid. Blocks run one after another; the
 //! threads of a block are fibres of one OS thread that take turns at barriers, in an order that a
@@ -16,7 +16,7 @@
 //!   found, in whatever order its threads took turns;
 //! * panics in the kernel.
 //!
-//! What it cannot tell: the rounding of approximate instructions, the order in which a device
+//! Not emulated: the rounding of approximate instructions, the order in which a device
 //! performs atomics, and speed. Fibres are not preempted: a thread that spins until another sets
 //! a flag hangs. Faults unwind, so the program must not be built with `panic = "abort"`.
 
@@ -106,7 +106,7 @@ pub fn sync_warp() {
     with(|context| context.meet(Collective::SyncWarp, at));
 }
 
-/// Bit `l` of the result is what lane `l` passed; 0 for lanes that a partial last warp lacks.
+/// Bit `l` of the result is the predicate of lane `l`; 0 for lanes that a partial last warp lacks.
 #[inline]
 #[track_caller]
 pub fn ballot(predicate: bool) -> u32 {
@@ -121,7 +121,7 @@ pub fn ballot(predicate: bool) -> u32 {
     })
 }
 
-/// What lane `lane` mod 32 passed as `value`. A fault if that lane does not exist.
+/// The `value` that lane `lane` mod 32 passed. A fault if that lane does not exist.
 #[inline]
 #[track_caller]
 pub fn shuffle_idx(value: u32, lane: u32) -> u32 {
@@ -153,7 +153,7 @@ fn shuffle<const N: usize>(value: [u32; N], lane: u32, at: &'static Location<'st
     })
 }
 
-/// Gives every lane of the warp what all lanes passed, zeros for lanes that a partial last warp
+/// Gives every lane of the warp the payloads of all lanes, zeros for lanes that a partial last warp
 /// lacks. Collective instructions that have no function of their own can be built from it.
 #[inline]
 #[track_caller]
@@ -176,7 +176,7 @@ pub fn exchange<const N: usize>(payload: [u32; N]) -> [[u32; N]; 32] {
 /// Reads the block's shared memory at byte `address`.
 ///
 /// # Safety
-/// What the block wrote there must be a valid `T`.
+/// The bytes that the block wrote there must be a valid `T`.
 #[inline]
 #[track_caller]
 pub unsafe fn shared_load<T: Copy>(address: u32) -> T {

@@ -63,7 +63,7 @@ pub(super) struct Stride {
 }
 
 impl Stride {
-    /// What comes at `position`, which must be below the count.
+    /// Item at `position`, which must be below the count.
     pub(super) fn at(self, position: u64) -> u64 {
         let walked = u128::from(position) * u128::from(self.step) + u128::from(self.start);
         (walked % u128::from(self.count)) as u64

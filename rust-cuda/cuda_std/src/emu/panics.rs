@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::panic::{self, Location};
 use std::sync::Once;
 
-/// What a panic said, and its source line.
+/// Message of a panic, and its source line.
 pub(super) struct Note {
     pub(super) message: String,
     pub(super) at: String,

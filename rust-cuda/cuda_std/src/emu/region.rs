@@ -1,4 +1,4 @@
-//! What host memory a launch may touch.
+//! Host memory that a launch may access.
 
 use std::marker::PhantomData;
 
@@ -56,7 +56,7 @@ impl<'a> Region<'a> {
         self.bytes
     }
 
-    /// Whether the kernel may write here.
+    /// True if the kernel may write here.
     pub fn is_writable(&self) -> bool {
         self.writable
     }

@@ -28,7 +28,7 @@ impl State {
         }
     }
 
-    /// What it waits at with its warp alone.
+    /// The warp collective where it waits, if it waits at one.
     fn warp_collective(self) -> Option<Collective> {
         self.collective()
             .filter(|collective| !collective.is_block_wide())

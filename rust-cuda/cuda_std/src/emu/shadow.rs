@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::fault::Access;
 
-/// Who accessed and when: bits 0–9 the thread in its block, bits 10–35 the number of warp
+/// Thread and time of an access: bits 0–9 the thread in its block, bits 10–35 the number of warp
 /// barriers since the last block barrier, bits 36–63 the interval. Every block barrier and every
 /// new block starts the next interval, from 1; so no stamp is zero, which stands for "never".
 pub(super) type Stamp = u64;
@@ -51,8 +51,8 @@ pub(super) struct Clock {
     pub(super) block_start: Stamp,
 }
 
-/// Whether `earlier` was made by another thread and nothing orders it before now. `GRID` is
-/// whether the memory outlives the block: then nothing orders what an earlier block did.
+/// True if `earlier` was made by another thread and nothing orders it before now. `GRID` is true of
+/// memory that outlives the block: then nothing orders the accesses of an earlier block.
 #[inline]
 fn concurrent<const GRID: bool>(earlier: Stamp, clock: Clock) -> bool {
     let differ = earlier ^ clock.now;
@@ -84,7 +84,7 @@ fn remember<const GRID: bool>(kept: &mut [Stamp; 2], clock: Clock) {
     }
 }
 
-/// What the shadow holds against an access.
+/// Objection of the shadow memory to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Objection {
     /// Not ordered after this earlier access to the byte at `offset`.

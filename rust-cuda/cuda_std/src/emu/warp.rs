@@ -1,4 +1,4 @@
-//! What the lanes of a warp share: a count of their collectives, and mail.
+//! State shared by the lanes of a warp: a count of their collectives, and the values they exchange.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,10 +8,10 @@ pub(super) const WARP: usize = crate::warp::WARP_SIZE as usize;
 #[derive(Default)]
 pub(super) struct Warp {
     epoch: Cell<u64>,
-    /// A lane that is resumed may reach the next collective before another has read this one's
-    /// mail, hence two boxes by turns.
-    boxes: RefCell<[Vec<u32>; 2]>,
-    /// Which box takes deposits.
+    /// Exchanged values. A lane that is resumed may reach the next collective before another has read
+    /// the values of this one, hence two buffers by turns.
+    buffers: RefCell<[Vec<u32>; 2]>,
+    /// Index of the buffer that takes deposits.
     turn: Cell<usize>,
 }
 
@@ -31,20 +31,20 @@ impl Warp {
         self.turn.set(1 - self.turn.get());
     }
 
-    /// Leaves what `lane` brings to the coming collective. Returns the box that it is in.
+    /// Deposits the values of `lane` for the coming collective. Returns the index of their buffer.
     pub(super) fn deposit(&self, lane: usize, payload: &[u32]) -> usize {
         let (turn, words) = (self.turn.get(), payload.len());
-        let mail = &mut self.boxes.borrow_mut()[turn];
-        if mail.len() < WARP * words {
-            mail.resize(WARP * words, 0);
+        let buffer = &mut self.buffers.borrow_mut()[turn];
+        if buffer.len() < WARP * words {
+            buffer.resize(WARP * words, 0);
         }
-        mail[lane * words..][..words].copy_from_slice(payload);
+        buffer[lane * words..][..words].copy_from_slice(payload);
         turn
     }
 
-    /// Passes the mail of box `turn` to `read`: lane after lane, and then whatever longer mail has
-    /// left there.
+    /// Passes the values in buffer `turn` to `read`: lane after lane, followed by remains of earlier,
+    /// longer ones.
     pub(super) fn read<R>(&self, turn: usize, read: impl FnOnce(&[u32]) -> R) -> R {
-        read(&self.boxes.borrow()[turn])
+        read(&self.buffers.borrow()[turn])
     }
 }

@@ -1,4 +1,4 @@
-//! What the emulator's tests share: small launches, and device functions without `unsafe`.
+//! Support of the emulator's tests: small launches, and device functions without `unsafe`.
 
 use super::*;
 

@@ -11,6 +11,7 @@
 
 mod cold_collapse;
 mod disk_galaxy;
+mod ephemeris;
 mod equilibrium;
 mod figure_eight;
 mod galaxy_collision;
@@ -42,7 +43,8 @@ pub use king::king;
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
-pub use solar_system::{J2000, solar_system};
+pub(crate) use solar_system::ephemeris_after_a_century;
+pub use solar_system::{J2000, SOLAR_SYSTEM_NAMES, solar_system, solar_system_with_moon};
 pub use sun_earth::{sun_earth, sun_earth_moon};
 pub use two_body::two_body;
 pub use uniform_sphere::uniform_sphere;
@@ -194,10 +196,12 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: "solar-system",
-        summary: "Sun and planets at a date, in au and solar masses, year 2π",
+        summary: "Sun, planets and Pluto at a date (JPL DE423), in au and solar masses, year 2π",
         units: AU,
-        parameters: &[(Parameter::Epoch, J2000)],
-        make: |values| solar_system(values.get(Parameter::Epoch)),
+        parameters: &[(Parameter::Epoch, J2000), (Parameter::Moon, 0.0)],
+        make: |values| {
+            solar_system::by_options(values.get(Parameter::Epoch), values.get(Parameter::Moon))
+        },
     },
     Generator {
         name: MANY,
@@ -211,6 +215,15 @@ pub const GENERATORS: &[Generator] = &[
         make: many_galaxies::by_options,
     },
 ];
+
+/// What a user has to know of `solar-system`, for the help of programs.
+pub const SOLAR_SYSTEM_NOTES: &str = "\
+solar-system is Sun, planets and Pluto at J2000 as JPL's ephemeris DE423 has them (states and G·M). \
+Frame: ecliptic and equinox of J2000; origin: the barycentre of the bodies; times: TDB, J2000 being \
+time 0. Ids: 0 Sun, 1 Mercury, 2 Venus, 3 Earth, 4 Mars, 5 Jupiter, 6 Saturn, 7 Uranus, 8 Neptune, \
+9 Pluto. Body 3 is the barycentre of Earth and Moon, with the mass of both, unless --moon 1 makes \
+them two (3 and 10). Another --epoch is reached by Newtonian integration from J2000: without \
+relativity Mercury is off by 8\u{2033} after 10 years, Venus by 2\u{2033}, others by less than 1\u{2033}.";
 
 /// The name of the generator that calls others.
 const MANY: &str = "many-galaxies";

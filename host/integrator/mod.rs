@@ -5,7 +5,7 @@ mod splitting;
 #[cfg(test)]
 mod tests;
 
-use splitting::Stage;
+pub(crate) use splitting::Stage;
 
 use crate::force::{Backend, ForceError};
 
@@ -100,7 +100,7 @@ impl Integrator {
     }
 
     /// Its kicks and drifts, if it is made of them alone.
-    fn stages(self) -> Option<&'static [Stage]> {
+    pub(crate) fn stages(self) -> Option<&'static [Stage]> {
         match self {
             Self::SemiImplicitEuler | Self::DampedEuler { .. } => {
                 Some(splitting::SEMI_IMPLICIT_EULER)

@@ -44,9 +44,10 @@ pub use king::king;
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
-pub(crate) use solar_system::ephemeris_after_a_century;
 use solar_system::time_of_epoch;
-pub use solar_system::{J2000, SOLAR_SYSTEM_NAMES, solar_system, solar_system_with_moon};
+pub use solar_system::{
+    J2000, SOLAR_SYSTEM_NAMES, ephemeris_after_a_century, solar_system, solar_system_with_moon,
+};
 pub use sun_earth::{sun_earth, sun_earth_moon};
 pub use two_body::two_body;
 pub use uniform_sphere::uniform_sphere;

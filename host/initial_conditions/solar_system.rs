@@ -147,7 +147,7 @@ fn ecliptic([x, y, z]: [f64; 3]) -> [f64; 3] {
 
 /// Where DE423 has the bodies of [`solar_system`] 100 Julian years after J2000, by id, in its frame
 /// and units.
-pub(crate) fn ephemeris_after_a_century() -> [[f64; 3]; 10] {
+pub fn ephemeris_after_a_century() -> [[f64; 3]; 10] {
     AFTER_100_YEARS.map(ecliptic)
 }
 

@@ -574,7 +574,7 @@ mod tests {
         for eccentricity in [0.5, 0.9, 0.95] {
             let bodies = two_body(1.0, eccentricity).expect("bodies");
             let drift = largest_drift(&bodies, 6.3);
-            assert!(drift <= 2e-4, "{eccentricity}: {drift:e}");
+            assert!(drift <= 4e-4, "{eccentricity}: {drift:e}");
         }
         // And of one of many massless bodies around a heavy one.
         let mut ring = kepler_ring(150, 1, 0.0, 0.5).expect("bodies");

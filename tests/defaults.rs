@@ -35,8 +35,8 @@ impl Folder {
         let (path, time) = (self.0.path().join(name), 0.0);
         let snapshot = Snapshot { time, bodies };
         match units {
-            Some(_) => write_in_units(&path, Format::Npz, &snapshot, units, Overwrite::Replace),
-            None => write(&path, Format::Npz, &snapshot, Overwrite::Replace),
+            Some(_) => write_in_units(&path, Format::Npz, &snapshot, units, Overwrite::Refuse),
+            None => write(&path, Format::Npz, &snapshot, Overwrite::Refuse),
         }
         .expect("written");
     }

@@ -30,7 +30,7 @@ fn ic_writes_what_the_library_makes() {
     try_in(folder, arguments).expect(IO, &["already exists"]);
     try_in(folder, &format!("{arguments} --overwrite")).expect(0, &[]);
 
-    try_in(folder, "ic solar-system --out s.hdf5").expect(0, &["9 bodies"]);
+    try_in(folder, "ic solar-system --out s.hdf5").expect(0, &["10 bodies"]);
     let units = allpairs::io::read_units(&folder.join("s.hdf5"), None).unwrap();
     assert!(near(units.expect("it tells them").g(), 1.0));
 

@@ -35,10 +35,16 @@ pub(super) fn drive(
     let rate = super::scientific(simulation.interactions() / seconds);
     writeln!(out, "{done} steps in {seconds:.2} s, {rate} interactions/s")?;
     let end = simulation.sample(recording.origin())?;
-    if !warned && has_drifted(&end, max_drift) {
+    if !warned && end.has_drifted(max_drift) {
         warn_of_drift(&end, max_drift);
     }
     writeln!(out, "{}", conservation(recording.origin(), &end))?;
+    if !end.conserved.energy.has_pairs() && end.energy_drift.is_nan() {
+        writeln!(
+            out,
+            "no massive pair: the energy says nothing of how well the orbits are computed"
+        )?;
+    }
     outputs.write(simulation.time(), simulation.bodies()?, out)?;
     if outcome.is_break() {
         let folder = outputs.folder.display();
@@ -89,7 +95,7 @@ fn advance(
                 let rate = super::scientific(progress.rate);
                 bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
             }
-            Event::Sample(sample) if !warned && has_drifted(sample, max_drift) => {
+            Event::Sample(sample) if !warned && sample.has_drifted(max_drift) => {
                 warned = true;
                 if let Some(preview) = &mut preview {
                     undrawn = undrawn
@@ -129,11 +135,6 @@ fn advance(
     Ok((outcome, warned))
 }
 
-/// Drift that is not a number has passed every bound.
-fn has_drifted(sample: &Sample, bound: f64) -> bool {
-    sample.energy_drift > bound || sample.energy_drift.is_nan()
-}
-
 fn warn_of_drift(sample: &Sample, bound: f64) {
     eprintln!(
         "allpairs: warning: at step {} the energy has drifted by {}, more than --max-drift {bound}: \
@@ -160,7 +161,10 @@ fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
         false => format!("{x:.DECIMALS$e}"),
     };
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
-        let drift = drift.map_or_else(String::new, super::scientific);
+        let drift = match drift {
+            Some(drift) if drift.is_nan() && !after.energy.has_pairs() => "no massive pair".into(),
+            drift => drift.map_or_else(String::new, super::scientific),
+        };
         table.add_row([
             name.into(),
             number(quantity(before)),

@@ -3,15 +3,17 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use allpairs::initial_conditions::{self, GENERATORS, Generator};
-use allpairs::io::{Format, Overwrite, Snapshot};
+use allpairs::initial_conditions::{self, GENERATORS, SOLAR_SYSTEM_NOTES};
+use allpairs::io::{Format, Overwrite};
 use allpairs::units::Units;
 use anyhow::Context;
 
 use super::made::Made;
+use super::size::Size;
 
 /// What to make, and where to.
 #[derive(Debug, clap::Args)]
+#[command(after_help = SOLAR_SYSTEM_NOTES)]
 pub(super) struct Options {
     /// Name of the initial conditions; without one, the list of them.
     #[arg(requires = "out")]
@@ -25,8 +27,14 @@ pub(super) struct Options {
     /// Replace the file if it is there.
     #[arg(long)]
     overwrite: bool,
+    /// Units to write the bodies in, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those of
+    /// the initial conditions where not given. N-body units need --mass and --radius for it.
+    #[arg(long, value_name = "SYSTEM")]
+    units: Option<Units>,
     #[command(flatten)]
     made: Made,
+    #[command(flatten)]
+    size: Size,
 }
 
 pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
@@ -39,32 +47,25 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         .or_else(|| Format::from_path(path))
         .with_context(|| super::no_format(path))?;
     let overwrite = Overwrite::from(options.overwrite);
-    let bodies = generator.generate(&options.made.0)?;
-    let n = bodies.len();
-    let snapshot = Snapshot { time: 0.0, bodies };
-    allpairs::io::write_in_units(
-        path,
-        format,
-        &snapshot,
-        units(generator, &options.made.0),
-        overwrite,
-    )?;
+    let (snapshot, units) = options
+        .size
+        .make(generator, &options.made.0, options.units)?;
+    let n = snapshot.bodies.len();
+    allpairs::io::write_in_units(path, format, &snapshot, units, overwrite)?;
+    let at = match snapshot.time {
+        0.0 => String::new(),
+        time => format!(" at time {time}"),
+    };
     writeln!(
         out,
-        "wrote {}: {n} bodies, {}",
+        "wrote {}: {n} bodies{at}, {}",
         path.display(),
         format.summary()
     )?;
+    if let Some(units) = units {
+        writeln!(out, "in units of {units}")?;
+    }
     Ok(())
-}
-
-/// The units of what a generator makes.
-pub(super) fn units(generator: &Generator, options: &initial_conditions::Options) -> Option<Units> {
-    let parse = |text: &str| {
-        text.parse()
-            .expect("a test parses the units of all generators")
-    };
-    generator.units_of(options).map(parse)
 }
 
 fn list(out: &mut impl Write) -> anyhow::Result<()> {

@@ -22,10 +22,13 @@ pub(super) struct KernelOptions {
     /// device's preferred one, where not given.
     #[arg(long)]
     kernel: Option<String>,
-    /// How far forces may be off, by which the kernel is chosen; single, or double for hermite4 on a
-    /// GPU, where not given.
+    /// How far forces may be off, by which the kernel is chosen; where not given, single, or double
+    /// where the softening is chosen to be 0, and for hermite4 on a GPU.
     #[arg(long, conflicts_with = "kernel")]
     accuracy: Option<AccuracyName>,
+    /// Accuracy that suits the bodies, where none was asked for.
+    #[arg(skip)]
+    pub(super) suggested: Option<ForceAccuracy>,
     /// Do not look at what `allpairs tune` found.
     #[arg(long)]
     no_cache: bool,
@@ -58,7 +61,7 @@ impl KernelOptions {
         bodies: usize,
         (integrator, steps): (Integrator, Stepping),
     ) -> anyhow::Result<(Selection, Option<String>)> {
-        let accuracy = self.accuracy.map(ForceAccuracy::from);
+        let accuracy = self.accuracy.map(ForceAccuracy::from).or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
         let selection = select(&Request {
             device: self.place.device,

@@ -20,6 +20,7 @@ mod render;
 mod resume;
 mod run;
 mod series;
+mod size;
 mod systems;
 mod tune;
 mod validate;

@@ -1,8 +1,9 @@
 //! Options of the force: its law, its constants, and the units of the bodies that it is computed in.
 
 use allpairs::bodies::Bodies;
+use allpairs::initial_conditions::{Generator, Options};
 use allpairs::physics::{Law, Physics};
-use allpairs::suggest;
+use allpairs::suggest::{self, Chosen, Known};
 use allpairs::units::Units;
 use anyhow::ensure;
 
@@ -11,7 +12,8 @@ use super::LawName;
 /// What pulls, and how strongly.
 #[derive(Debug, clap::Args)]
 pub(super) struct ForceOptions {
-    /// Softening length ε; where not given, half the bodies' mean distance, or 0 for under 100.
+    /// Softening length ε; where not given, 0 for planets, rings, test particles and fewer than 100
+    /// bodies, else half the bodies' mean distance.
     #[arg(long)]
     pub(super) softening: Option<f64>,
     /// Gravitational constant, in the units of the bodies; that of their units where these are
@@ -39,27 +41,42 @@ const ROUNDINGS_OF_G: f64 = 1e-12;
 
 impl ForceOptions {
     /// The force between `bodies`, of so many systems that are kept apart, and of the law that is
-    /// `preferred` where none was asked for.
+    /// `preferred` where none was asked for; and how its softening was chosen, if it was.
     pub(super) fn physics(
         &self,
         preferred: Law,
         bodies: &Bodies,
         systems: u32,
-    ) -> anyhow::Result<Physics> {
-        let suggested = || suggest::softening_of_systems(bodies, systems as usize);
-        let softening = self.softening.unwrap_or_else(suggested);
+        made_by: Option<(&Generator, &Options)>,
+    ) -> anyhow::Result<(Physics, Option<Chosen>)> {
+        let law = self.law(preferred)?;
+        let chosen = match self.softening {
+            Some(_) => None,
+            None => Some(suggest::choose_softening(
+                bodies,
+                &Known {
+                    law,
+                    systems: systems as usize,
+                    units: self.units,
+                    made_by: made_by.map(|(g, options)| (g.name, g.advice_of(options))),
+                },
+            )),
+        };
+        let softening = match (self.softening, &chosen) {
+            (Some(given), _) => given,
+            (None, chosen) => chosen.as_ref().map_or(0.0, |chosen| chosen.value),
+        };
         ensure!(
             softening >= 0.0 && softening.is_finite(),
             "--softening {softening} is no length"
         );
-        let law = self.law(preferred)?;
         let g = match (self.g, self.units_of_g(law)) {
             (Some(g), _) => g,
             (None, Some(units)) if (units.g() - 1.0).abs() > ROUNDINGS_OF_G => units.g(),
             (None, _) => 1.0,
         };
         ensure!(g.is_finite(), "--gravity {g} is no number to multiply by");
-        Ok(Physics { law, g, softening })
+        Ok((Physics { law, g, softening }, chosen))
     }
 
     /// The units that G follows from, if it does.

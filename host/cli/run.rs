@@ -7,31 +7,32 @@ use std::path::{Path, PathBuf};
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
-use allpairs::integrator::Integrator;
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Integrator, Pace, Stepping};
 use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::recording::{self, Every, Plan, Recording};
 use allpairs::selection::{Selection, fits};
 use allpairs::simulation::Simulation;
-use allpairs::suggest;
+use allpairs::suggest::{self, Advice, Chosen};
 use allpairs::units::Units;
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 
+use super::config;
 use super::drive::drive;
 use super::kernel::KernelOptions;
 use super::made::Made;
 use super::outputs::{CONFIG, Outputs};
 use super::pace::{pace, steps};
 use super::physics::ForceOptions;
+use super::size::Size;
 use super::systems;
 use super::watch::Watch;
-use super::{config, ic};
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("demo/galaxy_20K.bin");
@@ -68,7 +69,8 @@ pub(super) struct Options {
     pub(super) block_steps: bool,
     #[command(flatten)]
     pub(super) force: ForceOptions,
-    /// How steps are made; leapfrog, or as the kernel's study makes them, where not given.
+    /// How steps are made; where not given, as the kernel's study makes them or as suits the initial
+    /// conditions (yoshida6 for the Solar System), else leapfrog.
     #[arg(long)]
     integrator: Option<IntegratorName>,
     /// Drag of damped-euler: the share of a velocity lost in a unit of time; 0.1 where not given.
@@ -90,6 +92,8 @@ pub(super) struct Options {
 
     #[command(flatten)]
     made: Made,
+    #[command(flatten)]
+    size: Size,
 }
 
 /// What to keep of a run on the way.
@@ -215,6 +219,7 @@ impl Asked {
             set("units", units.list().into());
         }
         set("format", format.name().into());
+        set("integrator", self.options.method().name().into());
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());
         let Shape { block, len, luf } = selection.shape;
@@ -252,14 +257,15 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
         }
-        let bodies = generator.generate(&made)?;
+        let (snapshot, units) = options.size.make(generator, &made, options.force.units)?;
         return Ok(Input {
-            snapshot: Snapshot { time: 0.0, bodies },
+            snapshot,
             format: Format::Allpairs,
-            units: ic::units(generator, &made),
+            units,
         });
     }
     let path = &options.input;
+    options.size.check_unused(path)?;
     let (snapshot, format) = allpairs::io::read(path, options.format).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
@@ -285,8 +291,11 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         units,
     } = input;
     asked.options.force.units = asked.options.force.units.or(units);
+    let (physics, softening) = asked.options.physics_and_why(&bodies)?;
+    if let Some(Chosen { value: 0.0, .. }) = softening {
+        asked.options.kernel.suggested = Some(ForceAccuracy::Double);
+    }
     let options = &asked.options;
-    let physics = options.physics(&bodies)?;
     let integrator = options.integrator()?;
     options.check_record()?;
     let (selection, remark) = options.select(physics.law, bodies.len())?;
@@ -319,12 +328,13 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         Machine::new(selection.place.clone()).allow_inaccurate(options.kernel.allow_inaccurate);
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
+    let mut step_why = None;
     let pace = pace(options, start, || {
-        Ok(suggest::time_step(
-            &bodies,
-            &physics,
-            &backend.accelerations()?,
-        ))
+        let accelerations = backend.accelerations()?;
+        let times = options.leapfrogs_a_step();
+        let chosen = suggest::choose_step(&bodies, &physics, &accelerations, times);
+        step_why = Some(chosen.why);
+        Ok(chosen.value)
     })?;
     let steps = steps(options, start, pace)?;
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
@@ -348,6 +358,12 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         super::figure(physics.softening),
         chosen(options.force.softening)
     )?;
+    if let Some(why) = step_why {
+        writeln!(out, "{step} {}: {why}", super::figure(dt))?;
+    }
+    if let Some(Chosen { value, why }) = softening {
+        writeln!(out, "softening {}: {why}", super::figure(value))?;
+    }
     out.flush()?;
 
     let table = asked.with_choices(&selection, &physics, format, pace, steps);
@@ -383,12 +399,27 @@ impl Options {
         studies::of(catalogue().find(kernel).ok()?)
     }
 
-    /// As asked, or as the kernel's study has it.
+    /// As asked, or as the kernel's study has it, or as suits the initial conditions.
     pub(super) fn method(&self) -> Integrator {
         match (self.integrator, self.study()) {
             (Some(IntegratorName(integrator)), _) => integrator,
             (None, Some(study)) => study.integrator,
-            (None, None) => Integrator::Leapfrog,
+            (None, None) => self.advice().integrator,
+        }
+    }
+
+    /// How the initial conditions are best simulated; files are as good as many bodies.
+    fn advice(&self) -> Advice {
+        self.generator()
+            .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
+    }
+
+    /// Steps of a leapfrog that a step of the integrator is worth.
+    fn leapfrogs_a_step(&self) -> f64 {
+        let advice = self.advice();
+        match self.method() == advice.integrator {
+            true => advice.step,
+            false => 1.0,
         }
     }
 
@@ -402,8 +433,15 @@ impl Options {
 
     /// The force between `bodies`.
     pub(super) fn physics(&self, bodies: &Bodies) -> anyhow::Result<Physics> {
+        Ok(self.physics_and_why(bodies)?.0)
+    }
+
+    /// The force between `bodies`, and how its softening was chosen, if it was.
+    fn physics_and_why(&self, bodies: &Bodies) -> anyhow::Result<(Physics, Option<Chosen>)> {
         let preferred = self.study().map_or(Law::Gravity, |study| study.law);
-        self.force.physics(preferred, bodies, self.systems()?)
+        let made_by = self.generator().map(|generator| (generator, &self.made.0));
+        let systems = self.systems()?;
+        self.force.physics(preferred, bodies, systems, made_by)
     }
 
     pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {

@@ -166,6 +166,12 @@ pub enum UnknownUnits {
          two of these for a system in which G = 1; or si, pc, kpc or au"
     )]
     System(String),
+    /// Some other quantity, where a length is wanted.
+    #[error("`{0}` is not a length: give one such as 1pc, with m, cm, km, au, pc, kpc or Mpc")]
+    NoLength(String),
+    /// Some other quantity, where a mass is wanted.
+    #[error("`{0}` is not a mass: give one such as 1000Msun, with kg, g or Msun")]
+    NoMass(String),
 }
 
 impl FromStr for Units {
@@ -227,6 +233,36 @@ impl FromStr for Units {
             Ok(units)
         } else {
             Err(UnknownUnits::System(text.to_owned()))
+        }
+    }
+}
+
+/// A length in m, read with its unit: `1.5pc`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Length(pub f64);
+
+/// A mass in kg, read with its unit: `1000Msun`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mass(pub f64);
+
+impl FromStr for Length {
+    type Err = UnknownUnits;
+
+    fn from_str(text: &str) -> Result<Self, UnknownUnits> {
+        match unit(text.trim())? {
+            (Dimension::Length, metres) => Ok(Self(metres)),
+            _ => Err(UnknownUnits::NoLength(text.to_owned())),
+        }
+    }
+}
+
+impl FromStr for Mass {
+    type Err = UnknownUnits;
+
+    fn from_str(text: &str) -> Result<Self, UnknownUnits> {
+        match unit(text.trim())? {
+            (Dimension::Mass, kilograms) => Ok(Self(kilograms)),
+            _ => Err(UnknownUnits::NoMass(text.to_owned())),
         }
     }
 }
@@ -341,6 +377,20 @@ mod tests {
         ] {
             let refused = matches!(text.parse::<Units>(), Err(UnknownUnits::System(_)));
             assert_eq!(refused, text != "pc", "{text}");
+        }
+    }
+
+    #[test]
+    fn quantities_have_a_dimension() {
+        assert_eq!("1.5 km".parse(), Ok(Length(1500.0)));
+        assert_eq!("2g".parse(), Ok(Mass(0.002)));
+        let no_length = UnknownUnits::NoLength("1Msun".to_owned());
+        assert_eq!("1Msun".parse::<Length>(), Err(no_length));
+        let no_mass = UnknownUnits::NoMass("1pc".to_owned());
+        assert_eq!("1pc".parse::<Mass>(), Err(no_mass));
+        for text in ["", "1000", "-1pc", "0Msun", "infkg", "nanpc"] {
+            assert!(matches!(text.parse::<Length>(), Err(UnknownUnits::Unit(_))));
+            assert!(matches!(text.parse::<Mass>(), Err(UnknownUnits::Unit(_))));
         }
     }
 

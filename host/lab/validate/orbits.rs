@@ -6,7 +6,9 @@ use super::{Rig, take};
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::largest;
-use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, solar_system, two_body};
+use allpairs::initial_conditions::{
+    FIGURE_EIGHT_PERIOD, J2000, ephemeris_after_a_century, figure_eight, solar_system, two_body,
+};
 use allpairs::units::{DAY, Units};
 
 /// Eccentricity of the binary.
@@ -54,13 +56,12 @@ pub(super) fn eight(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     Ok(vec![largest(off), energy])
 }
 
-/// Julian date of the beginning: with a century, the end is in the range of the elements.
-const START: f64 = 2_433_282.5; // 1 January 1950
+/// Days that the planets move on.
 const CENTURY: f64 = 36_525.0;
 
-/// A century of the Solar System: longitudes of inner and of outer planets against the published
-/// elements of the last year (radians), the turn of Mercury's perihelion against the published one
-/// (arc seconds), and the energy.
+/// A century of the Solar System from J2000: how far Mercury, Venus to Mars, and Jupiter to Pluto are
+/// from where JPL's ephemeris has them, as the Sun sees them (arc seconds); the turn of Mercury's
+/// perihelion against the published one (arc seconds); and the energy.
 pub(super) fn planets(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     /// Of Mercury's perihelion: J2000 elements of Standish, 0.16047689° a century.
     const PUBLISHED: f64 = 577.72;
@@ -68,7 +69,7 @@ pub(super) fn planets(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     const RELATIVITY: f64 = 42.98;
     const LOOKS: u32 = 487;
     const STEPS_A_LOOK: u32 = 150; // 75 days
-    let bodies = solar_system(START).expect("in range");
+    let bodies = solar_system(J2000).expect("in range");
     let day = DAY / "au".parse::<Units>().expect("a unit").time;
     let dt = CENTURY * day / f64::from(LOOKS * STEPS_A_LOOK);
     let mut system = rig.simulate(&bodies, 0.0, dt)?;
@@ -80,18 +81,17 @@ pub(super) fn planets(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     }
     let energy = system.conserved()?.drift_since(&before).energy;
     let end = system.bodies()?;
-    let expected = solar_system(START + CENTURY).expect("in range");
+    let expected = ephemeris_after_a_century();
     let angle = |planet: usize| {
-        let (a, b) = (
-            heliocentric(end, planet)[0],
-            heliocentric(&expected, planet)[0],
-        );
-        norm(cross(a, b)).atan2(dot(a, b))
+        let a = heliocentric(end, planet)[0];
+        let b = minus(expected[planet], expected[0]);
+        norm(cross(a, b)).atan2(dot(a, b)).to_degrees() * 3600.0
     };
     let turned = slope(&longitudes).to_degrees() * 3600.0 * f64::from(LOOKS);
     Ok(vec![
-        largest((1..=4).map(angle)),
-        largest((5..=8).map(angle)),
+        angle(1),
+        largest((2..=4).map(angle)),
+        largest((5..=9).map(angle)),
         (turned - (PUBLISHED - RELATIVITY)).abs(),
         energy,
     ])
@@ -172,12 +172,18 @@ mod tests {
 
     #[test]
     fn perihelia_are_those_of_the_elements() {
-        // Longitudes of the elements' table at J2000, in degrees.
-        let bodies = solar_system(allpairs::initial_conditions::J2000).expect("in range");
-        for (planet, longitude) in [(1, 77.457_796_28), (4, -23.943_629_59), (5, 14.728_479_83)] {
+        // Mean longitudes of Standish's elements at J2000, in degrees; osculating ones of orbits that
+        // are as eccentric as these differ by what planets do to each other: hundredths of a degree
+        // inside, a degree for Jupiter.
+        let bodies = solar_system(J2000).expect("in range");
+        for (planet, longitude, bound) in [
+            (1, 77.457_796_28, 0.01),
+            (4, -23.943_629_59, 0.1),
+            (5, 14.728_479_83, 1.0),
+        ] {
             let off = perihelion(&bodies, planet).to_degrees() - longitude;
             let off = off - 360.0 * (off / 360.0).round();
-            assert!(off.abs() <= 1e-9, "{planet}: {off}");
+            assert!(off.abs() <= bound, "{planet}: {off}");
         }
     }
 }

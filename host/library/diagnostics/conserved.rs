@@ -105,7 +105,10 @@ impl Conserved {
             .angular_momentum_scale
             .max(start.angular_momentum_scale);
         Drift {
-            energy: relative((now - then).abs(), then.abs()),
+            energy: match self.energy.has_pairs() || start.energy.has_pairs() {
+                true => relative((now - then).abs(), then.abs()),
+                false => f64::NAN,
+            },
             momentum: relative(norm(minus(self.momentum, start.momentum)), momentum_scale),
             angular_momentum: relative(
                 norm(minus(self.angular_momentum, start.angular_momentum)),
@@ -118,7 +121,8 @@ impl Conserved {
 /// Relative drift of the conserved quantities between two states; all zero for an exact run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// `|E − E₀| / |E₀|`; infinite where E₀ is zero and E is not.
+    /// `|E − E₀| / |E₀|`; infinite where E₀ is zero and E is not; not a number where no
+    /// [two bodies with mass](Energy::has_pairs) pull each other.
     pub energy: f64,
     /// `|P − P₀| / Σ m |v|`.
     pub momentum: f64,
@@ -176,6 +180,20 @@ mod tests {
         bodies.mass.fill(0.0);
         assert_eq!(centre_of_mass(&bodies, &GRAVITY), None);
         assert_eq!(centre_of_mass(&Bodies::with_capacity(0), &GRAVITY), None);
+    }
+
+    /// A drift of 0 would be a comfort that nothing was measured for.
+    #[test]
+    fn test_particles_have_no_drift() {
+        let of = |kinetic, potential| {
+            let energy = Energy { kinetic, potential };
+            Conserved::measure(0.0, &pair(), &GRAVITY, energy)
+        };
+        for start in [of(0.0, 0.0), of(3.0, 0.0)] {
+            assert!(start.drift_since(&start).energy.is_nan());
+        }
+        assert_eq!(of(2.0, -1.0).drift_since(&of(1.0, 0.0)).energy, 0.0);
+        assert_eq!(of(0.0, 0.0).drift_since(&of(0.0, -1.0)).energy, 1.0);
     }
 
     #[test]

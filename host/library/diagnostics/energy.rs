@@ -19,6 +19,12 @@ impl Energy {
         self.kinetic + self.potential
     }
 
+    /// Whether two bodies with mass pull each other. Where none do, test particles are all that
+    /// moves on orbits; they are not in the energy, whose drift then says nothing of the run.
+    pub fn has_pairs(self) -> bool {
+        self.potential != 0.0
+    }
+
     /// `2K / |W|`: 1 for a system in virial equilibrium, 0 for one at rest, 2 for one that is
     /// just unbound. NaN where there is neither kinetic nor potential energy.
     pub fn virial_ratio(self) -> f64 {
@@ -75,5 +81,6 @@ mod tests {
         assert_eq!(energy.virial_ratio(), 1.0);
         assert_eq!(energy.total(), -0.25);
         assert!(Energy::default().virial_ratio().is_nan());
+        assert!(energy.has_pairs() && !Energy::default().has_pairs());
     }
 }

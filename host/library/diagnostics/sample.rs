@@ -14,7 +14,8 @@ pub struct Sample {
     pub steps: u64,
     /// Energy, momentum and angular momentum, and the time.
     pub conserved: Conserved,
-    /// `|E − E₀| / |E₀|` since the beginning.
+    /// `|E − E₀| / |E₀|` since the beginning; not a number where no
+    /// [two bodies with mass](crate::diagnostics::Energy::has_pairs) pull each other.
     pub energy_drift: f64,
     /// Centre of mass; not a number where there is no mass.
     pub centre_of_mass: [f64; 3],
@@ -61,6 +62,15 @@ impl Sample {
             energy_drift: conserved.drift_since(origin).energy,
             centre_of_mass: centre,
             lagrangian_radii: lagrangian_radii(bodies, physics, centre, &MASS_SHARES),
+        }
+    }
+
+    /// Whether the energy has drifted by more than `bound`: one that is not a number has passed every
+    /// bound, unless there is no energy to judge by.
+    pub fn has_drifted(&self, bound: f64) -> bool {
+        match self.energy_drift.is_nan() {
+            true => self.conserved.energy.has_pairs(),
+            false => self.energy_drift > bound,
         }
     }
 
@@ -181,5 +191,25 @@ mod tests {
         assert_eq!((column("virial_ratio"), column("energy_drift")), (0.5, 0.0));
         assert_eq!((column("cx"), column("cy"), column("r90")), (5.0, 5.5, 4.5));
         assert!(values.iter().all(|value| value.is_finite()));
+    }
+
+    #[test]
+    fn drift_passes_its_bound_or_is_none() {
+        let bodies = row(10);
+        let sample = |potential: f64, kinetic: f64| {
+            let at = |kinetic| {
+                let energy = Energy { kinetic, potential };
+                Conserved::measure(0.0, &bodies, &GRAVITY, energy)
+            };
+            Sample::measure(1, at(kinetic), &at(1.0), &bodies, &GRAVITY)
+        };
+        assert!(!sample(-3.0, 1.01).has_drifted(0.01));
+        assert!(sample(-3.0, 1.03).has_drifted(0.01));
+        assert!(sample(-3.0, f64::NAN).has_drifted(0.01));
+        assert!(sample(f64::NAN, 1.0).has_drifted(0.01));
+        assert!(
+            !sample(0.0, 1.0).has_drifted(0.01),
+            "no two bodies with mass"
+        );
     }
 }

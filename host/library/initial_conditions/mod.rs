@@ -11,6 +11,7 @@
 
 mod cold_collapse;
 mod disk_galaxy;
+mod ephemeris;
 mod equilibrium;
 mod figure_eight;
 mod galaxy_collision;
@@ -31,6 +32,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use thiserror::Error;
 
 use crate::bodies::Bodies;
+use crate::suggest::Advice;
 
 pub use cold_collapse::cold_collapse;
 pub use disk_galaxy::disk_galaxy;
@@ -42,7 +44,10 @@ pub use king::king;
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
-pub use solar_system::{J2000, solar_system};
+use solar_system::time_of_epoch;
+pub use solar_system::{
+    J2000, SOLAR_SYSTEM_NAMES, ephemeris_after_a_century, solar_system, solar_system_with_moon,
+};
 pub use sun_earth::{sun_earth, sun_earth_moon};
 pub use two_body::two_body;
 pub use uniform_sphere::uniform_sphere;
@@ -59,6 +64,8 @@ pub struct Generator {
     pub units: Option<&'static str>,
     /// The options that it listens to, besides the seed, and what they are where not given.
     pub parameters: &'static [(Parameter, f64)],
+    /// How to simulate it where nothing else is asked for.
+    pub advice: Advice,
     make: fn(&Values) -> Result<Bodies, GenerateError>,
 }
 
@@ -76,6 +83,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "Plummer sphere in equilibrium, standard units (energy -1/4)",
         units: None,
         parameters: &[BODIES],
+        advice: Advice::MANY,
         make: |values| plummer(values.bodies(), values.seed()),
     },
     Generator {
@@ -83,6 +91,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "King model in equilibrium, a star cluster with an edge, standard units",
         units: None,
         parameters: &[BODIES, (Parameter::W0, 6.0)],
+        advice: Advice::MANY,
         make: |values| king(values.bodies(), values.seed(), values.get(Parameter::W0)),
     },
     Generator {
@@ -90,6 +99,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "Hernquist sphere in equilibrium, a bulge or halo with a cusp, standard units",
         units: None,
         parameters: &[BODIES],
+        advice: Advice::MANY,
         make: |values| hernquist(values.bodies(), values.seed()),
     },
     Generator {
@@ -97,6 +107,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "homogeneous sphere of radius 1, at rest unless a virial ratio is given",
         units: None,
         parameters: &[BODIES, (Parameter::VirialRatio, 0.0)],
+        advice: Advice::MANY,
         make: |values| {
             let virial_ratio = values.get(Parameter::VirialRatio);
             uniform_sphere(values.bodies(), values.seed(), virial_ratio)
@@ -107,6 +118,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "sphere of density 1/r that falls together, bounces and relaxes",
         units: None,
         parameters: &[BODIES, (Parameter::VirialRatio, 0.05)],
+        advice: Advice::MANY,
         make: |values| {
             let virial_ratio = values.get(Parameter::VirialRatio);
             cold_collapse(values.bodies(), values.seed(), virial_ratio)
@@ -117,6 +129,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "spiral galaxy in equilibrium: exponential disk, bulge and dark halo",
         units: None,
         parameters: &[BODIES, (Parameter::ToomreQ, 1.5)],
+        advice: Advice::MANY,
         make: |values| {
             disk_galaxy(
                 values.bodies(),
@@ -137,6 +150,7 @@ pub const GENERATORS: &[Generator] = &[
             (Parameter::Separation, 30.0),
             (Parameter::Inclination, 60.0),
         ],
+        advice: Advice::MANY,
         make: |values| {
             let encounter = Encounter {
                 mass_ratio: values.get(Parameter::MassRatio),
@@ -153,6 +167,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "central mass with a ring of bodies on circular orbits, period 2π at radius 1",
         units: None,
         parameters: &[BODIES, (Parameter::MassRatio, 0.0), (Parameter::Width, 0.5)],
+        advice: Advice::INDIVIDUALS,
         make: |values| {
             let mass_ratio = values.get(Parameter::MassRatio);
             let width = values.get(Parameter::Width);
@@ -164,6 +179,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "binary at apocentre, period 2π; circular and of equal masses by default",
         units: None,
         parameters: &[(Parameter::MassRatio, 1.0), (Parameter::Eccentricity, 0.0)],
+        advice: Advice::INDIVIDUALS,
         make: |values| {
             two_body(
                 values.get(Parameter::MassRatio),
@@ -176,6 +192,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "three bodies of mass 1 that chase each other, period 6.3259",
         units: None,
         parameters: &[],
+        advice: Advice::INDIVIDUALS,
         make: |_| figure_eight(),
     },
     Generator {
@@ -183,6 +200,7 @@ pub const GENERATORS: &[Generator] = &[
         summary: "Sun and Earth on 1 January 2000, in au and solar masses, year 2π",
         units: AU,
         parameters: &[],
+        advice: Advice::PLANETS,
         make: |_| sun_earth(),
     },
     Generator {
@@ -190,14 +208,18 @@ pub const GENERATORS: &[Generator] = &[
         summary: "Sun, Earth and Moon on 1 January 2000, in au and solar masses, year 2π",
         units: AU,
         parameters: &[],
+        advice: Advice::PLANETS,
         make: |_| sun_earth_moon(),
     },
     Generator {
         name: "solar-system",
-        summary: "Sun and planets at a date, in au and solar masses, year 2π",
+        summary: "Sun, planets and Pluto at a date (JPL DE423), in au and solar masses, year 2π",
         units: AU,
-        parameters: &[(Parameter::Epoch, J2000)],
-        make: |values| solar_system(values.get(Parameter::Epoch)),
+        parameters: &[(Parameter::Epoch, J2000), (Parameter::Moon, 0.0)],
+        advice: Advice::PLANETS,
+        make: |values| {
+            solar_system::by_options(values.get(Parameter::Epoch), values.get(Parameter::Moon))
+        },
     },
     Generator {
         name: MANY,
@@ -208,9 +230,19 @@ pub const GENERATORS: &[Generator] = &[
             (Parameter::Each, many_galaxies::DEFAULT_EACH as f64),
             (Parameter::Spacing, 20.0),
         ],
+        advice: Advice::MANY,
         make: many_galaxies::by_options,
     },
 ];
+
+/// What a user has to know of `solar-system`, for the help of programs.
+pub const SOLAR_SYSTEM_NOTES: &str = "\
+solar-system is Sun, planets and Pluto at J2000 as JPL's ephemeris DE423 has them (states and G·M). \
+Frame: ecliptic and equinox of J2000; origin: the barycentre of the bodies; times: TDB, J2000 being \
+time 0. Ids: 0 Sun, 1 Mercury, 2 Venus, 3 Earth, 4 Mars, 5 Jupiter, 6 Saturn, 7 Uranus, 8 Neptune, \
+9 Pluto. Body 3 is the barycentre of Earth and Moon, with the mass of both, unless --moon 1 makes \
+them two (3 and 10). Another --epoch is reached by Newtonian integration from J2000: without \
+relativity Mercury is off by 8\u{2033} after 10 years, Venus by 2\u{2033}, others by less than 1\u{2033}.";
 
 /// The name of the generator that calls others.
 const MANY: &str = "many-galaxies";
@@ -232,10 +264,35 @@ impl Generator {
     /// The units of what it makes with these options, as [`units`](Self::units): those of its
     /// systems, if it has any.
     pub fn units_of(&self, options: &Options) -> Option<&'static str> {
+        self.inner(options).units
+    }
+
+    /// How to simulate what it makes with these options, as [`advice`](Self::advice): that of its
+    /// systems, if it has any.
+    pub fn advice_of(&self, options: &Options) -> Advice {
+        self.inner(options).advice
+    }
+
+    /// The time at which it makes things with these options, in the unit of its numbers: that of the
+    /// epoch since J2000 where there is an epoch, else 0.
+    pub fn time_of(&self, options: &Options) -> f64 {
+        let inner = self.inner(options);
+        let epoch = inner
+            .parameters
+            .iter()
+            .find(|(p, _)| *p == Parameter::Epoch);
+        epoch.map_or(0.0, |(_, default)| {
+            let epoch = options.get(Parameter::Epoch).unwrap_or(*default);
+            time_of_epoch(epoch)
+        })
+    }
+
+    /// The generator of its systems, if it has any, and else this one.
+    fn inner(&self, options: &Options) -> &Self {
         let inner = options.of.filter(|_| self.has_systems());
         match inner.map(find) {
-            Some(Ok(inner)) => inner.units,
-            _ => self.units,
+            Some(Ok(inner)) => inner,
+            _ => self,
         }
     }
 }

@@ -27,6 +27,8 @@ pub enum Parameter {
     Width,
     /// Julian date (TDB).
     Epoch,
+    /// 1 for Earth and Moon apart, 0 for their barycentre.
+    Moon,
     /// Number of systems.
     Systems,
     /// Number of bodies of each system.
@@ -37,7 +39,7 @@ pub enum Parameter {
 
 impl Parameter {
     /// All parameters, in the order in which they are listed.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Bodies,
         Self::VirialRatio,
         Self::MassRatio,
@@ -49,6 +51,7 @@ impl Parameter {
         Self::Inclination,
         Self::Width,
         Self::Epoch,
+        Self::Moon,
         Self::Systems,
         Self::Each,
         Self::Spacing,
@@ -68,6 +71,7 @@ impl Parameter {
             Self::Inclination => "inclination",
             Self::Width => "width",
             Self::Epoch => "epoch",
+            Self::Moon => "moon",
             Self::Systems => "systems",
             Self::Each => "each",
             Self::Spacing => "spacing",
@@ -84,6 +88,7 @@ impl Parameter {
             Self::W0 => "central potential W0",
             Self::Systems => "number of systems",
             Self::Each => "number of bodies of each system",
+            Self::Moon => "Moon of its own",
             other => other.name(),
         }
     }
@@ -105,7 +110,11 @@ impl Parameter {
                 "Tilt of the second galaxy in degrees; 180 turns against the orbit"
             }
             Self::Width => "Width of a ring around radius 1, below 2; 0 for one even circle",
-            Self::Epoch => "Julian date of the planets, from 1800 to 2050",
+            Self::Epoch => {
+                "Julian date (TDB) of the planets, from 1800 to 2200; by integration from J2000, \
+                 which is time 0"
+            }
+            Self::Moon => "1: Earth and Moon are two bodies; 0: their barycentre is one",
             Self::Systems => "Number of systems",
             Self::Each => {
                 "Bodies of each system; not for models whose number is fixed, such as solar-system"

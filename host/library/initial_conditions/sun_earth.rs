@@ -1,7 +1,6 @@
 //! Sun and Earth, and with the Moon.
 
 use super::orbit::Elements;
-use super::solar_system::{J2000, elements_of_earth};
 use super::{GenerateError, room_for};
 use crate::bodies::{Bodies, Body, Kind};
 use crate::units::{ASTRONOMICAL_UNIT, SOLAR_GM};
@@ -17,18 +16,37 @@ const MOON_PER_EARTH: f64 = 1.230_003_71e-2;
 /// tide. This one makes them what they are, 27.32 days.
 const MOON: [f64; 6] = [381_613.0, 0.055_4, 5.16, 125.08, 318.15, 135.27];
 
+/// The orbit of the barycentre of Earth and Moon at J2000, mean ecliptic and equinox of J2000.
+///
+/// E. M. Standish (JPL/Caltech), "Keplerian Elements for Approximate Positions of the Major
+/// Planets", table 1. These are mean elements, and so better than osculating ones for an Earth that
+/// no planet disturbs: its year is the real one's mean.
+fn orbit_of_earth() -> Elements {
+    /// Mean longitude, and longitude of the perihelion, in degrees.
+    const LONGITUDES: [f64; 2] = [100.464_571_66, 102.937_681_93];
+    let [longitude, perihelion] = LONGITUDES;
+    Elements {
+        semi_major_axis: 1.000_002_61,
+        eccentricity: 0.016_711_23,
+        inclination: (-0.000_015_31_f64).to_radians(),
+        node: 0.0,
+        argument: perihelion.to_radians(),
+        mean_anomaly: (longitude - perihelion).to_radians(),
+    }
+}
+
 /// The Sun (body 0) and the Earth (body 1) at J2000, G = 1 in au and solar masses: the unit of
 /// time is 58.132 days, a year is 2π.
 ///
-/// The Earth is on the orbit that the barycentre of Earth and Moon has around the Sun (see
-/// [`solar_system`](super::solar_system)), in the ecliptic. The centre of mass rests at the
-/// origin.
+/// The Earth is on the mean orbit of the barycentre of Earth and Moon around the Sun, in the
+/// ecliptic of J2000, and where it was that day to 20″; [`solar_system`](super::solar_system) has
+/// the places of an ephemeris. The centre of mass rests at the origin.
 ///
 /// # Errors
 /// No memory for two bodies.
 pub fn sun_earth() -> Result<Bodies, GenerateError> {
     let earth = EARTH_GM / SOLAR_GM;
-    let [position, velocity] = elements_of_earth(J2000).state(1.0 + earth);
+    let [position, velocity] = orbit_of_earth().state(1.0 + earth);
     collect(&[(1.0, [0.0; 3], [0.0; 3]), (earth, position, velocity)])
 }
 
@@ -44,7 +62,7 @@ pub fn sun_earth_moon() -> Result<Bodies, GenerateError> {
     let earth = EARTH_GM / SOLAR_GM;
     let moon = earth * MOON_PER_EARTH;
     let pair = earth + moon;
-    let [centre, drift] = elements_of_earth(J2000).state(1.0 + pair);
+    let [centre, drift] = orbit_of_earth().state(1.0 + pair);
     let [a, eccentricity, inclination, node, argument, mean_anomaly] = MOON;
     let [position, velocity] = Elements {
         semi_major_axis: a * 1e3 / ASTRONOMICAL_UNIT,

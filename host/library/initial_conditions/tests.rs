@@ -176,7 +176,7 @@ const PINNED: [(&str, u32); 14] = [
     ("figure-eight", 163_802_338),
     ("sun-earth", 1_502_430_705),
     ("sun-earth-moon", 747_154_421),
-    ("solar-system", 2_712_523_304),
+    ("solar-system", 1_551_962_304),
     ("many-galaxies", 3_332_219_085),
 ];
 

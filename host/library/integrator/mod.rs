@@ -7,7 +7,7 @@ mod splitting;
 mod tests;
 
 pub use pace::{Pace, Stepping};
-use splitting::Stage;
+pub(crate) use splitting::Stage;
 
 use crate::backend::{Backend, Derivatives, ForceError, Operation};
 
@@ -102,7 +102,7 @@ impl Integrator {
     }
 
     /// Its kicks and drifts, if it is made of them alone.
-    fn stages(self) -> Option<&'static [Stage]> {
+    pub(crate) fn stages(self) -> Option<&'static [Stage]> {
         match self {
             Self::SemiImplicitEuler | Self::DampedEuler { .. } => {
                 Some(splitting::SEMI_IMPLICIT_EULER)

@@ -4,7 +4,7 @@ use crate::backend::{Derivatives, Operation};
 
 /// A part of a step, with its share of the time step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// `v += c dt a`.
     Kick(f64),
     /// `x += c dt v`.

@@ -1,0 +1,264 @@
+//! What a run chooses where nothing is asked for, and what it says of that: softening, step,
+//! integrator, units; on planets, rings, binaries and clusters.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::f64::consts::TAU;
+
+use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::initial_conditions::{J2000, plummer, solar_system, solar_system_with_moon};
+use allpairs::io::{Format, Overwrite, Snapshot, read, read_units, write, write_in_units};
+use allpairs::units::{SOLAR_MASS, Units};
+use program::{Ended, allpairs, run};
+use tempfile::{TempDir, tempdir};
+
+const USAGE: i32 = 2;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempdir().expect("a temporary folder"))
+    }
+
+    /// Runs `allpairs` with these arguments, separated by spaces.
+    fn run(&self, arguments: &str) -> Ended {
+        run(allpairs(self.0.path()).args(arguments.split_whitespace()))
+    }
+
+    fn read(&self, name: &str) -> Snapshot {
+        read(&self.0.path().join(name), None).expect("sound").0
+    }
+
+    fn write(&self, name: &str, bodies: Bodies, units: Option<Units>) {
+        let (path, time) = (self.0.path().join(name), 0.0);
+        let snapshot = Snapshot { time, bodies };
+        match units {
+            Some(_) => write_in_units(&path, Format::Npz, &snapshot, units, Overwrite::Refuse),
+            None => write(&path, Format::Npz, &snapshot, Overwrite::Refuse),
+        }
+        .expect("written");
+    }
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let squares = [0, 1, 2].map(|k| (a[k] - b[k]).powi(2));
+    squares.iter().sum::<f64>().sqrt()
+}
+
+/// Sun, planets and 200 massless asteroids, in units that the file tells: planets go where they go
+/// without the asteroids.
+#[test]
+fn asteroids_do_not_soften_planets() {
+    let folder = Folder::new();
+    let planets = solar_system(J2000).expect("in range");
+    let mut bodies = planets.clone();
+    for k in 0..200 {
+        let radius = 2.0 + f64::from(k) / 200.0;
+        let (sin, cos) = f64::from(k).sin_cos();
+        let speed = radius.sqrt().recip();
+        bodies.push(Body {
+            position: [radius * cos, radius * sin, 0.0],
+            velocity: [-speed * sin, speed * cos, 0.0],
+            mass: 0.0,
+            id: 100 + k as u64,
+            kind: Kind::Star,
+        });
+    }
+    let au: Units = "au".parse().expect("units");
+    folder.write("asteroids.npz", bodies, Some(au));
+    let ended = folder.run("run asteroids.npz --until 6.2831853 --out many");
+    ended.expect(
+        0,
+        &["softening 0: 10 bodies have mass, the others are test particles"],
+    );
+    let many = folder.read("many/final.npz").bodies;
+    let alone = solar_system(J2000 + 6.283_185_3 * 58.132_440_9).expect("in range");
+    for (id, name) in ["Sun", "Mercury", "Venus", "Earth"].iter().enumerate() {
+        let off = distance(many.body(id).position, alone.body(id).position);
+        assert!(off <= 2e-3, "{name} is off by {off} au");
+    }
+}
+
+/// `solar-system` without any option but the end, against another epoch.
+#[test]
+fn the_solar_system_is_run_as_it_should_be() {
+    let folder = Folder::new();
+    let year = 2.0 * 365.25 / 58.132_440_873_8;
+    let ended = folder.run(&format!("run solar-system --until {year} --out s"));
+    ended.expect(
+        0,
+        &[
+            "10 bodies",
+            "yoshida6",
+            "kernel cpu-f64",
+            "softening 0: as `solar-system` is made to be simulated",
+        ],
+    );
+    let found = folder.read("s/final.allpairs").bodies;
+    let expected = solar_system(J2000 + 730.5).expect("in range");
+    for id in 0..10 {
+        let (a, b) = (found.body(id).position, expected.body(id).position);
+        assert!(distance(a, b) <= 2e-7, "{id}: {}", distance(a, b));
+    }
+}
+
+/// The epoch is the time of the file, and the Moon is a body where asked for.
+#[test]
+fn an_epoch_is_kept() {
+    let folder = Folder::new();
+    let ic = "ic solar-system --moon 1 --epoch 2451910.25 --out m.allpairs";
+    folder.run(ic).expect(0, &["11 bodies at time 6.283"]);
+    let made = folder.read("m.allpairs");
+    assert!((made.time / (365.25 / 58.132_440_873_8) - 1.0).abs() <= 1e-9);
+    let expected = solar_system_with_moon(2_451_910.25).expect("in range");
+    assert_eq!(made.bodies, expected);
+    folder
+        .run("run m.allpairs --steps 1 --out r")
+        .expect(0, &["at time 6.283"]);
+    for (arguments, said) in [
+        ("--epoch 2378494", "the year 1800"),
+        ("--epoch 2600000", "the year 2200"),
+        ("--moon 2", "Earth and Moon are two bodies"),
+    ] {
+        let ended = folder.run(&format!("ic solar-system {arguments} --out n.allpairs"));
+        ended.expect(USAGE, &[said]);
+    }
+    folder
+        .run("ic --help")
+        .expect(0, &["DE423", "barycentre", "TDB", "ecliptic"]);
+}
+
+/// A ring of test particles has the period that its generator promises, and no energy to judge by.
+#[test]
+fn a_ring_keeps_its_period_and_reports_no_drift() {
+    let folder = Folder::new();
+    let ring = "kepler-ring --bodies 300 --width 0";
+    folder
+        .run(&format!("ic {ring} --out ring.npz"))
+        .expect(0, &[]);
+    let start = folder.read("ring.npz").bodies;
+    for input in [ring, "ring.npz"] {
+        let run = format!("run {input} --until {TAU} --diagnostics 100 --overwrite --out o");
+        let ended = folder.run(&run);
+        ended.expect(0, &["softening 0: ", "no massive pair"]);
+        assert!(!ended.complained.contains("drifted"), "{ended}");
+        let name = ["o/final.npz", "o/final.allpairs"];
+        let end = folder.read(name[usize::from(input == ring)]).bodies;
+        for id in 1..300 {
+            let off = distance(end.body(id).position, start.body(id).position);
+            assert!(off <= 2e-3, "{input}: body {id} is off by {off}");
+        }
+        let log = std::fs::read_to_string(folder.0.path().join("o/diagnostics.csv"));
+        let log = log.expect("a log");
+        let mut rows = log.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let header = rows.next().expect("a header");
+        let drift = header.iter().position(|name| *name == "energy_drift");
+        let drift = drift.expect("a column");
+        assert!(rows.all(|row| row[drift].is_empty()), "{log}");
+    }
+}
+
+/// The accelerations at apocentre say nothing of the pericentre.
+#[test]
+fn an_eccentric_binary_keeps_its_energy() {
+    let folder = Folder::new();
+    folder
+        .run("ic two-body --eccentricity 0.9 --out k.npz")
+        .expect(0, &[]);
+    let ended = folder.run("run k.npz --until 20 --max-drift 1e-3 --diagnostics 100 --out o");
+    ended.expect(
+        0,
+        &[
+            "softening 0: fewer than 100 bodies",
+            "bodies 0 and 1 turn by a radian at pericentre, 0.1000 apart",
+        ],
+    );
+    assert!(!ended.complained.contains("drifted"), "{ended}");
+}
+
+/// Twice the kinetic over the potential energy.
+fn virial_ratio(bodies: &Bodies, g: f64) -> f64 {
+    let list: Vec<_> = bodies.iter().collect();
+    let (mut kinetic, mut potential) = (0.0, 0.0);
+    for (i, a) in list.iter().enumerate() {
+        let [x, y, z] = a.velocity;
+        kinetic += 0.5 * a.mass * (x * x + y * y + z * z);
+        let pulls = list[..i]
+            .iter()
+            .map(|b| b.mass / distance(a.position, b.position));
+        potential += g * a.mass * pulls.sum::<f64>();
+    }
+    2.0 * kinetic / potential
+}
+
+/// Units are no new name for old numbers.
+#[test]
+fn models_are_scaled_and_not_relabelled() {
+    let folder = Folder::new();
+    for command in [
+        "run plummer --units pc --bodies 50",
+        "ic plummer --units pc --out x.npz",
+    ] {
+        let ended = folder.run(command);
+        ended.expect(USAGE, &["--mass 1000Msun --radius 1pc", "another meaning"]);
+    }
+    let size = "--mass 1000Msun --radius 2pc";
+    let model = plummer(200, 1).expect("bodies");
+    for (units, list) in [("", "pc"), ("--units kpc", "kpc"), ("--units si", "si")] {
+        let ic = "ic plummer --bodies 200 --seed 1 --overwrite --out p.npz";
+        let told: Units = list.parse().expect("units");
+        folder
+            .run(&format!("{ic} {size} {units}"))
+            .expect(0, &["in units of"]);
+        let found = read_units(&folder.0.path().join("p.npz"), None).expect("sound");
+        assert_eq!(found, Some(told));
+        let made = folder.read("p.npz").bodies;
+        let ratio = virial_ratio(&made, told.g()) / virial_ratio(&model, 1.0);
+        assert!((ratio - 1.0).abs() <= 1e-12, "{list}: {ratio}");
+        let mass = made.total_mass() * told.mass / SOLAR_MASS;
+        assert!((mass / 1000.0 - 1.0).abs() <= 1e-12, "{mass}");
+        let parsec: Units = "pc".parse().expect("units");
+        let length = made.x[3] * told.length / parsec.length;
+        assert!(
+            (length / (2.0 * model.x[3]) - 1.0).abs() <= 1e-12,
+            "{length}"
+        );
+    }
+    let run = "run plummer --bodies 200 --seed 1 --steps 3 --overwrite --out o";
+    let ended = folder.run(&format!("{run} {size}"));
+    ended.expect(0, &["of total mass 1000.0", "G = 0.004301"]);
+    // The file of its options does it again.
+    folder
+        .run("run o/run.toml --out again")
+        .expect(0, &["G = 0.004301"]);
+    let [a, b] = ["o", "again"].map(|name| folder.read(&format!("{name}/final.allpairs")));
+    assert_eq!(a, b);
+
+    // What has units is converted.
+    folder
+        .run("ic solar-system --units si --out si.npz")
+        .expect(0, &["in units of 1.0"]);
+    let si = folder.read("si.npz").bodies;
+    assert!((si.mass[0] / SOLAR_MASS - 1.0).abs() <= 1e-8);
+    folder.write("file.npz", model, None);
+    for (arguments, said) in [
+        ("ic plummer --mass 1Msun --out x.npz", "--radius"),
+        (
+            "ic plummer --mass 1pc --radius 1pc --out x.npz",
+            "is not a mass",
+        ),
+        (
+            "ic plummer --mass 1kg --radius 1kg --out x.npz",
+            "is not a length",
+        ),
+        (
+            "ic solar-system --mass 1Msun --radius 1au --out x.npz",
+            "has its size already",
+        ),
+        ("run file.npz --mass 1Msun --radius 1pc", "is a file"),
+    ] {
+        folder.run(arguments).expect(USAGE, &[said]);
+    }
+}

@@ -1,23 +1,30 @@
 //! Comma-separated values, one body a line.
 //! ```text
 //! # time = 0.5
+//! # bodies = 1
 //! x,y,z,vx,vy,vz,mass,id,kind
 //! 1.0,0.0,0.0,0.0,1.0,0.0,0.5,0,star
 //! ```
 //! The header line is required and names the columns in any order, in upper or lower case. `x`,
-//! `y`, `z`, `vx`, `vy`, `vz` and `mass` must be there; `id` (an integer from 0 on, else bodies
-//! are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may; other
-//! columns are passed over. Lines that begin with `#` are comments; one of them, before the
-//! header, may give the time, else it is 0. Numbers are written in the shortest form that reads
-//! back to the same f64.
+//! `y`, `z`, `vx`, `vy`, `vz` and `mass` (or `m`) must be there; `id` (an integer from 0 on, else
+//! bodies are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may;
+//! other columns are passed over, and a note names them. Fields may be separated by semicolons,
+//! tabs or blanks as well: by what separates the names of the columns. Lines that begin with `#`
+//! are comments; of those before the header, one may give the time, else it is 0, and one the
+//! number of bodies, by which a file is known that was cut at the end of a line. Numbers are
+//! written in the shortest form that reads back to the same f64.
+
+mod lines;
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
 
-use super::{ReadFault, Snapshot, WriteFault};
+use super::column::{ID, KIND, MASS, left_out};
+use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
+use lines::{Blanks, Bounded, LONGEST_LINE};
 
 /// What is wrong with a line of a CSV file. Columns are counted from 1, bodies from 0.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -75,6 +82,17 @@ pub enum CsvFault {
     /// The comment that gives the time does not.
     #[error("the time is `{0}`, not a finite number")]
     Time(String),
+    /// Lines are missing, or there are more of them than there were.
+    #[error(
+        "this comment tells of {expected} bodies, and the file holds {found}: it was cut short or \
+         added to; if that is right, correct or remove the comment"
+    )]
+    BodyCount {
+        /// Bodies that the comment tells of.
+        expected: usize,
+        /// Bodies in the file.
+        found: usize,
+    },
     /// Bytes that are no text.
     #[error("this is not UTF-8 text; if the file is a binary format, give that format")]
     NotText,
@@ -93,16 +111,10 @@ impl From<io::Error> for Stop {
 }
 
 /// Reads a CSV file from its beginning.
-pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Snapshot, ReadFault> {
-    let outcome = read_preamble(reader).and_then(|(time, start)| {
-        Ok(Snapshot {
-            time,
-            bodies: read_bodies(reader, start)?,
-        })
-    });
-    match outcome {
-        Ok(snapshot) if snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
-        Ok(snapshot) => Ok(snapshot),
+pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Contents, ReadFault> {
+    match read_all(reader) {
+        Ok(contents) if contents.snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
+        Ok(contents) => Ok(contents),
         Err(Stop::Io(fault)) => Err(fault.into()),
         Err(Stop::At(byte, fault)) => Err(ReadFault::Csv {
             line: line_at(reader, byte)?,
@@ -111,49 +123,102 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Snapshot, ReadF
     }
 }
 
-/// Reads what stands before the header line; returns the time and the offset of that line.
-fn read_preamble(reader: &mut impl BufRead) -> Result<(f64, u64), Stop> {
-    /// No comment that gives a time is longer; the rest of a longer one is not looked at.
-    const COMMENT: u64 = 1024;
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-    let (mut time, mut offset) = (0.0, 0);
-    if reader.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-        reader.consume(BYTE_ORDER_MARK.len());
-        offset += BYTE_ORDER_MARK.len() as u64;
+fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
+    let preamble = Preamble::read(reader)?;
+    let (bodies, others) = read_bodies(reader, preamble.length)?;
+    if let Some((at, expected)) = preamble.bodies
+        && expected != bodies.len()
+        && !bodies.is_empty()
+    {
+        let found = bodies.len();
+        return Err(Stop::At(at, CsvFault::BodyCount { expected, found }));
     }
-    while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
-        let start = offset;
-        let mut line = Vec::new();
-        offset += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
-        if !line.ends_with(b"\n") {
-            offset += reader.skip_until(b'\n')? as u64;
-        }
-        if let Some(text) = time_of_comment(&String::from_utf8_lossy(&line)) {
-            time = text
-                .parse()
-                .ok()
-                .filter(|time: &f64| time.is_finite())
-                .ok_or_else(|| Stop::At(start, CsvFault::Time(beginning(text))))?;
-        }
+    let mut contents = Contents::from(Snapshot {
+        time: preamble.time,
+        bodies,
+    });
+    if !others.is_empty() {
+        contents.notes.push(left_out("columns", &others));
     }
-    Ok((time, offset))
+    Ok(contents)
 }
 
-/// The text after `# time =`, if `line` is such a comment.
-fn time_of_comment(line: &str) -> Option<&str> {
+/// What stands before the header line.
+#[derive(Default)]
+struct Preamble {
+    time: f64,
+    /// Where it tells the number of bodies, and this number.
+    bodies: Option<(u64, usize)>,
+    /// Offset of the header line.
+    length: u64,
+}
+
+impl Preamble {
+    fn read(reader: &mut impl BufRead) -> Result<Self, Stop> {
+        /// No comment that is understood is longer; the rest of a longer one is not looked at.
+        const COMMENT: u64 = 1024;
+        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+        let mut preamble = Self::default();
+        if reader.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+            reader.consume(BYTE_ORDER_MARK.len());
+            preamble.length += BYTE_ORDER_MARK.len() as u64;
+        }
+        while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
+            let start = preamble.length;
+            let mut line = Vec::new();
+            preamble.length += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
+            if !line.ends_with(b"\n") {
+                preamble.length += reader.skip_until(b'\n')? as u64;
+            }
+            let line = String::from_utf8_lossy(&line);
+            let Some((name, value)) = setting(&line) else {
+                continue;
+            };
+            if name.eq_ignore_ascii_case("time") {
+                preamble.time = value
+                    .parse()
+                    .ok()
+                    .filter(|time: &f64| time.is_finite())
+                    .ok_or_else(|| Stop::At(start, CsvFault::Time(beginning(value))))?;
+            } else if name.eq_ignore_ascii_case("bodies") {
+                preamble.bodies = value.parse().ok().map(|bodies| (start, bodies));
+            }
+        }
+        Ok(preamble)
+    }
+}
+
+/// Name and value, if `line` is a comment such as `# time = 0.5`.
+fn setting(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.strip_prefix('#')?.split_once('=')?;
-    name.trim()
-        .eq_ignore_ascii_case("time")
-        .then(|| value.trim())
+    Some((name.trim(), value.trim()))
 }
 
-/// Reads the header line, which begins at byte `start`, and the bodies.
-fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
+/// Reads the header line, which begins at byte `start`, and the bodies. Returns the names of the
+/// columns that were passed over, too.
+fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
+    let mut header = Vec::new();
+    reader
+        .by_ref()
+        .take(LONGEST_LINE + 1)
+        .read_until(b'\n', &mut header)?;
+    let separator = [b',', b';', b'\t']
+        .into_iter()
+        .find(|separator| header.contains(separator));
+    let text = Bounded::new(header.chain(reader));
+    match separator {
+        Some(separator) => read_records(text, separator, start),
+        None => read_records(Blanks::new(text), b',', start),
+    }
+}
+
+fn read_records(text: impl Read, separator: u8, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
     let mut csv = ReaderBuilder::new()
         .comment(Some(b'#'))
         .trim(Trim::All)
-        .from_reader(reader);
+        .delimiter(separator)
+        .from_reader(text);
     let fault = |fault: csv::Error| match fault.into_kind() {
         csv::ErrorKind::Io(fault) => Stop::Io(fault),
         csv::ErrorKind::UnequalLengths {
@@ -176,7 +241,7 @@ fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
         other => Stop::Io(io::Error::other(format!("{other:?}"))),
     };
 
-    let columns = read_header(&mut csv)
+    let (columns, others) = read_header(&mut csv)
         .map_err(fault)?
         .map_err(|fault| Stop::At(start, fault))?;
     let mut bodies = Bodies::default();
@@ -190,11 +255,17 @@ fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
         })?;
         bodies.push(body);
     }
-    Ok(bodies)
+    Ok((bodies, others))
 }
 
-fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Columns, CsvFault>, csv::Error> {
-    csv.headers().map(Columns::of)
+type Header = (Columns, Vec<String>);
+
+fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Header, CsvFault>, csv::Error> {
+    csv.headers().map(|header| {
+        let columns = Columns::of(header)?;
+        let others = columns.others(header);
+        Ok((columns, others))
+    })
 }
 
 /// Where each quantity stands, as an index into the fields of a line.
@@ -217,25 +288,42 @@ impl Columns {
                 (first, None) => Ok(first),
             }
         };
-        let need = |missing: &'static str| {
-            find(missing)?.ok_or_else(|| {
+        // The first of several names that is there.
+        let one_of = |names: &[&'static str]| {
+            let mut found = names.iter().map(|name| find(name));
+            found.find_map(Result::transpose).transpose()
+        };
+        let need = |names: &[&'static str]| {
+            one_of(names)?.ok_or_else(|| {
                 let header = header.iter().collect::<Vec<_>>().join(",");
                 CsvFault::MissingColumn {
-                    missing,
+                    missing: names[0],
                     header: beginning(&header),
                 }
             })
         };
         let mut coordinates = [0; 6];
         for (column, name) in coordinates.iter_mut().zip(COORDINATES) {
-            *column = need(name)?;
+            *column = need(&[name])?;
         }
         Ok(Self {
             coordinates,
-            mass: need("mass")?,
-            id: find("id")?,
-            kind: find("kind")?,
+            mass: need(&MASS)?,
+            id: one_of(&ID)?,
+            kind: one_of(&KIND)?,
         })
+    }
+
+    /// Names of the columns that are passed over.
+    fn others(&self, header: &StringRecord) -> Vec<String> {
+        let is_used = |column: &usize| {
+            self.coordinates.contains(column)
+                || [Some(self.mass), self.id, self.kind].contains(&Some(*column))
+        };
+        (0..header.len())
+            .filter(|column| !is_used(column))
+            .map(|column| beginning(&header[column]))
+            .collect()
     }
 
     /// Takes the body number `index` out of its line.
@@ -332,6 +420,7 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), Wr
     // `{:?}` is the shortest form that reads back to the same value; unlike `{}`, it has an
     // exponent where 300 zeros would stand.
     writeln!(file, "# time = {:?}", snapshot.time)?;
+    writeln!(file, "# bodies = {}", snapshot.bodies.len())?;
     writeln!(file, "x,y,z,vx,vy,vz,mass,id,kind")?;
     for Body {
         position: [x, y, z],
@@ -570,5 +659,88 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn other_separators_and_names_are_read() {
+        for text in [
+            "x;y;z;vx;vy;vz;m\n1;2;3;4;5;6;7\n",
+            "x\ty\tz\tvx\tvy\tvz\tMasses\n1\t2\t3\t4\t5\t6\t7\n",
+            "  x   y  z vx vy vz mass  \n\n# c d\n 1 2 3   4\t5 6 7\n",
+            "m x y z vx vy vz\r\n7 1 2 3 4 5 6\r\n",
+        ] {
+            let body = parse(text).unwrap().bodies.body(0);
+            assert_eq!(body.position, [1.0, 2.0, 3.0], "{text}");
+            assert_eq!((body.velocity, body.mass), ([4.0, 5.0, 6.0], 7.0));
+        }
+        // Places are those of the file.
+        let (line, found) = fault("x y z vx vy vz mass\n\n1 2 3 4 5 6 7\n1 2 3 4 5 six 7\n");
+        assert_eq!(line, 4);
+        assert!(
+            matches!(found, CsvFault::Field { column: 6, .. }),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn columns_that_are_passed_over_are_named() {
+        let text = "x,y,z,vx,vy,vz,mass,eps,m\n1,2,3,4,5,6,7,8,9\n";
+        let contents = read(&mut Cursor::new(text)).unwrap();
+        assert_eq!(contents.snapshot.bodies.mass, [7.0]);
+        assert_eq!(contents.notes, ["columns that are not used here: eps, m"]);
+    }
+
+    /// A file that is cut at the end of a line, or of a number, is one of fewer bodies otherwise.
+    #[test]
+    fn every_cut_is_noticed() {
+        let bodies: Bodies = (0..12)
+            .map(|i| Body {
+                position: [f64::from(i), 12.5, 0.1],
+                velocity: [1e-300, 2.0, 3.0],
+                mass: 1234.0,
+                id: 10 + i as u64,
+                kind: Kind::Gas,
+            })
+            .collect();
+        let snapshot = Snapshot { time: 0.5, bodies };
+        let mut text = Vec::new();
+        write(&mut text, &snapshot).unwrap();
+        for at in 0..text.len() {
+            if let Ok(found) = parse(&text[..at]) {
+                assert_eq!(found, snapshot, "cut at {at}");
+            }
+        }
+        let (line, found) = fault("# time = 1\n# Bodies= 3\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n");
+        let (expected, counted) = (3, 1);
+        let expected = CsvFault::BodyCount {
+            expected,
+            found: counted,
+        };
+        assert_eq!((line, found), (2, expected));
+        let foreign = "# bodies = planets\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n";
+        assert!(parse(foreign).is_ok());
+    }
+
+    #[test]
+    fn lines_are_bounded() {
+        let head = "x,y,z,vx,vy,vz,mass";
+        for text in [
+            format!("{head}{}\n", ",".repeat(3_000_000)),
+            format!("{head}\n{}\n", ",".repeat(3_000_000)),
+            "x".repeat(3_000_000),
+            " ".repeat(3_000_000),
+        ] {
+            let message = parse(&text).unwrap_err().to_string();
+            assert!(message.contains("longer than 1 MiB"), "{message}");
+        }
+    }
+
+    #[test]
+    fn messages_show_no_control_characters() {
+        let text = "x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,\x1b]0;PWNED\x07\n";
+        let error = read_from(Cursor::new(text), Path::new("a\x1b[1m.csv"), None);
+        let message = error.unwrap_err().to_string();
+        assert!(!message.chars().any(char::is_control), "{message:?}");
+        assert!(message.contains("\\u{1b}]0;PWNED"), "{message}");
     }
 }

@@ -414,7 +414,7 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
         match format.or(Format::from_path(path)) {
             Some(Format::Allpairs) => binary::read_units(&mut file, size),
             Some(Format::Npz) => npz::read_units(file, size),
-            Some(Format::Hdf5) => hdf5::read_units(file.into_inner(), size),
+            Some(Format::Hdf5) => hdf5::read_units(file.into_inner()),
             Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
             None => Err(ReadFault::UnknownFormat),
         }

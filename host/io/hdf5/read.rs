@@ -41,14 +41,14 @@ pub(in super::super) fn read_bytes(
     })
 }
 
-/// The units that a file of `size` bytes tells.
-pub(in super::super) fn read_units(file: File, _size: u64) -> Result<Option<Units>, ReadFault> {
+/// The units that a file tells.
+pub(in super::super) fn read_units(file: File) -> Result<Option<Units>, ReadFault> {
     guarded(|| units(&root(&open(file)?)?, &mut Vec::new()))
 }
 
-/// Turns a panic of the library into a fault. It is a young parser of files from anywhere; none of
-/// the panics that fuzzing looks for was found, and one would be the fault of a file and no reason
-/// to end a program. Nothing is used after it: file and bodies are dropped with `work`.
+/// Turns a panic of the library into a fault: it is a young parser of files from anywhere, and a
+/// file should not end the program. Nothing is used after a panic that could be half changed: file
+/// and bodies are dropped with `work`.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ReadFault>) -> Result<T, ReadFault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let problem = "the library for HDF5 failed at it: the file is damaged or of an unknown \

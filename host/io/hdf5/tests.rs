@@ -366,13 +366,11 @@ fn star(id: u64) -> Body {
     }
 }
 
-/// One gzip chunk for each dataset is what h5py writes for chunks=True of a large chunk; a reader
-/// that decompresses it anew for each block took 44 s.
-#[test]
-fn a_million_bodies_in_one_chunk_are_read_in_linear_time() {
-    let n = 1_000_000_u64;
+/// Half a million bodies, gzip, in chunks of so many rows.
+fn compressed(chunk: u64) -> Vec<u8> {
+    let n = 500_000_u64;
     let values: Vec<f64> = (0..3 * n).map(|i| i as f64).collect();
-    let bytes = bytes_of(|builder| {
+    bytes_of(|builder| {
         let header = builder.create_group("Header");
         builder.add_group(header.finish());
         let mut part = builder.create_group("PartType1");
@@ -380,21 +378,34 @@ fn a_million_bodies_in_one_chunk_are_read_in_linear_time() {
             part.create_dataset(name)
                 .with_f64_data(&values)
                 .with_shape(&[n, 3])
-                .with_chunks(&[n, 3])
+                .with_chunks(&[chunk, 3])
                 .with_deflate(1);
         }
         part.create_dataset("Masses")
             .with_f64_data(&values[..n as usize])
-            .with_chunks(&[n])
+            .with_chunks(&[chunk])
             .with_deflate(1);
         builder.add_group(part.finish());
+    })
+}
+
+/// A reader that decompresses a large chunk anew for each block of it takes 60 times as long here
+/// (and took 44 s for a million bodies).
+#[test]
+fn large_chunks_are_read_in_linear_time() {
+    let [many, one] = [8192, 500_000].map(|chunk| {
+        let bytes = compressed(chunk);
+        // The best of three: this machine may have other things to do.
+        let times = [(); 3].map(|()| {
+            let start = std::time::Instant::now();
+            let bodies = parse(&bytes).unwrap().bodies;
+            assert_eq!((bodies.z[499_999], bodies.mass[7]), (1_499_999.0, 7.0));
+            start.elapsed()
+        });
+        times.into_iter().min().unwrap()
     });
-    let start = std::time::Instant::now();
-    let bodies = parse(&bytes).unwrap().bodies;
-    // 0.3 s on one idle core: room for busy ones, none for the square of the number of blocks.
-    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
-    assert_eq!(bodies.z[999_999], values[2_999_999]);
-    assert_eq!(bodies.mass[999_999], 999_999.0);
+    println!("many chunks {many:?}, one {one:?}");
+    assert!(one < 6 * many, "many chunks {many:?}, one {one:?}");
 }
 
 #[test]
@@ -403,10 +414,18 @@ fn chunks_and_filters_are_undone() {
     let values: Vec<f64> = (0..3 * n).map(|i| (i as f64).sqrt()).collect();
     type Change = fn(&mut hdf5_pure::DatasetBuilder);
     let filters: [Change; 5] = [
-        |data| drop(data.with_shuffle().with_deflate(6)),
-        |data| drop(data.with_fletcher32()),
-        |data| drop(data.with_lzf()),
-        |data| drop(data.with_shuffle().with_lzf().with_fletcher32()),
+        |data| {
+            data.with_shuffle().with_deflate(6);
+        },
+        |data| {
+            data.with_fletcher32();
+        },
+        |data| {
+            data.with_lzf();
+        },
+        |data| {
+            data.with_shuffle().with_lzf().with_fletcher32();
+        },
         |_| (),
     ];
     // Chunks that do not divide the dataset, and chunks of single columns.
@@ -470,7 +489,7 @@ fn damaged_files_are_refused() {
         ("chunk-dims.hdf5", "/PartType4/Velocities"),
         // A bit of a group's header: its bodies were left out.
         ("group-bit.hdf5", "/PartType4"),
-        ("negative-ids.hdf5", "row 0 is -1"),
+        ("negative-ids.hdf5", "NumPart_ThisFile says 99"),
     ] {
         let path = Path::new(DAMAGED).join(name);
         let error = load(&path, None).unwrap_err().to_string();
@@ -500,7 +519,7 @@ fn odd_numbers_are_named() {
     assert!(found.contains("f16"), "{found}");
 }
 
-/// Each bit of a file of ours: refused, or what was written.
+/// A bit of each byte of a file of ours: refused, or what was written.
 #[test]
 fn flipped_bits_are_noticed() {
     let bodies = [Kind::Star, Kind::Gas, Kind::Star]
@@ -513,20 +532,16 @@ fn flipped_bits_are_noticed() {
     write(&mut bytes, &snapshot, Some(Units::SI)).unwrap();
     let written = contents(&bytes).unwrap();
     let (mut refused, mut other) = (0, Vec::new());
-    for bit in 0..8 * bytes.len() {
+    for at in 0..bytes.len() {
         let mut changed = bytes.clone();
-        changed[bit / 8] ^= 1 << (bit % 8);
+        changed[at] ^= 1 << (at % 8);
         match contents(&changed) {
             Err(_) => refused += 1,
             Ok(found) if found.snapshot == written.snapshot && found.units == written.units => {}
-            Ok(_) => other.push(bit),
+            Ok(_) => other.push(at),
         }
     }
-    assert!(
-        refused > 4 * bytes.len(),
-        "{refused} of {}",
-        8 * bytes.len()
-    );
+    assert!(refused > bytes.len() / 2, "{refused} of {}", bytes.len());
     assert!(other.is_empty(), "{other:?}");
     for at in 0..bytes.len() {
         if let Ok(found) = parse(&bytes[..at]) {
@@ -551,9 +566,9 @@ fn h5pys_files_are_read() {
         let Snapshot { time, bodies } = parse_file(&bytes).unwrap();
         assert_eq!((time, bodies.len()), (3.0, 12), "{name}");
         assert!(bodies.id.iter().copied().eq(0..12), "{name}");
-        let mass = if is_lossy { 0.0833 } else { 1.0 / 12.0 };
+        let tolerance = if is_lossy { 1e-4 } else { 1e-9 };
         assert!(
-            (bodies.mass[7] - mass).abs() < 1e-6,
+            (bodies.mass[7] - 1.0 / 12.0).abs() < tolerance,
             "{name}: {}",
             bodies.mass[7]
         );

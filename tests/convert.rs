@@ -145,3 +145,30 @@ fn runs_keep_the_format_of_their_input() {
         read(folder, "o/final.allpairs")
     );
 }
+
+/// What a file holds and a simulation does not use is said, on the stream of complaints.
+#[test]
+fn what_is_left_out_is_said() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(galaxy(), folder.join("a.bin")).unwrap();
+    for command in [
+        "convert a.bin b.npz",
+        "run a.bin --steps 1 --kernel cpu-f32",
+    ] {
+        let ended = try_in(folder, command);
+        ended.expect(0, &[]);
+        let complained = &ended.complained;
+        assert!(
+            complained.contains("note: a.bin: bodies have softening lengths"),
+            "{command}: {ended}"
+        );
+    }
+    let text = "x;y;z;vx;vy;vz;m;eps\n0;0;0;0;0;0;1;0.1\n1;0;0;0;1;0;1;0.1\n";
+    fs::write(folder.join("c.csv"), text).unwrap();
+    let ended = try_in(folder, "convert c.csv d.csv");
+    ended.expect(0, &["2 bodies"]);
+    assert!(ended.complained.contains("eps"), "{ended}");
+    let written = fs::read_to_string(folder.join("d.csv")).unwrap();
+    assert!(written.contains("# bodies = 2\n"), "{written}");
+}

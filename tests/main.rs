@@ -3,6 +3,7 @@
 mod browser;
 mod cli;
 mod convert;
+mod defaults;
 mod emulator;
 mod examples;
 mod first_steps;

@@ -79,8 +79,8 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         "{} is there already: choose another name, or --overwrite",
         options.output.display()
     );
-    let (mut snapshot, from) = allpairs::io::read(&options.input, options.from)?;
-    let mut units = allpairs::io::read_units(&options.input, Some(from))?;
+    let input = super::load(&options.input, options.from)?;
+    let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
     let mut told = String::new();
     if let Some(change) = options.units {
         let source = change.from.or(units).with_context(|| {

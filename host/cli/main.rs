@@ -34,7 +34,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use allpairs::backend::ForceError;
-use allpairs::io::{ReadError, WriteError};
+use allpairs::io::{Format, Loaded, Printable, ReadError, WriteError};
 use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
@@ -222,6 +222,16 @@ fn report(error: &anyhow::Error) -> ExitCode {
     };
     eprintln!("allpairs: {error:#}");
     ExitCode::from(code)
+}
+
+/// Reads a snapshot with its units, and says on the standard error what its file holds that is not
+/// used.
+fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
+    let loaded = allpairs::io::load(path, format)?;
+    for note in &loaded.notes {
+        eprintln!("allpairs: note: {}: {note}", Printable(path.display()));
+    }
+    Ok(loaded)
 }
 
 /// An output that may lose its reader (`allpairs … | head`): from then on what is written to it goes

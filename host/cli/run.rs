@@ -266,7 +266,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     }
     let path = &options.input;
     options.size.check_unused(path)?;
-    let (snapshot, format) = allpairs::io::read(path, options.format).map_err(|error| {
+    let loaded = super::load(path, options.format).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
         match is_a_name {
@@ -275,9 +275,9 @@ fn input(options: &Options) -> anyhow::Result<Input> {
         }
     })?;
     Ok(Input {
-        snapshot,
-        format,
-        units: allpairs::io::read_units(path, Some(format))?,
+        snapshot: loaded.snapshot,
+        format: loaded.format,
+        units: loaded.units,
     })
 }
 

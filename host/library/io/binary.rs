@@ -24,7 +24,7 @@ use std::io::{self, Read, Write};
 use crc32fast::Hasher;
 use thiserror::Error;
 
-use super::{ReadFault, Snapshot, WriteFault};
+use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, COORDINATES, Kind};
 use crate::units::Units;
 
@@ -192,7 +192,7 @@ pub(super) fn read_units(reader: &mut impl Read, size: u64) -> Result<Option<Uni
 }
 
 /// Reads a file of `size` bytes from its beginning.
-pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Snapshot, ReadFault> {
+pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFault> {
     let header = Header::read(reader, size)?;
     let offsets = offsets(header.bodies).filter(|offsets| offsets[9] == size);
     let (Some(offsets), Ok(n)) = (offsets, usize::try_from(header.bodies)) else {
@@ -249,9 +249,13 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Snapshot, ReadFa
         return Err(BinaryFault::Kind { offset, body, kind }.into());
     }
     bodies.check()?;
-    Ok(Snapshot {
-        time: header.time,
-        bodies,
+    Ok(Contents {
+        snapshot: Snapshot {
+            time: header.time,
+            bodies,
+        },
+        units: header.units,
+        notes: Vec::new(),
     })
 }
 
@@ -390,7 +394,7 @@ mod tests {
     }
 
     fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
-        read(&mut &bytes[..], bytes.len() as u64)
+        read(&mut &bytes[..], bytes.len() as u64).map(|contents| contents.snapshot)
     }
 
     fn fault(bytes: &[u8]) -> BinaryFault {

@@ -121,6 +121,14 @@ pub(super) const MASS: [&str; 4] = ["mass", "masses", "Masses", "m"];
 pub(super) const ID: [&str; 4] = ["id", "ids", "ParticleIDs", "iord"];
 pub(super) const KIND: [&str; 1] = ["kind"];
 
+/// The note on what a file holds and a snapshot has no place for: columns, arrays, datasets.
+pub(super) fn left_out(what: &str, names: &[impl AsRef<str>]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{what} that are not used here: {}{more}", shown.join(", "))
+}
+
 /// Reads rows of `columns.len()` real numbers, `n` of them, row after row or column after column.
 pub(super) fn read_reals(
     reader: &mut impl Read,

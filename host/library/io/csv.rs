@@ -1,23 +1,30 @@
 //! Comma-separated values, one body a line.
 //! ```text
 //! # time = 0.5
+//! # bodies = 1
 //! x,y,z,vx,vy,vz,mass,id,kind
 //! 1.0,0.0,0.0,0.0,1.0,0.0,0.5,0,star
 //! ```
 //! The header line is required and names the columns in any order, in upper or lower case. `x`,
-//! `y`, `z`, `vx`, `vy`, `vz` and `mass` must be there; `id` (an integer from 0 on, else bodies
-//! are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may; other
-//! columns are passed over. Lines that begin with `#` are comments; one of them, before the
-//! header, may give the time, else it is 0. Numbers are written in the shortest form that reads
-//! back to the same f64.
+//! `y`, `z`, `vx`, `vy`, `vz` and `mass` (or `m`) must be there; `id` (an integer from 0 on, else
+//! bodies are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may;
+//! other columns are passed over, and a note names them. Fields may be separated by semicolons,
+//! tabs or blanks as well: by what separates the names of the columns. Lines that begin with `#`
+//! are comments; of those before the header, one may give the time, else it is 0, and one the
+//! number of bodies, by which a file is known that was cut at the end of a line. Numbers are
+//! written in the shortest form that reads back to the same f64.
+
+mod lines;
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
 
-use super::{ReadFault, Snapshot, WriteFault};
+use super::column::{ID, KIND, MASS, left_out};
+use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
+use lines::{Blanks, Bounded, LONGEST_LINE};
 
 /// What is wrong with a line of a CSV file. Columns are counted from 1, bodies from 0.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -75,6 +82,17 @@ pub enum CsvFault {
     /// The comment that gives the time does not.
     #[error("the time is `{0}`, not a finite number")]
     Time(String),
+    /// Lines are missing, or there are more of them than there were.
+    #[error(
+        "this comment tells of {expected} bodies, and the file holds {found}: it was cut short or \
+         added to; if that is right, correct or remove the comment"
+    )]
+    BodyCount {
+        /// Bodies that the comment tells of.
+        expected: usize,
+        /// Bodies in the file.
+        found: usize,
+    },
     /// Bytes that are no text.
     #[error("this is not UTF-8 text; if the file is a binary format, give that format")]
     NotText,
@@ -93,16 +111,10 @@ impl From<io::Error> for Stop {
 }
 
 /// Reads a CSV file from its beginning.
-pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Snapshot, ReadFault> {
-    let outcome = read_preamble(reader).and_then(|(time, start)| {
-        Ok(Snapshot {
-            time,
-            bodies: read_bodies(reader, start)?,
-        })
-    });
-    match outcome {
-        Ok(snapshot) if snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
-        Ok(snapshot) => Ok(snapshot),
+pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Contents, ReadFault> {
+    match read_all(reader) {
+        Ok(contents) if contents.snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
+        Ok(contents) => Ok(contents),
         Err(Stop::Io(fault)) => Err(fault.into()),
         Err(Stop::At(byte, fault)) => Err(ReadFault::Csv {
             line: line_at(reader, byte)?,
@@ -111,49 +123,102 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Snapshot, ReadF
     }
 }
 
-/// Reads what stands before the header line; returns the time and the offset of that line.
-fn read_preamble(reader: &mut impl BufRead) -> Result<(f64, u64), Stop> {
-    /// No comment that gives a time is longer; the rest of a longer one is not looked at.
-    const COMMENT: u64 = 1024;
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-    let (mut time, mut offset) = (0.0, 0);
-    if reader.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-        reader.consume(BYTE_ORDER_MARK.len());
-        offset += BYTE_ORDER_MARK.len() as u64;
+fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
+    let preamble = Preamble::read(reader)?;
+    let (bodies, others) = read_bodies(reader, preamble.length)?;
+    if let Some((at, expected)) = preamble.bodies
+        && expected != bodies.len()
+        && !bodies.is_empty()
+    {
+        let found = bodies.len();
+        return Err(Stop::At(at, CsvFault::BodyCount { expected, found }));
     }
-    while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
-        let start = offset;
-        let mut line = Vec::new();
-        offset += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
-        if !line.ends_with(b"\n") {
-            offset += reader.skip_until(b'\n')? as u64;
-        }
-        if let Some(text) = time_of_comment(&String::from_utf8_lossy(&line)) {
-            time = text
-                .parse()
-                .ok()
-                .filter(|time: &f64| time.is_finite())
-                .ok_or_else(|| Stop::At(start, CsvFault::Time(beginning(text))))?;
-        }
+    let mut contents = Contents::from(Snapshot {
+        time: preamble.time,
+        bodies,
+    });
+    if !others.is_empty() {
+        contents.notes.push(left_out("columns", &others));
     }
-    Ok((time, offset))
+    Ok(contents)
 }
 
-/// The text after `# time =`, if `line` is such a comment.
-fn time_of_comment(line: &str) -> Option<&str> {
+/// What stands before the header line.
+#[derive(Default)]
+struct Preamble {
+    time: f64,
+    /// Where it tells the number of bodies, and this number.
+    bodies: Option<(u64, usize)>,
+    /// Offset of the header line.
+    length: u64,
+}
+
+impl Preamble {
+    fn read(reader: &mut impl BufRead) -> Result<Self, Stop> {
+        /// No comment that is understood is longer; the rest of a longer one is not looked at.
+        const COMMENT: u64 = 1024;
+        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+        let mut preamble = Self::default();
+        if reader.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+            reader.consume(BYTE_ORDER_MARK.len());
+            preamble.length += BYTE_ORDER_MARK.len() as u64;
+        }
+        while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
+            let start = preamble.length;
+            let mut line = Vec::new();
+            preamble.length += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
+            if !line.ends_with(b"\n") {
+                preamble.length += reader.skip_until(b'\n')? as u64;
+            }
+            let line = String::from_utf8_lossy(&line);
+            let Some((name, value)) = setting(&line) else {
+                continue;
+            };
+            if name.eq_ignore_ascii_case("time") {
+                preamble.time = value
+                    .parse()
+                    .ok()
+                    .filter(|time: &f64| time.is_finite())
+                    .ok_or_else(|| Stop::At(start, CsvFault::Time(beginning(value))))?;
+            } else if name.eq_ignore_ascii_case("bodies") {
+                preamble.bodies = value.parse().ok().map(|bodies| (start, bodies));
+            }
+        }
+        Ok(preamble)
+    }
+}
+
+/// Name and value, if `line` is a comment such as `# time = 0.5`.
+fn setting(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.strip_prefix('#')?.split_once('=')?;
-    name.trim()
-        .eq_ignore_ascii_case("time")
-        .then(|| value.trim())
+    Some((name.trim(), value.trim()))
 }
 
-/// Reads the header line, which begins at byte `start`, and the bodies.
-fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
+/// Reads the header line, which begins at byte `start`, and the bodies. Returns the names of the
+/// columns that were passed over, too.
+fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
+    let mut header = Vec::new();
+    reader
+        .by_ref()
+        .take(LONGEST_LINE + 1)
+        .read_until(b'\n', &mut header)?;
+    let separator = [b',', b';', b'\t']
+        .into_iter()
+        .find(|separator| header.contains(separator));
+    let text = Bounded::new(header.chain(reader));
+    match separator {
+        Some(separator) => read_records(text, separator, start),
+        None => read_records(Blanks::new(text), b',', start),
+    }
+}
+
+fn read_records(text: impl Read, separator: u8, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
     let mut csv = ReaderBuilder::new()
         .comment(Some(b'#'))
         .trim(Trim::All)
-        .from_reader(reader);
+        .delimiter(separator)
+        .from_reader(text);
     let fault = |fault: csv::Error| match fault.into_kind() {
         csv::ErrorKind::Io(fault) => Stop::Io(fault),
         csv::ErrorKind::UnequalLengths {
@@ -176,7 +241,7 @@ fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
         other => Stop::Io(io::Error::other(format!("{other:?}"))),
     };
 
-    let columns = read_header(&mut csv)
+    let (columns, others) = read_header(&mut csv)
         .map_err(fault)?
         .map_err(|fault| Stop::At(start, fault))?;
     let mut bodies = Bodies::default();
@@ -190,11 +255,17 @@ fn read_bodies(reader: &mut impl Read, start: u64) -> Result<Bodies, Stop> {
         })?;
         bodies.push(body);
     }
-    Ok(bodies)
+    Ok((bodies, others))
 }
 
-fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Columns, CsvFault>, csv::Error> {
-    csv.headers().map(Columns::of)
+type Header = (Columns, Vec<String>);
+
+fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Header, CsvFault>, csv::Error> {
+    csv.headers().map(|header| {
+        let columns = Columns::of(header)?;
+        let others = columns.others(header);
+        Ok((columns, others))
+    })
 }
 
 /// Where each quantity stands, as an index into the fields of a line.
@@ -217,25 +288,42 @@ impl Columns {
                 (first, None) => Ok(first),
             }
         };
-        let need = |missing: &'static str| {
-            find(missing)?.ok_or_else(|| {
+        // The first of several names that is there.
+        let one_of = |names: &[&'static str]| {
+            let mut found = names.iter().map(|name| find(name));
+            found.find_map(Result::transpose).transpose()
+        };
+        let need = |names: &[&'static str]| {
+            one_of(names)?.ok_or_else(|| {
                 let header = header.iter().collect::<Vec<_>>().join(",");
                 CsvFault::MissingColumn {
-                    missing,
+                    missing: names[0],
                     header: beginning(&header),
                 }
             })
         };
         let mut coordinates = [0; 6];
         for (column, name) in coordinates.iter_mut().zip(COORDINATES) {
-            *column = need(name)?;
+            *column = need(&[name])?;
         }
         Ok(Self {
             coordinates,
-            mass: need("mass")?,
-            id: find("id")?,
-            kind: find("kind")?,
+            mass: need(&MASS)?,
+            id: one_of(&ID)?,
+            kind: one_of(&KIND)?,
         })
+    }
+
+    /// Names of the columns that are passed over.
+    fn others(&self, header: &StringRecord) -> Vec<String> {
+        let is_used = |column: &usize| {
+            self.coordinates.contains(column)
+                || [Some(self.mass), self.id, self.kind].contains(&Some(*column))
+        };
+        (0..header.len())
+            .filter(|column| !is_used(column))
+            .map(|column| beginning(&header[column]))
+            .collect()
     }
 
     /// Takes the body number `index` out of its line.
@@ -332,6 +420,7 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), Wr
     // `{:?}` is the shortest form that reads back to the same value; unlike `{}`, it has an
     // exponent where 300 zeros would stand.
     writeln!(file, "# time = {:?}", snapshot.time)?;
+    writeln!(file, "# bodies = {}", snapshot.bodies.len())?;
     writeln!(file, "x,y,z,vx,vy,vz,mass,id,kind")?;
     for Body {
         position: [x, y, z],
@@ -351,224 +440,4 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), Wr
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::read_from;
-    use super::*;
-    use std::io::Cursor;
-    use std::path::Path;
-
-    fn parse(text: impl AsRef<[u8]>) -> Result<Snapshot, ReadFault> {
-        read_from(Cursor::new(text.as_ref()), Path::new("test.csv"), None)
-            .map(|(snapshot, _)| snapshot)
-            .map_err(|error| error.fault)
-    }
-
-    fn fault(text: impl AsRef<[u8]>) -> (u64, CsvFault) {
-        match parse(text) {
-            Err(ReadFault::Csv { line, fault }) => (line, fault),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn columns_stand_in_any_order() {
-        let snapshot = parse(
-            "\u{feff}# made by hand\r\n\r\n#TIME= 2.5 \r\n Mass ,vz,vy,VX,z,y,x,colour\r\n\
-             7,6,5,4,3,2,1,\"red, dark\"\r\n# comment\r\n\r\n0,-6,5e-1,4,3,2,1,blue",
-        )
-        .unwrap();
-        assert_eq!(snapshot.time, 2.5);
-        let first = snapshot.bodies.body(0);
-        assert_eq!(first.position, [1.0, 2.0, 3.0]);
-        assert_eq!(first.velocity, [4.0, 5.0, 6.0]);
-        assert_eq!((first.mass, first.id, first.kind), (7.0, 0, Kind::Star));
-        assert_eq!(snapshot.bodies.body(1).velocity, [4.0, 0.5, -6.0]);
-        assert_eq!(snapshot.bodies.len(), 2);
-    }
-
-    #[test]
-    fn all_doubles_round_trip() {
-        let values = [
-            0.1,
-            -0.0,
-            f64::MAX,
-            f64::MIN_POSITIVE,
-            5e-324,
-            1.0 / 3.0,
-            1e16,
-            123456789.0,
-        ];
-        let bodies: Bodies = values
-            .iter()
-            .map(|&value| Body {
-                position: [value, -value, 1.0],
-                velocity: [0.0, value, 2.0],
-                mass: value.abs(),
-                id: u64::MAX,
-                kind: Kind::Dark,
-            })
-            .collect();
-        let snapshot = Snapshot {
-            time: 1.0 / 3.0,
-            bodies,
-        };
-        let mut text = Vec::new();
-        write(&mut text, &snapshot).unwrap();
-        let again = parse(&text).unwrap();
-        assert_eq!(again, snapshot);
-        // Equality does not see the sign of zero.
-        for (old, new) in snapshot.bodies.x.iter().zip(&again.bodies.x) {
-            assert_eq!(old.to_bits(), new.to_bits());
-        }
-        assert!(text.len() < 1_500, "no hundreds of zeros");
-    }
-
-    #[test]
-    fn faults_are_located() {
-        // Lines 1 to 3; the first body stands on line 5, the second on line 8.
-        let head = "# time = 1\n\nx,y,z,vx,vy,vz,mass\n# c\n1,2,3,4,5,6,7\n\n# c\n";
-        for newline in ["\n", "\r\n"] {
-            let fault = |tail: &str| fault((head.to_owned() + tail).replace('\n', newline));
-            let field = |column, name, text: &str| {
-                let (body, wanted, text) = (1, "a number", text.to_owned());
-                (
-                    8,
-                    CsvFault::Field {
-                        column,
-                        name,
-                        body,
-                        text,
-                        wanted,
-                    },
-                )
-            };
-            assert_eq!(fault("1,2,3,4,5,oops,7\n"), field(6, "vz", "oops"));
-            assert_eq!(fault("1,2,3,4,5,,7"), field(6, "vz", ""));
-            assert_eq!(
-                fault("1,2,3\n"),
-                (
-                    8,
-                    CsvFault::FieldCount {
-                        expected: 7,
-                        found: 3
-                    }
-                )
-            );
-            let (line, nan) = fault("1,nan,3,4,5,6,7\n");
-            assert!(matches!(
-                nan,
-                CsvFault::Body {
-                    column: 2,
-                    fault: BodyFault::NotFinite {
-                        body: 1,
-                        field: "y",
-                        ..
-                    }
-                }
-            ));
-            assert_eq!(line, 8);
-            assert_eq!(
-                fault("1,2,3,4,5,6,-7\n"),
-                (
-                    8,
-                    CsvFault::Body {
-                        column: 7,
-                        fault: BodyFault::NegativeMass {
-                            body: 1,
-                            mass: -7.0
-                        }
-                    }
-                )
-            );
-        }
-        assert_eq!(
-            fault("#\n# time = soon\nx\n"),
-            (2, CsvFault::Time("soon".into()))
-        );
-        assert_eq!(
-            fault("# time = inf\nx\n"),
-            (1, CsvFault::Time("inf".into()))
-        );
-        assert_eq!(
-            fault(b"x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,\xff\n"),
-            (2, CsvFault::NotText)
-        );
-    }
-
-    #[test]
-    fn headers_are_checked() {
-        let (line, missing) = fault("#\n1,2,3,4,5,6,7\n");
-        assert_eq!(line, 2);
-        assert_eq!(
-            missing,
-            CsvFault::MissingColumn {
-                missing: "x",
-                header: "1,2,3,4,5,6,7".into()
-            }
-        );
-        assert!(missing.to_string().contains("x,y,z,vx,vy,vz,mass"));
-        assert_eq!(
-            fault("x,y,z,vx,vy,vz,mass,X\n"),
-            (
-                1,
-                CsvFault::DuplicateColumn {
-                    column: 8,
-                    name: "x"
-                }
-            )
-        );
-        let long = fault("a".repeat(10_000)).1;
-        assert!(long.to_string().len() < 400);
-        for empty in [
-            "x,y,z,vx,vy,vz,mass\n",
-            "x,y,z,vx,vy,vz,mass",
-            "x,y,z,vx,vy,vz,mass\n#\n",
-        ] {
-            assert!(matches!(parse(empty), Err(ReadFault::NoBodies)));
-        }
-        assert!(matches!(parse("# only\n"), Err(ReadFault::Csv { .. })));
-    }
-
-    #[test]
-    fn optional_columns_are_checked() {
-        let head = "x,y,z,vx,vy,vz,mass,id,kind\n";
-        let body =
-            |tail: &str| parse(format!("{head}1,2,3,4,5,6,7,{tail}")).map(|s| s.bodies.body(0));
-        let good = body("42, DARK").unwrap();
-        assert_eq!((good.id, good.kind), (42, Kind::Dark));
-        for (tail, column) in [("-1,gas", 8), ("1.5,gas", 8), ("1,halo", 9), ("1,", 9)] {
-            let Err(ReadFault::Csv { line: 2, fault }) = body(tail) else {
-                panic!("{tail}")
-            };
-            assert!(matches!(fault, CsvFault::Field { column: found, .. } if found == column));
-        }
-    }
-
-    #[test]
-    fn no_truncation_or_corruption_panics() {
-        let mut text = Vec::new();
-        let bodies = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
-            .map(|position| Body {
-                position,
-                velocity: position,
-                mass: 1.0,
-                id: 1,
-                kind: Kind::Gas,
-            })
-            .into_iter()
-            .collect();
-        write(&mut text, &Snapshot { time: 0.5, bodies }).unwrap();
-        for at in 0..text.len() {
-            if let Ok(snapshot) = parse(&text[..at]) {
-                assert!(snapshot.bodies.len() <= 2 && snapshot.bodies.check().is_ok());
-            }
-            for value in 0..=255 {
-                let mut bytes = text.clone();
-                bytes[at] = value;
-                if let Ok(snapshot) = parse(&bytes) {
-                    assert!(snapshot.bodies.len() <= 3 && snapshot.bodies.check().is_ok());
-                }
-            }
-        }
-    }
-}
+mod tests;

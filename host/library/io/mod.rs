@@ -10,11 +10,13 @@
 //! ```text
 //! read(path, None)                  format by the name, Tipsy dialect by the content
 //! read(path, Some(format))          exactly this format, or a fault that says why not
+//! load(path, None)                  the same, with units and with notes on what was left out
 //! write(path, format, &snapshot, Overwrite::Refuse)
 //! ```
 //! Files are read and written as streams: besides the bodies (and, for Tipsy, a set of their ids
-//! while it is settled whether they are ids; for HDF5, the file that is written), memory stays
-//! constant. Nothing is allocated on the word of a header before the file's size has confirmed it.
+//! while it is settled whether they are ids; for HDF5, the file that is written and one chunk of
+//! the file that is read), memory stays constant. Nothing is allocated on the word of a header
+//! before the file's size has confirmed it. `tests/fuzz.rs` holds the readers to this.
 
 mod atomic;
 pub mod binary;
@@ -22,6 +24,7 @@ mod column;
 pub mod csv;
 pub mod hdf5;
 pub mod npz;
+mod printable;
 pub mod tipsy;
 pub mod vtp;
 
@@ -41,6 +44,7 @@ pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;
 pub use column::Malformed;
 pub use csv::CsvFault;
+pub use printable::Printable;
 pub use tipsy::{TipsyDialect, TipsyFault};
 
 /// The bodies at one time.
@@ -50,6 +54,39 @@ pub struct Snapshot {
     pub time: f64,
     /// The bodies.
     pub bodies: Bodies,
+}
+
+/// A snapshot with all that its file tells about it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The bodies and their time.
+    pub snapshot: Snapshot,
+    /// The format; of Tipsy's dialects, the one found.
+    pub format: Format,
+    /// The units of the numbers, if the format can tell and the file does.
+    pub units: Option<Units>,
+    /// Remarks on what the file holds and is not simulated: softening lengths of single bodies,
+    /// properties of gas, a periodic box. Each is a sentence to be shown to the user; text from
+    /// the file is in it with its control characters escaped.
+    pub notes: Vec<String>,
+}
+
+/// A snapshot as a format's reader returns it.
+#[derive(Debug, Default)]
+struct Contents {
+    snapshot: Snapshot,
+    units: Option<Units>,
+    notes: Vec<String>,
+}
+
+impl From<Snapshot> for Contents {
+    fn from(snapshot: Snapshot) -> Self {
+        Self {
+            snapshot,
+            ..Self::default()
+        }
+    }
 }
 
 /// A snapshot file format.
@@ -176,7 +213,7 @@ impl FromStr for Format {
 
 /// A snapshot that could not be read: which file, and why.
 #[derive(Debug, Error)]
-#[error("cannot read snapshot `{}`: {fault}", path.display())]
+#[error("cannot read snapshot `{}`: {}", Printable(path.display()), Printable(fault))]
 pub struct ReadError {
     /// The file, or what [`read_from`] was told to call it.
     pub path: PathBuf,
@@ -240,7 +277,7 @@ pub enum ReadFault {
 
 /// A snapshot that could not be written: which file, and why. What was there before still is.
 #[derive(Debug, Error)]
-#[error("cannot write snapshot `{}`: {fault}", path.display())]
+#[error("cannot write snapshot `{}`: {fault}", Printable(path.display()))]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
@@ -325,16 +362,44 @@ pub enum WriteFault {
 /// Reads the snapshot at `path`: in `format` if one is given, else in the one that the file's name
 /// tells ([`Format::from_path`]). Returns the format as well: of Tipsy's dialects, the one found.
 ///
+/// [`load`] reads units and notes too.
+///
 /// # Errors
 /// [`ReadError`] names the file, the place and the body.
 pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), ReadError> {
+    load(path, format).map(|loaded| (loaded.snapshot, loaded.format))
+}
+
+/// As [`read`], with the units and with notes on what the file holds and the snapshot does not.
+///
+/// # Errors
+/// See [`read`].
+pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;
         if format.or(Format::from_path(path)) == Some(Format::Hdf5) {
-            return Ok((hdf5::read(&hdf5::open(path)?, size)?, Format::Hdf5));
+            return Ok(loaded(hdf5::read_file(file, size)?, Format::Hdf5));
         }
         parse(BufReader::with_capacity(1 << 16, file), size, path, format)
     })
+}
+
+fn loaded(contents: Contents, format: Format) -> Loaded {
+    let Contents {
+        snapshot,
+        units,
+        notes,
+    } = contents;
+    let notes = notes
+        .into_iter()
+        .map(|note| Printable(note).to_string())
+        .collect();
+    Loaded {
+        snapshot,
+        format,
+        units,
+        notes,
+    }
 }
 
 /// The units of the snapshot at `path`, if its format can tell and the file does. The format is
@@ -349,7 +414,7 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
         match format.or(Format::from_path(path)) {
             Some(Format::Allpairs) => binary::read_units(&mut file, size),
             Some(Format::Npz) => npz::read_units(file, size),
-            Some(Format::Hdf5) => Ok(hdf5::units(&hdf5::open(path)?)),
+            Some(Format::Hdf5) => hdf5::read_units(file.into_inner()),
             Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
             None => Err(ReadFault::UnknownFormat),
         }
@@ -393,7 +458,8 @@ pub fn read_from<R: Read + Seek>(
         if size == 0 {
             return Err(ReadFault::Empty);
         }
-        parse(reader, size, name, format)
+        let loaded = parse(reader, size, name, format)?;
+        Ok((loaded.snapshot, loaded.format))
     })
 }
 
@@ -403,21 +469,23 @@ fn parse<R: Read + Seek>(
     size: u64,
     name: &Path,
     format: Option<Format>,
-) -> Result<(Snapshot, Format), ReadFault> {
-    let found = format.or(Format::from_path(name));
-    let snapshot = match found.ok_or(ReadFault::UnknownFormat)? {
+) -> Result<Loaded, ReadFault> {
+    let found = format
+        .or(Format::from_path(name))
+        .ok_or(ReadFault::UnknownFormat)?;
+    let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
         Format::Csv => csv::read(&mut reader)?,
         Format::Npz => npz::read(reader, size)?,
-        Format::Hdf5 => hdf5::read(&hdf5::open_reader(&mut reader)?, size)?,
+        Format::Hdf5 => hdf5::read_bytes(&mut reader, size)?,
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
-            let (snapshot, dialect) = tipsy::read(&mut reader, size, asked)?;
-            return Ok((snapshot, Format::Tipsy(dialect)));
+            let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
+            return Ok(loaded(contents, Format::Tipsy(dialect)));
         }
     };
-    Ok((snapshot, found.expect("taken above")))
+    Ok(loaded(contents, found))
 }
 
 /// Writes `snapshot` to `path` in `format`, whole or not at all. [`Format::from_path`] tells the

@@ -11,22 +11,28 @@
 //! Written uncompressed. Read are also compressed archives, other number types (f4, f8, and
 //! integers, in either byte order), Fortran order, the names `pos`, `vel`, `masses`, `ids` and
 //! some more, and `x`, `y`, `z`, `vx`, `vy`, `vz` in arrays of their own. Time (else 0), ids (else
-//! numbers in the file's order) and kinds (else stars) may be missing.
+//! numbers in the file's order) and kinds (else stars) may be missing; other arrays are left out,
+//! and a note says so. Refused are archives whose members share bytes, or have one name in the
+//! directory and another in front of their content. What is written ends with a [seal](seal), by
+//! which every changed bit is noticed.
 //! Layout of an array: NumPy Enhancement Proposal 1.
 
-use std::io::{self, Read, Seek, Write};
+mod seal;
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zip::result::ZipError;
-use zip::write::SimpleFileOptions;
+use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::column::{
-    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, read_integers,
-    read_reals, room_for, write_all, write_triples,
+    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
+    read_integers, read_reals, room_for, write_all, write_triples,
 };
-use super::{ReadFault, Snapshot, WriteFault};
+use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{COORDINATES, Kind};
 use crate::units::Units;
+use seal::{Seal, Sealing};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -122,9 +128,63 @@ struct Archive<R> {
 }
 
 impl<R: Read + Seek> Archive<R> {
-    fn open(reader: R, size: u64) -> Result<Self, ReadFault> {
-        let zip = ZipArchive::new(reader).map_err(|fault| zip_fault("the archive", fault))?;
+    fn open(mut reader: R, size: u64) -> Result<Self, ReadFault> {
+        const PLACE: &str = "the archive";
+        let damaged = |problem: &str| {
+            let advice = "the file is damaged, copy or write it again";
+            ReadFault::from(Malformed::new(PLACE, format!("{problem}: {advice}")))
+        };
+        let seal = seal::check(&mut reader, size)?;
+        if seal == Seal::Broken {
+            return Err(damaged("its checksum is wrong"));
+        }
+        let mut zip = ZipArchive::new(reader).map_err(|fault| zip_fault(PLACE, fault))?;
+        if seal == Seal::Absent && !zip.comment().is_empty() {
+            let problem = "it has a comment, which is neither NumPy's way nor the checksum that \
+                           Allpairs writes";
+            return Err(damaged(problem));
+        }
+        if zip
+            .has_overlapping_entries()
+            .map_err(|fault| zip_fault(PLACE, fault))?
+        {
+            return Err(damaged("some of its members share bytes"));
+        }
+        let mut members = Vec::with_capacity(zip.len());
+        let mut total = 0_u64;
+        for index in 0..zip.len() {
+            let member = zip
+                .by_index_raw(index)
+                .map_err(|fault| zip_fault(PLACE, fault))?;
+            members.push((member.header_start(), member.name_raw().to_vec()));
+            total = total.saturating_add(member.size());
+        }
+        if total > size.saturating_mul(EXPANSION) {
+            return Err(damaged("its members claim more bytes than it can hold"));
+        }
+        let mut reader = zip.into_inner();
+        for (start, name) in members {
+            if local_name(&mut reader, start)? != name {
+                let name = String::from_utf8_lossy(&name).into_owned();
+                let problem =
+                    format!("its directory calls a member `{name}` that has another name itself");
+                return Err(damaged(&problem));
+            }
+        }
+        reader.rewind()?;
+        let zip = ZipArchive::new(reader).map_err(|fault| zip_fault(PLACE, fault))?;
         Ok(Self { zip, size })
+    }
+
+    /// The arrays that are there and not among those `used`.
+    fn others(&self, used: &[&str]) -> Vec<String> {
+        let names = self.zip.file_names_raw();
+        let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+        let is_used = |name: &str| {
+            name.strip_suffix(".npy")
+                .is_some_and(|name| used.contains(&name))
+        };
+        names.filter(|name| !is_used(name)).collect()
     }
 
     fn has(&self, name: &str) -> bool {
@@ -200,6 +260,19 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
+/// The name in front of the member whose header begins at `start`.
+fn local_name(reader: &mut (impl Read + Seek), start: u64) -> io::Result<Vec<u8>> {
+    const LENGTH_OF_NAME: usize = 26;
+    const NAME: usize = 30;
+    reader.seek(SeekFrom::Start(start))?;
+    let mut header = [0; NAME];
+    reader.read_exact(&mut header)?;
+    let length = u16::from_le_bytes([header[LENGTH_OF_NAME], header[LENGTH_OF_NAME + 1]]);
+    let mut name = vec![0; usize::from(length)];
+    reader.read_exact(&mut name)?;
+    Ok(name)
+}
+
 /// An array whose elements have all been read is at its end: only there does the archive compare
 /// the checksum.
 fn ended(file: &mut dyn Read, name: &str) -> Result<(), ReadFault> {
@@ -233,7 +306,7 @@ fn zip_fault(place: &str, fault: ZipError) -> ReadFault {
 }
 
 /// Reads an archive of `size` bytes.
-pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, ReadFault> {
+pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
     let mut archive = Archive::open(reader, size)?;
     let missing = |what: &str| {
         let problem = "there is no such array; a snapshot needs position, velocity and mass";
@@ -250,6 +323,7 @@ pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, Read
         .into()),
     })?;
     let mut bodies = room_for(n)?;
+    let mut used = vec![mass];
 
     for (whole, name, parts, columns) in [
         (
@@ -267,8 +341,12 @@ pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, Read
     ] {
         let mut columns = columns;
         match whole {
-            Some(whole) => archive.reals(whole, n, &mut columns)?,
+            Some(whole) => {
+                used.push(whole);
+                archive.reals(whole, n, &mut columns)?;
+            }
             None if parts.iter().all(|part| archive.has(part)) => {
+                used.extend(parts);
                 for (part, column) in parts.iter().zip(columns) {
                     archive.reals(part, n, &mut [column])?;
                 }
@@ -278,11 +356,17 @@ pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, Read
     }
     archive.reals(mass, n, &mut [&mut bodies.mass])?;
     match archive.one_of(&ID) {
-        Some(name) => archive.integers(name, n, &mut bodies.id, Some)?,
+        Some(name) => {
+            used.push(name);
+            archive.integers(name, n, &mut bodies.id, Some)?;
+        }
         None => bodies.id.extend(0..n as u64),
     }
     match archive.one_of(&KIND) {
-        Some(name) => archive.integers(name, n, &mut bodies.kind, Kind::of_number)?,
+        Some(name) => {
+            used.push(name);
+            archive.integers(name, n, &mut bodies.kind, Kind::of_number)?;
+        }
         None => bodies.kind.resize(n, Kind::Star),
     }
     let mut time = vec![0.0];
@@ -293,9 +377,19 @@ pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Snapshot, Read
         return Err(Malformed::new("time.npy", format!("the time is {}", time[0])).into());
     }
     bodies.check()?;
-    Ok(Snapshot {
-        time: time[0],
-        bodies,
+    used.extend(["time", "units"]);
+    let others = archive.others(&used);
+    let mut notes = Vec::new();
+    if !others.is_empty() {
+        notes.push(left_out("members", &others));
+    }
+    Ok(Contents {
+        snapshot: Snapshot {
+            time: time[0],
+            bodies,
+        },
+        units: archive.units()?,
+        notes,
     })
 }
 
@@ -318,32 +412,35 @@ impl<R: Read + Seek> Archive<R> {
             Ok(values)
         })
     }
+
+    fn units(&mut self) -> Result<Option<Units>, ReadFault> {
+        if !self.has("units") {
+            return Ok(None);
+        }
+        let sizes = self.few("units", 3)?;
+        if sizes.iter().any(|size| !size.is_normal() || *size < 0.0) {
+            return Err(Malformed::new("units.npy", format!("{sizes:?} are no units")).into());
+        }
+        let (length, mass, time) = (sizes[0], sizes[1], sizes[2]);
+        Ok(Some(Units { length, mass, time }))
+    }
 }
 
 /// The units that an archive tells.
 pub(super) fn read_units(reader: impl Read + Seek, size: u64) -> Result<Option<Units>, ReadFault> {
-    let mut archive = Archive::open(reader, size)?;
-    if !archive.has("units") {
-        return Ok(None);
-    }
-    let sizes = archive.few("units", 3)?;
-    if sizes.iter().any(|size| !size.is_normal() || *size < 0.0) {
-        return Err(Malformed::new("units.npy", format!("{sizes:?} are no units")).into());
-    }
-    let (length, mass, time) = (sizes[0], sizes[1], sizes[2]);
-    Ok(Some(Units { length, mass, time }))
+    Archive::open(reader, size)?.units()
 }
 
 /// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check).
 pub(super) fn write(
-    file: &mut (impl Write + Seek),
+    file: &mut impl Write,
     snapshot: &Snapshot,
     units: Option<Units>,
 ) -> Result<(), WriteFault> {
     let bodies = &snapshot.bodies;
     let n = bodies.len();
     let (list, triples) = (format!("{n},"), format!("{n}, 3"));
-    let mut archive = Writer(ZipWriter::new(file));
+    let mut archive = Writer::new(file)?;
     archive.array("time", "<f8", "", |file| {
         file.write_all(&snapshot.time.to_le_bytes())
     })?;
@@ -369,13 +466,23 @@ pub(super) fn write(
             write_all(&mut file, sizes, f64::to_le_bytes)
         })?;
     }
-    archive.0.finish().map_err(io::Error::from)?;
+    archive.finish()?;
     Ok(())
 }
 
-struct Writer<W: Write + Seek>(ZipWriter<W>);
+struct Writer<W: Write>(ZipWriter<StreamWriter<Sealing<W>>>);
 
-impl<W: Write + Seek> Writer<W> {
+impl<W: Write> Writer<W> {
+    fn new(file: W) -> io::Result<Self> {
+        let mut zip = ZipWriter::new_stream(Sealing::new(file));
+        zip.set_comment(seal::comment())?;
+        Ok(Self(zip))
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.0.finish()?.into_inner().finish()
+    }
+
     fn array(
         &mut self,
         name: &str,
@@ -397,134 +504,4 @@ impl<W: Write + Seek> Writer<W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn array_headers_are_numpys() {
-        let header = Array::header("<f8", "9, 3");
-        assert_eq!(header.len() % 64, 0);
-        assert_eq!(&header[..10], b"\x93NUMPY\x01\x00\x76\x00");
-        let array = Array::read(&mut &header[..], "a").unwrap();
-        assert_eq!(array.shape, [9, 3]);
-        let scalar = Array::read(&mut &Array::header("|u1", "")[..], "a").unwrap();
-        assert!(scalar.shape.is_empty());
-        let text = "{'descr': '>i4', 'fortran_order': True, 'shape': (7,), }";
-        let array = Array::parse(text).unwrap();
-        assert!(array.column_after_column && array.numbers.big_endian);
-        assert_eq!((array.numbers.bytes, &array.shape[..]), (4, &[7][..]));
-        for bad in [
-            "",
-            "{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (7,), }",
-            "{'descr': '<c16', 'fortran_order': False, 'shape': (7,), }",
-            "{'descr': '<f2', 'fortran_order': False, 'shape': (7,), }",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (-7,), }",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': 7",
-        ] {
-            assert_eq!(Array::parse(bad), None, "{bad}");
-        }
-    }
-
-    /// An archive of arrays given as type, shape and bytes.
-    fn archive(arrays: &[(&str, &str, &str, Vec<u8>)]) -> Vec<u8> {
-        let mut archive = Writer(ZipWriter::new(io::Cursor::new(Vec::new())));
-        for (name, kind, shape, bytes) in arrays {
-            let put = |file: &mut dyn Write| file.write_all(bytes);
-            archive.array(name, kind, shape, put).unwrap();
-        }
-        archive.0.finish().unwrap().into_inner()
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
-        read(io::Cursor::new(bytes), bytes.len() as u64)
-    }
-
-    fn floats(values: &[f32]) -> Vec<u8> {
-        values
-            .iter()
-            .flat_map(|value| value.to_be_bytes())
-            .collect()
-    }
-
-    #[test]
-    fn other_names_and_types_are_read() {
-        let mut arrays = vec![
-            (
-                "pos",
-                ">f4",
-                "2, 3",
-                floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-            ),
-            ("masses", "|u1", "2,", vec![7, 8]),
-        ];
-        for (i, name) in COORDINATES[3..].iter().enumerate() {
-            arrays.push((name, ">f4", "2,", floats(&[i as f32, 10.0 + i as f32])));
-        }
-        let snapshot = parse(&archive(&arrays)).unwrap();
-        assert_eq!(snapshot.bodies.body(1).position, [4.0, 5.0, 6.0]);
-        assert_eq!(snapshot.bodies.body(1).velocity, [10.0, 11.0, 12.0]);
-        assert_eq!(snapshot.bodies.mass, [7.0, 8.0]);
-        assert_eq!(snapshot.bodies.id, [0, 1]);
-        assert_eq!(snapshot.time, 0.0);
-    }
-
-    #[test]
-    fn damage_and_leftovers_are_found() {
-        let zeros = |name, shape, bytes| (name, "|u1", shape, vec![0; bytes]);
-        let whole = [
-            ("mass", "|u1", "2,", vec![177, 178]),
-            zeros("position", "2, 3", 6),
-            zeros("velocity", "2, 3", 6),
-            ("time", "<f8", "", 1.5_f64.to_le_bytes().to_vec()),
-            ("id", "|u1", "2,", vec![200, 201]),
-        ];
-        let sound = archive(&whole);
-        assert_eq!(parse(&sound).unwrap().bodies.id, [200, 201]);
-        // One element changed, in an array of each of the three ways to read one.
-        for (name, element) in [
-            ("mass", &[177, 178][..]),
-            ("time", &1.5_f64.to_le_bytes()),
-            ("id", &[200, 201]),
-        ] {
-            let mut damaged = sound.clone();
-            let at = damaged
-                .windows(element.len())
-                .position(|window| window == element)
-                .unwrap();
-            damaged[at] ^= 1;
-            let message = parse(&damaged).unwrap_err().to_string();
-            assert!(
-                message.contains("checksum") && message.contains(name),
-                "{message}"
-            );
-        }
-        let mut longer = whole;
-        longer[4].3.push(42);
-        let message = parse(&archive(&longer)).unwrap_err().to_string();
-        assert!(
-            message.contains("id.npy") && message.contains("more of it"),
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn what_is_missing_or_misshapen_is_named() {
-        let message = |arrays: &[_]| parse(&archive(arrays)).unwrap_err().to_string();
-        let mass = ("mass", "|u1", "2,", vec![7, 8]);
-        let position = ("position", "|u1", "3, 2", vec![0; 6]);
-        assert!(message(&[]).contains("mass.npy"));
-        assert!(message(std::slice::from_ref(&mass)).contains("position.npy"));
-        assert!(message(&[mass.clone(), position]).contains("[3, 2], not [2, 3]"));
-        let position = ("position", "|u1", "2, 3", vec![0; 6]);
-        assert!(message(&[mass, position.clone()]).contains("velocity.npy"));
-        let huge = ("mass", "<f8", "9999999999999,", vec![7, 8]);
-        assert!(message(&[huge]).contains("more than the file holds"));
-        let velocity = ("velocity", "|u1", "2, 3", vec![0; 6]);
-        let short = ("mass", "<f8", "2,", vec![7, 8]);
-        assert!(matches!(
-            parse(&archive(&[position, velocity, short])),
-            Err(ReadFault::Io(_))
-        ));
-        assert!(matches!(parse(b"no archive"), Err(ReadFault::Malformed(_))));
-    }
-}
+mod tests;

@@ -6,7 +6,8 @@
 //! star     f32 mass, x, y, z, vx, vy, vz, metals, formation time, softening, last
 //! ```
 //! All gas comes first, then all dark matter, then all stars. Read are time, mass, position,
-//! velocity and ids; written are zeros for the rest, and 32-byte headers.
+//! velocity and ids; notes say where a file has softening lengths or gas. Written are zeros for
+//! the rest, and 32-byte headers.
 //! Layout: PKDGRAV3 manual, "File Formats"; NEMO, `tipsy(5)`.
 //!
 //! # Which dialect?
@@ -28,7 +29,7 @@ use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
-use super::{Format, ReadFault, Snapshot, WriteFault};
+use super::{Contents, Format, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
 
 /// The flavours of Tipsy: byte order, and what the last word of a record means.
@@ -159,6 +160,15 @@ impl From<TipsyFault> for ReadFault {
 
 /// Words of 4 bytes before and including the velocity, the same in all records.
 const COMMON_WORDS: usize = 7;
+
+/// The word of a record with the softening length of the body, where there is one.
+const fn softening_word(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Gas => None,
+        Kind::Dark => Some(7),
+        Kind::Star => Some(9),
+    }
+}
 
 /// Words of 4 bytes in the record of a body.
 const fn record_words(kind: Kind) -> usize {
@@ -303,7 +313,7 @@ pub(super) fn read(
     reader: &mut impl Read,
     size: u64,
     dialect: Option<TipsyDialect>,
-) -> Result<(Snapshot, TipsyDialect), ReadFault> {
+) -> Result<(Contents, TipsyDialect), ReadFault> {
     if size < Header::SHORT {
         return Err(TipsyFault::HeaderCut { size }.into());
     }
@@ -334,6 +344,7 @@ pub(super) fn read(
 
     // Until the dialect is settled, `id` holds the last word of each record.
     let mut offset = header.length;
+    let mut softenings: Option<(f64, f64)> = None;
     for (kind, count) in Kind::ALL.into_iter().zip(header.counts) {
         let mut record = [0; 4 * 12];
         let record = &mut record[..4 * record_words(kind)];
@@ -358,6 +369,10 @@ pub(super) fn read(
                 let (body, id) = (bodies.len(), last as i32);
                 return Err(TipsyFault::NegativeId { offset, body, id }.into());
             }
+            if let Some(length) = softening_word(kind).map(value).filter(|eps| *eps > 0.0) {
+                let (least, most) = softenings.unwrap_or((length, length));
+                softenings = Some((least.min(length), most.max(length)));
+            }
             bodies.push(body);
             offset += record.len() as u64;
         }
@@ -371,13 +386,30 @@ pub(super) fn read(
     if dialect != TipsyDialect::WithIds {
         bodies.number_ids();
     }
-    Ok((
-        Snapshot {
+    let mut notes = Vec::new();
+    if let Some((least, most)) = softenings {
+        notes.push(format!(
+            "bodies have softening lengths of their own ({} to {}), which are not used: one \
+             length softens all forces here",
+            least as f32, most as f32
+        ));
+    }
+    let gas = header.counts[0];
+    if gas > 0 {
+        notes.push(format!(
+            "{gas} bodies are gas, which is moved by gravity alone here; density, temperature and \
+             smoothing lengths are not used"
+        ));
+    }
+    let contents = Contents {
+        snapshot: Snapshot {
             time: header.time,
             bodies,
         },
-        dialect,
-    ))
+        units: None,
+        notes,
+    };
+    Ok((contents, dialect))
 }
 
 /// The module's rule: whether the last words of all records are ids.

@@ -8,22 +8,28 @@
 //! Verts      one vertex a body
 //! FieldData  TimeValue         Float64    ParaView takes the time from here
 //! ```
-//! Data follow the XML as raw little-endian blocks, each after its length in bytes. Read are files
-//! of this encoding (`appended`, `raw`, not compressed), other number types, other programs' names
-//! for the arrays, and files without time (0), id (numbers in the file's order) or kind (stars).
+//! Data follow the XML as raw little-endian blocks, each after its length in bytes. Read are the
+//! other [encodings](encoding) too (in the XML or after it, text, base64, compressed by zlib), other
+//! number types, other programs' names for the arrays, and files without time (0), id (numbers in
+//! the file's order) or kind (stars); a note names the arrays that are left out.
 //! Layout: VTK User's Guide, "XML File Formats".
 
-use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+mod encoding;
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 use super::column::{
-    Class, ID, KIND, MASS, Malformed, Numbers, VELOCITY, read_integers, read_reals, room_for,
-    write_all, write_triples,
+    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, VELOCITY, left_out, read_integers,
+    read_reals, room_for, write_all, write_triples,
 };
-use super::{ReadFault, Snapshot, WriteFault};
+use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::Kind;
+use encoding::{Ascii, Base64, Blocks};
 
-/// The XML before the data of a sane file is shorter.
+/// The tags of a sane file are shorter, all of them together.
 const LONGEST_XML: u64 = 1 << 20;
+/// The elements of a sane file are not nested deeper.
+const DEEPEST: usize = 32;
 
 /// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check).
 pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), WriteFault> {
@@ -84,7 +90,7 @@ _"#
     Ok(())
 }
 
-/// An array of the file, and where its block begins.
+/// An array of the file, and where its data are.
 #[derive(Clone, Debug)]
 struct Array {
     /// The element it stands in: `Points`, `PointData`, `FieldData`, …
@@ -92,7 +98,18 @@ struct Array {
     name: String,
     numbers: Numbers,
     components: u64,
-    offset: u64,
+    place: Place,
+}
+
+/// Where the data of an array begin.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// So many bytes after the underscore of the appended data.
+    Appended(u64),
+    /// At this byte of the file, between the tags of the array, in base64.
+    Base64(u64),
+    /// The same, as numbers in text.
+    Ascii(u64),
 }
 
 struct Layout {
@@ -101,6 +118,10 @@ struct Layout {
     /// Bytes of a block's length.
     length_bytes: usize,
     big_endian: bool,
+    /// Whether data are in blocks that are compressed by zlib.
+    is_compressed: bool,
+    /// Whether appended data are in base64.
+    is_text: bool,
     /// Where offsets count from.
     data: u64,
     size: u64,
@@ -129,58 +150,54 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
 
 impl Layout {
     fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Self, ReadFault> {
-        const ADVICE: &str =
-            "only PolyData with appended, raw, uncompressed data is read; save it that way";
         let mut layout = Self {
             points: 0,
             arrays: Vec::new(),
             length_bytes: 4,
             big_endian: false,
+            is_compressed: false,
+            is_text: false,
             data: 0,
             size,
         };
         let mut open: Vec<String> = Vec::new();
-        let mut pieces = 0;
-        loop {
-            let mut text = Vec::new();
-            reader.take(LONGEST_XML).read_until(b'>', &mut text)?;
-            let text = String::from_utf8_lossy(&text).into_owned();
-            let Some((_, tag)) = text.split_once('<') else {
-                return Err(fault(
-                    "the XML",
-                    format!("it has no <AppendedData>; {ADVICE}"),
-                ));
-            };
-            let Some(tag) = tag.strip_suffix('>') else {
-                return Err(fault(
-                    "the XML",
-                    "it ends inside a tag; this is not VTK, or cut short",
-                ));
-            };
+        let (mut pieces, mut at, mut tags) = (0, 0, 0);
+        let mut has_ended = false;
+        while !has_ended {
+            // The `<`, after text that is not looked at here.
+            at += reader.skip_until(b'<')? as u64;
+            let mut tag = Vec::new();
+            let room = LONGEST_XML - tags;
+            let length = reader.take(room).read_until(b'>', &mut tag)? as u64;
+            (at, tags) = (at + length, tags + length);
+            if tag.pop_if(|last| *last == b'>').is_none() {
+                let problem = if length == room {
+                    "there is more than 1 MiB of tags; this is not VTK"
+                } else {
+                    "it ends before <AppendedData> or </VTKFile>; this is not VTK, or cut short"
+                };
+                return Err(fault("the XML", problem));
+            }
+            let tag = String::from_utf8_lossy(&tag);
             let name = tag
                 .trim_start_matches('/')
                 .split(|c: char| c.is_whitespace() || c == '/')
                 .next()
                 .unwrap_or_default();
-            let number = |key: &str| attribute(tag, key).and_then(|text| text.parse::<u64>().ok());
+            if tag.starts_with('/') {
+                open.pop();
+                has_ended = name == "VTKFile";
+                continue;
+            }
             match name {
-                "VTKFile" if !tag.starts_with('/') => {
-                    if attribute(tag, "type") != Some("PolyData")
-                        || attribute(tag, "compressor").is_some()
-                    {
-                        return Err(fault("<VTKFile>", ADVICE));
-                    }
-                    layout.big_endian = attribute(tag, "byte_order") == Some("BigEndian");
-                    if attribute(tag, "header_type") == Some("UInt64") {
-                        layout.length_bytes = 8;
-                    }
-                }
-                "Piece" if !tag.starts_with('/') => {
+                "VTKFile" => layout.file(&tag)?,
+                "Piece" => {
                     pieces += 1;
-                    layout.points = number("NumberOfPoints")
+                    layout.points = attribute(&tag, "NumberOfPoints")
+                        .and_then(|text| text.parse().ok())
                         .ok_or_else(|| fault("<Piece>", "it has no NumberOfPoints"))?;
                 }
-                "DataArray" if !tag.starts_with('/') => {
+                "DataArray" => {
                     let section = open
                         .iter()
                         .rev()
@@ -189,29 +206,58 @@ impl Layout {
                         .unwrap_or_default();
                     layout
                         .arrays
-                        .extend(Array::parse(tag, section, layout.big_endian));
+                        .extend(Array::parse(&tag, section, layout.big_endian, at));
                 }
                 "AppendedData" => {
-                    if attribute(tag, "encoding") != Some("raw") || pieces != 1 {
-                        return Err(fault("<AppendedData>", ADVICE));
+                    layout.is_text = match attribute(&tag, "encoding") {
+                        Some("raw") => false,
+                        Some("base64") => true,
+                        _ => return Err(fault("<AppendedData>", "its encoding is not known here")),
+                    };
+                    let mut underscore = Vec::new();
+                    reader.take(256).read_until(b'_', &mut underscore)?;
+                    if !underscore.ends_with(b"_") {
+                        return Err(fault("<AppendedData>", "its data do not begin with `_`"));
                     }
-                    break;
+                    layout.data = at + underscore.len() as u64;
+                    has_ended = true;
                 }
                 _ => {}
             }
-            if tag.starts_with('/') {
-                open.pop();
-            } else if !tag.ends_with('/') && !tag.starts_with(['?', '!']) {
+            if !tag.ends_with('/') && !tag.starts_with(['?', '!']) {
                 open.push(name.to_owned());
             }
+            if open.len() > DEEPEST {
+                return Err(fault("the XML", "its elements are nested too deeply"));
+            }
         }
-        let mut underscore = Vec::new();
-        reader.take(256).read_until(b'_', &mut underscore)?;
-        if !underscore.ends_with(b"_") {
-            return Err(fault("<AppendedData>", "its data do not begin with `_`"));
+        if pieces != 1 {
+            let problem = format!("there are {pieces} of them, and one is read; merge them");
+            return Err(fault("<Piece>", problem));
         }
-        layout.data = reader.stream_position()?;
         Ok(layout)
+    }
+
+    fn file(&mut self, tag: &str) -> Result<(), ReadFault> {
+        if attribute(tag, "type") != Some("PolyData") {
+            let problem = "only PolyData is read; save points as that (.vtp)";
+            return Err(fault("<VTKFile>", problem));
+        }
+        self.is_compressed = match attribute(tag, "compressor") {
+            None => false,
+            Some("vtkZLibDataCompressor") => true,
+            Some(other) => {
+                let problem = format!(
+                    "data compressed by {other} are not read; save them with zlib or uncompressed"
+                );
+                return Err(fault("<VTKFile>", problem));
+            }
+        };
+        self.big_endian = attribute(tag, "byte_order") == Some("BigEndian");
+        if attribute(tag, "header_type") == Some("UInt64") {
+            self.length_bytes = 8;
+        }
+        Ok(())
     }
 
     fn find(&self, section: &str, names: &[&str]) -> Option<&Array> {
@@ -229,21 +275,35 @@ impl Layout {
         })
     }
 
-    /// Goes to the elements of an array of `tuples` of `components` numbers.
-    fn seek(
+    /// The bytes of an array of `tuples` of `components` numbers, and what they are.
+    fn elements<'a, R: BufRead + Seek>(
         &self,
-        reader: &mut (impl Read + Seek),
+        reader: &'a mut R,
         array: &Array,
         tuples: u64,
         components: u64,
-    ) -> Result<(), ReadFault> {
+    ) -> Result<(Box<dyn Read + 'a>, Numbers), ReadFault> {
+        if array.components != components {
+            let problem = format!(
+                "it has {} components, where {components} belong",
+                array.components
+            );
+            return Err(fault(&array.name, problem));
+        }
+        let start = match array.place {
+            Place::Appended(offset) => self.data.checked_add(offset),
+            Place::Base64(at) | Place::Ascii(at) => Some(at),
+        };
+        // A number of eight bytes may be a digit and a blank.
+        let expansion = match array.place {
+            Place::Ascii(_) => 4,
+            _ if self.is_compressed => EXPANSION,
+            _ => 1,
+        };
         let bytes = tuples
             .checked_mul(components * array.numbers.bytes as u64)
-            .filter(|bytes| *bytes <= self.size);
-        let start = self
-            .data
-            .checked_add(array.offset)
-            .filter(|start| *start < self.size);
+            .filter(|bytes| *bytes <= self.size.saturating_mul(expansion));
+        let start = start.filter(|start| *start < self.size);
         let (Some(bytes), Some(start)) = (bytes, start) else {
             return Err(fault(
                 &array.name,
@@ -251,27 +311,82 @@ impl Layout {
             ));
         };
         reader.seek(SeekFrom::Start(start))?;
+        let mut plain: Box<dyn Read + 'a> = match array.place {
+            Place::Ascii(_) => {
+                let text = Ascii::new(reader, array.numbers.class);
+                let numbers = text.numbers();
+                return Ok((Box::new(text), numbers));
+            }
+            Place::Appended(_) if !self.is_text => Box::new(reader),
+            Place::Appended(_) | Place::Base64(_) => Box::new(Base64::new(reader)),
+        };
+        let in_array = |error| in_array(&array.name, error);
+        if self.is_compressed {
+            let number = |plain: &mut _| self.length(plain);
+            let blocks = Blocks::new(plain, number, bytes, self.size).map_err(in_array)?;
+            return Ok((Box::new(blocks), array.numbers));
+        }
+        let length = self.length(&mut plain).map_err(in_array)?;
+        if length != bytes {
+            let problem = format!("it has {length} bytes, where {bytes} belong");
+            return Err(fault(&array.name, problem));
+        }
+        Ok((plain, array.numbers))
+    }
+
+    /// A number of the headers of data.
+    fn length(&self, reader: &mut impl Read) -> io::Result<u64> {
         let mut length = [0; 8];
         reader.read_exact(&mut length[..self.length_bytes])?;
-        let length = if self.big_endian {
+        Ok(if self.big_endian {
             u64::from_be_bytes(length) >> (64 - 8 * self.length_bytes)
         } else {
             u64::from_le_bytes(length)
-        };
-        if array.components != components || length != bytes {
-            let problem = format!(
-                "it has {} components and {length} bytes, where {components} and {bytes} belong",
-                array.components
-            );
-            return Err(fault(&array.name, problem));
+        })
+    }
+
+    fn reals(
+        &self,
+        reader: &mut (impl BufRead + Seek),
+        array: &Array,
+        n: usize,
+        columns: &mut [&mut Vec<f64>],
+    ) -> Result<(), ReadFault> {
+        let components = columns.len() as u64;
+        let (mut elements, numbers) = self.elements(reader, array, n as u64, components)?;
+        read_reals(&mut elements, numbers, n, columns, false)
+            .map_err(|error| in_array(&array.name, error))
+    }
+
+    fn integers<T>(
+        &self,
+        reader: &mut (impl BufRead + Seek),
+        array: &Array,
+        n: usize,
+        column: &mut Vec<T>,
+        convert: impl Fn(u64) -> Option<T>,
+    ) -> Result<(), ReadFault> {
+        let (mut elements, numbers) = self.elements(reader, array, n as u64, 1)?;
+        match read_integers(&mut elements, numbers, n, column, &array.name, convert) {
+            Err(ReadFault::Io(error)) => Err(in_array(&array.name, error)),
+            other => other,
         }
-        Ok(())
+    }
+}
+
+/// A fault of the file system as it is, any other as one of the array.
+fn in_array(name: &str, error: io::Error) -> ReadFault {
+    match error.kind() {
+        _ if error.raw_os_error().is_some() => error.into(),
+        io::ErrorKind::UnexpectedEof => fault(name, "it ends too early; the file was cut short"),
+        _ => fault(name, error.to_string()),
     }
 }
 
 impl Array {
-    /// `None` for what cannot be part of a snapshot: strings, arrays that stand in the XML.
-    fn parse(tag: &str, section: String, big_endian: bool) -> Option<Self> {
+    /// The array of a tag that ends before byte `at`. `None` for what cannot be part of a snapshot:
+    /// strings, numbers of odd sizes.
+    fn parse(tag: &str, section: String, big_endian: bool, at: u64) -> Option<Self> {
         let kind = attribute(tag, "type")?;
         let (class, bits) = kind.split_at(kind.find(|c: char| c.is_ascii_digit())?);
         let numbers = Numbers {
@@ -286,18 +401,24 @@ impl Array {
         };
         let components =
             attribute(tag, "NumberOfComponents").map_or(Some(1), |n| n.parse().ok())?;
-        (attribute(tag, "format") == Some("appended") && numbers.is_known()).then_some(Self {
+        let place = match attribute(tag, "format")? {
+            "appended" => Place::Appended(attribute(tag, "offset")?.parse().ok()?),
+            "binary" => Place::Base64(at),
+            "ascii" => Place::Ascii(at),
+            _ => return None,
+        };
+        numbers.is_known().then_some(Self {
             section,
             name: attribute(tag, "Name").unwrap_or_default().to_owned(),
             numbers,
             components: if components == 0 { 1 } else { components },
-            offset: attribute(tag, "offset")?.parse().ok()?,
+            place,
         })
     }
 }
 
 /// Reads a file of `size` bytes.
-pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Snapshot, ReadFault> {
+pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Contents, ReadFault> {
     let layout = Layout::read(reader, size)?;
     let position = layout
         .arrays
@@ -306,122 +427,53 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Snap
         .ok_or_else(|| fault("<Points>", "there is no array of positions"))?;
     let (velocity, mass) = (layout.need(&VELOCITY)?, layout.need(&MASS)?);
     let points = layout.points;
-    layout.seek(reader, position, points, 3)?;
-    // The file has a byte for each, or it would have been refused by now.
+    // The file has bytes for each, or it is refused here.
+    layout.elements(reader, position, points, 3)?;
     let n = usize::try_from(points).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })?;
     let mut bodies = room_for(n)?;
     let columns = &mut [&mut bodies.x, &mut bodies.y, &mut bodies.z];
-    read_reals(reader, position.numbers, n, columns, false)?;
-    layout.seek(reader, velocity, points, 3)?;
+    layout.reals(reader, position, n, columns)?;
     let columns = &mut [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz];
-    read_reals(reader, velocity.numbers, n, columns, false)?;
-    layout.seek(reader, mass, points, 1)?;
-    read_reals(reader, mass.numbers, n, &mut [&mut bodies.mass], false)?;
-    match layout.find("PointData", &ID) {
-        Some(array) => {
-            layout.seek(reader, array, points, 1)?;
-            read_integers(reader, array.numbers, n, &mut bodies.id, "id", Some)?;
-        }
+    layout.reals(reader, velocity, n, columns)?;
+    layout.reals(reader, mass, n, &mut [&mut bodies.mass])?;
+    let (id, kind) = (
+        layout.find("PointData", &ID),
+        layout.find("PointData", &KIND),
+    );
+    match id {
+        Some(array) => layout.integers(reader, array, n, &mut bodies.id, Some)?,
         None => bodies.id.extend(0..points),
     }
-    match layout.find("PointData", &KIND) {
-        Some(array) => {
-            layout.seek(reader, array, points, 1)?;
-            read_integers(
-                reader,
-                array.numbers,
-                n,
-                &mut bodies.kind,
-                "kind",
-                Kind::of_number,
-            )?;
-        }
+    match kind {
+        Some(array) => layout.integers(reader, array, n, &mut bodies.kind, Kind::of_number)?,
         None => bodies.kind.resize(n, Kind::Star),
     }
     let mut time = vec![0.0];
     if let Some(array) = layout.find("FieldData", &["TimeValue", "TIME", "time"]) {
         time.clear();
-        layout.seek(reader, array, 1, 1)?;
-        read_reals(reader, array.numbers, 1, &mut [&mut time], false)?;
+        layout.reals(reader, array, 1, &mut [&mut time])?;
     }
     if !time[0].is_finite() {
         return Err(fault("TimeValue", format!("the time is {}", time[0])));
     }
     bodies.check()?;
-    Ok(Snapshot {
+    let used = [Some(velocity), Some(mass), id, kind].map(|array| array.map(|array| &array.name));
+    let others: Vec<&String> = layout
+        .arrays
+        .iter()
+        .filter(|array| array.section == "PointData")
+        .map(|array| &array.name)
+        .filter(|name| !used.contains(&Some(*name)))
+        .collect();
+    let mut contents = Contents::from(Snapshot {
         time: time[0],
         bodies,
-    })
+    });
+    if !others.is_empty() {
+        contents.notes.push(left_out("arrays", &others));
+    }
+    Ok(contents)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-    use crate::bodies::Body;
-
-    fn file() -> Vec<u8> {
-        let bodies = (0..3)
-            .map(|i| Body {
-                position: [f64::from(i), 0.1, -2.0],
-                velocity: [0.0, f64::from(i), 1e-300],
-                mass: 0.5,
-                id: u64::MAX - i as u64,
-                kind: Kind::ALL[i as usize],
-            })
-            .collect();
-        let mut bytes = Vec::new();
-        write(&mut bytes, &Snapshot { time: 0.25, bodies }).unwrap();
-        bytes
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
-        read(&mut io::Cursor::new(bytes), bytes.len() as u64)
-    }
-
-    #[test]
-    fn attributes_are_found_by_their_whole_name() {
-        let tag = r#"DataArray type="Float64" MyName = 'no' Name='a b' offset="7"/"#;
-        assert_eq!(attribute(tag, "Name"), Some("a b"));
-        assert_eq!(attribute(tag, "offset"), Some("7"));
-        assert_eq!(attribute(tag, "set"), None);
-        assert_eq!(attribute(tag, "Data"), None);
-    }
-
-    #[test]
-    fn no_cut_or_change_of_the_file_panics() {
-        let bytes = file();
-        let end = bytes.len() - b"\n</AppendedData>\n</VTKFile>\n".len();
-        for at in 0..bytes.len() {
-            assert_eq!(parse(&bytes[..at]).is_ok(), at >= end, "cut at {at}");
-            for value in [0, b'<', b'9', 0xff] {
-                let mut changed = bytes.clone();
-                changed[at] = value;
-                if let Ok(snapshot) = parse(&changed) {
-                    assert_eq!(snapshot.bodies.check(), Ok(()));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn other_encodings_are_refused_with_advice() {
-        let text = String::from_utf8_lossy(&file()).into_owned();
-        for (from, to) in [
-            ("\"raw\"", "\"base64\""),
-            (
-                "header_type",
-                "compressor=\"vtkZLibDataCompressor\" header_type",
-            ),
-            ("type=\"PolyData\"", "type=\"UnstructuredGrid\""),
-        ] {
-            let message = parse(text.replace(from, to).as_bytes())
-                .unwrap_err()
-                .to_string();
-            assert!(message.contains("save it that way"), "{message}");
-        }
-        let message = parse(text.replace("\"mass\" f", "\"weight\" f").as_bytes());
-        assert!(message.unwrap_err().to_string().contains("mass"));
-    }
-}
+mod tests;

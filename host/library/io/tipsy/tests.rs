@@ -317,3 +317,21 @@ fn ids_that_would_not_be_recognised_are_refused() {
     ));
     assert!(check_ids(&[4, 5, u64::from(MAX_ID)]).is_ok());
 }
+
+/// What a file has and the simulation has not is not dropped without a word.
+#[test]
+fn notes_tell_of_softening_and_gas() {
+    let notes = |bytes: &[u8]| {
+        let (contents, _) = read(&mut &bytes[..], bytes.len() as u64, None).unwrap();
+        contents.notes
+    };
+    let galaxy = notes(GALAXY);
+    assert_eq!(galaxy.len(), 1, "{galaxy:?}");
+    assert!(
+        galaxy[0].contains("softening") && galaxy[0].contains(" to 0.44"),
+        "{galaxy:?}"
+    );
+    let small = notes(&small(TipsyDialect::Native));
+    assert_eq!(small.len(), 1, "{small:?}");
+    assert!(small[0].contains("2 bodies are gas"), "{small:?}");
+}

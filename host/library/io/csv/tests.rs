@@ -1,0 +1,303 @@
+//! Tests of the CSV reader and writer.
+
+use super::super::read_from;
+use super::*;
+use std::io::Cursor;
+use std::path::Path;
+
+fn parse(text: impl AsRef<[u8]>) -> Result<Snapshot, ReadFault> {
+    read_from(Cursor::new(text.as_ref()), Path::new("test.csv"), None)
+        .map(|(snapshot, _)| snapshot)
+        .map_err(|error| error.fault)
+}
+
+fn fault(text: impl AsRef<[u8]>) -> (u64, CsvFault) {
+    match parse(text) {
+        Err(ReadFault::Csv { line, fault }) => (line, fault),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn columns_stand_in_any_order() {
+    let snapshot = parse(
+        "\u{feff}# made by hand\r\n\r\n#TIME= 2.5 \r\n Mass ,vz,vy,VX,z,y,x,colour\r\n\
+         7,6,5,4,3,2,1,\"red, dark\"\r\n# comment\r\n\r\n0,-6,5e-1,4,3,2,1,blue",
+    )
+    .unwrap();
+    assert_eq!(snapshot.time, 2.5);
+    let first = snapshot.bodies.body(0);
+    assert_eq!(first.position, [1.0, 2.0, 3.0]);
+    assert_eq!(first.velocity, [4.0, 5.0, 6.0]);
+    assert_eq!((first.mass, first.id, first.kind), (7.0, 0, Kind::Star));
+    assert_eq!(snapshot.bodies.body(1).velocity, [4.0, 0.5, -6.0]);
+    assert_eq!(snapshot.bodies.len(), 2);
+}
+
+#[test]
+fn all_doubles_round_trip() {
+    let values = [
+        0.1,
+        -0.0,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        5e-324,
+        1.0 / 3.0,
+        1e16,
+        123456789.0,
+    ];
+    let bodies: Bodies = values
+        .iter()
+        .map(|&value| Body {
+            position: [value, -value, 1.0],
+            velocity: [0.0, value, 2.0],
+            mass: value.abs(),
+            id: u64::MAX,
+            kind: Kind::Dark,
+        })
+        .collect();
+    let snapshot = Snapshot {
+        time: 1.0 / 3.0,
+        bodies,
+    };
+    let mut text = Vec::new();
+    write(&mut text, &snapshot).unwrap();
+    let again = parse(&text).unwrap();
+    assert_eq!(again, snapshot);
+    // Equality does not see the sign of zero.
+    for (old, new) in snapshot.bodies.x.iter().zip(&again.bodies.x) {
+        assert_eq!(old.to_bits(), new.to_bits());
+    }
+    assert!(text.len() < 1_500, "no hundreds of zeros");
+}
+
+#[test]
+fn faults_are_located() {
+    // Lines 1 to 3; the first body stands on line 5, the second on line 8.
+    let head = "# time = 1\n\nx,y,z,vx,vy,vz,mass\n# c\n1,2,3,4,5,6,7\n\n# c\n";
+    for newline in ["\n", "\r\n"] {
+        let fault = |tail: &str| fault((head.to_owned() + tail).replace('\n', newline));
+        let field = |column, name, text: &str| {
+            let (body, wanted, text) = (1, "a number", text.to_owned());
+            (
+                8,
+                CsvFault::Field {
+                    column,
+                    name,
+                    body,
+                    text,
+                    wanted,
+                },
+            )
+        };
+        assert_eq!(fault("1,2,3,4,5,oops,7\n"), field(6, "vz", "oops"));
+        assert_eq!(fault("1,2,3,4,5,,7"), field(6, "vz", ""));
+        assert_eq!(
+            fault("1,2,3\n"),
+            (
+                8,
+                CsvFault::FieldCount {
+                    expected: 7,
+                    found: 3
+                }
+            )
+        );
+        let (line, nan) = fault("1,nan,3,4,5,6,7\n");
+        assert!(matches!(
+            nan,
+            CsvFault::Body {
+                column: 2,
+                fault: BodyFault::NotFinite {
+                    body: 1,
+                    field: "y",
+                    ..
+                }
+            }
+        ));
+        assert_eq!(line, 8);
+        assert_eq!(
+            fault("1,2,3,4,5,6,-7\n"),
+            (
+                8,
+                CsvFault::Body {
+                    column: 7,
+                    fault: BodyFault::NegativeMass {
+                        body: 1,
+                        mass: -7.0
+                    }
+                }
+            )
+        );
+    }
+    assert_eq!(
+        fault("#\n# time = soon\nx\n"),
+        (2, CsvFault::Time("soon".into()))
+    );
+    assert_eq!(
+        fault("# time = inf\nx\n"),
+        (1, CsvFault::Time("inf".into()))
+    );
+    assert_eq!(
+        fault(b"x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,\xff\n"),
+        (2, CsvFault::NotText)
+    );
+}
+
+#[test]
+fn headers_are_checked() {
+    let (line, missing) = fault("#\n1,2,3,4,5,6,7\n");
+    assert_eq!(line, 2);
+    assert_eq!(
+        missing,
+        CsvFault::MissingColumn {
+            missing: "x",
+            header: "1,2,3,4,5,6,7".into()
+        }
+    );
+    assert!(missing.to_string().contains("x,y,z,vx,vy,vz,mass"));
+    assert_eq!(
+        fault("x,y,z,vx,vy,vz,mass,X\n"),
+        (
+            1,
+            CsvFault::DuplicateColumn {
+                column: 8,
+                name: "x"
+            }
+        )
+    );
+    let long = fault("a".repeat(10_000)).1;
+    assert!(long.to_string().len() < 400);
+    for empty in [
+        "x,y,z,vx,vy,vz,mass\n",
+        "x,y,z,vx,vy,vz,mass",
+        "x,y,z,vx,vy,vz,mass\n#\n",
+    ] {
+        assert!(matches!(parse(empty), Err(ReadFault::NoBodies)));
+    }
+    assert!(matches!(parse("# only\n"), Err(ReadFault::Csv { .. })));
+}
+
+#[test]
+fn optional_columns_are_checked() {
+    let head = "x,y,z,vx,vy,vz,mass,id,kind\n";
+    let body = |tail: &str| parse(format!("{head}1,2,3,4,5,6,7,{tail}")).map(|s| s.bodies.body(0));
+    let good = body("42, DARK").unwrap();
+    assert_eq!((good.id, good.kind), (42, Kind::Dark));
+    for (tail, column) in [("-1,gas", 8), ("1.5,gas", 8), ("1,halo", 9), ("1,", 9)] {
+        let Err(ReadFault::Csv { line: 2, fault }) = body(tail) else {
+            panic!("{tail}")
+        };
+        assert!(matches!(fault, CsvFault::Field { column: found, .. } if found == column));
+    }
+}
+
+#[test]
+fn no_truncation_or_corruption_panics() {
+    let mut text = Vec::new();
+    let bodies = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        .map(|position| Body {
+            position,
+            velocity: position,
+            mass: 1.0,
+            id: 1,
+            kind: Kind::Gas,
+        })
+        .into_iter()
+        .collect();
+    write(&mut text, &Snapshot { time: 0.5, bodies }).unwrap();
+    for at in 0..text.len() {
+        if let Ok(snapshot) = parse(&text[..at]) {
+            assert!(snapshot.bodies.len() <= 2 && snapshot.bodies.check().is_ok());
+        }
+        for value in 0..=255 {
+            let mut bytes = text.clone();
+            bytes[at] = value;
+            if let Ok(snapshot) = parse(&bytes) {
+                assert!(snapshot.bodies.len() <= 3 && snapshot.bodies.check().is_ok());
+            }
+        }
+    }
+}
+
+#[test]
+fn other_separators_and_names_are_read() {
+    for text in [
+        "x;y;z;vx;vy;vz;m\n1;2;3;4;5;6;7\n",
+        "x\ty\tz\tvx\tvy\tvz\tMasses\n1\t2\t3\t4\t5\t6\t7\n",
+        "  x   y  z vx vy vz mass  \n\n# c d\n 1 2 3   4\t5 6 7\n",
+        "m x y z vx vy vz\r\n7 1 2 3 4 5 6\r\n",
+    ] {
+        let body = parse(text).unwrap().bodies.body(0);
+        assert_eq!(body.position, [1.0, 2.0, 3.0], "{text}");
+        assert_eq!((body.velocity, body.mass), ([4.0, 5.0, 6.0], 7.0));
+    }
+    // Places are those of the file.
+    let (line, found) = fault("x y z vx vy vz mass\n\n1 2 3 4 5 6 7\n1 2 3 4 5 six 7\n");
+    assert_eq!(line, 4);
+    assert!(
+        matches!(found, CsvFault::Field { column: 6, .. }),
+        "{found}"
+    );
+}
+
+#[test]
+fn columns_that_are_passed_over_are_named() {
+    let text = "x,y,z,vx,vy,vz,mass,eps,m\n1,2,3,4,5,6,7,8,9\n";
+    let contents = read(&mut Cursor::new(text)).unwrap();
+    assert_eq!(contents.snapshot.bodies.mass, [7.0]);
+    assert_eq!(contents.notes, ["columns that are not used here: eps, m"]);
+}
+
+/// A file that is cut at the end of a line, or of a number, is one of fewer bodies otherwise.
+#[test]
+fn every_cut_is_noticed() {
+    let bodies: Bodies = (0..12)
+        .map(|i| Body {
+            position: [f64::from(i), 12.5, 0.1],
+            velocity: [1e-300, 2.0, 3.0],
+            mass: 1234.0,
+            id: 10 + i as u64,
+            kind: Kind::Gas,
+        })
+        .collect();
+    let snapshot = Snapshot { time: 0.5, bodies };
+    let mut text = Vec::new();
+    write(&mut text, &snapshot).unwrap();
+    for at in 0..text.len() {
+        if let Ok(found) = parse(&text[..at]) {
+            assert_eq!(found, snapshot, "cut at {at}");
+        }
+    }
+    let (line, found) = fault("# time = 1\n# Bodies= 3\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n");
+    let (expected, counted) = (3, 1);
+    let expected = CsvFault::BodyCount {
+        expected,
+        found: counted,
+    };
+    assert_eq!((line, found), (2, expected));
+    let foreign = "# bodies = planets\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n";
+    assert!(parse(foreign).is_ok());
+}
+
+#[test]
+fn lines_are_bounded() {
+    let head = "x,y,z,vx,vy,vz,mass";
+    for text in [
+        format!("{head}{}\n", ",".repeat(3_000_000)),
+        format!("{head}\n{}\n", ",".repeat(3_000_000)),
+        "x".repeat(3_000_000),
+        " ".repeat(3_000_000),
+    ] {
+        let message = parse(&text).unwrap_err().to_string();
+        assert!(message.contains("longer than 1 MiB"), "{message}");
+    }
+}
+
+#[test]
+fn messages_show_no_control_characters() {
+    let text = "x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,\x1b]0;PWNED\x07\n";
+    let error = read_from(Cursor::new(text), Path::new("a\x1b[1m.csv"), None);
+    let message = error.unwrap_err().to_string();
+    assert!(!message.chars().any(char::is_control), "{message:?}");
+    assert!(message.contains("\\u{1b}]0;PWNED"), "{message}");
+}

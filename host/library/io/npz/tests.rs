@@ -1,0 +1,210 @@
+//! Tests of the reader and writer of NumPy's archives.
+
+use super::*;
+use crate::bodies::Body;
+
+#[test]
+fn array_headers_are_numpys() {
+    let header = Array::header("<f8", "9, 3");
+    assert_eq!(header.len() % 64, 0);
+    assert_eq!(&header[..10], b"\x93NUMPY\x01\x00\x76\x00");
+    let array = Array::read(&mut &header[..], "a").unwrap();
+    assert_eq!(array.shape, [9, 3]);
+    let scalar = Array::read(&mut &Array::header("|u1", "")[..], "a").unwrap();
+    assert!(scalar.shape.is_empty());
+    let text = "{'descr': '>i4', 'fortran_order': True, 'shape': (7,), }";
+    let array = Array::parse(text).unwrap();
+    assert!(array.column_after_column && array.numbers.big_endian);
+    assert_eq!((array.numbers.bytes, &array.shape[..]), (4, &[7][..]));
+    for bad in [
+        "",
+        "{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (7,), }",
+        "{'descr': '<c16', 'fortran_order': False, 'shape': (7,), }",
+        "{'descr': '<f2', 'fortran_order': False, 'shape': (7,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-7,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': 7",
+    ] {
+        assert_eq!(Array::parse(bad), None, "{bad}");
+    }
+}
+
+/// An archive of arrays given as type, shape and bytes, without a seal, as another program writes
+/// it.
+fn archive(arrays: &[(&str, &str, &str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = Writer::new(&mut bytes).unwrap();
+    for (name, kind, shape, bytes) in arrays {
+        let put = |file: &mut dyn Write| file.write_all(bytes);
+        archive.array(name, kind, shape, put).unwrap();
+    }
+    archive.finish().unwrap();
+    bytes.truncate(bytes.len() - seal::comment().len());
+    // The length of the comment ends the archive now.
+    let length = bytes.len() - 2;
+    bytes[length..].fill(0);
+    bytes
+}
+
+fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
+    read(io::Cursor::new(bytes), bytes.len() as u64).map(|contents| contents.snapshot)
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_be_bytes())
+        .collect()
+}
+
+#[test]
+fn other_names_and_types_are_read() {
+    let mut arrays = vec![
+        (
+            "pos",
+            ">f4",
+            "2, 3",
+            floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ),
+        ("masses", "|u1", "2,", vec![7, 8]),
+    ];
+    for (i, name) in COORDINATES[3..].iter().enumerate() {
+        arrays.push((name, ">f4", "2,", floats(&[i as f32, 10.0 + i as f32])));
+    }
+    let snapshot = parse(&archive(&arrays)).unwrap();
+    assert_eq!(snapshot.bodies.body(1).position, [4.0, 5.0, 6.0]);
+    assert_eq!(snapshot.bodies.body(1).velocity, [10.0, 11.0, 12.0]);
+    assert_eq!(snapshot.bodies.mass, [7.0, 8.0]);
+    assert_eq!(snapshot.bodies.id, [0, 1]);
+    assert_eq!(snapshot.time, 0.0);
+}
+
+#[test]
+fn damage_and_leftovers_are_found() {
+    let zeros = |name, shape, bytes| (name, "|u1", shape, vec![0; bytes]);
+    let whole = [
+        ("mass", "|u1", "2,", vec![177, 178]),
+        zeros("position", "2, 3", 6),
+        zeros("velocity", "2, 3", 6),
+        ("time", "<f8", "", 1.5_f64.to_le_bytes().to_vec()),
+        ("id", "|u1", "2,", vec![200, 201]),
+    ];
+    let sound = archive(&whole);
+    assert_eq!(parse(&sound).unwrap().bodies.id, [200, 201]);
+    // One element changed, in an array of each of the three ways to read one.
+    for (name, element) in [
+        ("mass", &[177, 178][..]),
+        ("time", &1.5_f64.to_le_bytes()),
+        ("id", &[200, 201]),
+    ] {
+        let mut damaged = sound.clone();
+        let at = damaged
+            .windows(element.len())
+            .position(|window| window == element)
+            .unwrap();
+        damaged[at] ^= 1;
+        let message = parse(&damaged).unwrap_err().to_string();
+        assert!(
+            message.contains("checksum") && message.contains(name),
+            "{message}"
+        );
+    }
+    let mut longer = whole;
+    longer[4].3.push(42);
+    let message = parse(&archive(&longer)).unwrap_err().to_string();
+    assert!(
+        message.contains("id.npy") && message.contains("more of it"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_missing_or_misshapen_is_named() {
+    let message = |arrays: &[_]| parse(&archive(arrays)).unwrap_err().to_string();
+    let mass = ("mass", "|u1", "2,", vec![7, 8]);
+    let position = ("position", "|u1", "3, 2", vec![0; 6]);
+    assert!(message(&[]).contains("mass.npy"));
+    assert!(message(std::slice::from_ref(&mass)).contains("position.npy"));
+    assert!(message(&[mass.clone(), position]).contains("[3, 2], not [2, 3]"));
+    let position = ("position", "|u1", "2, 3", vec![0; 6]);
+    assert!(message(&[mass, position.clone()]).contains("velocity.npy"));
+    let huge = ("mass", "<f8", "9999999999999,", vec![7, 8]);
+    assert!(message(&[huge]).contains("more than the file holds"));
+    let velocity = ("velocity", "|u1", "2, 3", vec![0; 6]);
+    let short = ("mass", "<f8", "2,", vec![7, 8]);
+    assert!(matches!(
+        parse(&archive(&[position, velocity, short])),
+        Err(ReadFault::Io(_))
+    ));
+    assert!(matches!(parse(b"no archive"), Err(ReadFault::Malformed(_))));
+}
+
+/// Each bit of a file of ours, those of names and of the zip format's own fields included.
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bodies = (0..3)
+        .map(|i| Body {
+            position: [f64::from(i), 0.1, -2.0],
+            velocity: [0.5; 3],
+            mass: 0.5,
+            id: i as u64,
+            kind: Kind::Dark,
+        })
+        .collect();
+    let snapshot = Snapshot { time: 0.25, bodies };
+    let mut bytes = Vec::new();
+    write(&mut bytes, &snapshot, Some(Units::SI)).unwrap();
+    assert_eq!(parse(&bytes).unwrap(), snapshot);
+    for bit in 0..8 * bytes.len() {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(parse(&changed).is_err(), "bit {bit}");
+    }
+    for at in 0..bytes.len() {
+        assert!(parse(&bytes[..at]).is_err(), "cut at {at}");
+    }
+}
+
+fn of_tests(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    std::fs::read(format!("{folder}/{name}")).unwrap()
+}
+
+/// A file of NumPy has no seal: a name that is not that of the member itself is found.
+#[test]
+fn names_are_compared() {
+    for name in ["2167", "2543", "2617"] {
+        let bytes = of_tests(&format!("damaged/name-bit-{name}.npz"));
+        let message = parse(&bytes).unwrap_err().to_string();
+        assert!(message.contains("another name"), "{message}");
+    }
+    let sound = of_tests("numpy/compressed.npz");
+    let written = parse(&sound).unwrap();
+    for bit in 0..8 * sound.len() {
+        let mut changed = sound.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(found) = parse(&changed) {
+            assert_eq!(found, written, "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn members_do_not_share_bytes() {
+    let message = parse(&of_tests("damaged/overlapping-members.npz"))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("share bytes"), "{message}");
+}
+
+#[test]
+fn other_arrays_are_named() {
+    let bytes = of_tests("numpy/compressed.npz");
+    let contents = read(io::Cursor::new(&bytes), bytes.len() as u64).unwrap();
+    assert_eq!(contents.snapshot.time, 0.625);
+    assert_eq!(
+        contents.snapshot.bodies.body(8).position,
+        [1.0, -8.0, 1.0078125]
+    );
+    assert_eq!(contents.notes.len(), 1);
+    assert!(contents.notes[0].contains("softening.npy"));
+}

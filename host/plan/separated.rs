@@ -1,7 +1,7 @@
 //! The plan of the schedule that computes far pairs on tensor cores.
 
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::separated::{self, Round};
+use gpu_kernels::schedule::separated::{self, Pairing};
 
 use super::{
     Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Step, WARP, in_space,
@@ -39,7 +39,7 @@ pub(super) fn plan(
         });
     }
     let blocks = separated::blocks(n);
-    let spans = Round::of(0, blocks).spans();
+    let spans = Pairing::of(0, blocks).spans();
     let parts = ENOUGH_BLOCKS
         .div_ceil(blocks)
         .min(spans.div_ceil(ENOUGH_SPANS))

@@ -17,7 +17,7 @@ const ENOUGH_SPANS: u32 = 2;
 /// Blocks along the leaves of the launch of near pairs, which are few.
 const NEAR_BLOCKS: u32 = 8;
 
-/// Boxes, then near pairs and far ones.
+/// Boxes, then near pairs beside far ones.
 pub(super) fn plan(
     entry: &'static Entry,
     n: u32,
@@ -65,7 +65,8 @@ pub(super) fn plan(
             launch: super::one_dimensional(boxes, padded, ELEMENTWISE_BLOCK, limits)?,
             buffers: vec![Buffer::State, bounds],
         },
-        Step::Launch {
+        // They only add: the last near pairs leave room for the first far ones.
+        Step::Beside {
             entry: near,
             launch: pairs(near_parts, warps * 2 * WARP * body_bytes),
             buffers: buffers.clone(),
@@ -75,6 +76,7 @@ pub(super) fn plan(
             launch: pairs(parts, separated::SHARED_BYTES),
             buffers,
         },
+        Step::Join,
     ];
     let leaves = padded / separated::LEAF;
     Ok(ForcePlan {

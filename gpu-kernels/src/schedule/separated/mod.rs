@@ -42,6 +42,7 @@ pub(super) use boxes::Bounds;
 pub use boxes::boxes;
 pub use far::{SHARED_BYTES, TILES, UNROLL, far};
 pub use near::near;
+pub use polynomials::LARGEST_ERROR;
 
 use crate::abi::Params;
 use crate::interaction::PairLaw;

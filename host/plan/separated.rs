@@ -11,9 +11,6 @@ use super::{
 /// so that they end together.
 const ENOUGH_BLOCKS: u32 = 16_384;
 
-/// Spans of leaves that a block shall have, so that its targets are worth packing.
-const ENOUGH_SPANS: u32 = 2;
-
 /// Blocks along the leaves of the launch of near pairs, which are few.
 const NEAR_BLOCKS: u32 = 8;
 
@@ -40,10 +37,7 @@ pub(super) fn plan(
     }
     let blocks = separated::blocks(n);
     let spans = Pairing::of(0, blocks).spans();
-    let parts = ENOUGH_BLOCKS
-        .div_ceil(blocks)
-        .min(spans.div_ceil(ENOUGH_SPANS))
-        .max(1);
+    let parts = ENOUGH_BLOCKS.div_ceil(blocks).min(spans).max(1);
     let near_parts = NEAR_BLOCKS.min(spans.max(1));
     let warps = threads / WARP;
     let body_bytes = entry.layout.tile_bytes;

@@ -475,3 +475,53 @@ fn inverse_cubes<const CLASS: usize>(tile: u32, left: [u32; 4], right: [u32; 2])
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{bounds, params};
+    use super::*;
+    use crate::schedule::fragments::{SECOND_PART, rounded};
+
+    /// Leaves of every size and distance, up to the reach: what is packed of them are halves, and
+    /// polynomials are asked for no more than they were fitted to.
+    #[test]
+    fn classes_are_within_the_range_of_halves() {
+        let criterion = Criterion::around(bounds([-1.0; 3], [1.0; 3]), &params(1.0));
+        let mut seen = [0; CLASSES];
+        for steps in 0..4000 {
+            // A gap of the block's size, and of all sizes of leaves to a hundred times as much.
+            let gap = 1.0 * 1.01_f32.powi(steps % 740);
+            let size = 0.5 + (steps / 740) as f32;
+            let leaf = bounds([1.0 + gap, -0.5, 0.3], [1.0 + gap + size, 0.5, 0.4]);
+            for scale in [1.0 / 2048.0, 1.0 / 32.0, 0.25, 1.0] {
+                let candidate = Candidate {
+                    leaf: 7,
+                    exists: true,
+                    bounds: leaf,
+                };
+                let entry = Entry::of(&criterion, &candidate, scale);
+                let class = entry.class as usize;
+                seen[class] += 1;
+                let Some(polynomial) = POLYNOMIALS.get(class) else {
+                    assert_eq!((entry.alpha, entry.strength), (1.0, 1.0));
+                    continue;
+                };
+                assert_eq!(rounded(entry.alpha), entry.alpha);
+                let second = entry.alpha / SECOND_PART;
+                assert_eq!(rounded(second), second);
+                let squares = [
+                    criterion.smallest_square(&leaf),
+                    criterion.largest_square(&leaf),
+                ];
+                let u = squares.map(|square| entry.alpha * scale * scale * square - 1.0);
+                let limit = (polynomial.ratio - 1.0) / (polynomial.ratio + 1.0) + 1.0 / 32.0;
+                assert!(-limit <= u[0] && u[1] <= limit, "{u:?}");
+                let coordinate = scale * squares[1].sqrt();
+                let weight = entry.strength * polynomial.factor.abs() * coordinate.max(1.0);
+                assert!(WEIGHT_SCALE * weight <= 32768.0, "{weight}");
+                assert!((entry.strength / entry.alpha.powf(1.5) - 1.0).abs() < 1e-6);
+            }
+        }
+        assert!(seen.iter().all(|&leaves| leaves > 100), "{seen:?}");
+    }
+}

@@ -2,29 +2,30 @@
 //! for every ε ≥ 0, all masses and any origin.
 //!
 //! Bodies lie in an order in which neighbours in memory are neighbours in space (that of
-//! [`in_space`](super::in_space), kept for some steps). 32 of them in a row are a *leaf*, 256 a *block* of targets. [`boxes()`] finds the
-//! box around each leaf at every evaluation, so an order that has aged costs speed, never accuracy.
-//! A block and a leaf are far from each other, and then [`far()`] computes their pairs, if
+//! [`in_space`](super::in_space), kept for some steps). 32 of them in a row are a *leaf*, 256 a
+//! *block* of targets. [`boxes()`] finds the box around each leaf at every evaluation, so an order
+//! that has aged costs speed, never accuracy. A block and a leaf are far from each other, and then [`far()`] computes their pairs, if
 //!
 //! 1. `D² = gap² + ε²`, where gap is the distance of the boxes, is at least
 //!    [`Separation::gap`]², and [`Separation::square_per_mass`] times the heaviest body;
 //! 2. D is at least 1/8 of the radius ρ of the block's box;
-//! 3. no corner of the leaf is beyond 1536 times that gap from the block's centre, ε counted as well.
+//! 3. no corner of the leaf is beyond 1536 times that gap from the block's centre, ε counted as well,
+//!    and none of the block's beyond 4096 times.
 //!
 //! All other pairs are [`near()`]. What this makes of the errors of [`tensor`](super::tensor):
 //!
 //! * **d²** is a sum of terms up to (|x_i| + |x_j|)², truncated at 2⁻²², in coordinates from the
 //!   block's centre: |x_i| ≤ ρ and |x_j| ≤ ρ + d, so with 2. it is off by less than 2⁻²²·17² = 7·10⁻⁵
 //!   of itself for the very closest pairs, and a block's radius away by 2·10⁻⁶.
-//! * **1/d³** is a half in units where 32 gaps are 1, with all its 11 bits for distances between
-//!   one and 800 gaps: relative error δ ≈ 1.4·10⁻⁴ in the mean, 2⁻¹¹ at most, independent from pair
-//!   to pair. No ε is needed to keep it finite. Beyond it loses bits, down to 7, but there the gap is
-//!   a part of the system, 1/48 of its radius at least, that is large enough for distances to differ,
-//!   and rounding to be as often up as down.
+//! * **1/d³** is a half, with all its 11 bits: relative error δ ≈ 1.4·10⁻⁴ in the mean by a root,
+//!   2.2·10⁻⁴ by a polynomial, independent from pair to pair. Polynomials serve leaves whose d² varies
+//!   little (`polynomials.rs`), and have a scale for each. By a root it is in units where 32 gaps are 1, and loses bits beyond 800 gaps, down to 7;
+//!   but there the gap is a part of the system, 1/48 of its radius at least, that is large enough for
+//!   distances to differ, and rounding to be as often up as down. No ε is needed to keep it finite.
 //! * **A sum** of pulls f_j from far bodies is then off by δ √(Σ f_j²). In a system of radius R and
 //!   mass M, with M_eff = Σm²/M, that is δ · 2.4 √(R M_eff / (gap M)) of a typical pull M/R²: 10⁻⁵
-//!   for gap = 1300 R M_eff / M, and the gap is 2000 of that. And no far pair has more than 1/32 of a typical pull, for
-//!   square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
+//!   for gap = 1300 R M_eff / M with roots, and the gap is 2000 of that. And no far pair has more than
+//!   1/32 of a typical pull, for square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
 //!
 //! The fewer the bodies, the more pairs are near, down to all of them. R and M are those of when the
 //! bodies were last measured, R being their median distance from the centre of mass.
@@ -81,8 +82,8 @@ pub const THREADS: u32 = 128;
 /// Leaves that are looked at together, one a lane.
 pub const SPAN: u32 = WARP_SIZE;
 
-/// Part of the block's radius ρ that the distance to a far leaf is at least, squared: 1/8, where the
-/// terms of d² are at most 17² times d² (see the module).
+/// Part of the block's radius ρ that the distance to a far leaf is at least, squared: 1/8, so that the
+/// terms of d² are at most 17² times d², (|x_i| + |x_j|)² ≤ (8 d + 9 d)².
 const RADIUS_PART_SQUARED: f32 = 1.0 / 64.0;
 
 /// λ times the smallest distance of far pairs: its inverse cube is 2¹⁵, a half.
@@ -193,7 +194,12 @@ impl Criterion {
     unsafe fn of(boxes: *const Vec4<f32>, block: u32, params: &Params) -> Self {
         // SAFETY: the caller's promise.
         let own = unsafe { Bounds::load(boxes, block * LEAVES + warp::lane_id() % LEAVES) };
-        let targets = own.over_lanes();
+        Self::around(own.over_lanes(), params)
+    }
+
+    /// That of the block in a box.
+    #[inline(always)]
+    fn around(targets: Bounds, params: &Params) -> Self {
         let [low, high] = [targets.low, targets.high];
         let centre = [0, 1, 2].map(|axis| 0.5 * (low[axis] + high[axis]));
         let half = [0, 1, 2].map(|axis| high[axis] - centre[axis]);
@@ -264,6 +270,36 @@ fn scale_for(gap: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interaction::Unit;
+
+    pub(super) fn bounds(low: [f32; 3], high: [f32; 3]) -> Bounds {
+        Bounds {
+            low,
+            high,
+            heaviest: 1.0,
+        }
+    }
+
+    pub(super) fn params(gap: f64) -> Params {
+        let mut params = Params::default();
+        params.separation.gap = gap;
+        params
+    }
+
+    /// Beside the middle of a block so long that the squares of its coordinates are no halves, a leaf
+    /// is near, although it is an eighth of the block's radius away and within reach.
+    #[test]
+    fn nothing_is_far_from_what_halves_cannot_hold() {
+        let leaf = bounds([-1.0, 1100.0, -1.0], [1.0, 1101.0, 1.0]);
+        let far = |half: f32| {
+            let block = bounds([-half, -1.0, -1.0], [half, 1.0, 1.0]);
+            let criterion = Criterion::around(block, &params(1.0));
+            criterion.is_far::<Unit>(&leaf)
+        };
+        // In units where the gap is 1/32.
+        assert!(far(127.0 * 32.0) && !far(129.0 * 32.0));
+        assert!((129.0 * 32.0_f32).powi(2) * RADIUS_PART_SQUARED < 1099.0_f32.powi(2));
+    }
 
     /// Two blocks are paired by exactly one of them, leaf by leaf.
     #[test]

@@ -1,7 +1,8 @@
 //! Bodies as rows of the matrices that tensor cores multiply, a lane a body.
 //!
-//! The terms of αd² − β = α(|x_i|² + ε²) + (α|x_j|² − β) − 2 x_i·(αx_j), coordinates as the sums of two
-//! halves, squares of three; those after the first of a square times 2¹¹:
+//! The 16 terms of αd² − β = α(|x_i|² + ε²) + (α|x_j|² − β) − 2 x_i·(αx_j). A coordinate is the sum of
+//! two halves, x_h + x_l, a square that of three, p_1 + 2⁻¹¹ (p_2 + p_3); the product of two second
+//! halves is left out. Leaves by roots have α = 1 and β = 0.
 //!
 //! ```text
 //!             0      1      2      3     4      5      6      7
@@ -13,8 +14,9 @@
 //! source      x_h    y_h    z_h    α    α2⁻¹¹  α2⁻¹¹  q_3     0
 //! ```
 //!
-//! A row's halves 0–7 and 8–15 lie apart, each half row beside that of the next body: `ldmatrix` reads
-//! eight of them at once from different banks.
+//! A row's halves 0–7 and 8–15 lie apart, each beside that of the next body, so that the eight that
+//! `ldmatrix` reads at once are in different banks of shared memory. After them lie rows of the right
+//! factor of the other side's sums, m (x, y, z, 1) in two halves each, then the sources' coordinates.
 
 use crate::schedule::fragments::{SECOND_PART, rounded, split_in_three};
 use cuda_std::matrix::{load_columns, load_rows, pack_halves};
@@ -36,13 +38,13 @@ const SECOND_HALVES: u32 = WARP_SIZE;
 const WEIGHTS: u32 = 2 * WARP_SIZE;
 const COORDINATES: u32 = 3 * WARP_SIZE;
 
-/// 32 bodies in shared memory.
+/// 32 packed bodies in shared memory.
 #[derive(Clone, Copy)]
 pub(super) struct Packed {
     words: Shared<Vec4<u32>>,
 }
 
-/// Two coordinates as pairs of first halves, and what is left of each.
+/// The first halves of coordinates, and what is left of each.
 #[inline(always)]
 fn split(x: [f32; 3]) -> [[f32; 3]; 2] {
     let high = x.map(rounded);

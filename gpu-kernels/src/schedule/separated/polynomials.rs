@@ -45,20 +45,20 @@ pub(super) struct Polynomial {
 /// The polynomials of the classes, by rising ratio. What no class takes is computed by roots.
 pub(super) const POLYNOMIALS: [Polynomial; 3] = [
     Polynomial {
-        ratio: 1.85,
+        ratio: 1.75,
         tiles: 0b1111,
-        shift: 1.2329022,
-        factor: 2.5123065,
+        shift: 1.2304387,
+        factor: 2.512047,
         degree: 4,
-        coefficients: [0x34a7, 0xb599, 0x36bd, 0, 0, 0],
+        coefficients: [0x34ab, 0xb59c, 0x36d9, 0, 0, 0],
     },
     Polynomial {
         ratio: 2.4,
         tiles: 0b1111,
-        shift: 1.197611,
-        factor: -2.9965763,
+        shift: 1.1983837,
+        factor: -2.9908845,
         degree: 5,
-        coefficients: [0xb413, 0x3515, 0xb57f, 0x3567, 0, 0],
+        coefficients: [0xb414, 0x3515, 0xb580, 0x3563, 0, 0],
     },
     Polynomial {
         ratio: 3.5,

@@ -21,7 +21,7 @@ use allpairs::plan::{self, Launch, Limits, Recipe};
 use allpairs::selection::Place;
 use allpairs::variants::{Bus, Method, Variant};
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{Case, edge_cases};
+use allpairs_lab::verify::{Case, edge_cases, large_case};
 use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
@@ -179,6 +179,44 @@ fn separated_pairs_keep_to_their_error() {
     let digits = case.right_digits(&computed);
     let worse: u64 = digits[..4].iter().sum();
     assert!(100 * worse <= digits.iter().sum(), "{digits:?}");
+}
+
+/// The same where d² varies little, more and much between a block and the leaves far from it, so that
+/// 1/d³ comes from each of the polynomials and from roots: clumps of a block each in a row, larger and
+/// larger beside their distance. What rounded positions cost within a clump, they cost `symmetric` too.
+#[test]
+fn every_class_of_far_leaves_keeps_to_the_error() {
+    const CLUMPS: usize = 12;
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+    for size in [0.05, 0.3, 0.5, 0.8] {
+        let (cloud, _) = large_case(CLUMPS * 256, Law::Gravity);
+        let mut bodies = Bodies::with_capacity(cloud.bodies.len());
+        for (i, body) in cloud.bodies.iter().enumerate() {
+            let [x, y, z] = body.position.map(|x| 0.5 * size * x);
+            let position = [x + (i % CLUMPS) as f64, y, z];
+            bodies.push(Body { position, ..body });
+        }
+        let case = Case::new("clumps in a row", bodies, physics);
+        let machine = Machine::emulator(0);
+        let [error, of_positions] = ["tensor", "symmetric"].map(|name| {
+            let variant = catalogue().find(name).expect("listed");
+            let mut backend = machine
+                .backend(variant, &case.bodies, physics)
+                .expect("runs");
+            backend.accelerate().expect("runs");
+            let computed = backend.accelerations().expect("runs");
+            case.check(variant, &computed).expect("within its bound");
+            case.accuracy(&computed).rms_relative
+        });
+        assert!(
+            error <= of_positions.hypot(1e-5),
+            "size {size}: {error:e}, {of_positions:e}"
+        );
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ macro_rules! far {
             acceleration: *mut Vec4<f32>,
             params: Params,
         ) {
-            limit_registers::<80>();
+            limit_registers::<96>();
             // SAFETY: the launch's promise.
             unsafe { separated::far::<$law>(state, boxes, acceleration, params) }
         }

@@ -6,9 +6,10 @@ use cuda_std::GpuFloat;
 use cuda_std::matrix::{multiply_add, pack_halves, transpose, unpack_halves};
 use cuda_std::warp::{self, Shuffle};
 
-/// Scales of `(m x, m)` as halves, for masses ≤ 1 and |x| ≤ 128, and of their second parts.
+/// Scale of `(m x, m)` as halves, for masses ≤ 1 and |x| ≤ 128.
 pub(super) const WEIGHT_SCALE: f32 = 256.0;
-const SECOND_PART: f32 = 2048.0;
+/// Scale of second parts: 2¹¹, the bits of a half, so that they are as large as the first.
+pub(super) const SECOND_PART: f32 = 2048.0;
 
 /// A lane's place in the fragments: see [`cuda_std::matrix`].
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,7 @@ impl Lane {
 
 /// The half next to a number.
 #[inline(always)]
-fn rounded(x: f32) -> f32 {
+pub(super) fn rounded(x: f32) -> f32 {
     let [half, _] = unpack_halves(pack_halves(x, 0.0));
     half
 }
@@ -69,7 +70,7 @@ fn rounded(x: f32) -> f32 {
 /// A number as the sum of three halves, the last two of them scaled: however small it is, they are
 /// good to 2⁻³⁵.
 #[inline(always)]
-fn split_in_three(x: f32) -> [f32; 3] {
+pub(super) fn split_in_three(x: f32) -> [f32; 3] {
     let first = rounded(x);
     let rest = SECOND_PART * (x - first);
     let second = rounded(rest);

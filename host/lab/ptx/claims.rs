@@ -77,8 +77,11 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
             for masses in Masses::KINDS {
                 match variant.force_for(law, unsoftened, masses) {
                     Some(entry) if entry.since > module.sm => {}
-                    Some(entry) if variant.is_tensor() => checks.tensor(entry, &[3, 4]),
-                    Some(entry) if variant.is_separated() => checks.tensor(entry, &[4]),
+                    Some(entry) if variant.is_tensor() => checks.tensor(entry, &[3, 4], None),
+                    // The leaves that take no polynomial. And two roots for the scale of a leaf.
+                    Some(entry) if variant.is_separated() => {
+                        checks.tensor(entry, &[4], Some((2, 0)));
+                    }
                     Some(entry) => checks.force(entry),
                     None => {}
                 }
@@ -244,8 +247,9 @@ impl<'a> Checks<'a> {
 
     /// A tile of targets takes two products for its squared distances from a group of sources, 256
     /// inverse roots (8 a lane), one product for the targets' sums and, beyond the block's own
-    /// bodies, one for the sources': `products` a tile in each of the loops.
-    fn tensor(&mut self, entry: &Entry, products: &[usize]) {
+    /// bodies, one for the sources': `products` a tile in each of the loops. `beside`: the roots and
+    /// products of a loop around them.
+    fn tensor(&mut self, entry: &Entry, products: &[usize], beside: Option<(usize, usize)>) {
         let Work::Force { unroll: tiles, .. } = entry.work else {
             unreachable!("`{}` is no force", entry.symbol)
         };
@@ -261,6 +265,7 @@ impl<'a> Checks<'a> {
         let expected = products
             .iter()
             .map(|a_tile| (8 * tiles, a_tile * tiles))
+            .chain(beside)
             .collect();
         let what = "inverse roots and matrix products in the loops";
         self.equal(entry.symbol, what, expected, found);

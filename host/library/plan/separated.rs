@@ -1,7 +1,7 @@
 //! The plan of the schedule that computes far pairs on tensor cores.
 
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::separated::{self, Round};
+use gpu_kernels::schedule::separated::{self, Pairing};
 
 use super::{
     Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Step, WARP, in_space,
@@ -11,13 +11,10 @@ use super::{
 /// so that they end together.
 const ENOUGH_BLOCKS: u32 = 16_384;
 
-/// Spans of leaves that a block shall have, so that its targets are worth packing.
-const ENOUGH_SPANS: u32 = 2;
-
 /// Blocks along the leaves of the launch of near pairs, which are few.
 const NEAR_BLOCKS: u32 = 8;
 
-/// Boxes, then near pairs and far ones.
+/// Boxes, then near pairs beside far ones.
 pub(super) fn plan(
     entry: &'static Entry,
     n: u32,
@@ -39,11 +36,8 @@ pub(super) fn plan(
         });
     }
     let blocks = separated::blocks(n);
-    let spans = Round::of(0, blocks).spans();
-    let parts = ENOUGH_BLOCKS
-        .div_ceil(blocks)
-        .min(spans.div_ceil(ENOUGH_SPANS))
-        .max(1);
+    let spans = Pairing::of(0, blocks).spans();
+    let parts = ENOUGH_BLOCKS.div_ceil(blocks).min(spans).max(1);
     let near_parts = NEAR_BLOCKS.min(spans.max(1));
     let warps = threads / WARP;
     let body_bytes = entry.layout.tile_bytes;
@@ -65,7 +59,8 @@ pub(super) fn plan(
             launch: super::one_dimensional(boxes, padded, ELEMENTWISE_BLOCK, limits)?,
             buffers: vec![Buffer::State, bounds],
         },
-        Step::Launch {
+        // They only add: the last near pairs leave room for the first far ones.
+        Step::Beside {
             entry: near,
             launch: pairs(near_parts, warps * 2 * WARP * body_bytes),
             buffers: buffers.clone(),
@@ -75,6 +70,7 @@ pub(super) fn plan(
             launch: pairs(parts, separated::SHARED_BYTES),
             buffers,
         },
+        Step::Join,
     ];
     let leaves = padded / separated::LEAF;
     Ok(ForcePlan {

@@ -460,6 +460,58 @@ pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 }
 
 #[inline(always)]
+pub(crate) fn mma_to_f16(a: [u32; 4], b: [u32; 2]) -> [u32; 2] {
+    let (d0, d1);
+    // SAFETY: as `mma_f16`.
+    unsafe {
+        asm!("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 \
+              {{{}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, {{{}, {}}};",
+            out(reg32) d0, out(reg32) d1,
+            in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+            in(reg32) b[0], in(reg32) b[1], in(reg32) 0_u32, in(reg32) 0_u32,
+            options(nomem, nostack));
+    }
+    [d0, d1]
+}
+
+// Not `pure` either, as these are collective; they read what other lanes have stored.
+
+#[inline(always)]
+pub(crate) unsafe fn load_rows(address: u32) -> [u32; 4] {
+    let (x, y, z, w);
+    // SAFETY: the caller's promise; all lanes reach it, as the emulator's tests show.
+    unsafe {
+        asm!("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}, {}, {}, {}}}, [{}];",
+            out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+            options(readonly, nostack));
+    }
+    [x, y, z, w]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn load_columns(address: u32) -> [u32; 4] {
+    let (x, y, z, w);
+    // SAFETY: as `load_rows`.
+    unsafe {
+        asm!("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{}, {}, {}, {}}}, [{}];",
+            out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+            options(readonly, nostack));
+    }
+    [x, y, z, w]
+}
+
+#[inline(always)]
+pub(crate) fn fma_f16_pair(a: u32, b: u32, c: u32) -> u32 {
+    let d;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("fma.rn.f16x2 {}, {}, {}, {};",
+            out(reg32) d, in(reg32) a, in(reg32) b, in(reg32) c, options(pure, nomem, nostack));
+    }
+    d
+}
+
+#[inline(always)]
 pub(crate) fn transpose_f16(fragment: u32) -> u32 {
     let transposed;
     // SAFETY: as `mma_f16`.

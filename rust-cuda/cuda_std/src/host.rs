@@ -120,6 +120,11 @@ pub(crate) fn fma_f16(a: Half, b: Half, c: Half) -> Half {
     Half::from_f64(f64::from(a).mul_add(f64::from(b), f64::from(c)))
 }
 
+pub(crate) fn fma_f16_pair(a: u32, b: u32, c: u32) -> u32 {
+    let [a, b, c] = [a, b, c].map(|pair| halves(pair).map(Half::from_f64));
+    pair([0, 1].map(|k| fma_f16(a[k], b[k], c[k])))
+}
+
 pub(crate) fn f16_from_f64(x: f64) -> Half {
     Half::from_f64(x)
 }
@@ -159,22 +164,48 @@ fn pair(halves: [Half; 2]) -> u32 {
 
 #[track_caller]
 pub(crate) fn mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    let sums = product(a, b);
+    [0, 1, 2, 3].map(|k| (f64::from(c[k]) + sums[k]) as f32)
+}
+
+#[track_caller]
+pub(crate) fn mma_to_f16(a: [u32; 4], b: [u32; 2]) -> [u32; 2] {
+    let [w, x, y, z] = product(a, b).map(Half::from_f64);
+    [pair([w, x]), pair([y, z])]
+}
+
+/// The lane's elements of a product of fragments.
+#[track_caller]
+fn product(a: [u32; 4], b: [u32; 2]) -> [f64; 4] {
     let lanes = exchange([a[0], a[1], a[2], a[3], b[0], b[1]]);
     let lane = lane_id() as usize;
     // Element (row, k) of A and (k, column) of B, by the fragments' layout; k is even, and the
     // pair holds k + 1 as well.
     let of_a = |row: usize, k: usize| halves(lanes[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2]);
     let of_b = |k: usize, column: usize| halves(lanes[column * 4 + k % 8 / 2][4 + k / 8]);
-    let mut d = c;
-    for (index, d) in d.iter_mut().enumerate() {
+    [0, 1, 2, 3].map(|index| {
         let (row, column) = (lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2);
         let products = (0..16).step_by(2).map(|k| {
             let (a, b) = (of_a(row, k), of_b(k, column));
             a[0] * b[0] + a[1] * b[1]
         });
-        *d = (f64::from(*d) + products.sum::<f64>()) as f32;
-    }
-    d
+        products.sum()
+    })
+}
+
+#[track_caller]
+pub(crate) unsafe fn load_rows(address: u32) -> [u32; 4] {
+    // SAFETY: the caller's promise; the emulator checks it.
+    let row = unsafe { shared_load::<Vec4<u32>>(address) };
+    let rows = exchange([row.x, row.y, row.z, row.w]);
+    let lane = thread_idx(0) as usize % 32;
+    [0, 1, 2, 3].map(|fragment| rows[8 * fragment + lane / 4][lane % 4])
+}
+
+#[track_caller]
+pub(crate) unsafe fn load_columns(address: u32) -> [u32; 4] {
+    // SAFETY: the caller's promise.
+    unsafe { load_rows(address) }.map(|fragment| transpose_f16(fragment))
 }
 
 #[track_caller]

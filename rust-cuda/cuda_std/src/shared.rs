@@ -53,6 +53,12 @@ impl<T: SharedWord> Shared<T> {
         }
     }
 
+    /// The address of word `index`, for instructions of several lanes.
+    #[inline(always)]
+    pub(crate) fn address_of(self, index: u32) -> u32 {
+        self.address + index * size_of::<T>() as u32
+    }
+
     /// Word `index`.
     ///
     /// # Safety
@@ -63,7 +69,7 @@ impl<T: SharedWord> Shared<T> {
     #[track_caller]
     pub unsafe fn load(self, index: u32) -> T {
         // SAFETY: the caller's promise.
-        unsafe { T::read(self.address + index * size_of::<T>() as u32) }
+        unsafe { T::read(self.address_of(index)) }
     }
 
     /// Sets word `index`.
@@ -76,6 +82,6 @@ impl<T: SharedWord> Shared<T> {
     #[track_caller]
     pub unsafe fn store(self, index: u32, value: T) {
         // SAFETY: the caller's promise.
-        unsafe { T::write(self.address + index * size_of::<T>() as u32, value) }
+        unsafe { T::write(self.address_of(index), value) }
     }
 }

@@ -1,14 +1,14 @@
 //! The far pairs, on tensor cores.
 
-use super::{LEAF, Round, Rule, SPAN, TARGETS, THREADS, blocks, scale_for};
+use super::pack::{PACKED_WORDS, Packed, WEIGHT_SCALE};
+use super::polynomials::{LARGEST_ALPHA, POLYNOMIALS, Polynomial, SMALLEST_ALPHA, rounded_alpha};
+use super::{Candidate, Criterion, LEAF, Pairing, SPAN, TARGETS, THREADS, blocks, scale_for};
 use crate::abi::Params;
-use crate::interaction::PairLaw;
-use crate::schedule::fragments::{
-    Lane, WEIGHT_SCALE, cubes, force, left_factor, right_factor, transposed, weights_of,
-};
+use crate::interaction::{PairLaw, inverse_cube};
+use crate::schedule::fragments::{Lane, force, transposed};
 use crate::tile::for_each;
 use cuda_std::global::AtomicAdd;
-use cuda_std::matrix::multiply_add;
+use cuda_std::matrix::{multiply_add, multiply_halves, pack_halves};
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{self, Shuffle, WARP_SIZE};
@@ -27,13 +27,13 @@ const GROUPS: u32 = LEAF / TILE;
 /// Tiles in the body of the inner loop, with all groups of a leaf: loops of so few steps are unrolled.
 pub const UNROLL: u32 = TILES * GROUPS;
 
-/// Words of a leaf in shared memory: for each of its groups two a lane.
-const LEAF_WORDS: u32 = GROUPS * 2 * WARP_SIZE;
+/// Classes of leaves: those of the polynomials, and by roots alone.
+const CLASSES: usize = POLYNOMIALS.len() + 1;
+const BY_ROOTS: usize = POLYNOMIALS.len();
 
-/// Shared memory of a block, bytes: for each warp two leaves, one in each of two rows, and the numbers
-/// of the far leaves of a span.
-pub const SHARED_BYTES: u32 =
-    WARPS * (2 * LEAF_WORDS * size_of::<Vec4<u32>>() as u32 + SPAN * size_of::<u32>() as u32);
+/// Shared memory of a block, bytes: for each warp two packed leaves, one in each of two stages, and
+/// the list of the far leaves of a span.
+pub const SHARED_BYTES: u32 = WARPS * (2 * PACKED_WORDS + SPAN) * size_of::<Vec4<u32>>() as u32;
 
 /// Adds the accelerations by far pairs.
 ///
@@ -49,8 +49,8 @@ pub const SHARED_BYTES: u32 =
 /// # Thread mapping
 /// Blocks of [`THREADS`]. Row x of blocks has block x of targets, 4 tiles of 16 a warp, in
 /// registers; block y of it an equal part of the leaves. Each warp packs a leaf into shared memory,
-/// then all warps meet all of these leaves, while the next leaves go elsewhere: one barrier for up
-/// to 128 sources.
+/// then all warps compute the pairs of all these leaves, while the next leaves go elsewhere: one
+/// barrier for up to 128 sources. Leaves of a class follow one another.
 ///
 /// # Shared memory
 /// [`SHARED_BYTES`].
@@ -71,84 +71,177 @@ pub unsafe fn far<W: PairLaw>(
     params: Params,
 ) {
     let lane = Lane::of_thread();
+    // The same in all lanes, and this way the compiler knows it.
     let own_warp = warp::warp_id().shuffle(0);
     let block = thread::block_idx_x();
-    let round = Round::of(block, blocks(params.n));
-    let part = round.spans().div_ceil(thread::grid_dim_y());
+    let pairing = Pairing::of(block, blocks(params.n));
+    let part = pairing.spans().div_ceil(thread::grid_dim_y());
     let mut span = thread::block_idx_y() * part;
-    let end = (span + part).min(round.spans());
+    let end = (span + part).min(pairing.spans());
     if span >= end {
         return;
     }
     // SAFETY: all leaves have boxes.
-    let rule = unsafe { Rule::of(boxes, block, &params) };
+    let criterion = unsafe { Criterion::of(boxes, block, &params) };
     let scale = scale_for(params.separation.gap as f32);
-    let [x, y, z] = rule.centre;
-    // Where a lane has the mass, its coordinate is 0, and so is what it adds to the accelerations.
-    // Not by an index, which would take local memory.
-    let (own_scale, centre, unit) = match lane.component {
-        0 => (scale, x, 1.0),
-        1 => (scale, y, 1.0),
-        2 => (scale, z, 1.0),
-        _ => (0.0, 0.0, 0.0),
-    };
-    let lane_offset = (4 * lane.row + lane.component) as usize;
     let problem = Problem::<W> {
-        state: state.cast(),
-        acceleration: acceleration.cast::<f32>().wrapping_add(lane_offset),
+        state,
+        acceleration: acceleration
+            .cast::<f32>()
+            .wrapping_add((4 * lane.row + lane.component) as usize),
         n: params.n,
-        scale: own_scale,
-        shift: -own_scale * centre,
+        scale,
+        shift: criterion.centre.map(|x| -scale * x),
         softening_squared: scale * scale * params.softening_squared as f32,
-        unit: params.g as f32 / WEIGHT_SCALE * (scale * scale) * unit,
+        // A lane adds the component of forces that it holds in accumulators. The fourth, of masses,
+        // is no force: its unit makes it 0.
+        unit: if lane.has_mass() {
+            0.0
+        } else {
+            params.g as f32 / WEIGHT_SCALE * (scale * scale)
+        },
         law: core::marker::PhantomData,
     };
     let shared: Shared<Vec4<u32>> = dynamic_shared_mem();
-    let leaves: Shared<u32> = shared
-        .after::<u32>(2 * WARPS * LEAF_WORDS)
-        .after(own_warp * SPAN);
+    let stages = Packed::at(shared);
+    let list = List {
+        entries: shared.after(2 * WARPS * PACKED_WORDS + own_warp * SPAN),
+    };
     let first_target = block * TARGETS + own_warp * TILES * TILE;
-    let mut row = 0;
+    let mut stage = 0;
     // SAFETY: a leaf's words are packed by one warp before the barrier and only read after it; the
-    // next ones lie in the other row, and all warps have left that behind at the next barrier. A
-    // warp's list of leaves is its own, and what its lanes do together comes between its last use
-    // and the next span's.
+    // next ones lie in the other stage, and all warps have left that behind at the next barrier. A
+    // warp packs its targets where it packs its first leaf, and has read them before. Its list of
+    // leaves is its own, and barriers of the warp lie between its use and the next span's.
     unsafe {
-        let targets = problem.targets(lane, first_target);
+        let targets = problem.targets(stages.after(own_warp), first_target);
         while span < end {
-            let [_, far] = rule.sort::<W>(boxes, round, [span * SPAN, 1], params.n);
-            if far >> lane.index & 1 != 0 {
-                let rank = (far & ((1 << lane.index) - 1)).count_ones();
-                leaves.store(rank, round.leaf(span * SPAN + lane.index));
-            }
+            let candidate = Candidate::of(boxes, pairing, span * SPAN + lane.index, params.n);
+            let is_far = candidate.exists && criterion.is_far::<W>(&candidate.bounds);
+            let entry = Entry::of(&criterion, &candidate, scale);
             warp::sync_warp();
-            let count = far.count_ones();
+            let ends = list.fill(&entry, is_far);
+            warp::sync_warp();
+            let count = ends[BY_ROOTS];
             let mut sums = [[0.0; 4]; KEPT];
             let mut first = 0;
             while first < count {
-                let words = shared.after::<Vec4<u32>>(row * WARPS * LEAF_WORDS);
+                let packed = stages.after(stage * WARPS);
                 if first + own_warp < count {
-                    let leaf = leaves.load(first + own_warp);
-                    problem.pack_leaf(lane, leaf, words.after(own_warp * LEAF_WORDS));
+                    let entry = list.entry(first + own_warp);
+                    problem.pack_leaf(&entry, packed.after(own_warp));
                 }
                 thread::sync_threads();
                 let end = count.min(first + WARPS);
-                let mut words = words;
+                let mut packed = packed;
                 while first < end {
-                    let mut body = leaves.load(first) * LEAF;
-                    let mut group = 0;
-                    while group < GROUPS {
-                        problem.meet(lane, &targets, words, body, &mut sums);
-                        words = words.after(2 * WARP_SIZE);
-                        body += TILE;
-                        group += 1;
+                    let entry = list.entry(first);
+                    // The places in the list tell the class, and that it is the same in all lanes.
+                    if first < ends[0] {
+                        problem.interact::<0>(lane, &targets, &entry, packed, &mut sums);
+                    } else if first < ends[1] {
+                        problem.interact::<1>(lane, &targets, &entry, packed, &mut sums);
+                    } else if first < ends[2] {
+                        problem.interact::<2>(lane, &targets, &entry, packed, &mut sums);
+                    } else {
+                        problem.interact::<BY_ROOTS>(lane, &targets, &entry, packed, &mut sums);
                     }
+                    packed = packed.after(1);
                     first += 1;
                 }
-                row ^= 1;
+                stage ^= 1;
             }
             problem.add_target_forces(lane, first_target, &sums);
             span += 1;
+        }
+    }
+}
+
+/// A far leaf, and how its pairs are computed.
+#[derive(Clone, Copy)]
+struct Entry {
+    leaf: u32,
+    class: u32,
+    /// α, and 1 of leaves by roots alone.
+    alpha: f32,
+    /// α^{3/2}.
+    strength: f32,
+}
+
+impl Entry {
+    /// A leaf's, of the first class that it may belong to.
+    #[inline(always)]
+    fn of(criterion: &Criterion, candidate: &Candidate, scale: f32) -> Self {
+        let smallest = criterion.smallest_square(&candidate.bounds);
+        let largest = criterion.largest_square(&candidate.bounds);
+        let root = (0.5 * (scale * scale) * (smallest + largest)).rsqrt_approx();
+        let alpha = rounded_alpha(root * root);
+        let mut class = BY_ROOTS;
+        if (SMALLEST_ALPHA..=LARGEST_ALPHA).contains(&alpha) {
+            while class > 0 && largest <= POLYNOMIALS[class - 1].ratio * smallest {
+                class -= 1;
+            }
+        }
+        let alpha = if class == BY_ROOTS { 1.0 } else { alpha };
+        Self {
+            leaf: candidate.leaf,
+            class: class as u32,
+            alpha,
+            strength: alpha * (alpha * alpha.rsqrt_approx()),
+        }
+    }
+}
+
+/// A warp's list of far leaves, in shared memory.
+#[derive(Clone, Copy)]
+struct List {
+    entries: Shared<Vec4<u32>>,
+}
+
+impl List {
+    /// Sets the list to the entries of the lanes whose leaf is far, by rising class. Returns where
+    /// each class ends. All lanes call it.
+    ///
+    /// # Safety
+    /// No lane uses the former list any more.
+    #[inline(always)]
+    unsafe fn fill(self, entry: &Entry, is_far: bool) -> [u32; CLASSES] {
+        let before = (1 << warp::lane_id()) - 1;
+        let (mut end, mut place) = (0, 0);
+        let mut ends = [0; CLASSES];
+        for_each::<CLASSES>(|class| {
+            let is_own = is_far && entry.class == class as u32;
+            let own = warp::ballot(is_own);
+            if is_own {
+                place = end + (own & before).count_ones();
+            }
+            end += own.count_ones();
+            ends[class] = end;
+        });
+        if is_far {
+            let words = Vec4 {
+                x: entry.leaf,
+                y: entry.class,
+                z: entry.alpha.to_bits(),
+                w: entry.strength.to_bits(),
+            };
+            // SAFETY: a place of the lane's own; the caller's promise.
+            unsafe { self.entries.store(place, words) }
+        }
+        ends
+    }
+
+    /// # Safety
+    /// The list has it, and a barrier of the warp lies between.
+    #[inline(always)]
+    unsafe fn entry(self, place: u32) -> Entry {
+        // SAFETY: the caller's promise.
+        let Vec4 { x, y, z, w } = unsafe { self.entries.load(place) };
+        Entry {
+            leaf: x,
+            class: y,
+            alpha: f32::from_bits(z),
+            strength: f32::from_bits(w),
         }
     }
 }
@@ -161,14 +254,14 @@ struct Targets {
 }
 
 struct Problem<W> {
-    state: *const f32,
+    state: *const Vec4<f32>,
     /// From the place of the lane's component in its row on.
     acceleration: *mut f32,
     n: u32,
-    /// λ, and 0 where the lane has the mass.
+    /// λ.
     scale: f32,
-    /// What the lane's scaled coordinate of the centre is short of 0.
-    shift: f32,
+    /// What scaled coordinates of the centre are short of 0.
+    shift: [f32; 3],
     /// λ²ε².
     softening_squared: f32,
     /// Of the sums of the products.
@@ -176,108 +269,130 @@ struct Problem<W> {
     law: core::marker::PhantomData<W>,
 }
 
-/// What a lane has of a body: a scaled coordinate from the centre (0 where it has the mass instead),
-/// and the weight.
+/// A body's scaled coordinates from the centre, their sum of squares, and its weight.
 #[derive(Clone, Copy)]
 struct Body {
-    coordinate: f32,
+    at: [f32; 3],
+    square: f32,
     weight: f32,
 }
 
 impl<W: PairLaw> Problem<W> {
-    /// Body `i`; beyond the last one, the last, without weight. All lanes call it.
+    /// Body `i`; beyond the last one, the last, without weight.
     ///
     /// # Safety
     /// `state` has `n` bodies.
     #[inline(always)]
-    unsafe fn body(&self, lane: Lane, i: u32) -> Body {
+    unsafe fn body(&self, i: u32) -> Body {
         // SAFETY: a body that exists.
-        let value = unsafe { global::load(self.state, 4 * i.min(self.n - 1) + lane.component) };
-        let mass = lane.of_mass(value);
+        let Vec4 { x, y, z, w } = unsafe { global::load(self.state, i.min(self.n - 1)) };
+        let at = [(x, 0), (y, 1), (z, 2)]
+            .map(|(x, axis)| GpuFloat::mul_add(x, self.scale, self.shift[axis]));
         Body {
-            coordinate: GpuFloat::mul_add(value, self.scale, self.shift),
-            weight: if i < self.n { W::weight(mass) } else { 0.0 },
+            at,
+            square: super::square(at, 0.0),
+            weight: if i < self.n { W::weight(w) } else { 0.0 },
         }
     }
 
-    /// The tiles of targets from `first` on. All lanes call it.
+    /// The tiles of targets from `first` on, packed one pair after the other. All lanes call it.
     ///
     /// # Safety
-    /// As [`body`](Self::body).
+    /// As [`body`](Self::body), and `packed` is the warp's alone.
     #[inline(always)]
-    unsafe fn targets(&self, lane: Lane, first: u32) -> [Targets; KEPT] {
+    unsafe fn targets(&self, packed: Packed, first: u32) -> [Targets; KEPT] {
         let mut targets = [Targets {
             left: [0; 4],
             weights: [0; 2],
         }; KEPT];
-        for_each::<KEPT>(|tile| {
-            let i = first + tile as u32 * TILE + lane.row;
+        for_each::<{ KEPT / 2 }>(|pair| {
             // SAFETY: the caller's promise.
-            let [a, b] = unsafe { [self.body(lane, i), self.body(lane, i + 8)] };
-            let [x, z] = left_factor(lane, a.coordinate, self.softening_squared);
-            let [y, w] = left_factor(lane, b.coordinate, self.softening_squared);
-            targets[tile] = Targets {
-                left: [x, y, z, w],
-                weights: [a, b].map(|body| weights_of(lane, body.coordinate, body.weight)),
-            };
+            unsafe {
+                let body = self.body(first + pair as u32 * 2 * TILE + warp::lane_id());
+                let square = body.square + self.softening_squared;
+                packed.store_target(body.at, square, body.weight);
+                warp::sync_warp();
+                let weights = packed.weights();
+                for_each::<2>(|group| {
+                    targets[2 * pair + group] = Targets {
+                        left: packed.left(group as u32),
+                        weights: weights[group],
+                    };
+                });
+                warp::sync_warp();
+            }
         });
         targets
     }
 
-    /// Packs a leaf: for each of its groups, a lane's parts of the right factors of the squared
-    /// distances, then of the targets' sums, and two coordinates. All lanes call it.
+    /// Packs a leaf. All lanes call it.
     ///
     /// # Safety
-    /// As [`body`](Self::body), and `words` are the warp's alone.
+    /// As [`body`](Self::body), and `packed` is the warp's alone.
     #[inline(always)]
-    unsafe fn pack_leaf(&self, lane: Lane, leaf: u32, words: Shared<Vec4<u32>>) {
-        let mut group = 0;
-        while group < GROUPS {
-            let i = leaf * LEAF + group * TILE + lane.row;
-            // SAFETY: the caller's promise.
-            unsafe {
-                let bodies = [self.body(lane, i), self.body(lane, i + 8)];
-                let [[x, y], [z, w]] = bodies.map(|body| right_factor(lane, body.coordinate));
-                let words = words.after::<Vec4<u32>>(group * 2 * WARP_SIZE);
-                words.store(lane.index, Vec4 { x, y, z, w });
-                let [x, y] = bodies.map(|body| weights_of(lane, body.coordinate, body.weight));
-                let [z, w] = bodies.map(|body| (-body.coordinate).to_bits());
-                words.store(WARP_SIZE + lane.index, Vec4 { x, y, z, w });
+    unsafe fn pack_leaf(&self, entry: &Entry, packed: Packed) {
+        let tile = warp::lane_id() / 8;
+        let (mut shift, mut factor) = (0.0, entry.strength);
+        let mut class = 0;
+        while class < BY_ROOTS {
+            let polynomial = &POLYNOMIALS[class];
+            if entry.class == class as u32 && polynomial.takes(tile) {
+                shift = polynomial.shift;
+                factor = entry.strength * polynomial.factor;
             }
-            group += 1;
+            class += 1;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let body = self.body(entry.leaf * LEAF + warp::lane_id());
+            let square = GpuFloat::mul_add(entry.alpha, body.square, -shift);
+            packed.store_source(body.at, entry.alpha, square, factor * body.weight);
         }
     }
 
-    /// The forces between the targets and the group of sources from `first` on: those on the targets
-    /// are added to `sums`, those on the sources to the accelerations. All lanes call it.
+    /// The forces between the targets and a leaf: those on the targets are added to `sums`, those on
+    /// the sources to the accelerations. All lanes call it.
     ///
     /// # Safety
-    /// As [`far()`]; the words were packed before a barrier.
+    /// As [`far()`]; the leaf was packed before a barrier.
     #[inline(always)]
-    unsafe fn meet(
+    unsafe fn interact<const CLASS: usize>(
         &self,
         lane: Lane,
         targets: &[Targets; KEPT],
-        words: Shared<Vec4<u32>>,
-        first: u32,
+        entry: &Entry,
+        packed: Packed,
         sums: &mut [[f32; 4]; KEPT],
     ) {
         // SAFETY: the caller's promise.
-        let [places, weights] =
-            unsafe { [words.load(lane.index), words.load(WARP_SIZE + lane.index)] };
-        let right = [[places.x, places.y], [places.z, places.w]];
-        let mut sum = [0.0; 4];
-        for_each::<KEPT>(|tile| {
-            let cubes = cubes(targets[tile].left, right);
-            sums[tile] = multiply_add(cubes, [weights.x, weights.y], sums[tile]);
-            sum = multiply_add(transposed(cubes), targets[tile].weights, sum);
+        let weights = unsafe { packed.weights() };
+        let unit = self.unit * entry.strength;
+        for_each::<{ GROUPS as usize }>(|group| {
+            let tiles = [2 * group as u32, 2 * group as u32 + 1];
+            // SAFETY: the caller's promise.
+            let (right, at) = unsafe {
+                let at = tiles.map(|tile| packed.coordinate(tile));
+                (packed.right(group as u32), at)
+            };
+            let mut sum = [0.0; 4];
+            for_each::<KEPT>(|tile| {
+                let [[a, b], [c, d]] = [
+                    inverse_cubes::<CLASS>(tiles[0], targets[tile].left, right[0]),
+                    inverse_cubes::<CLASS>(tiles[1], targets[tile].left, right[1]),
+                ];
+                let cubes = [a, b, c, d];
+                sums[tile] = multiply_add(cubes, weights[group], sums[tile]);
+                sum = multiply_add(transposed(cubes), targets[tile].weights, sum);
+            });
+            let [a, b, c, d] = sum;
+            let first = entry.leaf * LEAF;
+            let [lower, upper] = tiles.map(|tile| unit * factor::<CLASS>(tile));
+            // SAFETY: the caller's promise; the last leaf ends where the room does.
+            unsafe {
+                self.add_force(lane, first + 8 * tiles[0], lower, at[0], [a, b]);
+                self.add_force(lane, first + 8 * tiles[1], upper, at[1], [c, d]);
+            }
         });
-        let [a, b, c, d] = sum;
-        // SAFETY: the caller's promise; the last leaf ends where the room does.
-        unsafe {
-            self.add_force(lane, first, f32::from_bits(weights.z), [a, b]);
-            self.add_force(lane, first + 8, f32::from_bits(weights.w), [c, d]);
-        }
     }
 
     /// Adds the forces on the targets. All lanes call it.
@@ -286,30 +401,127 @@ impl<W: PairLaw> Problem<W> {
     /// As [`far()`].
     #[inline(always)]
     unsafe fn add_target_forces(&self, lane: Lane, first: u32, sums: &[[f32; 4]; KEPT]) {
+        // Of the lane's component, alike for the fourth. Not by an index, which would take local
+        // memory.
+        let shift = match lane.component {
+            0 => self.shift[0],
+            1 => self.shift[1],
+            _ => self.shift[2],
+        };
         for_each::<KEPT>(|tile| {
             let [a, b, c, d] = sums[tile];
             let first = first + tile as u32 * TILE;
             // SAFETY: the caller's promise.
             unsafe {
                 for (first, parts) in [(first, [a, b]), (first + 8, [c, d])] {
-                    let coordinate = self.body(lane, first + lane.row).coordinate;
+                    let i = (first + lane.row).min(self.n - 1);
+                    let value = global::load(self.state.cast::<f32>(), 4 * i + lane.component);
+                    let coordinate = GpuFloat::mul_add(value, self.scale, shift);
                     if first < self.n {
-                        self.add_force(lane, first, -coordinate, parts);
+                        self.add_force(lane, first, self.unit, coordinate, parts);
                     }
                 }
             }
         });
     }
 
-    /// Adds the force on the lane's one of eight bodies from the negative of its coordinate and the
-    /// two parts of the sum. All lanes call it; those of masses compute forces that nobody keeps.
+    /// Adds the force on the lane's one of eight bodies from its coordinate and the two parts of the
+    /// sum, in units of `unit`. All lanes call it; those of masses compute forces that nobody keeps.
     ///
     /// # Safety
     /// As [`far()`], and there is room for the eight.
     #[inline(always)]
-    unsafe fn add_force(&self, lane: Lane, first: u32, negative: f32, parts: [f32; 2]) {
-        let force = force(lane, self.unit, negative, parts);
+    unsafe fn add_force(
+        &self,
+        lane: Lane,
+        first: u32,
+        unit: f32,
+        coordinate: f32,
+        parts: [f32; 2],
+    ) {
+        let force = force(lane, unit, -coordinate, parts);
         // SAFETY: the caller's promise.
         unsafe { f32::atomic_add(self.acceleration, 4 * first, force) }
+    }
+}
+
+/// The polynomial of a tile of eight sources of a leaf, if it does not take roots.
+#[inline(always)]
+const fn polynomial<const CLASS: usize>(tile: u32) -> Option<&'static Polynomial> {
+    if CLASS < BY_ROOTS && POLYNOMIALS[CLASS].takes(tile) {
+        Some(&POLYNOMIALS[CLASS])
+    } else {
+        None
+    }
+}
+
+#[inline(always)]
+fn factor<const CLASS: usize>(tile: u32) -> f32 {
+    match polynomial::<CLASS>(tile) {
+        Some(polynomial) => polynomial.factor,
+        None => 1.0,
+    }
+}
+
+/// 1/d³ of 16 targets and the sources of a tile of eight, by α^{3/2} and the polynomial's factor too
+/// small, as half of the left factor of the targets' sums.
+#[inline(always)]
+fn inverse_cubes<const CLASS: usize>(tile: u32, left: [u32; 4], right: [u32; 2]) -> [u32; 2] {
+    match polynomial::<CLASS>(tile) {
+        Some(polynomial) => multiply_halves(left, right).map(|x| polynomial.of(x)),
+        None => {
+            let [a, b, c, d] = multiply_add(left, right, [0.0; 4]).map(inverse_cube);
+            [pack_halves(a, b), pack_halves(c, d)]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{bounds, params};
+    use super::*;
+    use crate::schedule::fragments::{SECOND_PART, rounded};
+
+    /// Leaves of every size and distance, up to the reach: what is packed of them are halves, and
+    /// polynomials are asked for no more than they were fitted to.
+    #[test]
+    fn classes_are_within_the_range_of_halves() {
+        let criterion = Criterion::around(bounds([-1.0; 3], [1.0; 3]), &params(1.0));
+        let mut seen = [0; CLASSES];
+        for steps in 0..4000 {
+            // A gap of the block's size, and of all sizes of leaves to a hundred times as much.
+            let gap = 1.0 * 1.01_f32.powi(steps % 740);
+            let size = 0.5 + (steps / 740) as f32;
+            let leaf = bounds([1.0 + gap, -0.5, 0.3], [1.0 + gap + size, 0.5, 0.4]);
+            for scale in [1.0 / 2048.0, 1.0 / 32.0, 0.25, 1.0] {
+                let candidate = Candidate {
+                    leaf: 7,
+                    exists: true,
+                    bounds: leaf,
+                };
+                let entry = Entry::of(&criterion, &candidate, scale);
+                let class = entry.class as usize;
+                seen[class] += 1;
+                let Some(polynomial) = POLYNOMIALS.get(class) else {
+                    assert_eq!((entry.alpha, entry.strength), (1.0, 1.0));
+                    continue;
+                };
+                assert_eq!(rounded(entry.alpha), entry.alpha);
+                let second = entry.alpha / SECOND_PART;
+                assert_eq!(rounded(second), second);
+                let squares = [
+                    criterion.smallest_square(&leaf),
+                    criterion.largest_square(&leaf),
+                ];
+                let u = squares.map(|square| entry.alpha * scale * scale * square - 1.0);
+                let limit = (polynomial.ratio - 1.0) / (polynomial.ratio + 1.0) + 1.0 / 32.0;
+                assert!(-limit <= u[0] && u[1] <= limit, "{u:?}");
+                let coordinate = scale * squares[1].sqrt();
+                let weight = entry.strength * polynomial.factor.abs() * coordinate.max(1.0);
+                assert!(WEIGHT_SCALE * weight <= 32768.0, "{weight}");
+                assert!((entry.strength / entry.alpha.powf(1.5) - 1.0).abs() < 1e-6);
+            }
+        }
+        assert!(seen.iter().all(|&leaves| leaves > 100), "{seen:?}");
     }
 }

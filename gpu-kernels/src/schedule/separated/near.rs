@@ -1,6 +1,6 @@
 //! The pairs that are too near for tensor cores.
 
-use super::{LEAF, LEAVES, Round, Rule, SPAN, TARGETS, blocks};
+use super::{Candidate, Criterion, LEAF, LEAVES, Pairing, SPAN, TARGETS, blocks};
 use crate::abi::Params;
 use crate::interaction::{PairLaw, interact, interact_pair};
 use crate::layout::{Accumulate, Float4, Layout, Source};
@@ -54,7 +54,7 @@ pub unsafe fn near<A: Arithmetic<Real = f32>, W: PairLaw>(
     let turn = thread::block_idx_y() * block_warps + own_warp;
     let turns = thread::grid_dim_y() * block_warps;
     let block = thread::block_idx_x();
-    let round = Round::of(block, blocks(params.n));
+    let pairing = Pairing::of(block, blocks(params.n));
     let sources: Shared<Vec4<f32>> = dynamic_shared_mem();
     let warp = Warp::<W> {
         state,
@@ -73,19 +73,21 @@ pub unsafe fn near<A: Arithmetic<Real = f32>, W: PairLaw>(
             warp.one_sided::<A>(&targets, block * LEAVES + leaf, &mut sums);
             leaf += turns;
         }
-        if turn < round.count {
-            let rule = Rule::of(boxes, block, &params);
-            // Near leaves lie side by side in the ring, so turns go from leaf to leaf.
+        if turn < pairing.count {
+            let criterion = Criterion::of(boxes, block, &params);
+            // Near leaves lie side by side in their order, so turns go from leaf to leaf.
             let mut first = turn;
-            while first < round.count {
-                let [there, far] = rule.sort::<W>(boxes, round, [first, turns], params.n);
-                let mut near = there & !far;
+            while first < pairing.count {
+                let index = first + turns * warp::lane_id();
+                let candidate = Candidate::of(boxes, pairing, index, params.n);
+                let mut near =
+                    warp::ballot(candidate.exists && !criterion.is_far::<W>(&candidate.bounds));
                 if near != 0 {
                     // Sums over few sources at a time round less.
                     warp.add_target_forces(block, &mut sums);
                 }
                 while near != 0 {
-                    let leaf = round.leaf(first + turns * near.trailing_zeros());
+                    let leaf = pairing.leaf(first + turns * near.trailing_zeros());
                     warp.both_sided::<A>(&targets, leaf, &mut sums);
                     near &= near - 1;
                 }

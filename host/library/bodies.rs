@@ -14,6 +14,7 @@ use thiserror::Error;
 /// public because force loops and integrators work on whole columns; whoever fills them by hand
 /// should call [`Bodies::check`] before handing them on.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bodies {
     /// Position along x, in units of length.
     pub x: Vec<f64>,
@@ -37,6 +38,7 @@ pub struct Bodies {
 
 /// What a body stands for: the three kinds that Tipsy snapshots tell apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// Gas; moved by gravity only, there are no hydrodynamics here.
     Gas,
@@ -76,6 +78,7 @@ impl Kind {
 
 /// One body, gathered from (or to be pushed to) the arrays of [`Bodies`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Body {
     /// Position, in units of length.
     pub position: [f64; 3],

@@ -40,6 +40,7 @@ pub mod integrator;
 pub mod io;
 pub mod limits;
 pub mod machine;
+#[cfg(feature = "pictures")]
 pub mod output;
 pub mod physics;
 pub mod plan;
@@ -49,6 +50,7 @@ pub mod selection;
 pub mod simulation;
 pub mod suggest;
 pub mod timeline;
+#[cfg(feature = "tuning")]
 pub mod tuning;
 pub mod units;
 pub mod variants;
@@ -57,7 +59,6 @@ pub use accelerations::accelerations;
 pub use backend::{Backend, ForceError, Operation};
 pub use bodies::{Bodies, Body, Kind};
 pub use diagnostics::{Conserved, Energy, Sample};
-
 pub use initial_conditions::plummer;
 pub use integrator::{Integrator, Pace, Stepping};
 pub use io::{Format, Overwrite, Snapshot};

@@ -6,6 +6,7 @@ use gpu_kernels::interaction::Law as LawName;
 
 /// A law of the force.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Law {
     /// `a_i = Σ_j r / d³`: every source weighs 1.
     Unit,
@@ -51,6 +52,7 @@ impl fmt::Display for Law {
 
 /// Which force, and its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Physics {
     /// The law.
     pub law: Law,

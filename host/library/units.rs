@@ -35,6 +35,7 @@ pub const YEAR: f64 = 365.25 * DAY;
 
 /// A system of units, in terms of SI's.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Units {
     /// The unit of length in m.
     pub length: f64,

@@ -58,6 +58,7 @@ fn weighted_sum(bodies: &Bodies, physics: &Physics, values: &[f64]) -> f64 {
 
 /// The conserved quantities of one moment, with the sizes that their errors are measured by.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Conserved {
     /// Time of the state.
     pub time: f64,

@@ -6,6 +6,7 @@ use crate::physics::Physics;
 
 /// Energy of a state, in mass · length² / time² of the run's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Energy {
     /// `½ Σ m v²`.
     pub kinetic: f64,

@@ -9,6 +9,7 @@ pub const MASS_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// One look at a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sample {
     /// Steps done since the simulation began.
     pub steps: u64,

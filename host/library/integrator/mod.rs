@@ -13,6 +13,7 @@ use crate::backend::{Backend, Derivatives, ForceError, Operation};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Integrator {
     /// `v += dt a(x)`, then `x += dt v`: first order, symplectic. What GPU studies use.
     SemiImplicitEuler,

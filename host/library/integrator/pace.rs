@@ -2,6 +2,7 @@
 
 /// How long steps are.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Pace {
     /// All the same; negative to go back in time.
     Fixed(f64),
@@ -20,6 +21,7 @@ pub enum Pace {
 
 /// Whether bodies take their steps together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Stepping {
     /// One step for all bodies: what the least patient of them needs.
     Shared,

@@ -22,7 +22,9 @@ mod atomic;
 pub mod binary;
 mod column;
 pub mod csv;
+#[cfg(feature = "hdf5")]
 pub mod hdf5;
+#[cfg(feature = "npz")]
 pub mod npz;
 mod printable;
 pub mod tipsy;
@@ -49,6 +51,7 @@ pub use tipsy::{TipsyDialect, TipsyFault};
 
 /// The bodies at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Snapshot {
     /// Simulation time, in the units of the bodies.
     pub time: f64,
@@ -270,6 +273,9 @@ pub enum ReadFault {
         /// What is wrong there.
         fault: CsvFault,
     },
+    /// This build of the library does not know the format.
+    #[error("this build cannot read it: build Allpairs with the feature `{0}`")]
+    NotBuilt(&'static str),
     /// The file system failed.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -354,6 +360,11 @@ pub enum WriteFault {
     /// The library for HDF5 refused.
     #[error("HDF5: {0}; write another format")]
     Hdf5(String),
+    /// This build of the library does not know the format.
+    #[error(
+        "this build cannot write it: build Allpairs with the feature `{0}`, or write another format"
+    )]
+    NotBuilt(&'static str),
     /// The file system failed, or the file is there and [`Overwrite::Refuse`] was asked for.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -378,7 +389,10 @@ pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;
         if format.or(Format::from_path(path)) == Some(Format::Hdf5) {
+            #[cfg(feature = "hdf5")]
             return Ok(loaded(hdf5::read_file(file, size)?, Format::Hdf5));
+            #[cfg(not(feature = "hdf5"))]
+            return Err(ReadFault::NotBuilt("hdf5"));
         }
         parse(BufReader::with_capacity(1 << 16, file), size, path, format)
     })
@@ -413,8 +427,14 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
         let mut file = BufReader::new(file);
         match format.or(Format::from_path(path)) {
             Some(Format::Allpairs) => binary::read_units(&mut file, size),
+            #[cfg(feature = "npz")]
             Some(Format::Npz) => npz::read_units(file, size),
+            #[cfg(feature = "hdf5")]
             Some(Format::Hdf5) => hdf5::read_units(file.into_inner()),
+            #[cfg(not(feature = "npz"))]
+            Some(Format::Npz) => Err(ReadFault::NotBuilt("npz")),
+            #[cfg(not(feature = "hdf5"))]
+            Some(Format::Hdf5) => Err(ReadFault::NotBuilt("hdf5")),
             Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
             None => Err(ReadFault::UnknownFormat),
         }
@@ -476,8 +496,14 @@ fn parse<R: Read + Seek>(
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
         Format::Csv => csv::read(&mut reader)?,
+        #[cfg(feature = "npz")]
         Format::Npz => npz::read(reader, size)?,
+        #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5::read_bytes(&mut reader, size)?,
+        #[cfg(not(feature = "npz"))]
+        Format::Npz => return Err(ReadFault::NotBuilt("npz")),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => return Err(ReadFault::NotBuilt("hdf5")),
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
@@ -529,8 +555,14 @@ pub fn write_in_units(
             Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
             Format::Allpairs => binary::write(file, snapshot, units),
             Format::Csv => csv::write(file, snapshot),
+            #[cfg(feature = "npz")]
             Format::Npz => npz::write(file, snapshot, units),
+            #[cfg(feature = "hdf5")]
             Format::Hdf5 => hdf5::write(file, snapshot, units),
+            #[cfg(not(feature = "npz"))]
+            Format::Npz => Err(WriteFault::NotBuilt("npz")),
+            #[cfg(not(feature = "hdf5"))]
+            Format::Hdf5 => Err(WriteFault::NotBuilt("hdf5")),
             Format::Vtp => vtp::write(file, snapshot),
         })
     };

@@ -2,7 +2,6 @@
 
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::Reduction;
-use serde::{Deserialize, Serialize};
 
 /// How a variant computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +191,8 @@ pub enum Build {
 }
 
 /// Launch geometry that is not the variant's own: where given, it takes the place of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shape {
     /// Threads of a block.
     pub block: Option<u32>,

@@ -1,10 +1,9 @@
 //! Variants that `auto` takes for a device.
 
-use serde::{Deserialize, Serialize};
-
 /// How much the forces may be off, relative to their root mean square: what `auto` chooses by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum ForceAccuracy {
     /// 10⁻⁵, where that is worth anything: tensor cores, for many bodies.
     Fast,

@@ -47,32 +47,32 @@ pub(super) const POLYNOMIALS: [Polynomial; 3] = [
     Polynomial {
         ratio: 1.75,
         tiles: 0b1111,
-        shift: 1.2304387,
-        factor: 2.512047,
+        shift: 1.233563,
+        factor: 2.477582,
         degree: 4,
-        coefficients: [0x34ab, 0xb59c, 0x36d9, 0, 0, 0],
+        coefficients: [0x34b7, 0xb5a7, 0x36e1, 0, 0, 0],
     },
     Polynomial {
-        ratio: 2.4,
+        ratio: 2.25,
         tiles: 0b1111,
-        shift: 1.1983837,
-        factor: -2.9908845,
+        shift: 1.1978129,
+        factor: -2.9257596,
         degree: 5,
-        coefficients: [0xb414, 0x3515, 0xb580, 0x3563, 0, 0],
+        coefficients: [0xb42c, 0x3535, 0xb593, 0x35b2, 0, 0],
     },
     Polynomial {
         ratio: 3.5,
         tiles: 0b1010,
-        shift: 1.1467965,
-        factor: -4.937778,
+        shift: 1.1475567,
+        factor: -4.932811,
         degree: 7,
-        coefficients: [0xb147, 0x32e7, 0xb373, 0x33dd, 0xb49c, 0x2b8f],
+        coefficients: [0xb147, 0x32e6, 0xb370, 0x33d9, 0xb499, 0x2b68],
     },
 ];
 
 /// Largest relative error of a polynomial, rounding of its steps included; only pairs in opposite corners
 /// of the boxes come near it, and the root mean square is 2·10⁻⁴.
-pub const LARGEST_ERROR: f64 = 9e-3;
+pub const LARGEST_ERROR: f64 = 8e-3;
 
 /// α is between these, so that α/2048 is a half (the second parts of squares are multiplied by it),
 /// and weights, at most [`WEIGHT_SCALE`](super::pack::WEIGHT_SCALE) · α^{3/2} F, are below 2¹⁵.

@@ -16,7 +16,7 @@ use cuda_std::matrix::{pack_halves, unpack_halves};
 const REACH: u32 = 16;
 
 /// Pairs drawn of each leaf.
-const PAIRS: u32 = 1024;
+const PAIRS: u32 = 512;
 
 /// Intervals of u in which pairs are counted.
 const BINS: usize = 1024;

@@ -14,7 +14,7 @@ const FEW: usize = 100;
 const HEAVY: usize = 10;
 
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
-const LEAST_SHARE: f64 = 0.01;
+const LEAST_SHARE: f64 = 0.002;
 
 /// How bodies that a [generator](crate::initial_conditions::Generator) makes are best simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,7 +229,7 @@ pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]])
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without
 /// softening the step is also at most a hundredth of the time in which a pair would turn by a radian
-/// at its pericentre, `√(q³ / (G M (1 + e)))`, but not below a hundredth of what it would be
+/// at its pericentre, `√(q³ / (G M (1 + e)))`, but not below 1/500 of what it would be
 /// otherwise. Pairs are those that are bound and pull each other apart from what others do: any two of
 /// fewer than 100 bodies, else the heaviest and any other.
 pub fn choose_step(

@@ -258,10 +258,8 @@ mod tests {
             assert_centred(&bodies, 100.0);
             let errors = errors(&bodies, ephemeris);
             report += &format!("{years}: {errors:.3?}\n");
-            failed |= errors
-                .iter()
-                .zip(bounds)
-                .any(|(error, bound)| error.is_nan() || *error > bound);
+            let missed = |(error, bound): (&f64, f64)| error.is_nan() || *error > bound;
+            failed |= errors.iter().zip(bounds).any(missed);
         }
         assert!(!failed, "\n{report}");
     }

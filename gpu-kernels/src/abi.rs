@@ -29,6 +29,20 @@ pub struct Params {
     pub separation: Separation,
     /// Which systems a launch computes, for the schedules of many of them.
     pub systems: Systems,
+    /// Which part of which block step, for block time steps.
+    pub blocks: BlockStep,
+}
+
+/// A launch of block time steps: see [`block_steps`](crate::schedule::block_steps).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStep {
+    /// Which of two places the launch reads: 0 and 1 in turn, from one block step to the next.
+    pub parity: u32,
+    /// What the launch is for, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
+    pub phase: u32,
+    /// Sources that a block keeps in shared memory at a time.
+    pub chunk: u32,
 }
 
 /// When two groups of bodies are far from each other: see

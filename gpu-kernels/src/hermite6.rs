@@ -87,13 +87,11 @@ impl Beginning<f64> {
         let difference_s = |k: usize| (s1[k] - s[k]) * (half * half);
         let sum_s = |k: usize| (s1[k] + s[k]) * (half * half);
         // In the middle of the step; the fifth is the same all along.
-        let third = |k: usize| {
-            (0.75 * cube) * (5.0 * (sum_j(k) - (a1[k] - a[k])) - difference_s(k))
-        };
+        let third =
+            |k: usize| (0.75 * cube) * (5.0 * (sum_j(k) - (a1[k] - a[k])) - difference_s(k));
         let fourth = |k: usize| (1.5 * fourth_power) * (sum_s(k) - difference_j(k));
-        let fifth = each(|k| {
-            (7.5 * fifth_power) * (3.0 * ((a1[k] - a[k]) - sum_j(k)) + difference_s(k))
-        });
+        let fifth =
+            each(|k| (7.5 * fifth_power) * (3.0 * ((a1[k] - a[k]) - sum_j(k)) + difference_s(k)));
         Derivatives {
             third: each(|k| third(k) + half * (fourth(k) + (0.5 * half) * fifth[k])),
             fourth: each(|k| fourth(k) + half * fifth[k]),
@@ -103,19 +101,27 @@ impl Beginning<f64> {
 }
 
 impl Derivatives<f64> {
-    /// `√η (A₁/A₄)^⅓` with `A_k² = |a⁽ᵏ⁻¹⁾||a⁽ᵏ⁺¹⁾| + |a⁽ᵏ⁾|²` at the end of a step, from acceleration,
-    /// jerk and snap there: the criterion of Aarseth (1985) as Nitadori & Makino (2008)
+    /// The step after one of `dt`: `√η (A₁/A₄)^⅓` with `A_k² = |a⁽ᵏ⁻¹⁾||a⁽ᵏ⁺¹⁾| + |a⁽ᵏ⁾|²` at its end, from
+    /// acceleration, jerk and snap there: the criterion of Aarseth (1985) as Nitadori & Makino (2008)
     /// generalise it, with [η](crate::hermite::Beginning::next_step) as at fourth order. Infinite for
     /// a body that nothing pulls, and NaN where numbers overflowed.
+    ///
+    /// Fourth and fifth derivatives are differences over dt⁴ and dt⁵. Of forces that are rounded they
+    /// are noise if the step is short, which asks for a step still shorter: steps would run away to
+    /// nothing. So what is far below the time in which the acceleration changes, `√η A₁/|s|/100`, is
+    /// not believed, unless it is longer than the last step.
     #[inline(always)]
-    pub fn next_step(&self, eta: f64, [a1, j1, s1]: [[f64; 3]; 3]) -> f64 {
+    pub fn next_step(&self, eta: f64, dt: f64, [a1, j1, s1]: [[f64; 3]; 3]) -> f64 {
         let upper = norm(a1) * norm(s1) + square(j1);
         let lower = norm(self.third) * norm(self.fifth) + square(self.fourth);
         if upper == 0.0 && lower == 0.0 {
-            f64::INFINITY
-        } else {
-            eta.sqrt_exact() * cube_root((upper / lower).sqrt_exact())
+            return f64::INFINITY;
         }
+        let root = eta.sqrt_exact();
+        let wanted = root * cube_root((upper / lower).sqrt_exact());
+        let least = 0.01 * root * (upper.sqrt_exact() / norm(s1));
+        let least = if dt < least { dt } else { least };
+        if wanted < least { least } else { wanted }
     }
 }
 
@@ -183,4 +189,156 @@ fn square(v: [f64; 3]) -> f64 {
 #[inline(always)]
 fn norm(v: [f64; 3]) -> f64 {
     square(v).sqrt_exact()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interaction::{add_with_snap, distance_squared, separation};
+    use crate::numerics::{Exact, Fused, Numerics, Unsoftened};
+
+    type Exactly = Numerics<f64, Fused, Exact, Unsoftened>;
+
+    #[test]
+    fn cube_roots() {
+        let mut x = 1e-300;
+        while x < 1e300 {
+            let root = cube_root(x);
+            assert!((root / x.cbrt() - 1.0).abs() <= 4.0 * f64::EPSILON, "{x:e}");
+            x *= 7.3;
+        }
+        for x in [1.0, 8.0, 27.0, 1.0 / 64.0] {
+            assert!((cube_root(x).powi(3) / x - 1.0).abs() <= 4.0 * f64::EPSILON);
+        }
+        assert_eq!(cube_root(0.0), 0.0);
+        assert_eq!(cube_root(f64::INFINITY), f64::INFINITY);
+        assert!(cube_root(f64::NAN).is_nan());
+    }
+
+    /// Where all is a polynomial that the scheme fits, it is exact: derivatives at the end, and
+    /// prediction from the beginning.
+    #[test]
+    fn a_polynomial_is_what_it_fits() {
+        // a(t) = Σ c_k t^k / k!, to fifth order.
+        let c = [0.7, -1.3, 2.1, 0.4, -3.0, 5.0];
+        let of = |order: usize, t: f64| {
+            let mut sum = 0.0;
+            let mut term = 1.0;
+            for (k, c) in c[order..].iter().enumerate() {
+                sum += c * term;
+                term *= t / (k + 1) as f64;
+            }
+            [sum, -2.0 * sum, 0.5 * sum]
+        };
+        let dt = 0.3;
+        let beginning = Beginning {
+            x: [0.0; 3],
+            v: [0.0; 3],
+            a: of(0, 0.0),
+            j: of(1, 0.0),
+            s: of(2, 0.0),
+            c: of(3, 0.0),
+        };
+        let end = [of(0, dt), of(1, dt), of(2, dt)];
+        let found = beginning.derivatives(dt, end);
+        for (found, order) in [(found.third, 3), (found.fourth, 4), (found.fifth, 5)] {
+            for (found, expected) in found.into_iter().zip(of(order, dt)) {
+                assert!(
+                    (found - expected).abs() < 1e-9,
+                    "{order}: {found} {expected}"
+                );
+            }
+        }
+        // With nothing beyond the crackle, Taylor's series is exact too.
+        let still = Beginning {
+            a: [0.0; 3],
+            j: [0.0; 3],
+            s: [0.0; 3],
+            c: [6.0, 0.0, 0.0],
+            ..beginning
+        };
+        let [x, v, a] = still.predicted(2.0).map(|v| v[0]);
+        assert!((a - 8.0).abs() < 1e-12 && (v - 4.0).abs() < 1e-12 && (x - 1.6).abs() < 1e-12);
+    }
+
+    /// A body on an orbit about a fixed unit mass: the distance from where it should be falls with
+    /// the sixth power of the step.
+    #[test]
+    fn the_order_is_six() {
+        let pull = |x: [f64; 3], v: [f64; 3], a: [f64; 3]| {
+            let [r, moving, pulled] = [x, v, a].map(|v| separation::<Exactly>(v, [0.0; 3]));
+            let mut sums = [[0.0; 3]; 3];
+            let square = distance_squared::<Exactly>(r, 0.0);
+            add_with_snap::<Exactly>([r, moving, pulled], square, 1.0, &mut sums);
+            sums
+        };
+        let end = |steps: u32| {
+            // Half an orbit of eccentricity 0.3 from pericentre, whose apocentre is at 1.3.
+            let dt = std::f64::consts::PI / f64::from(steps);
+            let speed = (1.3_f64 / 0.7).sqrt();
+            let (x, v) = ([0.7, 0.0, 0.0], [0.0, speed, 0.0]);
+            // The snap needs the acceleration, and no more.
+            let [a, ..] = pull(x, v, [0.0; 3]);
+            let [a, j, s] = pull(x, v, a);
+            let mut at = Beginning {
+                x,
+                v,
+                a,
+                j,
+                s,
+                c: [0.0; 3],
+            };
+            for _ in 0..steps {
+                // Evaluated twice, so that the crackle's missing at first does not count.
+                let [x, v, predicted] = at.predicted(dt);
+                let forces = pull(x, v, predicted);
+                let [x, v] = at.corrected(dt, forces);
+                let [a, ..] = pull(x, v, [0.0; 3]);
+                let forces = pull(x, v, a);
+                let [x, v] = at.corrected(dt, forces);
+                let [a, ..] = pull(x, v, [0.0; 3]);
+                let ends = pull(x, v, a);
+                let c = at.derivatives(dt, ends).third;
+                let [a, j, s] = ends;
+                at = Beginning { x, v, a, j, s, c };
+            }
+            (at.x[0] + 1.3).hypot(at.x[1])
+        };
+        let order = (end(32) / end(64)).log2();
+        assert!((order - 6.0).abs() < 0.25, "{order}");
+    }
+
+    /// η = 1 gives a time in which a smooth motion changes, at any order of magnitude; bodies at rest
+    /// and bodies that nothing pulls have a first step too.
+    #[test]
+    fn steps_go_with_the_time_in_which_things_change() {
+        let step = |rate: f64| {
+            // A circle: each derivative is `rate` times the one before.
+            let of = |order: i32| [rate.powi(order), 0.0, 0.0];
+            let derivatives = Derivatives {
+                third: of(3),
+                fourth: of(4),
+                fifth: of(5),
+            };
+            derivatives.next_step(0.25, 1.0 / rate, [of(0), of(1), of(2)])
+        };
+        for rate in [1e-3, 1.0, 1e5] {
+            assert!((step(rate) * rate - 0.5).abs() < 1e-12, "{rate}");
+        }
+        // Noise in place of higher derivatives, after a step that is short already, and after a long one.
+        let noise = Derivatives {
+            third: [1.0, 0.0, 0.0],
+            fourth: [1e30, 0.0, 0.0],
+            fifth: [1e45, 0.0, 0.0],
+        };
+        let unit = [[1.0, 0.0, 0.0]; 3];
+        assert_eq!(noise.next_step(0.25, 1e-9, unit), 1e-9);
+        let floor = 0.01 * 0.5 * 2.0_f64.sqrt();
+        assert!((noise.next_step(0.25, 1.0, unit) / floor - 1.0).abs() < 1e-12);
+        let zero = [0.0; 3];
+        assert_eq!(first_step(0.01, [zero; 3]), f64::INFINITY);
+        let one = [1.0, 0.0, 0.0];
+        assert!((first_step(0.25, [one, zero, one]) - 0.025).abs() < 1e-15);
+        assert!((first_step(0.25, [one, one, zero]) - 0.005).abs() < 1e-15);
+    }
 }

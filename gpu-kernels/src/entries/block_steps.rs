@@ -50,9 +50,7 @@ macro_rules! force {
             layout: LayoutDescription::of::<Bodies>(),
             scalars: Scalars::Argument,
             since: OLDEST,
-            writes: &[
-                false, false, false, false, false, false, false, false, true,
-            ],
+            writes: &[false, false, false, false, false, false, false, false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe {
                 force(

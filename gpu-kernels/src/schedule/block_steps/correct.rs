@@ -12,8 +12,8 @@ use super::posts::{Control, Post};
 use super::records::{self, Digits, Sums, together};
 use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, sums};
 use super::{
-    Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE, clock,
-    coarsest_active, level_of, number,
+    Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE,
+    clock, coarsest_active, level_of, number,
 };
 
 /// Slices whose sums are fetched together: all of a GPU with 160 multiprocessors.

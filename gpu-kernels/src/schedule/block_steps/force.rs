@@ -13,9 +13,7 @@ use super::posts::Control;
 use super::records::{self, Digits};
 use super::scheme::Scheme;
 use super::sweep::{Sweep, partial_scalars, softening_squared};
-use super::{
-    Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, number,
-};
+use super::{Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, number};
 
 /// The sums over each slice for all active bodies, at the next time.
 ///
@@ -55,14 +53,17 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
     params: Params,
 ) {
     thread::limit_registers::<MOST_REGISTERS>();
-    let Params { n, stride, blocks, .. } = params;
+    let Params {
+        n, stride, blocks, ..
+    } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let threads = thread::block_dim_x();
     let slice = Slice::own(n);
     let control = Control::of_block();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all.
-    let posts = unsafe { control.read_posts(posts.wrapping_add((blocks.parity * slices) as usize)) };
+    let posts =
+        unsafe { control.read_posts(posts.wrapping_add((blocks.parity * slices) as usize)) };
     // SAFETY: a word of the clock that nobody writes in this launch.
     let now = unsafe { global::load(time, clock::NOW + blocks.parity) };
     if now >= SPAN || posts.finest == TOO_FINE || !posts.agreed {

@@ -139,12 +139,7 @@ const fn control_words(threads: u32, slices: u32) -> u32 {
 }
 
 /// Bytes of shared memory that [`force`] needs beside its sources.
-pub const fn force_bytes(
-    digits: DigitsName,
-    order: u32,
-    threads: u32,
-    slices: u32,
-) -> u32 {
+pub const fn force_bytes(digits: DigitsName, order: u32, threads: u32, slices: u32) -> u32 {
     let scalars = records::staged(threads) * records::target_scalars(digits, order)
         + sweep::partial_scalars(digits, order, threads);
     4 * control_words(threads, slices) + scalars * digits.bytes()

@@ -6,7 +6,7 @@ use crate::layout::{Layout, Source};
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
-use cuda_std::{GpuFloat, global, thread};
+use cuda_std::{GpuFloat, global, opaque, thread};
 
 use super::posts::{Control, Post};
 use super::records::{self, Digits, Sums, together};
@@ -217,13 +217,19 @@ impl Own {
         count
     }
 
+    /// Whether a body is active, without a branch: the compiler would take it for one that the
+    /// whole of what follows may be written twice for, collectives of the warp among it, which then
+    /// wait for each other for ever.
+    ///
     /// # Safety
     /// Levels were written before this launch, or a barrier.
     #[inline(always)]
     unsafe fn is_active(&self, slot: u32, coarsest: u32) -> bool {
+        let exists = slot < self.slice.count;
+        let body = self.slice.first + slot.min(self.slice.count - 1);
         // SAFETY: the caller's promise; a body of the slice.
-        slot < self.slice.count
-            && unsafe { global::load(self.levels, self.slice.first + slot) } >= coarsest
+        let level = unsafe { global::load(self.levels, body) };
+        opaque(u32::from(exists & (level >= coarsest))) != 0
     }
 
     /// Ends the steps of the `count` listed bodies, whose sums begin at `begin` of each slice's.

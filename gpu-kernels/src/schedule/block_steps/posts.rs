@@ -96,7 +96,7 @@ impl Control {
             let exists = thread < slices;
             // SAFETY: a post that exists.
             let post: Post = unsafe { global::load(posts, thread.min(slices - 1)) }.into();
-            let failed = exists && post.finest == TOO_FINE;
+            let failed = exists & (post.finest == TOO_FINE);
             count = if exists { post.count } else { 0 };
             // Up to each lane.
             let mut distance = 1;

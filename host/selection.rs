@@ -1,6 +1,7 @@
 //! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
 //! best?). A forced choice skips the preference, never the eligibility.
 
+mod blocks;
 mod many;
 
 use std::cell::RefCell;
@@ -10,10 +11,12 @@ use std::rc::Rc;
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 use crate::bodies::Bodies;
 use crate::force::cpu::{Choices, Cpu, InstructionSet};
 use crate::force::cuda::Cuda;
+use crate::force::device::Device;
 use crate::force::emulated::Emulator;
 use crate::force::independent::Independent;
 use crate::force::reference::Reference;
@@ -379,10 +382,16 @@ pub fn select_for(
     if !integrator.needs_jerks() {
         return select_within(device, kernel, law, bodies, accuracy.unwrap_or_default());
     }
-    let on_cpu = steps == Stepping::Blocks && device == DeviceChoice::Auto && kernel.is_none();
+    let blocks = steps == Stepping::Blocks;
+    let on_cpu = blocks
+        && device == DeviceChoice::Auto
+        && kernel.is_none()
+        && bodies < preferred::MANY_FOR_BLOCK_STEPS;
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
     let mut selection = choose(device, kernel, law, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy.unwrap_or_default())],
+        // The state of block time steps is f64, whatever the digits of pairs.
+        Place::Emulator | Place::Gpu(_) if blocks => vec![preferred::with_jerks(None)],
         Place::Emulator | Place::Gpu(_) => vec![preferred::with_jerks(accuracy)],
     })?;
     if !selection.variant.gives_jerks() {
@@ -392,7 +401,7 @@ pub fn select_for(
         }));
     }
     if on_cpu {
-        selection.why = "the CPU takes block time steps, its preferred kernel".into();
+        selection.why = "the CPU takes block time steps of few bodies, its preferred kernel".into();
     }
     Ok(selection)
 }
@@ -432,6 +441,8 @@ pub struct Machine {
     gpus: RefCell<HashMap<(u32, bool), Rc<Cuda>>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
+    /// The digits of block time steps on a device, if a run takes them.
+    block_steps: Option<DigitsName>,
 }
 
 impl Machine {
@@ -442,6 +453,7 @@ impl Machine {
             allow_inaccurate: false,
             gpus: RefCell::default(),
             thread_order: 0,
+            block_steps: None,
         }
     }
 
@@ -561,17 +573,24 @@ impl Machine {
             Method::Kernel { build, block, .. } => (build, block),
         };
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
+        // Denormals of f32 are of no use to block time steps, whose state is f64.
+        let build = match self.block_steps {
+            Some(DigitsName::Single | DigitsName::Mixed) => Build::Ftz,
+            Some(DigitsName::Double) | None => build,
+        };
         match &self.place {
             Place::Gpu(info) => {
                 let gpu = self.gpu(info, build)?;
+                let slices = gpu.multiprocessors();
                 let resident = Resident::in_frame(gpu, variant, block, bodies, physics, frame)?;
-                Ok(Box::new(resident))
+                self.stepped(resident, slices)
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Rc::new(Emulator::new(self.thread_order));
+                let slices = emulator.multiprocessors();
                 let resident =
                     Resident::in_frame(emulator, variant, block, bodies, physics, frame)?;
-                Ok(Box::new(resident))
+                self.stepped(resident, slices)
             }
         }
     }

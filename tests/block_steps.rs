@@ -209,3 +209,18 @@ fn steps_that_get_too_short_are_an_error() {
         }
     }
 }
+
+/// A law whose weights are no masses is refused, not computed with masses.
+#[test]
+fn other_laws_are_refused() {
+    let bodies = plummer(8, 1).expect("in range");
+    let physics = Physics {
+        law: Law::Unit,
+        ..gravity(0.1)
+    };
+    let variant = variants::find("hermite-f64").expect("listed");
+    let emulator = Rc::new(Emulator::new(0));
+    let resident = Resident::new(emulator, variant, 64, &bodies, physics).expect("fits");
+    let refused = resident.with_block_steps(scheme(4, DigitsName::Double, 4), 0.4);
+    assert!(matches!(refused, Err(ForceError::NoBlockSteps)));
+}

@@ -101,17 +101,17 @@ impl Beginning<f64> {
 }
 
 impl Derivatives<f64> {
-    /// The step after one of `dt`: `√η (A₁/A₄)^⅓` with `A_k² = |a⁽ᵏ⁻¹⁾||a⁽ᵏ⁺¹⁾| + |a⁽ᵏ⁾|²` at its end, from
-    /// acceleration, jerk and snap there: the criterion of Aarseth (1985) as Nitadori & Makino (2008)
-    /// generalise it, with [η](crate::hermite::Beginning::next_step) as at fourth order. Infinite for
-    /// a body that nothing pulls, and NaN where numbers overflowed.
+    /// `√η (A₁/A₄)^⅓` with `A_k² = |a⁽ᵏ⁻¹⁾||a⁽ᵏ⁺¹⁾| + |a⁽ᵏ⁾|²` at the end of a step, from acceleration,
+    /// jerk and snap there: the criterion of Aarseth (1985) as Nitadori & Makino (2008) generalise it,
+    /// with [η](crate::hermite::Beginning::next_step) as at fourth order. Infinite for a body that
+    /// nothing pulls, and NaN where numbers overflowed.
     ///
     /// Fourth and fifth derivatives are differences over dt⁴ and dt⁵. Of forces that are rounded they
     /// are noise if the step is short, which asks for a step still shorter: steps would run away to
     /// nothing. So what is far below the time in which the acceleration changes, `√η A₁/|s|/100`, is
-    /// not believed, unless it is longer than the last step.
+    /// not believed.
     #[inline(always)]
-    pub fn next_step(&self, eta: f64, dt: f64, [a1, j1, s1]: [[f64; 3]; 3]) -> f64 {
+    pub fn next_step(&self, eta: f64, [a1, j1, s1]: [[f64; 3]; 3]) -> f64 {
         let upper = norm(a1) * norm(s1) + square(j1);
         let lower = norm(self.third) * norm(self.fifth) + square(self.fourth);
         if upper == 0.0 && lower == 0.0 {
@@ -120,7 +120,6 @@ impl Derivatives<f64> {
         let root = eta.sqrt_exact();
         let wanted = root * cube_root((upper / lower).sqrt_exact());
         let least = 0.01 * root * (upper.sqrt_exact() / norm(s1));
-        let least = if dt < least { dt } else { least };
         if wanted < least { least } else { wanted }
     }
 }
@@ -320,21 +319,20 @@ mod tests {
                 fourth: of(4),
                 fifth: of(5),
             };
-            derivatives.next_step(0.25, 1.0 / rate, [of(0), of(1), of(2)])
+            derivatives.next_step(0.25, [of(0), of(1), of(2)])
         };
         for rate in [1e-3, 1.0, 1e5] {
             assert!((step(rate) * rate - 0.5).abs() < 1e-12, "{rate}");
         }
-        // Noise in place of higher derivatives, after a step that is short already, and after a long one.
+        // Noise in place of higher derivatives.
         let noise = Derivatives {
             third: [1.0, 0.0, 0.0],
             fourth: [1e30, 0.0, 0.0],
             fifth: [1e45, 0.0, 0.0],
         };
-        let unit = [[1.0, 0.0, 0.0]; 3];
-        assert_eq!(noise.next_step(0.25, 1e-9, unit), 1e-9);
         let floor = 0.01 * 0.5 * 2.0_f64.sqrt();
-        assert!((noise.next_step(0.25, 1.0, unit) / floor - 1.0).abs() < 1e-12);
+        let kept = noise.next_step(0.25, [[1.0, 0.0, 0.0]; 3]);
+        assert!((kept / floor - 1.0).abs() < 1e-12);
         let zero = [0.0; 3];
         assert_eq!(first_step(0.01, [zero; 3]), f64::INFINITY);
         let one = [1.0, 0.0, 0.0];

@@ -1,5 +1,6 @@
 //! Variants that `auto` takes for a device.
 
+use gpu_kernels::schedule::block_steps::DigitsName;
 use serde::{Deserialize, Serialize};
 
 /// How much the forces may be off, relative to their root mean square: what `auto` chooses by.
@@ -60,6 +61,20 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
         ForceAccuracy::Fast | ForceAccuracy::Single => vec![single],
         ForceAccuracy::Double if slow_doubles => vec!["double-single", "symmetric-f64"],
         ForceAccuracy::Double => vec!["symmetric-f64"],
+    }
+}
+
+/// Bodies from which on a GPU takes block time steps sooner than a CPU: a block step takes 13 µs at
+/// least there, in which a core computes the forces of all others on a dozen of so many.
+pub const MANY_FOR_BLOCK_STEPS: usize = 1024;
+
+/// The digits of pairs in block time steps on a GPU. Energies are as good with two f32 as with f64
+/// (10⁻⁹), which takes twice the time.
+pub const fn block_digits(accuracy: Option<ForceAccuracy>) -> DigitsName {
+    match accuracy {
+        Some(ForceAccuracy::Fast) => DigitsName::Single,
+        Some(ForceAccuracy::Single) | None => DigitsName::Mixed,
+        Some(ForceAccuracy::Double) => DigitsName::Double,
     }
 }
 

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
+use gpu_kernels::layout::LayoutName;
+use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
 use crate::force::device::Device;
-use crate::force::{BlockSteps, ForceError, pack};
+use crate::force::{BlockSteps, ForceError, Law, pack};
 use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme};
 
 /// What a device keeps for block time steps.
@@ -58,22 +60,15 @@ impl<D: Device> Resident<D> {
     /// distance by more than `c` of it; infinite for no such bound.
     ///
     /// # Errors
-    /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks.
-    ///
-    /// # Panics
-    /// If the state is not in f64, which block time steps need whatever the digits of pairs.
+    /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks,
+    /// the law is not gravity, or the state is not in f64, which block time steps need whatever the digits of pairs.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
-        use gpu_kernels::layout::LayoutName;
-        use gpu_kernels::numerics::Precision;
-
         self.jerks()?;
         let layout = &self.layout;
-        assert!(
-            layout.name == LayoutName::Float4
-                && layout.stored == Precision::F64
-                && layout.vectors == Precision::F64,
-            "block time steps are of a state in f64"
-        );
+        let of_f64 = (layout.stored, layout.vectors) == (Precision::F64, Precision::F64);
+        if self.physics.law != Law::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
+            return Err(ForceError::NoBlockSteps);
+        }
         let (device, Params { n, stride, .. }) = (&*self.device, self.params);
         let single = scheme.digits.precision();
         let unsoftened = self.params.softening_squared < single.smallest_square();

@@ -80,7 +80,7 @@ impl Scheme for Sixth {
             x,
             v,
             crackle: derivatives.third,
-            allowed: derivatives.next_step(eta, dt, of_prediction),
+            allowed: derivatives.next_step(eta, of_prediction),
         }
     }
 }

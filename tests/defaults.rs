@@ -4,12 +4,11 @@
 use std::f64::consts::TAU;
 
 use crate::support::program::code::USAGE;
-use crate::support::program::{Ended, allpairs, run};
+use crate::support::program::{Ended, allpairs, galaxy, run};
 use allpairs::bodies::{Bodies, Body, Kind};
 use allpairs::initial_conditions::{J2000, plummer, solar_system, solar_system_with_moon};
 use allpairs::io::{Format, Overwrite, Snapshot, read, read_units, write, write_in_units};
 use allpairs::units::{SOLAR_MASS, Units};
-use program::{Ended, allpairs, galaxy, run};
 use tempfile::{TempDir, tempdir};
 
 struct Folder(TempDir);

@@ -331,6 +331,10 @@ impl Device for Mutant {
         self.emulator.limits()
     }
 
+    fn multiprocessors(&self) -> u32 {
+        self.emulator.multiprocessors()
+    }
+
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         self.emulator.allocate(bytes)
     }

@@ -315,7 +315,10 @@ fn hermite_runs_where_there_are_jerks() {
     let adaptive = format!("{device} --eta 0.1 --until 0.01");
     let told = success(&format!("{adaptive} --out device"), at);
     assert!(told.contains("kernel hermite-f64"), "{told}");
-    let told = refused(69, &format!("{adaptive} --block-steps --out blocks"), at);
+    let told = success(&format!("{adaptive} --block-steps --out blocks"), at);
+    assert!(told.contains("kernel hermite-f64"), "{told}");
+    let blocks = format!("{adaptive} --block-steps --kernel hermite --out none");
+    let told = refused(69, &blocks, at);
     assert!(told.contains("block time steps"), "{told}");
     let told = refused(69, &format!("{device} --kernel tiled"), at);
     assert!(

@@ -1,5 +1,6 @@
 //! All integration tests in one binary: the library is linked once.
 
+mod block_steps;
 mod browser;
 mod cli;
 mod convert;

@@ -33,6 +33,22 @@ pub struct Params {
     pub systems: Systems,
     /// Factor of the velocities in a damping.
     pub velocity_factor: f64,
+    /// Which part of which block step, for block time steps.
+    pub blocks: BlockStep,
+}
+
+/// A launch of block time steps: see [`block_steps`](crate::schedule::block_steps).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStep {
+    /// Which of two places the launch reads: 0 and 1 in turn, from one block step to the next.
+    pub parity: u32,
+    /// What the launch is for, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
+    pub phase: u32,
+    /// Sources that a block keeps in shared memory at a time.
+    pub chunk: u32,
+    /// Nothing: it fills a whole number of eight bytes.
+    pub filler: u32,
 }
 
 // SAFETY: `repr(C)`, and every byte is a field's, as is asserted below, whose types are the same way.
@@ -45,10 +61,12 @@ const _: () = assert!(
             + size_of::<Tiling>()
             + size_of::<Separation>()
             + size_of::<Systems>()
+            + size_of::<BlockStep>()
 );
 const _: () = assert!(size_of::<Tiling>() == 2 * size_of::<u32>());
 const _: () = assert!(size_of::<Separation>() == 2 * size_of::<f64>());
 const _: () = assert!(size_of::<Systems>() == 4 * size_of::<u32>());
+const _: () = assert!(size_of::<BlockStep>() == 4 * size_of::<u32>());
 
 /// Acceptance criterion for two groups of bodies that are far from each other: see
 /// [`separated`](crate::schedule::separated).

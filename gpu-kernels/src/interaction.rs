@@ -107,16 +107,71 @@ pub fn interact_with_jerk<A: Arithmetic>(
 ) {
     let r = separation::<A>(target, source);
     let v = separation::<A>(target_velocity, source_velocity);
-    let inverse = A::inverse_sqrt(distance_squared::<A>(r, softening_squared));
+    let d2 = distance_squared::<A>(r, softening_squared);
+    add_with_jerk::<A>([r, v], d2, weight, sum, jerks);
+}
+
+/// As [`interact_with_jerk`], of what the source has relative to the target, and their squared
+/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's pull changes by its change of
+/// distance.
+#[inline(always)]
+pub fn add_with_jerk<A: Arithmetic>(
+    [r, v]: [[A::Real; 3]; 2],
+    distance_squared: A::Real,
+    weight: A::Real,
+    sum: &mut [A::Real; 3],
+    jerks: &mut [A::Real; 3],
+) -> A::Real {
+    let inverse = A::inverse_sqrt(distance_squared);
     let inverse_squared = inverse * inverse;
     let scale = (weight * inverse) * inverse_squared;
-    let dot = A::mul_add(r[0], v[0], A::mul_add(r[1], v[1], r[2] * v[2]));
-    // −3 (r·v) / d²: relative rate of change of 1/d³ in time.
-    let rate = (A::Real::from_f64(-3.0) * dot) * inverse_squared;
+    let rate = (A::Real::from_f64(-3.0) * dot::<A>(r, v)) * inverse_squared;
     for axis in 0..3 {
         sum[axis] = A::mul_add(scale, r[axis], sum[axis]);
         jerks[axis] = A::mul_add(scale, A::mul_add(rate, r[axis], v[axis]), jerks[axis]);
     }
+    rate
+}
+
+/// As [`add_with_jerk`], and with the accelerations that source and target have, their difference a,
+/// also the second derivative, the snap `weight · (a/d³ − 6 α u − 3 β r/d³)` with `α = (r·v)/d²`,
+/// `β = (v·v + r·a)/d² + α²` and u the jerk per weight: Nitadori & Makino (2008, New Astron. 13,
+/// 498). `sums` are of accelerations, jerks and snaps.
+#[inline(always)]
+pub fn add_with_snap<A: Arithmetic>(
+    [r, v, a]: [[A::Real; 3]; 3],
+    distance_squared: A::Real,
+    weight: A::Real,
+    sums: &mut [[A::Real; 3]; 3],
+) -> A::Real {
+    let inverse = A::inverse_sqrt(distance_squared);
+    let inverse_squared = inverse * inverse;
+    let scale = (weight * inverse) * inverse_squared;
+    let minus_three = A::Real::from_f64(-3.0) * inverse_squared;
+    let rate = dot::<A>(r, v) * minus_three; // −3 α
+    let second = A::mul_add(v[0], v[0], A::mul_add(v[1], v[1], v[2] * v[2]));
+    let second = A::mul_add(
+        r[0],
+        a[0],
+        A::mul_add(r[1], a[1], A::mul_add(r[2], a[2], second)),
+    );
+    // −3 β, of which −3 α² is −(−3 α)²/3.
+    let square = (rate * rate) * A::Real::from_f64(-1.0 / 3.0);
+    let bend = A::mul_add(second, minus_three, square);
+    let twice = rate + rate;
+    for axis in 0..3 {
+        let jerk = A::mul_add(rate, r[axis], v[axis]);
+        let snap = A::mul_add(bend, r[axis], A::mul_add(twice, jerk, a[axis]));
+        sums[0][axis] = A::mul_add(scale, r[axis], sums[0][axis]);
+        sums[1][axis] = A::mul_add(scale, jerk, sums[1][axis]);
+        sums[2][axis] = A::mul_add(scale, snap, sums[2][axis]);
+    }
+    rate
+}
+
+#[inline(always)]
+fn dot<A: PairArithmetic>(a: [A::Real; 3], b: [A::Real; 3]) -> A::Real {
+    A::mul_add(a[0], b[0], A::mul_add(a[1], b[1], a[2] * b[2]))
 }
 
 /// 1/d³ of a squared distance > 0, for kernels that have the squared distance, and add the forces,
@@ -139,8 +194,9 @@ pub fn potential<A: PairArithmetic>(
     weight * A::inverse_sqrt(distance_squared::<A>(r, softening_squared))
 }
 
+/// The position, or the velocity, of a source relative to its target.
 #[inline(always)]
-fn separation<A: PairArithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {
+pub fn separation<A: PairArithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {
     [
         source[0] - target[0],
         source[1] - target[1],
@@ -150,7 +206,7 @@ fn separation<A: PairArithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> 
 
 /// `x·x + (y·y + (z·z + ε²))`: three multiply–adds.
 #[inline(always)]
-fn distance_squared<A: PairArithmetic>(r: [A::Real; 3], softening_squared: A::Real) -> A::Real {
+pub fn distance_squared<A: PairArithmetic>(r: [A::Real; 3], softening_squared: A::Real) -> A::Real {
     A::mul_add(
         r[0],
         r[0],

@@ -16,6 +16,7 @@ pub mod abi;
 pub mod double_single;
 pub mod entries;
 pub mod hermite;
+pub mod hermite6;
 pub mod interaction;
 pub mod layout;
 pub mod numerics;

@@ -5,10 +5,11 @@ use allpairs::integrator::Stepping;
 use allpairs::physics::Law;
 use allpairs::selection::{Request, Selection, select};
 use allpairs::tuning::{self, Wanted};
-use allpairs::variants::preferred::ForceAccuracy;
+use allpairs::variants::preferred::{self, ForceAccuracy};
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::bail;
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::systems::Many;
 use super::{AccuracyName, Where};
@@ -52,6 +53,12 @@ impl KernelOptions {
     /// The kernel's name, if one was asked for.
     pub(super) fn name(&self) -> Option<&str> {
         self.kernel.as_deref()
+    }
+
+    /// The digits of block time steps on a device, for such steps.
+    pub(super) fn block_digits(&self, steps: Stepping) -> Option<DigitsName> {
+        let digits = preferred::block_digits(self.accuracy.map(ForceAccuracy::from));
+        (steps == Stepping::Blocks).then_some(digits)
     }
 
     /// What is to run, and what is to be said about it.

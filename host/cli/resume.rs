@@ -133,8 +133,9 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
-    let machine =
-        Machine::new(selection.place.clone()).allow_inaccurate(asked.kernel.allow_inaccurate);
+    let machine = Machine::new(selection.place.clone())
+        .allow_inaccurate(asked.kernel.allow_inaccurate)
+        .block_steps(asked.kernel.block_digits(asked.stepping()));
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;

@@ -324,8 +324,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     selection_line(&selection, out)?;
 
-    let machine =
-        Machine::new(selection.place.clone()).allow_inaccurate(options.kernel.allow_inaccurate);
+    let machine = Machine::new(selection.place.clone())
+        .allow_inaccurate(options.kernel.allow_inaccurate)
+        .block_steps(options.kernel.block_digits(options.stepping()));
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
     let mut step_why = None;

@@ -314,7 +314,10 @@ pub enum ForceError {
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// A pace asks for a step for each body.
-    #[error("block time steps are not computed here: choose --device cpu, or one step for all")]
+    #[error(
+        "block time steps are not computed here: a GPU takes them with --law gravity and \
+         --kernel hermite-f64; else choose --device cpu, or one step for all"
+    )]
     NoBlockSteps,
     /// A close pair, most often.
     #[error(

@@ -1,11 +1,13 @@
 //! A machine that is ready to compute: variants become backends here.
 
+mod blocks;
 mod many;
 
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
 use crate::force::cpu::{Choices, Cpu};
 use crate::force::cuda::Cuda;
+use crate::force::device::Device;
 use crate::force::emulated::Emulator;
 use crate::force::independent::Independent;
 use crate::force::reference::Reference;
@@ -19,6 +21,7 @@ use crate::selection::{Place, capability, eligible};
 use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::DigitsName;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +33,8 @@ pub struct Machine {
     gpus: Mutex<HashMap<(u32, bool), Cuda>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
+    /// The digits of block time steps on a device, if a run takes them.
+    block_steps: Option<DigitsName>,
 }
 
 impl Machine {
@@ -40,6 +45,7 @@ impl Machine {
             allow_inaccurate: false,
             gpus: Mutex::default(),
             thread_order: 0,
+            block_steps: None,
         }
     }
 
@@ -161,16 +167,23 @@ impl Machine {
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
         let limits = self.place.limits();
         let recipe = Recipe::new(variant, bodies, physics, frame, &limits)?;
-        Ok(match &self.place {
+        // Denormals of f32 are of no use to block time steps, whose state is f64.
+        let build = match self.block_steps {
+            Some(DigitsName::Single | DigitsName::Mixed) => Build::Ftz,
+            Some(DigitsName::Double) | None => build,
+        };
+        match &self.place {
             Place::Gpu(info) => {
                 let gpu = self.gpu(info, build)?;
-                Box::new(Resident::new(gpu, recipe, bodies)?)
+                let slices = gpu.multiprocessors();
+                self.stepped(Resident::new(gpu, recipe, bodies)?, slices)
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
-                Box::new(Resident::new(emulator, recipe, bodies)?)
+                let slices = emulator.multiprocessors();
+                self.stepped(Resident::new(emulator, recipe, bodies)?, slices)
             }
-        })
+        }
     }
 
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {

@@ -219,6 +219,20 @@ pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]])
     choose_step(bodies, physics, accelerations, 1.0).value
 }
 
+/// The dynamical time of a system: the median over its bodies of `√(r / a)`, r being the distance from
+/// the centre of mass. 0 where nothing is accelerated.
+pub fn dynamical_time(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
+    let centre = bodies.centre_of_mass().unwrap_or_default();
+    let times = bodies
+        .iter()
+        .zip(accelerations)
+        .map(|(body, a)| (distance(body.position, centre) / distance(*a, [0.0; 3])).sqrt());
+    let times: Vec<f64> = times
+        .filter(|time| time.is_finite() && *time > 0.0)
+        .collect();
+    if times.is_empty() { 0.0 } else { median(times) }
+}
+
 /// A time step of a fixed-step integrator, from the state and the accelerations at the start, and
 /// why this one. An integrator of higher order than leapfrog can take several `times` as much.
 ///

@@ -31,6 +31,7 @@ macro_rules! force_function {
 }
 
 mod advance;
+mod block_steps;
 mod forces;
 mod grids;
 mod hermite;
@@ -41,6 +42,7 @@ mod systems;
 mod tensor;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
+pub use block_steps::BLOCK_STEPS;
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
@@ -54,6 +56,7 @@ use crate::abi::Arguments;
 use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsPolicy, Precision, Real};
+use crate::schedule::block_steps::DigitsName;
 use crate::schedule::in_space::SortStage;
 use crate::schedule::symmetric::Order;
 use crate::schedule::{Reduction, ScheduleName};
@@ -155,6 +158,24 @@ pub enum Work {
     Correct,
     /// Time steps that the bodies may take next: pointers `(acceleration, jerk, beginning, steps)`.
     OwnSteps,
+    /// The forces of [block time steps](crate::schedule::block_steps): pointers `(state, acceleration,
+    /// jerk, higher, begun, targets, posts, time, partial sums)`.
+    BlockForce {
+        /// The scheme's order.
+        order: u32,
+        /// The digits of pairs.
+        digits: DigitsName,
+        /// Whether it is for ε = 0.
+        unsoftened: bool,
+    },
+    /// The ends of block time steps: pointers `(state, acceleration, jerk, higher, begun, levels,
+    /// steps, partial sums, posts, time, targets)`.
+    BlockCorrect {
+        /// The scheme's order.
+        order: u32,
+        /// The digits of pairs.
+        digits: DigitsName,
+    },
     /// Energies, two f64 per block: pointers `(state, sums)`.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
@@ -239,6 +260,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(SYSTEM_DRIFTS)
         .chain(JERKS.iter().flatten())
         .chain(HERMITE.iter().flatten())
+        .chain(BLOCK_STEPS.iter().flatten())
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

@@ -173,3 +173,40 @@ fn law_weights() {
         (1.0, 3.0)
     );
 }
+
+/// Jerk and snap of a pair are what differences of the acceleration say, softened and not; and the rate
+/// that comes with them is that of its approach.
+#[test]
+fn derivatives_of_a_pair_are_its_changes() {
+    type Exactly = Numerics<f64, Fused, Exact, Softened>;
+    const H: f64 = 1e-3;
+    for softening_squared in [0.0, 0.04] {
+        // Along a path with a constant acceleration.
+        let (r, v, a) = ([0.8, -0.5, 0.3], [0.4, 0.9, -0.7], [-0.6, 0.2, 0.5]);
+        let at = |t: f64| {
+            let mut sums = [[0.0; 3]; 3];
+            let r = [0, 1, 2].map(|k| r[k] + t * (v[k] + 0.5 * t * a[k]));
+            let v = [0, 1, 2].map(|k| v[k] + t * a[k]);
+            let square = distance_squared::<Exactly>(r, softening_squared);
+            let rate = add_with_snap::<Exactly>([r, v, a], square, 2.5, &mut sums);
+            let mut others = [[0.0; 3]; 2];
+            let [pull, jerk] = &mut others;
+            let same = add_with_jerk::<Exactly>([r, v], square, 2.5, pull, jerk);
+            assert!((rate - same).abs() < 1e-14);
+            for (a, b) in others.iter().flatten().zip(sums.iter().flatten()) {
+                assert!((a - b).abs() < 1e-14);
+            }
+            (sums, rate, square)
+        };
+        let [(before, ..), (now, rate, square), (after, _, later)] = [-H, 0.0, H].map(at);
+        for k in 0..3 {
+            // Central differences, which are off by the square of the step.
+            let jerk = (after[0][k] - before[0][k]) / (2.0 * H);
+            let snap = (after[0][k] - 2.0 * now[0][k] + before[0][k]) / (H * H);
+            assert!((now[1][k] - jerk).abs() < 1e-4, "{} {jerk}", now[1][k]);
+            assert!((now[2][k] - snap).abs() < 1e-4, "{} {snap}", now[2][k]);
+        }
+        let growth = (later / square).ln() / (2.0 * H);
+        assert!((-3.0 * growth - rate).abs() < 1e-2, "{growth} {rate}");
+    }
+}

@@ -2,6 +2,7 @@
 //! of the sources until they are used.
 
 pub mod advance;
+pub mod block_steps;
 pub mod direct;
 pub mod energy;
 mod fragments;

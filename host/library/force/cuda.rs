@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use cuda_driver::{
-    Blas, Columns, DeviceMemory, DriverError, Event, Function, Gpu, Module, PinnedMemory, Stream,
+    Blas, Columns, DeviceMemory, DriverError, Event, Function, Gpu, Graph, Module, PinnedMemory,
+    Stream,
 };
 use cuda_std::constant;
 use gpu_kernels::abi::Params;
@@ -212,6 +213,10 @@ impl Device for Cuda {
         Limits::of(self.gpu.info())
     }
 
+    fn multiprocessors(&self) -> u32 {
+        self.gpu.info().sm_count
+    }
+
     fn prepare(&self, entry: &'static Entry) -> Result<(), ForceError> {
         self.with(entry.symbol, |_| Ok(()))
     }
@@ -377,6 +382,23 @@ impl Device for Cuda {
             }
         }
         (0..rest % recorded).try_for_each(|_| work())
+    }
+
+    /// Done as it comes the first time, which loads what it needs, and then recorded.
+    unsafe fn again(
+        &self,
+        kept: &mut Option<Graph>,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        match kept {
+            // SAFETY: the caller's promise, and `self` holds the functions.
+            Some(graph) => Ok(unsafe { self.stream.replay(graph)? }),
+            None => {
+                work()?;
+                *kept = Some(self.stream.record(work)?);
+                Ok(())
+            }
+        }
     }
 
     fn synchronize(&self) -> Result<(), ForceError> {

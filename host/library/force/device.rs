@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytemuck::Pod;
-use cuda_driver::Columns;
+use cuda_driver::{Columns, Graph};
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
@@ -114,6 +114,9 @@ pub trait Device: Send + Sync {
 
     /// What a launch may have.
     fn limits(&self) -> Limits;
+
+    /// Blocks that it runs at a time, if they are as large as they can be.
+    fn multiprocessors(&self) -> u32;
 
     /// Makes a kernel ready, so that its first launch takes no longer than others.
     ///
@@ -234,6 +237,22 @@ pub trait Device: Send + Sync {
         work: &mut dyn FnMut() -> Result<(), ForceError>,
     ) -> Result<(), ForceError> {
         (0..times).try_for_each(|_| work())
+    }
+
+    /// Does `work`, which only launches and does the same every time. The machine may keep a record
+    /// of it in `kept`, which is `None` at first, and repeat that instead of doing `work`.
+    ///
+    /// # Safety
+    /// What `work` launched on when the record was made is there as long as `kept` is handed in.
+    ///
+    /// # Errors
+    /// Those of `work`, or the machine's refusal.
+    unsafe fn again(
+        &self,
+        _kept: &mut Option<Graph>,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        work()
     }
 
     /// Waits for all launches.

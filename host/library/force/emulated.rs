@@ -104,6 +104,11 @@ impl Device for Emulator {
         Limits::EVERYWHERE
     }
 
+    /// So few that what blocks tell each other matters, and is soon told.
+    fn multiprocessors(&self) -> u32 {
+        4
+    }
+
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         let words = vec![u128::MAX; bytes.div_ceil(size_of::<u128>())];
         Ok(EmulatedMemory {

@@ -1,8 +1,11 @@
 //! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
 //! sees data only when somebody asks.
 
+mod block_steps;
 mod hermite;
 mod in_space;
+
+pub use block_steps::BlockCounts;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,11 +14,12 @@ use std::time::Duration;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
+use self::block_steps::Blocks;
 use self::hermite::Jerks;
 use self::in_space::InSpace;
 use super::device::Device;
 use super::pack::{self, Scalars};
-use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
+use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::frame::Frame;
@@ -37,6 +41,7 @@ pub struct Resident<D: Device> {
     state: D::Buffer,
     acceleration: D::Buffer,
     jerks: Option<Jerks<D>>,
+    blocks: Option<Blocks<D>>,
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
@@ -99,6 +104,7 @@ impl<D: Device> Resident<D> {
             state,
             acceleration,
             jerks,
+            blocks: None,
             energy_sums,
             scratch,
             force_steps: force.steps,
@@ -254,6 +260,13 @@ impl<D: Device> Backend for Resident<D> {
         }
     }
 
+    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
+        match self.blocks {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
+
     fn save(&mut self) -> Result<SavedState, ForceError> {
         let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
         let slots = self.slots()?;
@@ -269,7 +282,7 @@ impl<D: Device> Backend for Resident<D> {
                 slots.to_bodies(&by_slot)
             },
             jerks: self.saved_jerks()?,
-            own_steps: vec![],
+            own_steps: self.saved_own_steps()?,
         })
     }
 
@@ -286,7 +299,8 @@ impl<D: Device> Backend for Resident<D> {
         let by_slot = slots.to_slots(&saved.accelerations);
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())?;
-        self.restore_jerks(&saved.jerks)
+        self.restore_jerks(&saved.jerks)?;
+        self.restore_own_steps(&saved.own_steps)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -4,6 +4,7 @@
 //! memory they share. [`force`] makes it, for each schedule by a function of its own; one place
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
+pub mod block_steps;
 mod grid2d;
 pub mod in_space;
 mod recipe;
@@ -486,7 +487,9 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Damp
         | Work::Predict
         | Work::Correct
-        | Work::OwnSteps => 0,
+        | Work::OwnSteps
+        | Work::BlockForce { .. }
+        | Work::BlockCorrect { .. } => 0,
     }
 }
 

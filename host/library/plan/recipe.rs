@@ -1,6 +1,6 @@
 //! What a device launches to move given bodies: a variant, resolved to kernels and their launches.
 
-use gpu_kernels::abi::{Params, Separation, Systems};
+use gpu_kernels::abi::{BlockStep, Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
@@ -87,6 +87,7 @@ impl Recipe {
             separation: Separation::default(),
             systems: Systems::default(),
             velocity_factor: 1.0,
+            blocks: BlockStep::default(),
         };
         let common_mass = kernels
             .common_mass

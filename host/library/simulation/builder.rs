@@ -13,9 +13,8 @@ use crate::suggest;
 use crate::variants::Variant;
 use crate::variants::preferred::ForceAccuracy;
 
-/// Longest block time steps between two times when all bodies stand at the same time, where nobody says
-/// how long they are: this share of a unit of time.
-const LONGEST_BLOCK: f64 = 1.0 / 64.0;
+/// Longest steps by an accuracy where none is given, in dynamical times of the bodies.
+const LONGEST: f64 = 1.0 / 8.0;
 
 /// What a simulation is to be; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
@@ -135,7 +134,7 @@ impl SimulationBuilder {
     }
 
     /// Time step, negative to go back in time; the longest one with [`eta`](Self::eta). Where not given,
-    /// what [`suggest::time_step`] says.
+    /// what [`suggest::time_step`] says, or with `eta` an eighth of [`suggest::dynamical_time`].
     #[must_use]
     pub fn dt(self, dt: f64) -> Self {
         let dt = Some(dt);
@@ -230,25 +229,29 @@ impl SimulationBuilder {
         fits(variant, &place, self.law, self.bodies.len())?;
         let machine = Machine::new(place).allow_inaccurate(self.allow_inaccurate);
         let mut backend = machine.backend(variant, &self.bodies, physics)?;
-        let pace = match (self.eta, self.dt) {
-            (Some(eta), dt) => Pace::Adaptive {
+        let dt = match self.dt {
+            Some(dt) => dt,
+            None => {
+                backend.accelerate()?;
+                let accelerations = backend.accelerations()?;
+                let suggested = match self.eta {
+                    Some(_) => LONGEST * suggest::dynamical_time(&self.bodies, &accelerations),
+                    None => suggest::time_step(&self.bodies, &physics, &accelerations),
+                };
+                if suggested == 0.0 {
+                    return Err(BuildError::NoTimeStep);
+                }
+                suggested
+            }
+        };
+        let pace = match self.eta {
+            Some(eta) => Pace::Adaptive {
                 eta,
-                longest: dt.unwrap_or(match self.stepping {
-                    Stepping::Shared => f64::INFINITY,
-                    Stepping::Blocks => LONGEST_BLOCK,
-                }),
+                longest: dt,
                 end: f64::INFINITY,
                 steps: self.stepping,
             },
-            (None, Some(dt)) => Pace::Fixed(dt),
-            (None, None) => {
-                backend.accelerate()?;
-                let accelerations = backend.accelerations()?;
-                match suggest::time_step(&self.bodies, &physics, &accelerations) {
-                    0.0 => return Err(BuildError::NoTimeStep),
-                    dt => Pace::Fixed(dt),
-                }
-            }
+            None => Pace::Fixed(dt),
         };
         let Self {
             bodies,

@@ -234,6 +234,52 @@ unsafe impl SharedWord for Vec2<u32> {
     }
 }
 
+// SAFETY: one 8-byte access.
+unsafe impl SharedWord for Vec2<f32> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.v2.f32 {{{}, {}}}, [{}];",
+                out(reg32) x, out(reg32) y, in(reg32) address, options(pure, readonly, nostack));
+        }
+        Vec2 { x, y }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.v2.f32 [{}], {{{}, {}}};", in(reg32) address,
+                in(reg32) v.x, in(reg32) v.y, options(nostack));
+        }
+    }
+}
+
+// SAFETY: two 8-byte accesses, as the type is aligned.
+unsafe impl SharedWord for Vec2<f64> {
+    #[inline(always)]
+    unsafe fn read(address: u32) -> Self {
+        let (x, y);
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("ld.shared.f64 {}, [{}];",
+                out(reg64) x, in(reg32) address, options(pure, readonly, nostack));
+            asm!("ld.shared.f64 {}, [{} + 8];",
+                out(reg64) y, in(reg32) address, options(pure, readonly, nostack));
+        }
+        Vec2 { x, y }
+    }
+    #[inline(always)]
+    unsafe fn write(address: u32, v: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.f64 [{}], {};", in(reg32) address, in(reg64) v.x, options(nostack));
+            asm!("st.shared.f64 [{} + 8], {};", in(reg32) address, in(reg64) v.y, options(nostack));
+        }
+    }
+}
+
 // SAFETY: two 16-byte accesses, the widest there are.
 unsafe impl SharedWord for Vec4<f64> {
     #[inline(always)]

@@ -23,6 +23,20 @@ pub trait GpuFloat:
     fn to_f64(self) -> f64;
     /// `self · b + c` with one rounding.
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// The larger one; of a number and a NaN the number, where the type has an instruction for it.
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        if self < other { other } else { self }
+    }
+    /// Without its sign.
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        if self < Self::from_f64(0.0) {
+            -self
+        } else {
+            self
+        }
+    }
     /// √self, correctly rounded (in `f16` up to a double rounding in `f32`).
     fn sqrt_exact(self) -> Self;
     /// 1/√self from a correctly rounded root and a correctly rounded division.
@@ -54,6 +68,14 @@ impl GpuFloat for f32 {
         backend::fma_f32(self, b, c)
     }
     #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self.abs()
+    }
+    #[inline(always)]
     fn sqrt_exact(self) -> Self {
         backend::sqrt_f32(self)
     }
@@ -79,6 +101,14 @@ impl GpuFloat for f64 {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         backend::fma_f64(self, b, c)
+    }
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self.abs()
     }
     #[inline(always)]
     fn sqrt_exact(self) -> Self {

@@ -1,0 +1,528 @@
+//! The ends of steps, and what the next ones are.
+
+use crate::abi::Params;
+use crate::hermite6::first_step;
+use crate::layout::{Layout, Source};
+use cuda_std::shared::Shared;
+use cuda_std::vector::Vec4;
+use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
+use cuda_std::{GpuFloat, global, opaque, thread};
+
+use super::posts::{Control, Post};
+use super::records::{self, Digits, Sums, together};
+use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, sums};
+use super::{
+    Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE,
+    clock, coarsest_active, level_of, number,
+};
+
+/// Slices whose sums are fetched together: all of a GPU with 160 multiprocessors.
+const FETCHED: u32 = 5;
+
+/// Ends the steps of active bodies and hands out those that are active next, or what else
+/// [`Phase`] says.
+///
+/// # Formula
+/// [`Scheme::ended`]. The step after it is what the scheme's criterion allows, at most twice as long
+/// as the last one, and at most `c / max_j |r·v|/d²`: in `c` of its distance a pair that approaches
+/// must be noticed, where criteria look back. Of the halvings of the span it is the longest that is
+/// no longer, and that begins where steps of its length begin.
+///
+/// # Arguments
+/// `bodies`: read, and written where steps end. `levels`: how often the span is halved for each
+/// body's step, and `steps`, what it is allowed: read and written. `partials`: what
+/// [`force`](super::force) left, read. `posts`, `time`: those of `params.blocks.parity` read, the
+/// others written. `targets`: as many for each slice as the largest has bodies, written. `params.g`:
+/// in the unit of the bodies.
+///
+/// # Thread mapping
+/// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
+/// blocks. A warp adds up the sums of a body, its lanes those of different slices; a thread then ends
+/// its step.
+///
+/// # Shared memory
+/// [`correct_bytes`](super::correct_bytes).
+///
+/// # Constraints
+/// None.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// Makino & Aarseth (1992), PASJ 44, 141; Nitadori & Makino (2008), New Astron. 13, 498. The bound of
+/// approaches is of this project.
+#[expect(clippy::too_many_arguments, reason = "the pointers of a kernel")]
+#[inline(always)]
+pub unsafe fn correct<S: Scheme, D: Digits>(
+    bodies: BodyBuffers,
+    levels: *mut u32,
+    steps: *mut f64,
+    partials: *const Vec4<D::Real>,
+    posts: *mut u64,
+    time: *mut u64,
+    targets: *mut Vec4<D::Real>,
+    params: Params,
+) {
+    thread::limit_registers::<MOST_REGISTERS>();
+    let Params { n, blocks, .. } = params;
+    let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
+    let thread = thread::thread_idx_x();
+    let phase = blocks.phase;
+    let is = |other: Phase| phase == other as u32;
+    let (before, after) = (blocks.parity, blocks.parity ^ 1);
+    let is_first = block == 0 && thread == 0;
+    let control = Control::of_block();
+    let own = Own {
+        bodies,
+        levels,
+        steps,
+        slice: Slice::own(n),
+        stride: params.stride,
+        control,
+        list: control.after(),
+    };
+    // SAFETY: words of the clock: read by all, those of the other parity and counts written by one
+    // thread. All that branches are taken by is the same for all threads of the block.
+    unsafe {
+        let span = number(time, clock::SPAN);
+        let mut now = 0;
+        let mut guess = 0;
+        let mut is_settled = true;
+        if is(Phase::Step) || is(Phase::First) {
+            now = global::load(time, clock::NOW + before);
+            if now >= SPAN {
+                if is_first {
+                    global::store(time, clock::NOW + after, now);
+                }
+                return;
+            }
+            let posts = control.read_posts(posts.wrapping_add((before * slices) as usize));
+            if posts.finest == TOO_FINE {
+                if is_first {
+                    global::store(time, clock::NOW + after, clock::STOPPED);
+                    global::store(time, clock::BODY, u64::from(posts.body));
+                }
+                return;
+            }
+            guess = posts.finest;
+            is_settled = posts.agreed;
+            if is_settled {
+                now += SPAN >> posts.finest;
+                let work = Work {
+                    now,
+                    span,
+                    g: params.g,
+                    eta: number(time, clock::ETA),
+                    guard: number(time, clock::GUARD),
+                    is_first: is(Phase::First),
+                };
+                let count = own.list_active(now);
+                own.end_steps::<S, D>(&work, partials, n, posts.begin_of(block), count);
+            }
+            if is(Phase::First) {
+                return;
+            }
+            if is_first {
+                let count = |word, more: u64| {
+                    global::store(time, word, global::load(time, word) + more);
+                };
+                if is_settled {
+                    count(clock::BLOCKS, 1);
+                    count(clock::EVALUATIONS, u64::from(posts.active));
+                    let finest = global::load(time, clock::FINEST);
+                    global::store(time, clock::FINEST, finest.max(u64::from(posts.finest)));
+                } else {
+                    count(clock::REPEATED, 1);
+                }
+            }
+        } else {
+            own.begin(is(Phase::All), span);
+        }
+        let (finest, body) = own.finest();
+        if is_settled {
+            guess = guess.max(finest);
+        }
+        let count = if finest == TOO_FINE {
+            body
+        } else {
+            let next = now + (SPAN >> guess);
+            let dt = span / SPAN as f64;
+            let targets = targets.wrapping_add(
+                (block * own.slice.most) as usize
+                    * const { records::target_vectors(D::NAME, S::ORDER) } as usize,
+            );
+            own.hand_out::<S, D>(targets, next, dt)
+        };
+        if thread == 0 {
+            let post = Post {
+                finest,
+                guess,
+                count,
+            };
+            global::store(posts, after * slices + block, post.into());
+            if block == 0 {
+                global::store(time, clock::NOW + after, now);
+            }
+        }
+    }
+}
+
+/// What a block does to its own bodies.
+struct Own {
+    bodies: BodyBuffers,
+    levels: *mut u32,
+    steps: *mut f64,
+    slice: Slice,
+    stride: u32,
+    control: Control,
+    /// Active bodies, and after that, of as many as there are threads, the sums.
+    list: Shared<u32>,
+}
+
+/// What steps end with.
+struct Work {
+    now: u64,
+    span: f64,
+    g: f64,
+    eta: f64,
+    guard: f64,
+    is_first: bool,
+}
+
+impl Own {
+    /// Lists the bodies whose steps end at `now`, in order; returns how many there are. Ends with
+    /// a barrier.
+    ///
+    /// # Safety
+    /// All threads call it, with shared memory as the kernel is said to have.
+    #[inline(always)]
+    unsafe fn list_active(&self, now: u64) -> u32 {
+        let coarsest = coarsest_active(now);
+        let (mut count, mut first) = (0, 0);
+        while first < self.slice.count {
+            let slot = first + thread::thread_idx_x();
+            // SAFETY: levels of own bodies; each number of the list is one thread's.
+            unsafe {
+                let is_active = self.is_active(slot, coarsest);
+                let (number, listed) = self.control.numbered(is_active);
+                if is_active {
+                    self.list.store(count + number, slot);
+                }
+                count += listed;
+            }
+            first += thread::block_dim_x();
+            thread::sync_threads();
+        }
+        count
+    }
+
+    /// Whether a body is active, without a branch: the compiler would take it for one that the
+    /// whole of what follows may be written twice for, collectives of the warp among it, which then
+    /// wait for each other for ever.
+    ///
+    /// # Safety
+    /// Levels were written before this launch, or a barrier.
+    #[inline(always)]
+    unsafe fn is_active(&self, slot: u32, coarsest: u32) -> bool {
+        let exists = slot < self.slice.count;
+        let body = self.slice.first + slot.min(self.slice.count - 1);
+        // SAFETY: the caller's promise; a body of the slice.
+        let level = unsafe { global::load(self.levels, body) };
+        opaque(u32::from(exists & (level >= coarsest))) != 0
+    }
+
+    /// Ends the steps of the `count` listed bodies, whose sums begin at `begin` of each slice's.
+    /// Ends with a barrier.
+    ///
+    /// # Safety
+    /// As [`list_active`](Self::list_active), which made the list.
+    #[inline(always)]
+    unsafe fn end_steps<S: Scheme, D: Digits>(
+        &self,
+        work: &Work,
+        partials: *const Vec4<D::Real>,
+        n: u32,
+        begin: u32,
+        count: u32,
+    ) {
+        let (threads, thread) = (thread::block_dim_x(), thread::thread_idx_x());
+        let warps = threads / WARP_SIZE;
+        let numbers = const { sums(S::ORDER) };
+        let exchange: Shared<f64> = self.list.after(self.slice.most.next_multiple_of(4));
+        let mut first = 0;
+        while first < count {
+            let batch = (count - first).min(threads);
+            let mut k = warp_id();
+            while k < batch {
+                // SAFETY: sums of this block's targets, which come from this body alone; its place
+                // in shared memory is its own.
+                unsafe {
+                    let sums = self.gathered::<S, D>(partials, n, begin + first + k);
+                    for number in 0..MOST_SUMS as u32 {
+                        if number < numbers && lane_id() == 0 {
+                            exchange.store(number * threads + k, sums[number as usize]);
+                        }
+                    }
+                }
+                k += warps;
+            }
+            thread::sync_threads();
+            if thread < batch {
+                let mut sums = [0.0; MOST_SUMS];
+                // SAFETY: written before the barrier; a body of the list is this thread's alone.
+                unsafe {
+                    for number in 0..MOST_SUMS as u32 {
+                        if number < numbers {
+                            sums[number as usize] = exchange.load(number * threads + thread);
+                        }
+                    }
+                    let body = self.slice.first + self.list.load(first + thread);
+                    self.end_step::<S>(work, body, &Sums::of(sums));
+                }
+            }
+            thread::sync_threads();
+            first += threads;
+        }
+    }
+
+    /// The sums over all slices for target `target`, in every lane of the warp.
+    ///
+    /// # Safety
+    /// `partials` are those of so many slices, with `n` targets each.
+    #[inline(always)]
+    unsafe fn gathered<S: Scheme, D: Digits>(
+        &self,
+        partials: *const Vec4<D::Real>,
+        n: u32,
+        target: u32,
+    ) -> [f64; MOST_SUMS] {
+        let (slices, lane) = (thread::grid_dim_x(), lane_id());
+        let numbers = const { sums(S::ORDER) };
+        let vectors = const { records::partial_vectors(S::ORDER) } as usize;
+        let mut all = [0.0; MOST_SUMS];
+        let mut first = 0;
+        while first < slices {
+            let mut fetched = [[0.0; MOST_SUMS]; FETCHED as usize];
+            for (round, fetched) in fetched.iter_mut().enumerate() {
+                let slice = first + round as u32 * WARP_SIZE + lane;
+                let exists = slice < slices;
+                let of_slice = slice.min(slices - 1) as usize * n as usize * vectors;
+                // SAFETY: a slice that exists.
+                let sums =
+                    unsafe { Sums::fetch::<S>(partials.wrapping_add(of_slice), target) }.numbers();
+                for number in 0..MOST_SUMS {
+                    if (number as u32) < numbers {
+                        fetched[number] = if exists { sums[number].to_f64() } else { 0.0 };
+                    }
+                }
+            }
+            for fetched in &fetched {
+                for number in 0..MOST_SUMS {
+                    all[number] = together(number as u32, all[number], fetched[number]);
+                }
+            }
+            first += FETCHED * WARP_SIZE;
+        }
+        let mut distance = 1;
+        while distance < WARP_SIZE {
+            for (number, all) in all.iter_mut().enumerate() {
+                if (number as u32) < numbers {
+                    *all = together(number as u32, *all, all.shuffle(lane ^ distance));
+                }
+            }
+            distance *= 2;
+        }
+        all
+    }
+
+    /// Ends the step of a body.
+    ///
+    /// # Safety
+    /// Only this thread accesses the body.
+    #[inline(always)]
+    unsafe fn end_step<S: Scheme>(&self, work: &Work, body: u32, sums: &Sums<f64>) {
+        let Self { bodies, stride, .. } = self;
+        let stride = *stride;
+        let [a, j, s] = sums.vectors.map(|sum| sum.map(|sum| work.g * sum));
+        // The sums have three times the approach. Infinite where nothing approaches anything.
+        let bound = 3.0 * work.guard / sums.approach;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if work.is_first {
+                let allowed = first_step(work.eta, [a, j, s]);
+                global::store(self.steps, body, smaller(allowed, bound));
+                set_ends::<S>(bodies, stride, body, [a, j, s], [0.0; 3]);
+                return;
+            }
+            let level = global::load(self.levels, body);
+            let dt = work.span * ((SPAN >> level) as f64 / SPAN as f64);
+            let begun = begun::<S>(bodies, stride, body);
+            let Ended {
+                x,
+                v,
+                crackle,
+                allowed,
+            } = S::ended(&begun, dt, work.eta, [a, j, s]);
+            let Source { mass, .. } = Bodies::source(bodies.state, stride, body);
+            let moved = Source { position: x, mass };
+            Bodies::set_source(bodies.state, stride, body, moved);
+            Bodies::set_velocity(bodies.state, stride, body, v);
+            set_ends::<S>(bodies, stride, body, [a, j, s], crackle);
+            let allowed = smaller(smaller(allowed, bound), 2.0 * dt);
+            global::store(self.steps, body, allowed);
+            global::store(bodies.begun, body, work.now);
+            let wanted = level_of(allowed, work.span);
+            // A longer step must begin where steps of its length begin.
+            if wanted > level || wanted >= coarsest_active(work.now) {
+                global::store(self.levels, body, wanted);
+            }
+        }
+    }
+
+    /// Lets all bodies begin a span with the steps that they are allowed; or, if `all`, be as far as
+    /// a span leads, so that they are active at once and where they are.
+    ///
+    /// # Safety
+    /// As [`list_active`](Self::list_active).
+    #[inline(always)]
+    unsafe fn begin(&self, all: bool, span: f64) {
+        let mut slot = thread::thread_idx_x();
+        while slot < self.slice.count {
+            let body = self.slice.first + slot;
+            // SAFETY: own bodies, each by one thread.
+            unsafe {
+                let level = if all {
+                    0
+                } else {
+                    level_of(global::load(self.steps, body), span)
+                };
+                global::store(self.levels, body, level);
+                global::store(self.bodies.begun, body, if all { SPAN } else { 0 });
+            }
+            slot += thread::block_dim_x();
+        }
+    }
+
+    /// The finest level of the own bodies, and if that is [`TOO_FINE`] the first body of it. A
+    /// barrier comes before and after.
+    ///
+    /// # Safety
+    /// As [`list_active`](Self::list_active).
+    #[inline(always)]
+    unsafe fn finest(&self) -> (u32, u32) {
+        thread::sync_threads();
+        let (mut finest, mut body) = (0, u32::MAX);
+        let mut slot = thread::thread_idx_x();
+        while slot < self.slice.count {
+            // SAFETY: own bodies, whose levels were written before the barrier.
+            let level = unsafe { global::load(self.levels, self.slice.first + slot) };
+            finest = finest.max(level);
+            if level == TOO_FINE {
+                body = body.min(self.slice.first + slot);
+            }
+            slot += thread::block_dim_x();
+        }
+        // SAFETY: all threads are here, and take the branch together.
+        unsafe {
+            let finest = self.control.largest_of_block(finest);
+            if finest == TOO_FINE {
+                body = !self.control.largest_of_block(!body);
+            }
+            (finest, body)
+        }
+    }
+
+    /// Makes targets of the own bodies that are active at `next`; returns how many there are.
+    ///
+    /// # Safety
+    /// As [`list_active`](Self::list_active); the targets are those of this block.
+    #[inline(always)]
+    unsafe fn hand_out<S: Scheme, D: Digits>(
+        &self,
+        targets: *mut Vec4<D::Real>,
+        next: u64,
+        tick: f64,
+    ) -> u32 {
+        let coarsest = coarsest_active(next);
+        let (mut count, mut first) = (0, 0);
+        while first < self.slice.count {
+            let slot = first + thread::thread_idx_x();
+            let body = self.slice.first + slot;
+            thread::sync_threads();
+            // SAFETY: own bodies; each target is one thread's.
+            unsafe {
+                let is_active = self.is_active(slot, coarsest);
+                let (number, listed) = self.control.numbered(is_active);
+                if is_active {
+                    let dt = (next - global::load(self.bodies.begun, body)) as f64 * tick;
+                    let moving = S::predicted(&begun::<S>(&self.bodies, self.stride, body), dt);
+                    records::rounded::<D>(moving).put::<S, D>(targets, count + number);
+                }
+                count += listed;
+            }
+            first += thread::block_dim_x();
+        }
+        count
+    }
+}
+
+/// What a body's step began from.
+///
+/// # Safety
+/// The buffers are those of the kernels, `body` is one of theirs, and nobody else writes it in this
+/// launch.
+#[inline(always)]
+pub(super) unsafe fn begun<S: Scheme>(bodies: &BodyBuffers, stride: u32, body: u32) -> Begun {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut begun = Begun {
+            x: Bodies::source(bodies.state, stride, body).position,
+            v: Bodies::velocity(bodies.state, stride, body),
+            a: Bodies::vector(bodies.acceleration, stride, body),
+            j: Bodies::vector(bodies.jerk, stride, body),
+            s: [0.0; 3],
+            c: [0.0; 3],
+        };
+        if S::SNAP {
+            let higher = |which| Bodies::vector(bodies.higher, HIGHER_VECTORS * stride, which);
+            begun.s = higher(body);
+            begun.c = higher(stride + body);
+        }
+        begun
+    }
+}
+
+/// Sets what the next step of a body begins from, beside position and velocity.
+///
+/// # Safety
+/// As [`begun`], and only this thread accesses the body.
+#[inline(always)]
+unsafe fn set_ends<S: Scheme>(
+    bodies: &BodyBuffers,
+    stride: u32,
+    body: u32,
+    [a, j, s]: [[f64; 3]; 3],
+    crackle: [f64; 3],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Bodies::set_vector(bodies.acceleration, stride, body, a);
+        Bodies::set_vector(bodies.jerk, stride, body, j);
+        if S::SNAP {
+            let set = |which, v| {
+                Bodies::set_vector(bodies.higher, HIGHER_VECTORS * stride, which, v);
+            };
+            set(body, s);
+            set(stride + body, crackle);
+        }
+    }
+}
+
+/// The smaller one; a NaN, if the first one is.
+#[inline(always)]
+fn smaller(a: f64, b: f64) -> f64 {
+    if b < a { b } else { a }
+}
+
+const _: () = assert!(DEEPEST < TOO_FINE);

@@ -1,0 +1,269 @@
+//! What blocks tell each other from one launch to the next, and lists in the order of threads.
+
+use cuda_std::shared::{Shared, dynamic_shared_mem};
+use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, warp_id};
+use cuda_std::{global, thread};
+
+use super::{TOO_FINE, control_words};
+
+/// What a block says after a block step.
+#[derive(Clone, Copy)]
+pub(super) struct Post {
+    /// The finest level of its own bodies, or [`TOO_FINE`].
+    pub(super) finest: u32,
+    /// The level by which it chose its targets.
+    pub(super) guess: u32,
+    /// Its targets; or, with [`TOO_FINE`], the body that needs shorter steps.
+    pub(super) count: u32,
+}
+
+impl From<Post> for u64 {
+    #[inline(always)]
+    fn from(post: Post) -> Self {
+        Self::from(post.finest) << 40 | Self::from(post.guess) << 32 | Self::from(post.count)
+    }
+}
+
+impl From<u64> for Post {
+    #[inline(always)]
+    fn from(word: u64) -> Self {
+        Self {
+            finest: (word >> 40) as u32 & 0xff,
+            guess: (word >> 32) as u32 & 0xff,
+            count: word as u32,
+        }
+    }
+}
+
+/// What the posts of all blocks say together.
+#[derive(Clone, Copy)]
+pub(super) struct Posts {
+    /// Targets.
+    pub(super) active: u32,
+    /// The finest level of all bodies.
+    pub(super) finest: u32,
+    /// Whether all targets are those of that level.
+    pub(super) agreed: bool,
+    /// With [`TOO_FINE`], the first body that needs shorter steps.
+    pub(super) body: u32,
+    begins: Shared<u32>,
+}
+
+/// The part of shared memory in which threads tell each other numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Control {
+    /// Where the targets of each block begin, and where those of the last one end.
+    begins: Shared<u32>,
+    /// Four numbers a warp.
+    of_warps: Shared<u32>,
+    /// One number a warp.
+    counts: Shared<u32>,
+    words: u32,
+}
+
+impl Control {
+    /// That of this block; what else is in shared memory comes [after](Self::after).
+    #[inline(always)]
+    pub(super) fn of_block() -> Self {
+        let (threads, slices) = (thread::block_dim_x(), thread::grid_dim_x());
+        let begins = dynamic_shared_mem::<u32>();
+        let of_warps = begins.after(slices + 1);
+        Self {
+            begins,
+            of_warps,
+            counts: of_warps.after(4 * (threads / WARP_SIZE)),
+            words: control_words(threads, slices),
+        }
+    }
+
+    /// What comes after it, aligned for every vector.
+    #[inline(always)]
+    pub(super) fn after<T: cuda_std::shared::SharedWord>(self) -> Shared<T> {
+        self.begins.after(self.words)
+    }
+
+    /// Reads the posts of all blocks; ends with a barrier.
+    ///
+    /// # Safety
+    /// `posts` has one for each block, which nobody writes in this launch; all threads call it, and
+    /// there are at least as many as blocks.
+    #[inline(always)]
+    pub(super) unsafe fn read_posts(self, posts: *const u64) -> Posts {
+        let (slices, thread, lane) = (thread::grid_dim_x(), thread::thread_idx_x(), lane_id());
+        let warps = slices.div_ceil(WARP_SIZE);
+        let mut count = 0;
+        if warp_id() < warps {
+            let exists = thread < slices;
+            // SAFETY: a post that exists.
+            let post: Post = unsafe { global::load(posts, thread.min(slices - 1)) }.into();
+            let failed = exists & (post.finest == TOO_FINE);
+            count = if exists { post.count } else { 0 };
+            // Up to each lane.
+            let mut distance = 1;
+            while distance < WARP_SIZE {
+                let before = count.shuffle(lane.wrapping_sub(distance));
+                if lane >= distance {
+                    count += before;
+                }
+                distance *= 2;
+            }
+            // Those of lanes beyond the last are those of the last.
+            let finest = largest(post.finest);
+            let guesses = largest(post.guess) << 8 | (0xff - largest(0xff - post.guess));
+            let body = !largest(if failed { !post.count } else { 0 });
+            if lane == WARP_SIZE - 1 {
+                // SAFETY: four numbers of this warp alone.
+                unsafe {
+                    let at = 4 * warp_id();
+                    self.of_warps.store(at, count);
+                    self.of_warps.store(at + 1, finest);
+                    self.of_warps.store(at + 2, guesses);
+                    self.of_warps.store(at + 3, body);
+                }
+            }
+        }
+        thread::sync_threads();
+        let (mut active, mut before) = (0, 0);
+        let (mut finest, mut most, mut least, mut body) = (0, 0, 0xff, u32::MAX);
+        let mut warp = 0;
+        while warp < warps {
+            // SAFETY: written before the barrier.
+            let [of_warp, its_finest, guesses, its_body] =
+                [0, 1, 2, 3].map(|k| unsafe { self.of_warps.load(4 * warp + k) });
+            if warp < warp_id() {
+                before += of_warp;
+            }
+            active += of_warp;
+            finest = finest.max(its_finest);
+            most = most.max(guesses >> 8);
+            least = least.min(guesses & 0xff);
+            body = body.min(its_body);
+            warp += 1;
+        }
+        // SAFETY: each number by one thread.
+        unsafe {
+            if thread < slices {
+                self.begins.store(thread + 1, before + count);
+            }
+            if thread == 0 {
+                self.begins.store(0, 0);
+            }
+        }
+        thread::sync_threads();
+        Posts {
+            active,
+            finest,
+            agreed: most == finest && least == finest,
+            body,
+            begins: self.begins,
+        }
+    }
+
+    /// Numbers the threads for which `listed` holds, from 0, in their order; returns this thread's
+    /// number and how many there are. Begins with nothing and ends with a barrier: two calls need
+    /// another one between them.
+    ///
+    /// # Safety
+    /// All threads call it.
+    #[inline(always)]
+    pub(super) unsafe fn numbered(self, listed: bool) -> (u32, u32) {
+        let warps = thread::block_dim_x() / WARP_SIZE;
+        let votes = ballot(listed);
+        if lane_id() == 0 {
+            // SAFETY: this warp's own number.
+            unsafe { self.counts.store(warp_id(), votes.count_ones()) };
+        }
+        thread::sync_threads();
+        let (mut before, mut all, mut warp) = (0, 0, 0);
+        while warp < warps {
+            // SAFETY: written before the barrier.
+            let of_warp = unsafe { self.counts.load(warp) };
+            if warp < warp_id() {
+                before += of_warp;
+            }
+            all += of_warp;
+            warp += 1;
+        }
+        let below = votes & ((1 << lane_id()) - 1);
+        (before + below.count_ones(), all)
+    }
+
+    /// The largest number that any thread has; a barrier comes before and after.
+    ///
+    /// # Safety
+    /// All threads call it.
+    #[inline(always)]
+    pub(super) unsafe fn largest_of_block(self, number: u32) -> u32 {
+        let warps = thread::block_dim_x() / WARP_SIZE;
+        let of_warp = largest(number);
+        thread::sync_threads();
+        if lane_id() == 0 {
+            // SAFETY: this warp's own number, which others have read before the barrier.
+            unsafe { self.counts.store(warp_id(), of_warp) };
+        }
+        thread::sync_threads();
+        let (mut all, mut warp) = (0, 0);
+        while warp < warps {
+            // SAFETY: written before the barrier.
+            all = all.max(unsafe { self.counts.load(warp) });
+            warp += 1;
+        }
+        all
+    }
+}
+
+impl Posts {
+    /// Number of the first target of a block in the list of all.
+    #[inline(always)]
+    pub(super) fn begin_of(&self, block: u32) -> u32 {
+        // SAFETY: `read_posts` wrote it ahead of a barrier, and nobody writes it after.
+        unsafe { self.begins.load(block) }
+    }
+
+    /// The block that target `k` belongs to, and the target's number there.
+    #[inline(always)]
+    pub(super) fn owner(&self, k: u32) -> (u32, u32) {
+        let (mut from, mut to) = (0, thread::grid_dim_x());
+        while to - from > 1 {
+            let middle = (from + to) / 2;
+            if self.begin_of(middle) <= k {
+                from = middle;
+            } else {
+                to = middle;
+            }
+        }
+        (from, k - self.begin_of(from))
+    }
+}
+
+/// The largest number that any lane of the warp has.
+#[inline(always)]
+fn largest(number: u32) -> u32 {
+    let mut all = number;
+    let mut distance = 1;
+    while distance < WARP_SIZE {
+        all = all.max(all.shuffle(lane_id() ^ distance));
+        distance *= 2;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_post_is_a_word() {
+        let post = Post {
+            finest: TOO_FINE,
+            guess: 40,
+            count: u32::MAX - 1,
+        };
+        let Post {
+            finest,
+            guess,
+            count,
+        } = Post::from(u64::from(post));
+        assert_eq!((finest, guess, count), (TOO_FINE, 40, u32::MAX - 1));
+    }
+}

@@ -1,0 +1,95 @@
+//! Hermite's scheme of an order, as block time steps ask for it.
+
+use crate::{hermite, hermite6};
+
+/// Position, velocity and acceleration.
+pub type Moving = [[f64; 3]; 3];
+
+/// What a step began from; snap and crackle are zero where the scheme has none.
+pub type Begun = hermite6::Beginning<f64>;
+
+/// What a step ends with.
+pub struct Ended {
+    pub(super) x: [f64; 3],
+    pub(super) v: [f64; 3],
+    pub(super) crackle: [f64; 3],
+    /// The step that is allowed next, as far as the body's own derivatives say.
+    pub(super) allowed: f64,
+}
+
+/// Hermite's scheme of an order.
+pub trait Scheme {
+    /// The order, 4 or 6.
+    const ORDER: u32;
+    /// Whether it takes snaps, for which sources need accelerations.
+    const SNAP: bool = Self::ORDER == 6;
+    /// Where a body is after `dt`. Without [`SNAP`](Scheme::SNAP) the acceleration is not computed.
+    fn predicted(begun: &Begun, dt: f64) -> Moving;
+    /// The end of a step of `dt`, from acceleration, jerk and snap of what was predicted.
+    fn ended(begun: &Begun, dt: f64, eta: f64, of_prediction: [[f64; 3]; 3]) -> Ended;
+}
+
+/// [Fourth order](crate::hermite).
+#[derive(Clone, Copy, Debug)]
+pub enum Fourth {}
+
+/// [Sixth order](crate::hermite6).
+#[derive(Clone, Copy, Debug)]
+pub enum Sixth {}
+
+#[inline(always)]
+fn fourth(&Begun { x, v, a, j, .. }: &Begun) -> hermite::Beginning<f64> {
+    hermite::Beginning { x, v, a, j }
+}
+
+impl Scheme for Fourth {
+    const ORDER: u32 = 4;
+
+    #[inline(always)]
+    fn predicted(begun: &Begun, dt: f64) -> Moving {
+        let [x, v] = fourth(begun).predicted(dt);
+        [x, v, [0.0; 3]]
+    }
+
+    #[inline(always)]
+    fn ended(begun: &Begun, dt: f64, eta: f64, [a, j, _]: [[f64; 3]; 3]) -> Ended {
+        let begun = fourth(begun);
+        let [x, v] = begun.corrected(dt, a, j);
+        Ended {
+            x,
+            v,
+            crackle: [0.0; 3],
+            allowed: begun.next_step(eta, dt, a, j),
+        }
+    }
+}
+
+impl Scheme for Sixth {
+    const ORDER: u32 = 6;
+
+    #[inline(always)]
+    fn predicted(begun: &Begun, dt: f64) -> Moving {
+        begun.predicted(dt)
+    }
+
+    #[inline(always)]
+    fn ended(begun: &Begun, dt: f64, eta: f64, of_prediction: [[f64; 3]; 3]) -> Ended {
+        let [x, v] = begun.corrected(dt, of_prediction);
+        let derivatives = begun.derivatives(dt, of_prediction);
+        Ended {
+            x,
+            v,
+            crackle: derivatives.third,
+            allowed: derivatives.next_step(eta, of_prediction),
+        }
+    }
+}
+
+/// Numbers of a target's sums over sources: acceleration, jerk and, of sixth order, snap, and the
+/// fastest approach.
+pub(super) const fn sums(order: u32) -> u32 {
+    if order == 6 { 10 } else { 7 }
+}
+
+/// The most numbers of a target's sums.
+pub(super) const MOST_SUMS: usize = 10;

@@ -1,0 +1,282 @@
+//! Block time steps on a device: what they keep beside the state, and the launches of a span.
+
+use std::time::{Duration, Instant};
+
+use cuda_driver::Graph;
+use gpu_kernels::abi::Params;
+use gpu_kernels::layout::LayoutName;
+use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::{HIGHER_VECTORS, Phase, SPAN, clock};
+
+use super::Resident;
+use crate::backend::{BlockSteps, ForceError};
+use crate::force::device::Device;
+use crate::force::pack;
+use crate::physics::Law;
+use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme};
+
+/// What a device keeps for block time steps.
+pub(super) struct Blocks<D: Device> {
+    plan: BlockPlan,
+    /// See [`BlockSteps`]; infinite for none.
+    guard: f64,
+    higher: D::Buffer,
+    begun: D::Buffer,
+    levels: D::Buffer,
+    steps: D::Buffer,
+    targets: D::Buffer,
+    partials: D::Buffer,
+    posts: D::Buffer,
+    time: D::Buffer,
+    /// [`RECORDED`] block steps.
+    record: Option<Graph>,
+    /// Whether bodies know what steps they are allowed.
+    has_steps: bool,
+    counts: BlockCounts,
+}
+
+/// What block time steps came to so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// Block steps.
+    pub blocks: u64,
+    /// Forces on a body that they took.
+    pub evaluations: u64,
+    /// Times that were guessed wrong, and cost two idle launches.
+    pub repeated: u64,
+    /// Most halvings of the longest step.
+    pub finest: u64,
+}
+
+/// Block steps that are launched together; an even number, for they take two places in turn.
+const RECORDED: u32 = 64;
+
+/// How long the host lets the device work between two looks at the clock, about.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// Most records between two looks.
+const MOST_RECORDS: u64 = 64;
+
+impl<D: Device> Resident<D> {
+    /// With block time steps of `scheme` and the guard `c`: no step in which a pair would change its
+    /// distance by more than `c` of it; infinite for no such bound.
+    ///
+    /// # Errors
+    /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks,
+    /// the law is not gravity, or the state is not in f64, which block time steps need whatever the digits of pairs.
+    pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
+        self.jerks()?;
+        let layout = &self.layout;
+        let of_f64 = (layout.stored, layout.vectors) == (Precision::F64, Precision::F64);
+        if self.physics.law != Law::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
+            return Err(ForceError::NoBlockSteps);
+        }
+        let (device, Params { n, stride, .. }) = (&*self.device, self.params);
+        let single = scheme.digits.precision();
+        let unsoftened = self.params.softening_squared < single.smallest_square();
+        let plan = plan::plan(scheme, unsoftened, n, &device.limits())?;
+        for kernels in [plan.steps, plan.first] {
+            for (entry, _) in [kernels.force, kernels.correct] {
+                device.prepare(entry)?;
+            }
+        }
+        let vectors = pack::empty_vectors(layout, HIGHER_VECTORS * stride);
+        let bodies = n as usize;
+        let blocks = Blocks {
+            plan,
+            guard,
+            higher: device.allocate(vectors.bytes().len())?,
+            begun: device.allocate(bodies * size_of::<u64>())?,
+            levels: device.allocate(bodies * size_of::<u32>())?,
+            steps: device.allocate(bodies * size_of::<f64>())?,
+            targets: device.allocate(plan.targets)?,
+            partials: device.allocate(plan.partials)?,
+            posts: device.allocate(plan.posts)?,
+            time: device.allocate(plan.time)?,
+            record: None,
+            has_steps: false,
+            counts: BlockCounts::default(),
+        };
+        device.zero(&blocks.higher)?;
+        self.blocks = Some(blocks);
+        Ok(self)
+    }
+
+    /// What block time steps came to so far, if there are any.
+    pub fn block_counts(&self) -> Option<BlockCounts> {
+        self.blocks.as_ref().map(|blocks| blocks.counts)
+    }
+
+    fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
+        self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
+    }
+
+    /// The steps that bodies are allowed, in the unit of the run; none where none were chosen.
+    pub(super) fn saved_own_steps(&self) -> Result<Vec<f64>, ForceError> {
+        let Some(blocks) = self.blocks.as_ref().filter(|blocks| blocks.has_steps) else {
+            return Ok(vec![]);
+        };
+        let mut steps = vec![f64::NAN; self.params.n as usize];
+        self.device.download(&blocks.steps, &mut steps)?;
+        steps.iter_mut().for_each(|step| *step *= self.frame.time);
+        Ok(steps)
+    }
+
+    /// Inverse of [`saved_own_steps`](Self::saved_own_steps).
+    pub(super) fn restore_own_steps(&mut self, saved: &[f64]) -> Result<(), ForceError> {
+        let time = self.frame.time;
+        let Some(blocks) = &mut self.blocks else {
+            return Ok(());
+        };
+        blocks.has_steps = !saved.is_empty();
+        let local: Vec<f64> = saved.iter().map(|step| step / time).collect();
+        self.device.upload(&blocks.steps, &local)
+    }
+
+    fn block_params(&self, kernels: &BlockKernels, phase: Phase, parity: u32) -> Params {
+        Params {
+            blocks: kernels.params(phase, parity),
+            ..self.params
+        }
+    }
+
+    fn launch_block_force(&self, kernels: &BlockKernels, parity: u32) -> Result<(), ForceError> {
+        let blocks = self.blocks()?;
+        let (entry, launch) = kernels.force;
+        let buffers = [
+            &self.state,
+            &self.acceleration,
+            self.jerks()?.jerk(),
+            &blocks.higher,
+            &blocks.begun,
+            &blocks.targets,
+            &blocks.posts,
+            &blocks.time,
+            &blocks.partials,
+        ];
+        let params = self.block_params(kernels, Phase::Step, parity);
+        // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that
+        // the plan sized for both orders.
+        unsafe { self.device.launch(entry, launch, &buffers, params) }
+    }
+
+    fn launch_block_correct(
+        &self,
+        kernels: &BlockKernels,
+        phase: Phase,
+        parity: u32,
+    ) -> Result<(), ForceError> {
+        let blocks = self.blocks()?;
+        let (entry, launch) = kernels.correct;
+        let buffers = [
+            &self.state,
+            &self.acceleration,
+            self.jerks()?.jerk(),
+            &blocks.higher,
+            &blocks.begun,
+            &blocks.levels,
+            &blocks.steps,
+            &blocks.partials,
+            &blocks.posts,
+            &blocks.time,
+            &blocks.targets,
+        ];
+        let params = self.block_params(kernels, phase, parity);
+        // SAFETY: as in `launch_block_force`; a number for each body in the others.
+        unsafe { self.device.launch(entry, launch, &buffers, params) }
+    }
+
+    /// Starts the clock of a span.
+    fn set_clock(&self, span: f64, eta: f64) -> Result<(), ForceError> {
+        let blocks = self.blocks()?;
+        let mut words = [0_u64; clock::WORDS];
+        words[clock::SPAN as usize] = span.to_bits();
+        words[clock::ETA as usize] = eta.to_bits();
+        words[clock::GUARD as usize] = blocks.guard.to_bits();
+        self.device.upload(&blocks.time, &words)
+    }
+
+    fn look(&self) -> Result<[u64; clock::WORDS], ForceError> {
+        let mut words = [0; clock::WORDS];
+        self.device.download(&self.blocks()?.time, &mut words)?;
+        Ok(words)
+    }
+
+    /// Launches block steps until the clock has gone through a span; returns what it says then.
+    fn run_span(&mut self) -> Result<[u64; clock::WORDS], ForceError> {
+        let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
+        let steps = self.blocks()?.plan.steps;
+        let all = |resident: &Self| {
+            (0..RECORDED).try_for_each(|step| {
+                let parity = step % 2;
+                resident.launch_block_force(&steps, parity)?;
+                resident.launch_block_correct(&steps, Phase::Step, parity)
+            })
+        };
+        let (mut records, mut before) = (1, 0);
+        let words = loop {
+            let asked = Instant::now();
+            for _ in 0..records {
+                // SAFETY: `self` holds the buffers as long as the record.
+                unsafe { self.device.again(&mut record, &mut || all(self))? };
+            }
+            let words = self.look()?;
+            // An even number of block steps is done: the next would read the first place.
+            let now = words[clock::NOW as usize];
+            if now >= SPAN {
+                break words;
+            }
+            // As many as the rest of the span may take, or twice as many if there is time.
+            let each = (now - before).div_ceil(records).max(1);
+            let rest = (SPAN - now).div_ceil(each);
+            let longer = if asked.elapsed() < LOOK / 2 {
+                2 * records
+            } else {
+                records
+            };
+            records = longer.min(rest).clamp(1, MOST_RECORDS);
+            before = now;
+        };
+        if let Some(blocks) = &mut self.blocks {
+            blocks.record = record;
+        }
+        Ok(words)
+    }
+}
+
+impl<D: Device> BlockSteps for Resident<D> {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
+        let BlockPlan { steps, first, .. } = self.blocks()?.plan;
+        self.set_clock(self.frame.time_to_local(span), eta)?;
+        if !self.blocks()?.has_steps {
+            self.launch_block_correct(&first, Phase::All, 1)?;
+            self.launch_block_force(&first, 0)?;
+            self.launch_block_correct(&first, Phase::First, 0)?;
+        }
+        self.launch_block_correct(&steps, Phase::Begin, 1)?;
+        let words = self.run_span()?;
+        let word = |which: u32| words[which as usize];
+        if word(clock::NOW) == clock::STOPPED {
+            let body = word(clock::BODY) as usize;
+            let mut allowed = vec![f64::NAN; self.params.n as usize];
+            self.device.download(&self.blocks()?.steps, &mut allowed)?;
+            return Err(ForceError::StepTooShort {
+                body,
+                allowed: allowed[body] * self.frame.time,
+                shortest: span / SPAN as f64,
+            });
+        }
+        let Some(Blocks {
+            counts, has_steps, ..
+        }) = &mut self.blocks
+        else {
+            return Err(ForceError::NoBlockSteps);
+        };
+        *has_steps = true;
+        counts.blocks += word(clock::BLOCKS);
+        counts.evaluations += word(clock::EVALUATIONS);
+        counts.repeated += word(clock::REPEATED);
+        counts.finest = counts.finest.max(word(clock::FINEST));
+        Ok(word(clock::EVALUATIONS))
+    }
+}

@@ -1,0 +1,253 @@
+//! The plan of block time steps on a device: how bodies are sliced, and the launches of a block step.
+
+use gpu_kernels::abi::BlockStep;
+use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::schedule::block_steps::{
+    DigitsName, Phase, clock, correct_bytes, force_bytes, most_of_a_slice, partial_bytes,
+    source_bytes, target_bytes,
+};
+
+use super::{Launch, Limits, PlanError, WARP};
+
+/// What block time steps are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockScheme {
+    /// Order of Hermite's scheme, 4 or 6.
+    pub order: u32,
+    /// The digits of pairs.
+    pub digits: DigitsName,
+    /// Into how many slices bodies are cut, each for a block: those of a device that can compute at
+    /// the same time. The bits of sums depend on it.
+    pub slices: u32,
+}
+
+/// The launches of an order's kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockKernels {
+    /// Forces on active bodies.
+    pub force: (&'static Entry, Launch),
+    /// Ends of their steps.
+    pub correct: (&'static Entry, Launch),
+    /// Sources that a block keeps in shared memory at a time.
+    chunk: u32,
+}
+
+/// The most by which a pair may change its distance in a step, as a part of the distance. It takes a
+/// few steps in a thousand, and most of the error that rare fast encounters make, which the criterion
+/// of a body's own derivatives notices when they are over.
+pub const GUARD: f64 = 0.4;
+
+/// How block time steps are carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPlan {
+    /// For block steps.
+    pub steps: BlockKernels,
+    /// For first steps: those of sixth order, which know of bodies at rest how their pull changes.
+    pub first: BlockKernels,
+    /// Bytes of the targets of both.
+    pub targets: usize,
+    /// Bytes of the sums of both.
+    pub partials: usize,
+    /// Bytes of posts.
+    pub posts: usize,
+    /// Bytes of the clock.
+    pub time: usize,
+}
+
+impl BlockKernels {
+    /// The scalars of a launch.
+    pub const fn params(&self, phase: Phase, parity: u32) -> BlockStep {
+        BlockStep {
+            parity,
+            phase: phase as u32,
+            chunk: self.chunk,
+            filler: 0,
+        }
+    }
+}
+
+/// Most threads of a block: with as many registers as the kernels take, a multiprocessor has room
+/// for no more.
+const THREADS: u32 = 512;
+
+/// The plan for `n` bodies.
+///
+/// # Errors
+/// If the kernels find no room on the device.
+pub fn plan(
+    scheme: BlockScheme,
+    unsoftened: bool,
+    n: u32,
+    limits: &Limits,
+) -> Result<BlockPlan, PlanError> {
+    let steps = kernels(scheme, unsoftened, n, limits)?;
+    let first = kernels(BlockScheme { order: 6, ..scheme }, unsoftened, n, limits)?;
+    let slices = steps.correct.1.grid[0];
+    let most = most_of_a_slice(n, slices);
+    let places = slices as usize * most as usize;
+    let (digits, orders) = (scheme.digits, [scheme.order, 6]);
+    let largest = |bytes: fn(DigitsName, u32) -> u32| {
+        let bytes = orders.map(|order| bytes(digits, order) as usize);
+        bytes[0].max(bytes[1])
+    };
+    Ok(BlockPlan {
+        steps,
+        first,
+        targets: places * largest(target_bytes),
+        partials: slices as usize * n as usize * largest(partial_bytes),
+        posts: 2 * slices as usize * size_of::<u64>(),
+        time: clock::WORDS * size_of::<u64>(),
+    })
+}
+
+fn kernels(
+    BlockScheme {
+        order,
+        digits,
+        slices,
+    }: BlockScheme,
+    unsoftened: bool,
+    n: u32,
+    limits: &Limits,
+) -> Result<BlockKernels, PlanError> {
+    let find = |work: Work| {
+        entries::all()
+            .find(|entry| entry.work == work)
+            .unwrap_or_else(|| panic!("no kernel does {work:?}"))
+    };
+    let force = find(Work::BlockForce {
+        order,
+        digits,
+        unsoftened,
+    });
+    let correct = find(Work::BlockCorrect { order, digits });
+    if n == 0 {
+        return Err(PlanError::NoBodies {
+            kernel: force.symbol,
+        });
+    }
+    let slices = slices.clamp(1, n.min(THREADS));
+    let most = most_of_a_slice(n, slices);
+    let source = source_bytes(digits, order);
+    // As many threads as leave room for a warp's sources, or all of a slice.
+    let enough = most.min(WARP);
+    let fewest = slices.next_power_of_two().max(WARP);
+    // And no more warps than sources, which they share.
+    let useful = most.next_power_of_two().min(THREADS / WARP) * WARP;
+    let mut threads = useful.min(1 << limits.block_threads.ilog2()).max(fewest);
+    let room = |threads: u32| {
+        let beside = force_bytes(digits, order, threads, slices);
+        limits.shared_bytes.saturating_sub(beside) / source
+    };
+    while threads > fewest && room(threads) < enough {
+        threads /= 2;
+    }
+    let chunk = room(threads).min(most);
+    let launch = |kernel: &'static Entry, bytes: u32| {
+        if threads > limits.block_threads {
+            return Err(PlanError::TooManyThreads {
+                kernel: kernel.symbol,
+                threads,
+                most: limits.block_threads,
+            });
+        }
+        if bytes > limits.shared_bytes {
+            return Err(PlanError::TooMuchShared {
+                kernel: kernel.symbol,
+                threads,
+                bytes: bytes.into(),
+                most: limits.shared_bytes,
+            });
+        }
+        let launch = Launch {
+            grid: [slices, 1, 1],
+            block: [threads, 1, 1],
+            shared_bytes: bytes,
+        };
+        Ok((kernel, launch))
+    };
+    let beside = force_bytes(digits, order, threads, slices);
+    // Chunks of equal size, none of them a rest.
+    let chunks = most.div_ceil(chunk.max(1));
+    let chunk = most.div_ceil(chunks);
+    Ok(BlockKernels {
+        force: launch(force, beside + chunk * source)?,
+        correct: launch(correct, correct_bytes(order, threads, slices, most))?,
+        chunk,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGITS: [DigitsName; 3] = [DigitsName::Single, DigitsName::Mixed, DigitsName::Double];
+
+    fn of(order: u32, digits: DigitsName, slices: u32, n: u32, limits: &Limits) -> BlockPlan {
+        let scheme = BlockScheme {
+            order,
+            digits,
+            slices,
+        };
+        plan(scheme, false, n, limits).expect("it fits")
+    }
+
+    #[test]
+    fn launches_fit_every_gpu() {
+        for (limits, slices) in [
+            (Limits::EVERYWHERE, 4),
+            (Limits::EVERYWHERE, 48),
+            (
+                Limits {
+                    block_threads: 1024,
+                    shared_bytes: 227 * 1024,
+                },
+                132,
+            ),
+        ] {
+            for order in [4, 6] {
+                for digits in DIGITS {
+                    for n in [1, 2, 100, 4_096, 65_536, 1 << 20] {
+                        if n > 65_536 && limits == Limits::EVERYWHERE {
+                            continue; // lists of active bodies need more there
+                        }
+                        let plan = of(order, digits, slices, n, &limits);
+                        for kernels in [plan.steps, plan.first] {
+                            for (_, launch) in [kernels.force, kernels.correct] {
+                                let threads = launch.block[0];
+                                assert!(threads.is_power_of_two() && threads >= launch.grid[0]);
+                                assert!(launch.shared_bytes <= limits.shared_bytes);
+                                assert_eq!(launch.grid[0], slices.min(n));
+                            }
+                            let most = n.div_ceil(slices.min(n));
+                            assert!((1..=most).contains(&kernels.chunk));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// On an H200: all sources of 262 144 bodies at once, and blocks as large as registers allow.
+    #[test]
+    fn an_h200_is_filled() {
+        let limits = Limits {
+            block_threads: 1024,
+            shared_bytes: 227 * 1024,
+        };
+        let BlockPlan { steps, .. } = of(6, DigitsName::Mixed, 132, 262_144, &limits);
+        assert_eq!(steps.chunk, 262_144_u32.div_ceil(132));
+        assert_eq!(steps.force.1.block[0], 512);
+    }
+
+    #[test]
+    fn no_bodies_are_no_launch() {
+        let scheme = BlockScheme {
+            order: 4,
+            digits: DigitsName::Double,
+            slices: 132,
+        };
+        let refused = plan(scheme, false, 0, &Limits::EVERYWHERE);
+        assert!(matches!(refused, Err(PlanError::NoBodies { .. })));
+    }
+}

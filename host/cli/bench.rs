@@ -81,7 +81,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     }
     ensure!(
         options.budget > 0.0 && options.budget.is_finite(),
-        "--budget {} is no time to measure in: give seconds, more than 0",
+        "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
     let baseline = options.baseline.as_deref().map(BenchRecord::read);
@@ -115,7 +115,7 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     let place = super::verify::place(&options.place, &options.kernel)?;
     ensure!(
         options.softening >= 0.0 && options.softening.is_finite(),
-        "--softening {} is no length: give 0 or more",
+        "`--softening` must be ≥ 0 and finite, got {}",
         options.softening
     );
     let mut table = super::table(&[

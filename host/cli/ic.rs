@@ -58,8 +58,9 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     };
     writeln!(
         out,
-        "wrote {}: {n} bodies{at}, {}",
+        "wrote {}: {}{at}, {}",
         path.display(),
+        super::counted(n, "body", "bodies"),
         format.summary()
     )?;
     if let Some(units) = units {

@@ -96,10 +96,12 @@ impl KernelOptions {
             None if selected.variant.split().is_none()
                 && (shape.len, shape.luf) != (None, None) =>
             {
-                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d")
+                bail!(
+                    "--len and --luf are for kernels with two-dimensional blocks, such as gtx980/2d"
+                )
             }
             None => bail!(
-                "--block is of kernels for GPUs, not of {}",
+                "--block is for GPU kernels, not for {}",
                 selected.variant.name
             ),
         }

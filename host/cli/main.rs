@@ -1,4 +1,4 @@
-//! The program `allpairs`: one file a subcommand, and here what they share.
+//! The program `allpairs`: one file per subcommand, and here what they share.
 
 mod bench;
 mod bench_study;
@@ -62,7 +62,7 @@ struct Arguments {
     command: Option<Command>,
 }
 
-/// What `--version` says.
+/// Text of `--version`.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit ",
@@ -81,18 +81,19 @@ enum Command {
     Convert(convert::Options),
     /// List the GPUs of this machine, or why there is none.
     Devices,
-    /// List the kernels: what each is, and what it differs in from its predecessor.
+    /// List the kernels: what each is, and how it differs from its predecessor.
     List(list::Options),
     /// Compare kernels with the f64 reference.
     Verify(verify::Options),
-    /// Simulate what is known — orbits, star clusters, the Solar System, a galaxy — and judge it.
+    /// Simulate systems with known results — orbits, star clusters, the Solar System, a galaxy — and
+    /// judge them.
     Validate(validate::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
     /// Find the fastest kernel for this machine, and keep it for later runs.
     Tune(tune::Options),
-    /// Verify and time many systems that do not feel each other, as the study `galaxies` does: copies
-    /// in, steps, copies out; and show when each was under way.
+    /// Verify and time many independent systems, as the study `galaxies` does: copies in, steps,
+    /// copies out; and show when each was under way.
     Systems(systems::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
     Render(render::Options),
@@ -100,7 +101,7 @@ enum Command {
     View(view::Options),
     /// Draw charts, as PNG and SVG: of a run's log, of orbits, of a benchmark.
     Plot(plot::Options),
-    /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
+    /// Show what a kernel was compiled to: instructions per interaction, registers, PTX.
     Inspect(inspect::Options),
     /// Print completions for a shell, to be sourced by it.
     Completions(manual::CompletionOptions),
@@ -123,12 +124,12 @@ mod code {
     pub(super) const INTERRUPTED: u8 = 130;
 }
 
-/// A check found what it looks for: said already, and only the exit code is left to give.
+/// A failed check, which has been reported: only the exit code is left to give.
 #[derive(Debug, thiserror::Error)]
 #[error("the checks failed")]
 struct ChecksFailed;
 
-/// Says what failed; an error if anything did.
+/// Reports failures; an error if there are any.
 fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
     for failure in failures {
         writeln!(out, "FAILED {failure}")?;
@@ -140,7 +141,7 @@ fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-/// Ctrl-C came before the end; what there was has been written.
+/// Interrupted by Ctrl-C before the end; outputs have been written.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 struct Interrupted;
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes `-1` after an option for its value, so that what is wrong with it is said by whoever knows.
+/// Takes `-1` after an option for its value, so that the check of that option can refuse it.
 fn below_zero_too(command: clap::Command) -> clap::Command {
     command
         .mut_args(
@@ -194,7 +195,11 @@ fn below_zero_too(command: clap::Command) -> clap::Command {
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
-    let code = if error.is::<ReadError>() || error.is::<LogError>() || error.is::<RecordError>() {
+    let code = if error.is::<ReadError>()
+        || error.is::<config::Unreadable>()
+        || error.is::<LogError>()
+        || error.is::<RecordError>()
+    {
         code::DATA
     } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
         let _ = clap.print(); // in colour, with suggestions
@@ -267,6 +272,12 @@ impl<W: Write> Write for WhileRead<W> {
     }
 }
 
+/// Names a number of things: `1 body`, `2 bodies`.
+fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
+    let things = if n == N::from(1) { one } else { many };
+    format!("{n} {things}")
+}
+
 /// Where to run.
 #[derive(Debug, clap::Args)]
 struct Where {
@@ -297,13 +308,13 @@ impl From<AccuracyName> for ForceAccuracy {
     }
 }
 
-/// Which law.
+/// Force law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum LawName {
-    /// Sources weigh their mass.
+    /// Newton's gravity.
     #[default]
     Gravity,
-    /// Every source weighs 1, and G = 1.
+    /// Gravity of bodies that all have mass 1, with G = 1.
     Unit,
     /// Gravity that turns into repulsion at short range, and drag.
     AttractRepel,

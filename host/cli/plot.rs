@@ -79,7 +79,17 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     match &options.what {
         What::Log { log, target } => {
             let path = log_in(log);
-            let charts = run_charts(&RunLog::read(&path)?, &path.display().to_string())?;
+            let read = RunLog::read(&path);
+            let read = match log.is_dir() && !path.exists() {
+                true => read.with_context(|| {
+                    let folder = log.display();
+                    format!(
+                        "{folder} has no diagnostics: `allpairs run` logs them with --diagnostics"
+                    )
+                }),
+                false => read.map_err(Into::into),
+            };
+            let charts = run_charts(&read?, &path.display().to_string())?;
             target.write(&charts, out)
         }
         What::Orbits {

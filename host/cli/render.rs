@@ -214,7 +214,7 @@ fn picture(
 ) -> anyhow::Result<DensityPicture> {
     ensure!(
         options.zoom.is_finite() && options.zoom > 0.0,
-        "--zoom {} is no number above zero",
+        "`--zoom` must be > 0 and finite, got {}",
         options.zoom
     );
     let side: u32 = match target {

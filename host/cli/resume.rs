@@ -51,7 +51,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let cannot = || format!("cannot continue in {}", folder.display());
     let mut claim = match recording::lock(folder, CONFIG) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
-            "{} is the folder of no run: there is no {CONFIG} in it",
+            "{} is not the folder of a run: there is no {CONFIG} in it",
             folder.display()
         ),
         claim => claim.with_context(cannot)?,

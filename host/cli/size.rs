@@ -81,7 +81,7 @@ impl Size {
     pub(super) fn check_unused(&self, input: &std::path::Path) -> anyhow::Result<()> {
         ensure!(
             self.mass.is_none() && self.radius.is_none(),
-            "--mass and --radius are of initial conditions made by name, and {} is a file: \
+            "--mass and --radius are for initial conditions made by name, and {} is a file: \
              `allpairs convert` changes its units",
             input.display()
         );

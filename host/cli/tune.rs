@@ -64,7 +64,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     );
     ensure!(
         options.budget > 0.0 && options.budget.is_finite(),
-        "--budget {} is no time to measure in: give seconds, more than 0",
+        "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
     let only = options.kernel.as_deref().map(|name| catalogue().find(name));
@@ -73,7 +73,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         eligible(only, &place, law).map_err(SelectionError::from)?;
         ensure!(
             ForceAccuracy::ALL.iter().any(|&a| tuning::may_win(only, a)),
-            "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \
+            "kernel `{}` is not tuned, because `auto` may not take it: it is wrong for some systems, \
              stores halves, or needs the host or a library",
             only.name
         );

@@ -64,7 +64,7 @@ pub struct Checkpoint {
 #[non_exhaustive]
 pub enum CheckpointFault {
     /// It is something else, or of a later version.
-    #[error("it is no checkpoint of this version of the program")]
+    #[error("it is not a checkpoint of this version of the program")]
     Foreign,
     /// It is shorter or longer than its number of bodies asks for.
     #[error("it has {found} bytes and should have {expected}: it was cut off or is damaged")]

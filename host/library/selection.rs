@@ -165,7 +165,7 @@ pub enum Ineligible {
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
     NeedsCpu(&'static str),
     /// Its study has another law.
-    #[error("kernel `{kernel}` does not compute the law {law}, which `reference` does")]
+    #[error("kernel `{kernel}` does not compute the force law {law}, which `reference` does")]
     NotThisLaw {
         /// The variant.
         kernel: &'static str,
@@ -443,7 +443,7 @@ fn place_for(
                 let first = first.expect("`devices` lists at least one");
                 Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
             }
-            Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
+            Err(_) => Ok((Place::Cpu, "no GPU, so the CPU".into())), // `allpairs devices` says why
         },
     }
 }

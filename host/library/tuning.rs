@@ -278,7 +278,7 @@ fn usable(
         .map_err(|why| why.to_string())?;
     selection::eligible(variant, place, wanted.law).map_err(|why| why.to_string())?;
     if variant.wrong.is_some() || !may_win(variant, wanted.accuracy) {
-        return Err(format!("kernel `{}` is none that may win", variant.name));
+        return Err(format!("`auto` may not take kernel `{}`", variant.name));
     }
     let shaped = variant.shaped(winner.shape).ok_or_else(|| {
         format!(

@@ -155,7 +155,7 @@ const UNITS: [(&str, Dimension, f64); 18] = [
 pub enum UnknownUnits {
     /// Not a unit, or not with a positive number before it.
     #[error(
-        "`{0}` is no unit; there are {names}, each with a number before it if wanted, as in \
+        "`{0}` is not a unit; there are {names}, each with a number before it if wanted, as in \
          1e10Msun",
         names = UNITS.map(|(name, ..)| name).join(", ")
     )]

@@ -26,7 +26,7 @@ pub use viewer::Viewer;
 
 /// A word that names none of the choices there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of {choices}")]
+#[error("must be one of {choices}, got `{word}`")]
 pub struct UnknownChoice {
     word: String,
     choices: &'static str,

@@ -12,7 +12,7 @@ use allpairs::physics::{Law, Physics};
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
-/// What to read and what to write.
+/// Files to read and to write.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Snapshot to read.

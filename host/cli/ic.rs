@@ -11,7 +11,7 @@ use anyhow::Context;
 use super::made::Made;
 use super::size::Size;
 
-/// What to make, and where to.
+/// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SOLAR_SYSTEM_NOTES)]
 pub(super) struct Options {

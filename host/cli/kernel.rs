@@ -13,7 +13,7 @@ use anyhow::bail;
 use super::systems::Many;
 use super::{AccuracyName, Where};
 
-/// Which kernel, where, and in which shape.
+/// Options that choose kernel, device and launch geometry.
 #[derive(Debug, clap::Args)]
 pub(super) struct KernelOptions {
     #[command(flatten)]
@@ -22,8 +22,8 @@ pub(super) struct KernelOptions {
     /// device's preferred one, where not given.
     #[arg(long)]
     kernel: Option<String>,
-    /// How far forces may be off, by which the kernel is chosen; where not given, single, or double
-    /// where the softening is chosen to be 0, and for hermite4 on a GPU.
+    /// Error that forces may have, by which the kernel is chosen; where not given, single, or
+    /// double where the softening is chosen to be 0, and for hermite4 on a GPU.
     #[arg(long, conflicts_with = "kernel")]
     accuracy: Option<AccuracyName>,
     /// Accuracy that suits the bodies, where none was asked for.
@@ -41,7 +41,7 @@ pub(super) struct KernelOptions {
     /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
     #[arg(long)]
     len: Option<u32>,
-    /// Sources a thread of a two-dimensional block; those of the kernel where not given.
+    /// Sources per thread of a two-dimensional block; those of the kernel where not given.
     #[arg(long)]
     luf: Option<u32>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ impl KernelOptions {
         self.kernel.as_deref()
     }
 
-    /// What is to run, and what is to be said about it.
+    /// Kernel and device to run, and a remark to print about them.
     pub(super) fn select(
         &self,
         law: Law,

@@ -57,7 +57,7 @@ use terminal_size::{Width, terminal_size_of};
     after_help = "Without a command: a demonstration, 100 steps of a galaxy of 20 000 bodies."
 )]
 struct Arguments {
-    /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
+    /// Task; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -278,16 +278,16 @@ fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str
     format!("{n} {things}")
 }
 
-/// Where to run.
+/// Device to run on.
 #[derive(Debug, clap::Args)]
 struct Where {
-    /// Where to run: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda, or
-    /// cuda:1 for the second GPU.
+    /// Device to run on: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda,
+    /// or cuda:1 for the second GPU.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
 }
 
-/// How far forces may be off.
+/// Error that forces may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AccuracyName {
     /// 1e-5 of the typical force: tensor cores, on a GPU and for many bodies; else as single.
@@ -340,7 +340,7 @@ impl From<LawName> for Law {
     }
 }
 
-/// Why no format is known for a file that is to be written.
+/// Message that no format is known for a file that is to be written.
 fn no_format(path: &Path) -> String {
     format!(
         "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
@@ -396,8 +396,8 @@ fn fixed(x: f64, digits: usize) -> String {
     }
 }
 
-/// Whether so many digits after the point show the first three of a number, and not too many stand
-/// before it.
+/// Returns whether so many digits after the point show the first three of a number, and not too
+/// many stand before it.
 fn is_plain(x: f64, digits: usize) -> bool {
     let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
     x == 0.0 || (least..1e9).contains(&x.abs())

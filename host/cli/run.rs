@@ -201,7 +201,7 @@ impl Asked {
         Ok(Self { options, table })
     }
 
-    /// The table, with what was chosen: it is chosen for whoever runs or resumes this.
+    /// The table, with what was chosen: it holds for runs and resumptions of this table.
     fn with_choices(
         &self,
         selection: &Selection,
@@ -243,7 +243,7 @@ impl Asked {
     }
 }
 
-/// What is simulated, the format of its snapshots, and its units where these are known.
+/// Bodies to simulate, the format of their snapshots, and their units where these are known.
 struct Input {
     snapshot: Snapshot,
     format: Format,
@@ -282,7 +282,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     })
 }
 
-/// What to say of a name that is neither that of a file nor of initial conditions.
+/// Message about a name that is neither that of a file nor of initial conditions.
 fn unknown(name: &str) -> String {
     let names = GENERATORS.iter().map(|generator| generator.name);
     match nearest(name, names) {
@@ -430,7 +430,7 @@ impl Options {
         }
     }
 
-    /// How the initial conditions are best simulated; files are as good as many bodies.
+    /// Advice on how to simulate the initial conditions; files are taken for many bodies.
     fn advice(&self) -> Advice {
         self.generator()
             .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
@@ -445,7 +445,7 @@ impl Options {
         }
     }
 
-    /// What varying steps are shared by.
+    /// Choice between varying steps shared by all bodies and block time steps.
     pub(super) fn stepping(&self) -> Stepping {
         match self.block_steps {
             true => Stepping::Blocks,
@@ -483,7 +483,7 @@ impl Options {
         }
     }
 
-    /// What is to run, and what is to be said about it.
+    /// Kernel and device to run, and a remark to print about them.
     pub(super) fn select(
         &self,
         law: Law,

@@ -25,7 +25,8 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// What `generator` makes, in the units that are `wanted`; and its units, if it has any.
+    /// Makes bodies by `generator`, in the `wanted` units; and returns their units, if they have
+    /// any.
     pub(super) fn make(
         &self,
         generator: &Generator,

@@ -54,7 +54,7 @@ impl Many {
         if let Some(tile) = self.tile {
             ensure!(
                 path.tile.is_some(),
-                "kernel `{}` has no tiles: --tile is of those that do, as galaxies/tiled-512",
+                "kernel `{}` has no tiles: --tile is for kernels that do, such as galaxies/tiled-512",
                 variant.name
             );
             *path = path.tile(tile);
@@ -108,7 +108,7 @@ pub(super) fn of_how_many(systems: u32, bodies: usize) -> anyhow::Result<String>
     })
 }
 
-/// What to time.
+/// Kernels to time, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -149,8 +149,17 @@ pub(super) struct Options {
     overwrite: bool,
 }
 
-/// How far positions after the steps may be off, by the study.
+/// Error that the study allows for positions after the steps.
 const STUDY_TOLERANCE: f64 = 1e-3;
+
+impl Options {
+    /// `32 systems of 8192 bodies`.
+    fn described(&self) -> String {
+        let systems = super::counted(self.systems, "system", "systems");
+        let bodies = super::counted(self.bodies, "body", "bodies");
+        format!("{systems} of {bodies}")
+    }
+}
 
 pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let law = Law::from(options.law);
@@ -167,8 +176,9 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
     let reference = steps_by_reference(&case, dt, steps.into())?;
     writeln!(
         out,
-        "On {place}; {} systems of {} bodies, {steps} steps of {dt:.3e}:",
-        options.systems, options.bodies
+        "On {place}; {}, {} of {dt:.3e}:",
+        options.described(),
+        super::counted(steps, "step", "steps")
     )?;
     let machine = Machine::new(place);
     let pairs = f64::from(options.systems) * f64::from(options.bodies).powi(2) * f64::from(steps);
@@ -339,8 +349,9 @@ fn write_timeline(
         .with_context(|| format!("cannot write {}", csv.display()))?;
     let title = format!("{}: copies and kernels", variant.name);
     let subtitle = format!(
-        "{} systems of {} bodies, {} steps",
-        options.systems, options.bodies, options.steps
+        "{}, {}",
+        options.described(),
+        super::counted(options.steps, "step", "steps")
     );
     let chart = timeline_chart(&title, &subtitle, spans)?;
     for extension in ["png", "svg"] {

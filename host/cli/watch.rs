@@ -14,7 +14,7 @@ pub(super) const EVERY: Duration = Duration::from_millis(250);
 /// A panel smaller than this shows nothing.
 const LEAST_PIXELS: u32 = 16;
 
-/// What is drawn on, and what is kept from one picture to the next.
+/// Terminal to draw on, and state kept from one picture to the next.
 pub(super) struct Watch {
     colours: TerminalColours,
     frame: Option<Frame>,

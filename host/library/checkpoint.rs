@@ -49,7 +49,7 @@ const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"]
 /// A run, stopped between two steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Where in time it stands.
+    /// Time and steps reached.
     pub clock: Clock,
     /// The conserved quantities of its beginning, for the drift.
     pub origin: Conserved,
@@ -59,7 +59,7 @@ pub struct Checkpoint {
     pub state: SavedState,
 }
 
-/// Why a file is no checkpoint to continue from.
+/// Reason why a file is not a checkpoint to continue from.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CheckpointFault {
@@ -115,7 +115,7 @@ pub fn find(folder: &Path) -> Found {
     }
 }
 
-/// Whether a folder has files that may be checkpoints.
+/// Returns whether a folder has files that may be checkpoints.
 pub fn exists(folder: &Path) -> bool {
     NAMES.iter().any(|name| folder.join(name).exists())
 }

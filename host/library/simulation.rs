@@ -16,8 +16,8 @@ use crate::integrator::{Integrator, Pace, Stepping};
 use crate::io::Snapshot;
 use crate::physics::Physics;
 
-/// How long work may be queued before the loop waits for it and reports: often enough for a person
-/// who watches, seldom enough for a GPU that should never wait.
+/// Longest time for which work is queued before the loop waits for it and reports: often enough for
+/// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bodies on their way through time.
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// Where in time a simulation stands.
+/// Time and steps that a simulation has reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Time at which it began.
@@ -81,14 +81,14 @@ pub struct Clock {
     pub dt: f64,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Steps done since the simulation began.
     pub steps: u64,
     /// Time reached.
     pub time: f64,
-    /// Interactions computed a second, since [`Simulation::run`] was called.
+    /// Interactions computed per second, since [`Simulation::run`] was called.
     pub rate: f64,
 }
 
@@ -194,7 +194,7 @@ impl Simulation {
         })
     }
 
-    /// What [`resume`](Self::resume) needs.
+    /// Saves the state that [`resume`](Self::resume) needs.
     ///
     /// # Errors
     /// Those of the backend.
@@ -202,7 +202,7 @@ impl Simulation {
         Ok((self.clock, self.backend.save()?))
     }
 
-    /// Where in time it stands.
+    /// Time and steps reached.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -212,7 +212,7 @@ impl Simulation {
         self.clock.time
     }
 
-    /// How long steps are.
+    /// Length of steps.
     pub fn pace(&self) -> Pace {
         self.pace
     }
@@ -222,7 +222,7 @@ impl Simulation {
         &self.physics
     }
 
-    /// Whether a pace with an end has reached it.
+    /// Returns whether a pace with an end has reached it.
     pub fn is_at_end(&self) -> bool {
         matches!(self.pace, Pace::Adaptive { end, .. } if self.clock.time >= end)
     }

@@ -16,7 +16,7 @@ const HEAVY: usize = 10;
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
 const LEAST_SHARE: f64 = 0.01;
 
-/// How bodies that a [generator](crate::initial_conditions::Generator) makes are best simulated.
+/// Advice on how to simulate the bodies of a [generator](crate::initial_conditions::Generator).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
     /// Softening length; `None` for bodies that stand for many, whose mean distance decides.
@@ -70,12 +70,12 @@ impl Chosen {
     }
 }
 
-/// What is known of bodies besides their columns.
+/// Facts known of bodies besides their columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The law that they feel.
     pub law: Law,
-    /// Systems of equal size, one after another, that do not feel each other.
+    /// Number of independent systems of equal size, one after another.
     pub systems: usize,
     /// Units of their numbers, if these are known.
     pub units: Option<Units>,
@@ -189,7 +189,7 @@ fn physics_of(law: Law) -> Physics {
     }
 }
 
-/// How many bodies hold more than half of the mass, and their share of it, if [`HEAVY`] do.
+/// Number of bodies that hold more than half of the mass, and their share of it, if [`HEAVY`] do.
 fn heaviest(bodies: &Bodies, physics: &Physics) -> Option<(usize, f64)> {
     let mut weights: Vec<f64> = (bodies.mass.iter())
         .map(|mass| physics.weight(*mass))
@@ -228,10 +228,10 @@ pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]])
 /// circular orbit. 0 where nothing is accelerated.
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without
-/// softening the step is also at most a hundredth of the time in which a pair would turn by a radian
-/// at its pericentre, `√(q³ / (G M (1 + e)))`, but not below a hundredth of what it would be
-/// otherwise. Pairs are those that are bound and pull each other apart from what others do: any two of
-/// fewer than 100 bodies, else the heaviest and any other.
+/// softening the step is also at most a hundredth of the time in which a pair would turn by a
+/// radian at its pericentre, `√(q³ / (G M (1 + e)))`, but not below a hundredth of what it would be
+/// otherwise. Pairs are those that are bound and attract each other apart from what others do: any
+/// two of fewer than 100 bodies, else the heaviest and any other.
 pub fn choose_step(
     bodies: &Bodies,
     physics: &Physics,

@@ -44,7 +44,7 @@ pub struct Units {
     pub time: f64,
 }
 
-/// What the numbers of a state are multiplied with when its units change.
+/// Factors for the numbers of a state when its units change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
     /// For positions.
@@ -85,7 +85,7 @@ impl Units {
         format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time)
     }
 
-    /// What numbers in these units are multiplied with to be numbers in `other`.
+    /// Factors that turn numbers in these units to numbers in `other`.
     pub fn factors_to(&self, other: &Self) -> Factors {
         Factors {
             length: self.length / other.length,

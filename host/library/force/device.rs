@@ -34,13 +34,13 @@ pub trait Streams: Device {
     /// If there is not enough.
     fn host_memory(&self, bytes: usize, page_locked: bool) -> Result<Self::HostMemory, ForceError>;
 
-    /// What lies there, once all copies are done.
+    /// Reads the memory, once all copies are done.
     ///
     /// # Errors
     /// The failure of queued work.
     fn read<'a>(&self, memory: &'a Self::HostMemory) -> Result<&'a [u8], ForceError>;
 
-    /// The same, to be written.
+    /// Gives the memory to be written, once all copies are done.
     ///
     /// # Errors
     /// The failure of queued work.
@@ -112,7 +112,7 @@ pub trait Device: Send + Sync {
     /// Memory of the machine.
     type Buffer: Send;
 
-    /// What a launch may have.
+    /// Limits of a launch.
     fn limits(&self) -> Limits;
 
     /// Makes a kernel ready, so that its first launch takes no longer than others.
@@ -123,8 +123,8 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
-    /// Memory for `bytes` bytes, every one of them 0xff: not a number, for whoever reads what
-    /// nobody wrote.
+    /// Allocates `bytes` bytes filled with `0xff` (NaN), so that a read of uninitialised memory
+    /// shows in the results.
     ///
     /// # Errors
     /// If there is not enough.

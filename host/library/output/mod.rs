@@ -1,4 +1,4 @@
-//! What is made of bodies, runs and benchmarks for people to look at.
+//! Pictures, movies, pages and charts of bodies, runs and benchmarks.
 
 pub mod chart;
 mod colour_map;

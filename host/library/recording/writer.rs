@@ -16,7 +16,7 @@ use crate::io::{self, Format, Overwrite, Snapshot};
 use crate::physics::Physics;
 use crate::units::Units;
 
-/// What the thread needs to know of the run.
+/// Facts about the run that the writing thread needs.
 pub(super) struct Run {
     pub(super) folder: PathBuf,
     pub(super) format: Format,
@@ -33,7 +33,7 @@ pub(super) struct Moment {
     pub(super) bodies: Bodies,
     /// For a look.
     pub(super) energy: Option<Energy>,
-    /// Where a snapshot goes.
+    /// Path for a snapshot.
     pub(super) snapshot: Option<PathBuf>,
 }
 

@@ -13,11 +13,11 @@ use crate::suggest;
 use crate::variants::Variant;
 use crate::variants::preferred::ForceAccuracy;
 
-/// Longest block time steps between two times when all bodies stand at the same time, where nobody says
-/// how long they are: this share of a unit of time.
+/// Default for the longest block time step, after which all bodies stand at the same time: this
+/// fraction of a unit of time.
 const LONGEST_BLOCK: f64 = 1.0 / 64.0;
 
-/// What a simulation is to be; made by [`Simulation::builder`].
+/// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
     bodies: Bodies,
     law: Law,
@@ -174,7 +174,7 @@ impl SimulationBuilder {
         Self { scheme, ..self }
     }
 
-    /// Where to compute; the first GPU, or the CPU where there is none, if not given.
+    /// Device to compute on; the first GPU, or the CPU where there is none, if not given.
     #[must_use]
     pub fn device(self, device: DeviceChoice) -> Self {
         Self { device, ..self }
@@ -187,7 +187,7 @@ impl SimulationBuilder {
         Self { kernel, ..self }
     }
 
-    /// How far forces may be off, which the variant is chosen by.
+    /// Error that forces may have, by which the variant is chosen.
     #[must_use]
     pub fn accuracy(self, accuracy: ForceAccuracy) -> Self {
         let accuracy = Some(accuracy);

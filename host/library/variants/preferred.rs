@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How much the forces may be off, relative to their root mean square: what `auto` chooses by.
+/// Error that the forces may have, relative to their root mean square, by which `auto` chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ForceAccuracy {
@@ -28,7 +28,8 @@ pub const fn cpu(accuracy: ForceAccuracy) -> &'static str {
     }
 }
 
-/// Where none of the others computes the law, as attract-repel: on the CPU or else on a GPU.
+/// Variant for laws that none of the others computes, as attract-repel: on the CPU or else on a
+/// GPU.
 pub const fn of_all_laws(on_cpu: bool) -> &'static str {
     if on_cpu { "reference" } else { "hybrid" }
 }
@@ -46,8 +47,9 @@ const SINGLE: &[(usize, &str)] = &[
 /// a tenth faster than in single precision on an H200, and as fast if their masses are equal.
 const FEW_FOR_TENSOR_CORES: usize = 57_344;
 
-/// On a GPU, for this many bodies: the one that can run, of those named, is taken, the first first.
-/// `slow_doubles` where double precision has less than a sixth of the speed of single precision.
+/// Candidates on a GPU for this many bodies, in order of preference; the first that can run is
+/// used. `slow_doubles` where double precision has less than a sixth of the speed of single
+/// precision.
 pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
     let fits = |&&(most, _): &&(usize, _)| bodies <= most;
     let (_, single) = SINGLE.iter().find(fits).expect("the last has no limit");

@@ -93,7 +93,7 @@ pub trait Backend: Send {
     /// device that can record work replays it.
     ///
     /// # Errors
-    /// Those of the operations.
+    /// Errors of the operations.
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
         (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
     }
@@ -117,7 +117,7 @@ pub trait Backend: Send {
     /// Hermite's scheme, which needs jerks.
     ///
     /// # Errors
-    /// That jerks are not computed here.
+    /// [`ForceError::NoJerks`] if jerks are not computed here.
     fn jerks(&mut self) -> Result<&mut dyn Hermite, ForceError> {
         self.hermite().ok_or(ForceError::NoJerks)
     }
@@ -182,7 +182,7 @@ pub trait Backend: Send {
     /// Waits until all work is done.
     ///
     /// # Errors
-    /// That of queued work.
+    /// The error of queued work.
     fn synchronize(&mut self) -> Result<(), ForceError>;
 
     /// Seconds that bodies took so far to cross the bus within steps: none where they stay where

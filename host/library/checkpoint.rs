@@ -224,7 +224,7 @@ fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
 /// Reads a checkpoint.
 ///
 /// # Errors
-/// Why it is none to continue from.
+/// The reason why it is not one to continue from.
 pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let file = File::open(path)?;
     let found = file.metadata()?.len();

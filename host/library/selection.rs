@@ -216,7 +216,7 @@ pub(crate) fn capability(info: &DeviceInfo) -> u32 {
 /// Checks that a variant can run at a place.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
     if !variant.computes(law) {
         return Err(Ineligible::NotThisLaw {
@@ -253,7 +253,7 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
 /// Checks that the library is here that does part of a variant's work on a GPU, if one does.
 ///
 /// # Errors
-/// Why it is not.
+/// The reason why it is not.
 pub fn library(variant: &Variant) -> Result<(), Ineligible> {
     if !variant.needs_library() {
         return Ok(());
@@ -269,7 +269,7 @@ pub fn library(variant: &Variant) -> Result<(), Ineligible> {
 /// Checks that the launches of an [`eligible`] variant, in the shape that it has, fit a place.
 ///
 /// # Errors
-/// Why they do not, with the numbers.
+/// The reason why they do not, with the numbers.
 pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
     let variant = variant.fitted(bodies);
     let Method::Kernel { block, .. } = variant.method else {
@@ -346,7 +346,7 @@ impl Request {
 /// Finds what to run and where.
 ///
 /// # Errors
-/// Why the request cannot be met.
+/// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
         bodies, accuracy, ..

@@ -42,13 +42,13 @@ pub trait Scheme: Send {
     /// Takes a step of `dt`; it is called once for each step, on every backend.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError>;
 
     /// Computes what must be known before the first step; the accelerations, unless told otherwise.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     fn prepare(&mut self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         backend.accelerate()
     }
@@ -116,7 +116,7 @@ impl Simulation {
     /// fixed time step.
     ///
     /// # Errors
-    /// Those of the backend, which computes the first accelerations; or that it has no jerks and
+    /// Errors of the backend, which computes the first accelerations; or that it has no jerks and
     /// the integrator or the pace needs them.
     pub fn new(
         mut backend: Box<dyn Backend>,
@@ -171,7 +171,7 @@ impl Simulation {
     /// `state`.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn resume(
         mut backend: Box<dyn Backend>,
         bodies: Bodies,
@@ -197,7 +197,7 @@ impl Simulation {
     /// Saves the state that [`resume`](Self::resume) needs.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn save(&mut self) -> Result<(Clock, SavedState), ForceError> {
         Ok((self.clock, self.backend.save()?))
     }
@@ -309,7 +309,7 @@ impl Simulation {
     /// second, breaks off.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn run(
         &mut self,
         steps: u64,
@@ -336,7 +336,7 @@ impl Simulation {
     /// Takes one step.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn step(&mut self) -> Result<(), ForceError> {
         self.advance(1)
     }
@@ -345,7 +345,7 @@ impl Simulation {
     /// there or beyond, nothing is done.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     ///
     /// # Panics
     /// If the time is not finite.
@@ -357,7 +357,7 @@ impl Simulation {
     /// As [`run_until`](Self::run_until), unless `watch`, called several times a second, breaks off.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     ///
     /// # Panics
     /// If the time is not finite.
@@ -415,7 +415,7 @@ impl Simulation {
     /// The bodies as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn bodies(&mut self) -> Result<&Bodies, ForceError> {
         self.backend.download(&mut self.bodies)?;
         Ok(&self.bodies)
@@ -424,7 +424,7 @@ impl Simulation {
     /// A snapshot of the bodies as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn snapshot(&mut self) -> Result<Snapshot, ForceError> {
         let (time, bodies) = (self.time(), self.bodies()?.clone());
         Ok(Snapshot { bodies, time })
@@ -433,7 +433,7 @@ impl Simulation {
     /// The energy as it is now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn energy(&mut self) -> Result<Energy, ForceError> {
         self.backend.energy()
     }
@@ -441,7 +441,7 @@ impl Simulation {
     /// Energy, momentum and angular momentum as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
         let energy = self.energy()?;
         let (time, physics) = (self.time(), self.physics);
@@ -451,7 +451,7 @@ impl Simulation {
     /// A look at the run, which began with `origin`.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
         let conserved = self.conserved()?; // downloads the bodies
         let (bodies, physics) = (&self.bodies, &self.physics);

@@ -90,7 +90,7 @@ pub fn overlap(spans: &[Span]) -> f64 {
 /// Writes spans as CSV, with a head.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn write_csv(spans: &[Span], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "gpu,stream,first_system,systems,what,start_us,end_us")?;
     for span in spans {

@@ -154,7 +154,7 @@ impl Cache {
     /// Reads a cache; one that is not there is empty.
     ///
     /// # Errors
-    /// Why it is ignored.
+    /// The reason why it is ignored.
     pub fn read(path: &Path) -> Result<Self, CacheFault> {
         let text = match std::fs::read_to_string(path) {
             Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {

@@ -34,7 +34,7 @@ impl Effort {
     /// As much as fits in the protocol's budget.
     ///
     /// # Errors
-    /// Why the variant does not run.
+    /// The reason why the variant does not run.
     ///
     /// # Panics
     /// If the protocol has no repetitions, or steps none.

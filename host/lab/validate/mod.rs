@@ -112,7 +112,7 @@ impl Experiment {
     /// Carries the experiment out.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Errors of the machine.
     pub fn run(&self, machine: &Machine, effort: Effort) -> Result<Outcome, ForceError> {
         let variant = self.kernel(machine.place(), effort);
         if let Err(why) = eligible(variant, machine.place(), Law::Gravity) {

@@ -227,7 +227,7 @@ pub trait Device: Send + Sync {
     /// machine can repeat what it launched.
     ///
     /// # Errors
-    /// Those of `work`, or the machine's refusal.
+    /// Errors of `work`, or the machine's refusal.
     fn repeat(
         &self,
         times: u64,
@@ -245,6 +245,6 @@ pub trait Device: Send + Sync {
     /// Seconds that the launches of `work` take, by the machine's own clock.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Errors of `work`.
     fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError>;
 }

@@ -118,7 +118,7 @@ impl Integrator {
     /// Computes what the first step needs.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
             Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
@@ -149,7 +149,7 @@ impl Integrator {
     /// One step.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn step(self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
         let mut operations = self.operations(dt).into_iter();
         operations.try_for_each(|operation| backend.perform(operation))
@@ -158,7 +158,7 @@ impl Integrator {
     /// The first step, at most `longest`, that accuracy `eta` allows.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn first_step(
         self,
         backend: &mut dyn Backend,
@@ -171,7 +171,7 @@ impl Integrator {
     /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn next_step(
         self,
         backend: &mut dyn Backend,

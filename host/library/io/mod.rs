@@ -406,7 +406,7 @@ fn loaded(contents: Contents, format: Format) -> Loaded {
 /// found as by [`read`].
 ///
 /// # Errors
-/// Those of [`read`], as far as they are in the parts of the file that are read here.
+/// Errors of [`read`], as far as they are in the parts of the file that are read here.
 pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;

@@ -176,7 +176,7 @@ impl DensityPicture {
     /// Draws the bodies, but for the colours.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`].
+    /// Errors of [`DensityPicture::render`].
     pub fn shades(&self, bodies: &Bodies) -> Result<Shades, PictureError> {
         let panels = self.panels(bodies)?;
         let brightest = self.brightest.unwrap_or_else(|| brightness(&panels));
@@ -198,7 +198,7 @@ impl DensityPicture {
     /// one to all pictures of a series, that they do not flicker.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`].
+    /// Errors of [`DensityPicture::render`].
     pub fn brightness(&self, bodies: &Bodies) -> Result<f64, PictureError> {
         Ok(brightness(&self.panels(bodies)?))
     }
@@ -235,7 +235,7 @@ impl DensityPicture {
     /// Draws the bodies into a PNG file, which appears whole or not at all.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`], and failures of the file system.
+    /// Errors of [`DensityPicture::render`], and failures of the file system.
     pub fn write(
         &self,
         path: &Path,

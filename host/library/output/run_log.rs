@@ -81,7 +81,7 @@ impl RunLog {
     /// Reads the content of a log file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The fault in it, and its line.
     pub fn parse(text: &str) -> Result<Self, LogFault> {
         let finished = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let log = if finished.trim_start().starts_with('{') {

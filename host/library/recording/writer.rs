@@ -86,7 +86,7 @@ impl Writer {
     /// Tells what was written since it was last asked.
     ///
     /// # Errors
-    /// What could not be written.
+    /// The output that could not be written.
     pub(super) fn poll(&mut self, tell: &mut impl FnMut(Event<'_>)) -> Result<(), RecordingError> {
         while self.pending > 0 {
             match self.outcomes.try_recv() {
@@ -101,7 +101,7 @@ impl Writer {
     /// Waits until everything is written, and tells of it.
     ///
     /// # Errors
-    /// What could not be written.
+    /// The output that could not be written.
     pub(super) fn finish(
         &mut self,
         tell: &mut impl FnMut(Event<'_>),

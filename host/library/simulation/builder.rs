@@ -207,7 +207,7 @@ impl SimulationBuilder {
     /// The simulation, with the first accelerations computed.
     ///
     /// # Errors
-    /// What is wrong with the bodies or a setting; or a device or kernel that cannot be had.
+    /// A fault of the bodies or a setting; or a device or kernel that cannot be had.
     pub fn build(self) -> Result<Simulation, BuildError> {
         self.check()?;
         let physics = Physics {

@@ -93,7 +93,7 @@ fn convert_changes_units() {
     let stretch = standard.x[9] / original.x[9];
     assert!((0.7..1.4).contains(&stretch), "{stretch}");
 
-    for (units, said) in [("si", "does not tell its units"), ("pc:furlong", "no unit")] {
+    for (units, said) in [("si", "records no units"), ("pc:furlong", "not a unit")] {
         let arguments = format!("convert a.allpairs f.csv --units {units}");
         try_in(folder, &arguments).expect(USAGE, &[said]);
         assert!(!folder.join("f.csv").exists());

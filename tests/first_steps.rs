@@ -109,12 +109,12 @@ fn units_can_be_given_and_stay_with_a_run() {
     let ended = folder.run(&format!(
         "run whole/final.npz {of} --gravity 2 --steps 1 --out two"
     ));
-    ended.expect(0, &["1 steps"]);
+    ended.expect(0, &["1 step in"]);
     assert!(!ended.said.contains("G ="), "{ended}");
     assert!(folder.text("two/run.toml").contains("gravity = 2.0\n"));
     folder
         .run("run a.csv --units parsec")
-        .expect(USAGE, &["`parsec` is no unit", "kpc"]);
+        .expect(USAGE, &["`parsec` is not a unit", "kpc"]);
 }
 
 #[test]
@@ -152,18 +152,18 @@ fn what_is_not_quite_right_is_told_apart() {
         (
             DATA,
             "run plumer",
-            ["no initial conditions", "`allpairs ic`"],
+            ["no initial conditions", "did you mean `plummer`?"],
         ),
         (DATA, "run plumer.csv", ["no such file", "plumer.csv"]),
         (
             USAGE,
             "run plummer --softening -1",
-            ["--softening -1", "no length"],
+            ["`--softening` must be ≥ 0", "got -1"],
         ),
         (
             USAGE,
             "run plummer --max-drift nan",
-            ["--max-drift NaN", "0 or more"],
+            ["`--max-drift` must be ≥ 0", "got NaN"],
         ),
         (
             UNAVAILABLE,
@@ -171,7 +171,11 @@ fn what_is_not_quite_right_is_told_apart() {
             ["the law attract-repel,", "`reference`"],
         ),
         (USAGE, "run plummer --steps -5", ["'-5'", "--steps"]),
-        (USAGE, "bench --budget -1", ["--budget -1", "more than 0"]),
+        (
+            USAGE,
+            "bench --budget -1",
+            ["`--budget` must be > 0", "got -1"],
+        ),
         (USAGE, "ic --out a.csv", ["<NAME>", "required"]),
         (
             IO,
@@ -184,9 +188,16 @@ fn what_is_not_quite_right_is_told_apart() {
     }
     assert_eq!(fs::read_dir(folder.0.path()).expect("a folder").count(), 0);
     let galaxy = galaxy().display().to_string();
+    for option in ["--bodies 100", "--of king"] {
+        let name = option.split(' ').next().expect("a name");
+        let told = format!("{name} is for initial conditions");
+        folder
+            .run(&format!("run {galaxy} {option}"))
+            .expect(USAGE, &[&told, "is a file: leave it out"]);
+    }
     folder
         .run(&format!("convert {galaxy} a.csv --units si"))
-        .expect(USAGE, &["does not tell its units", "FROM:TO"]);
+        .expect(USAGE, &["records no units", "FROM:TO"]);
     let rows = "x,y,z,vx,vy,vz,mass\n0,0,0,0,0,0,-1e-300\n";
     fs::write(folder.0.path().join("a.csv"), rows).expect("a writable folder");
     folder

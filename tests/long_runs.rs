@@ -330,7 +330,7 @@ fn hermite_runs_where_there_are_jerks() {
         ("run plummer --integrator hermite4 --eta 0.1", "--until"),
         (
             "run plummer --integrator hermite4 --eta 0 --until 1",
-            "--eta 0",
+            "`--eta` must be > 0 and finite, got 0",
         ),
         ("run plummer --damping 1", "damped-euler"),
         ("run plummer --dt 0.1 --until -1", "--until -1"),

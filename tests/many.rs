@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_with_the_numbers() {
     refused(
         &format!("{plummer} 0 --kernel galaxies/streams"),
         USAGE,
-        "--systems 0",
+        "`--systems` must be a whole number ≥ 1, got 0",
     );
     let streams = "6 --kernel galaxies/streams --streams 7";
     refused(
@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused_with_the_numbers() {
     refused(
         "plummer --bodies 60 --kernel tiled --tile 64",
         USAGE,
-        "--tile and --streams are of kernels",
+        "--tile and --streams are for kernels",
     );
     refused(
         &format!("{plummer} 6 --kernel galaxies/unroll-8 --streams 2"),

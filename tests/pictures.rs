@@ -79,7 +79,7 @@ fn pictures_movies_and_pages() {
     run("render . --size 64x32 -o m.gif").expect(0, &["wrote m.gif"]);
     assert!(there("m.gif").starts_with(b"GIF89a"));
     run("render . -o m.avi").expect(2, &["m.avi", ".mp4"]);
-    run("render . --axes zx -o m.gif").expect(2, &["`zx` is none of xy, xz, yz"]);
+    run("render . --axes zx -o m.gif").expect(2, &["must be one of xy, xz, yz, got `zx`"]);
     run("render . --centre 1,2 -o m.gif").expect(2, &["2 numbers instead of three"]);
     run("render none.csv").expect(65, &["none.csv", "no such file"]);
 
@@ -149,6 +149,7 @@ fn a_benchmark_becomes_a_record_and_charts() {
         ],
     );
     run("plot bench b.csv --out c").expect(65, &["b.csv"]);
+    run("plot log . --out c").expect(65, &["has no diagnostics", "--diagnostics"]);
     fs::write(
         folder.path().join("diagnostics.csv"),
         "time,energy\n0,-1\n1,-1.5\n",

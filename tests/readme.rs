@@ -42,7 +42,13 @@ fn documents_in(folder: &str) -> Vec<PathBuf> {
 
 /// The documents that tell what is so now; records tell what was.
 fn documents() -> Vec<PathBuf> {
-    let first = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(PathBuf::from);
+    let first = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+    ]
+    .map(PathBuf::from);
     [first.to_vec(), documents_in("docs")].concat()
 }
 

@@ -18,7 +18,7 @@ const BODIES: [u32; 2] = [16_384, 65_536];
 /// Timed repetitions where nothing else is said.
 const REPETITIONS: u32 = 7;
 
-/// What to time.
+/// Kernels to time, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     }
     ensure!(
         options.budget > 0.0 && options.budget.is_finite(),
-        "--budget {} is no time to measure in: give seconds, more than 0",
+        "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
     let baseline = options.baseline.as_deref().map(BenchRecord::read);
@@ -115,7 +115,7 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     let place = super::verify::place(&options.place, &options.kernel)?;
     ensure!(
         options.softening >= 0.0 && options.softening.is_finite(),
-        "--softening {} is no length: give 0 or more",
+        "`--softening` must be ≥ 0 and finite, got {}",
         options.softening
     );
     let mut table = super::table(&[
@@ -184,7 +184,7 @@ pub(super) fn failed(expected: bool, why: &str) -> String {
     format!("{word}: {why}")
 }
 
-/// What the figures mean, and which rows are not what was asked for.
+/// Explains the figures, and names rows that are not as asked for.
 pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
@@ -211,14 +211,14 @@ fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> any
     if before.device != now.device {
         writeln!(
             out,
-            "note: the baseline is of another device, {}",
+            "note: the baseline was made on another device, {}",
             before.device
         )?;
     }
     if before.start != now.start && before.start.is_some() {
         writeln!(
             out,
-            "note: the baseline is of other bodies, {}",
+            "note: the baseline was made with other bodies, {}",
             before.start.as_deref().unwrap_or_default()
         )?;
     }

@@ -1,14 +1,14 @@
 //! The commit that the program is built from: of its repository, or what Cargo noted when it made
-//! the package. It is part of release builds alone, because whoever develops would otherwise build
+//! the package. It is part of release builds alone, because a developer would otherwise build
 //! everything again after each commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where no commit is known.
+/// Stands for an unknown commit.
 const UNKNOWN: &str = "unknown";
 
-/// What Cargo puts into a package, which has no repository.
+/// File that Cargo puts into a package, which has no repository.
 const NOTE: &str = ".cargo_vcs_info.json";
 
 fn main() {

@@ -7,7 +7,8 @@
 use std::any::TypeId;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
@@ -16,7 +17,7 @@ use toml::{Table, Value};
 
 use super::run::Options;
 
-/// Says who wrote a file; not read.
+/// Table about the program that wrote a file; not read.
 const MADE_BY: &str = "made-by";
 
 /// Options that say where a run is kept and seen, not what it is: not written, so that a file can be
@@ -26,16 +27,26 @@ const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 /// Options that say where a run ends, one in place of another.
 const ENDS: [&str; 2] = ["steps", "until"];
 
+/// A configuration that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the configuration {}", path.display())]
+pub(super) struct Unreadable {
+    path: PathBuf,
+    source: io::Error,
+}
+
 /// Reads a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    let text = fs::read_to_string(path).map_err(|source| Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
     let table: Table = text
         .parse()
-        .with_context(|| format!("{} is no TOML", path.display()))?;
+        .with_context(|| format!("{} is not valid TOML", path.display()))?;
     ensure!(
         table.contains_key("input"),
-        "{} names no `input`: a snapshot file or initial conditions",
+        "{} lacks `input`, the name of a snapshot file or of initial conditions",
         path.display()
     );
     Ok(table)
@@ -69,7 +80,7 @@ fn arguments_of(key: &str, value: &Value) -> anyhow::Result<Vec<OsString>> {
     let value = match value {
         Value::Table(_) if key == MADE_BY => return Ok(vec![]),
         Value::Table(_) => bail!("there is no table `{key}` in a configuration"),
-        _ if key == "help" || key == "version" => bail!("`{key}` is no option of a run"),
+        _ if key == "help" || key == "version" => bail!("`{key}` is not an option of a run"),
         Value::Boolean(false) => return Ok(vec![]),
         Value::Boolean(true) => return Ok(vec![format!("--{key}").into()]),
         Value::Array(values) => {
@@ -145,7 +156,8 @@ fn typed(arg: &Arg, text: String) -> Value {
     }
 }
 
-/// What is written beside the outputs: the options, and who carried them out with what.
+/// Text of the file written beside the outputs: the options, and which program, kernel and device
+/// carried them out.
 pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
     let mut made_by = Table::new();
     let program = concat!("allpairs ", env!("CARGO_PKG_VERSION"));

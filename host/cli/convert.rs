@@ -12,7 +12,7 @@ use allpairs::physics::{Law, Physics};
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
-/// What to read and what to write.
+/// Files to read and to write.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Snapshot to read.
@@ -85,7 +85,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     if let Some(change) = options.units {
         let source = change.from.or(units).with_context(|| {
             format!(
-                "{} does not tell its units: give them as --units FROM:TO",
+                "{} records no units: give them as --units FROM:TO",
                 options.input.display()
             )
         })?;
@@ -103,10 +103,10 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
     writeln!(
         out,
-        "{} ({from}) -> {} ({to}): {} bodies at time {}{told}",
+        "{} ({from}) -> {} ({to}): {} at time {}{told}",
         options.input.display(),
         options.output.display(),
-        snapshot.bodies.len(),
+        super::counted(snapshot.bodies.len(), "body", "bodies"),
         snapshot.time,
     )?;
     Ok(())

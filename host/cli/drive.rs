@@ -33,7 +33,11 @@ pub(super) fn drive(
         simulation.clock().steps - first,
     );
     let rate = super::scientific(simulation.interactions() / seconds);
-    writeln!(out, "{done} steps in {seconds:.2} s, {rate} interactions/s")?;
+    writeln!(
+        out,
+        "{} in {seconds:.2} s, {rate} interactions/s",
+        super::counted(done, "step", "steps")
+    )?;
     let end = simulation.sample(recording.origin())?;
     if !warned && end.has_drifted(max_drift) {
         warn_of_drift(&end, max_drift);
@@ -42,7 +46,7 @@ pub(super) fn drive(
     if !end.conserved.energy.has_pairs() && end.energy_drift.is_nan() {
         writeln!(
             out,
-            "no massive pair: the energy says nothing of how well the orbits are computed"
+            "no pair with mass: the energy does not show how well the orbits are computed"
         )?;
     }
     outputs.write(simulation.time(), simulation.bodies()?, out)?;

@@ -11,7 +11,7 @@ use anyhow::Context;
 use super::made::Made;
 use super::size::Size;
 
-/// What to make, and where to.
+/// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SOLAR_SYSTEM_NOTES)]
 pub(super) struct Options {
@@ -58,8 +58,9 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     };
     writeln!(
         out,
-        "wrote {}: {n} bodies{at}, {}",
+        "wrote {}: {}{at}, {}",
         path.display(),
+        super::counted(n, "body", "bodies"),
         format.summary()
     )?;
     if let Some(units) = units {

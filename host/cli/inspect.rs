@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 
 use super::LawName;
 
-/// What to inspect.
+/// Kernel to inspect, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// The kernel, as `allpairs list` names it.

@@ -14,7 +14,7 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 use super::systems::Many;
 use super::{AccuracyName, Where};
 
-/// Which kernel, where, and in which shape.
+/// Options that choose kernel, device and launch geometry.
 #[derive(Debug, clap::Args)]
 pub(super) struct KernelOptions {
     #[command(flatten)]
@@ -23,8 +23,8 @@ pub(super) struct KernelOptions {
     /// device's preferred one, where not given.
     #[arg(long)]
     kernel: Option<String>,
-    /// How far forces may be off, by which the kernel is chosen; where not given, single, or double
-    /// where the softening is chosen to be 0, and for hermite4 on a GPU.
+    /// Error that forces may have, by which the kernel is chosen; where not given, single, or
+    /// double where the softening is chosen to be 0, and for hermite4 on a GPU.
     #[arg(long, conflicts_with = "kernel")]
     accuracy: Option<AccuracyName>,
     /// Accuracy that suits the bodies, where none was asked for.
@@ -42,7 +42,7 @@ pub(super) struct KernelOptions {
     /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
     #[arg(long)]
     len: Option<u32>,
-    /// Sources a thread of a two-dimensional block; those of the kernel where not given.
+    /// Sources per thread of a two-dimensional block; those of the kernel where not given.
     #[arg(long)]
     luf: Option<u32>,
     #[command(flatten)]
@@ -103,10 +103,12 @@ impl KernelOptions {
             None if selected.variant.split().is_none()
                 && (shape.len, shape.luf) != (None, None) =>
             {
-                bail!("--len and --luf are of kernels with two-dimensional blocks, as gtx980/2d")
+                bail!(
+                    "--len and --luf are for kernels with two-dimensional blocks, such as gtx980/2d"
+                )
             }
             None => bail!(
-                "--block is of kernels for GPUs, not of {}",
+                "--block is for GPU kernels, not for {}",
                 selected.variant.name
             ),
         }

@@ -7,7 +7,7 @@ use allpairs::variants::{VARIANTS, Variant};
 use allpairs_lab::choices::differences as differences_of;
 use allpairs_lab::studies::{self, STUDIES, Study};
 
-/// What to list.
+/// Kernels to list.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Only the rungs of this study's ladder: venus, gtx1060, galaxies, gtx980 or ecl.

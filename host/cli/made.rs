@@ -3,7 +3,7 @@
 use allpairs::initial_conditions::{GENERATORS, Options, Parameter};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-/// What to make.
+/// Initial conditions to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made(pub(super) Options);
 

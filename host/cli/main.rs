@@ -1,4 +1,4 @@
-//! The program `allpairs`: one file a subcommand, and here what they share.
+//! The program `allpairs`: one file per subcommand, and here what they share.
 
 mod bench;
 mod bench_study;
@@ -57,12 +57,12 @@ use terminal_size::{Width, terminal_size_of};
     after_help = "Without a command: a demonstration, 100 steps of a galaxy of 20 000 bodies."
 )]
 struct Arguments {
-    /// What to do; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
+    /// Task; without one, a demonstration: 100 steps of a galaxy of 20 000 bodies.
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// What `--version` says.
+/// Text of `--version`.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit ",
@@ -81,18 +81,19 @@ enum Command {
     Convert(convert::Options),
     /// List the GPUs of this machine, or why there is none.
     Devices,
-    /// List the kernels: what each is, and what it differs in from its predecessor.
+    /// List the kernels: what each is, and how it differs from its predecessor.
     List(list::Options),
     /// Compare kernels with the f64 reference.
     Verify(verify::Options),
-    /// Simulate what is known — orbits, star clusters, the Solar System, a galaxy — and judge it.
+    /// Simulate systems with known results — orbits, star clusters, the Solar System, a galaxy — and
+    /// judge them.
     Validate(validate::Options),
     /// Time the forces of kernels that have just been verified.
     Bench(bench::Options),
     /// Find the fastest kernel for this machine, and keep it for later runs.
     Tune(tune::Options),
-    /// Verify and time many systems that do not feel each other, as the study `galaxies` does: copies
-    /// in, steps, copies out; and show when each was under way.
+    /// Verify and time many independent systems, as the study `galaxies` does: copies in, steps,
+    /// copies out; and show when each was under way.
     Systems(systems::Options),
     /// Draw snapshots: density maps as PNG files, or a movie.
     Render(render::Options),
@@ -100,7 +101,7 @@ enum Command {
     View(view::Options),
     /// Draw charts, as PNG and SVG: of a run's log, of orbits, of a benchmark.
     Plot(plot::Options),
-    /// Show what a kernel was compiled to: instructions an interaction, registers, PTX.
+    /// Show what a kernel was compiled to: instructions per interaction, registers, PTX.
     Inspect(inspect::Options),
     /// Print completions for a shell, to be sourced by it.
     Completions(manual::CompletionOptions),
@@ -123,12 +124,12 @@ mod code {
     pub(super) const INTERRUPTED: u8 = 130;
 }
 
-/// A check found what it looks for: said already, and only the exit code is left to give.
+/// A failed check, which has been reported: only the exit code is left to give.
 #[derive(Debug, thiserror::Error)]
 #[error("the checks failed")]
 struct ChecksFailed;
 
-/// Says what failed; an error if anything did.
+/// Reports failures; an error if there are any.
 fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
     for failure in failures {
         writeln!(out, "FAILED {failure}")?;
@@ -140,7 +141,7 @@ fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-/// Ctrl-C came before the end; what there was has been written.
+/// Interrupted by Ctrl-C before the end; outputs have been written.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 struct Interrupted;
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes `-1` after an option for its value, so that what is wrong with it is said by whoever knows.
+/// Takes `-1` after an option for its value, so that the check of that option can refuse it.
 fn below_zero_too(command: clap::Command) -> clap::Command {
     command
         .mut_args(
@@ -194,7 +195,11 @@ fn below_zero_too(command: clap::Command) -> clap::Command {
 }
 
 fn report(error: &anyhow::Error) -> ExitCode {
-    let code = if error.is::<ReadError>() || error.is::<LogError>() || error.is::<RecordError>() {
+    let code = if error.is::<ReadError>()
+        || error.is::<config::Unreadable>()
+        || error.is::<LogError>()
+        || error.is::<RecordError>()
+    {
         code::DATA
     } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
         let _ = clap.print(); // in colour, with suggestions
@@ -267,16 +272,22 @@ impl<W: Write> Write for WhileRead<W> {
     }
 }
 
-/// Where to run.
+/// Names a number of things: `1 body`, `2 bodies`.
+fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
+    let things = if n == N::from(1) { one } else { many };
+    format!("{n} {things}")
+}
+
+/// Device to run on.
 #[derive(Debug, clap::Args)]
 struct Where {
-    /// Where to run: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda, or
-    /// cuda:1 for the second GPU.
+    /// Device to run on: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda,
+    /// or cuda:1 for the second GPU.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
 }
 
-/// How far forces may be off.
+/// Error that forces may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AccuracyName {
     /// 1e-5 of the typical force: tensor cores, on a GPU and for many bodies; else as single.
@@ -297,13 +308,13 @@ impl From<AccuracyName> for ForceAccuracy {
     }
 }
 
-/// Which law.
+/// Force law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum LawName {
-    /// Sources weigh their mass.
+    /// Newton's gravity.
     #[default]
     Gravity,
-    /// Every source weighs 1, and G = 1.
+    /// Gravity of bodies that all have mass 1, with G = 1.
     Unit,
     /// Gravity that turns into repulsion at short range, and drag.
     AttractRepel,
@@ -329,7 +340,7 @@ impl From<LawName> for Law {
     }
 }
 
-/// Why no format is known for a file that is to be written.
+/// Message that no format is known for a file that is to be written.
 fn no_format(path: &Path) -> String {
     format!(
         "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
@@ -385,8 +396,8 @@ fn fixed(x: f64, digits: usize) -> String {
     }
 }
 
-/// Whether so many digits after the point show the first three of a number, and not too many stand
-/// before it.
+/// Returns whether so many digits after the point show the first three of a number, and not too
+/// many stand before it.
 fn is_plain(x: f64, digits: usize) -> bool {
     let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
     x == 0.0 || (least..1e9).contains(&x.abs())

@@ -15,10 +15,10 @@ use anyhow::{Context, ensure};
 
 use super::config;
 
-/// What a run was asked for, in its folder.
+/// Name of the file with a run's options, in its folder.
 pub(super) const CONFIG: &str = "run.toml";
 
-/// Where outputs go if nothing is said.
+/// Folder for outputs if none is given.
 const OUT: &str = "allpairs-out";
 
 /// The files that a run will write; known before it starts, so that it does not end in a refusal.
@@ -32,7 +32,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Those of a run that is to begin.
+    /// Prepares the outputs of a run that is to begin.
     pub(super) fn prepare(
         input: &Path,
         out: Option<&Path>,

@@ -1,17 +1,17 @@
-//! How long the steps of a run are, and how many.
+//! Length and number of the steps of a run.
 
 use allpairs::integrator::{Pace, Stepping};
 use anyhow::{bail, ensure};
 
 use super::run::Options;
 
-/// Steps where nobody says how many.
+/// Steps where none are asked for.
 const DEFAULT_STEPS: u64 = 100;
 
-/// Longest block time steps in a run where nobody says how long they are.
+/// Longest block time steps in a run where their length is not given.
 const BLOCKS_A_RUN: f64 = 64.0;
 
-/// How long steps are; `suggested` where nobody says.
+/// Length of the steps; `suggested` where it is not given.
 pub(super) fn pace(
     options: &Options,
     start: f64,
@@ -20,7 +20,7 @@ pub(super) fn pace(
     if let Some(dt) = options.dt {
         ensure!(
             dt.is_finite() && dt != 0.0,
-            "--dt {dt} does not advance time: give another, negative for backwards"
+            "`--dt` must be finite and not 0 (negative to go back in time), got {dt}"
         );
     }
     let Some(eta) = options.eta else {
@@ -51,12 +51,12 @@ pub(super) fn pace(
     );
     ensure!(
         eta.is_finite() && eta > 0.0,
-        "--eta {eta} is no accuracy: give more than 0"
+        "`--eta` must be > 0 and finite, got {eta}"
     );
     let steps = options.stepping();
     let share = match steps {
         Stepping::Blocks => BLOCKS_A_RUN,
-        Stepping::Shared => 1.0, // bodies that nothing pulls get there in one step
+        Stepping::Shared => 1.0, // bodies that nothing accelerates get there in one step
     };
     match options.until {
         Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {

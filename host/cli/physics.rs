@@ -1,4 +1,4 @@
-//! Options of the force: its law, its constants, and the units of the bodies that it is computed in.
+//! Options of the force: force law, constants, and the units of the bodies that it is computed in.
 
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{Generator, Options};
@@ -9,7 +9,7 @@ use anyhow::ensure;
 
 use super::LawName;
 
-/// What pulls, and how strongly.
+/// Force law, constants and units.
 #[derive(Debug, clap::Args)]
 pub(super) struct ForceOptions {
     /// Softening length ε; where not given, 0 for planets, rings, test particles and fewer than 100
@@ -20,28 +20,28 @@ pub(super) struct ForceOptions {
     /// known, and else 1.
     #[arg(long = "gravity", value_name = "G")]
     g: Option<f64>,
-    /// Units of the bodies, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those that the
-    /// file tells where not given. They make G, and go into the snapshots.
+    /// Units of the bodies, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those recorded
+    /// in the file where not given. G follows from them, and snapshots record them.
     #[arg(long, value_name = "SYSTEM")]
     pub(super) units: Option<Units>,
-    /// The law of the force; gravity, or that of the kernel's study, where not given.
+    /// Force law; gravity, or that of the kernel's study, where not given.
     #[arg(long)]
     law: Option<LawName>,
     /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
     #[arg(long)]
     repulsion: Option<f64>,
-    /// Drag coefficient γ of the law attract-repel: a body of mass m loses the share γ/m of its
-    /// velocity in a unit of time; 0 where not given.
+    /// Drag coefficient γ of the law attract-repel: a body of mass m loses the fraction γ/m of
+    /// its velocity per unit time; 0 where not given.
     #[arg(long)]
     drag: Option<f64>,
 }
 
-/// Units in which G is meant to be 1 miss it by some roundings, far less than G is known to.
+/// Relative rounding error of G in units in which it is meant to be 1; G is known far less exactly.
 const ROUNDINGS_OF_G: f64 = 1e-12;
 
 impl ForceOptions {
-    /// The force between `bodies`, of so many systems that are kept apart, and of the law that is
-    /// `preferred` where none was asked for; and how its softening was chosen, if it was.
+    /// The force between `bodies`, which are so many independent systems, under the `preferred` law
+    /// where none was asked for; and how its softening was chosen, if it was.
     pub(super) fn physics(
         &self,
         preferred: Law,
@@ -68,14 +68,14 @@ impl ForceOptions {
         };
         ensure!(
             softening >= 0.0 && softening.is_finite(),
-            "--softening {softening} is no length"
+            "`--softening` must be ≥ 0 and finite, got {softening}"
         );
         let g = match (self.g, self.units_of_g(law)) {
             (Some(g), _) => g,
             (None, Some(units)) if (units.g() - 1.0).abs() > ROUNDINGS_OF_G => units.g(),
             (None, _) => 1.0,
         };
-        ensure!(g.is_finite(), "--gravity {g} is no number to multiply by");
+        ensure!(g.is_finite(), "`--gravity` must be finite, got {g}");
         Ok((Physics { law, g, softening }, chosen))
     }
 
@@ -90,13 +90,17 @@ impl ForceOptions {
             *repulsion = self.repulsion.unwrap_or(*repulsion);
             *damping = self.drag.unwrap_or(*damping);
             ensure!(
-                repulsion.is_finite() && *damping >= 0.0 && damping.is_finite(),
-                "--repulsion {repulsion} and --drag {damping} make no force"
+                repulsion.is_finite(),
+                "`--repulsion` must be finite, got {repulsion}"
+            );
+            ensure!(
+                *damping >= 0.0 && damping.is_finite(),
+                "`--drag` must be ≥ 0 and finite, got {damping}"
             );
         } else {
             ensure!(
                 self.repulsion.is_none() && self.drag.is_none(),
-                "--repulsion and --drag are of the law attract-repel"
+                "--repulsion and --drag are for --law attract-repel"
             );
         }
         Ok(law)

@@ -13,12 +13,12 @@ use clap::{Subcommand, ValueEnum};
 
 use super::series::Series;
 
-/// Bodies whose paths are drawn where nobody says which.
+/// Most bodies whose paths are drawn where none are chosen.
 const MOST_PATHS: usize = 64;
 /// Paths that have a colour of their own.
 const NAMED_PATHS: usize = 8;
 
-/// What to draw.
+/// Chart to draw.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(subcommand)]
@@ -49,7 +49,7 @@ enum What {
     },
     /// A benchmark: times, speedups, rate against N, speed against error, errors by digit, sweeps.
     Bench {
-        /// What `allpairs bench --json` wrote.
+        /// File written by `allpairs bench --json`.
         record: PathBuf,
         #[command(flatten)]
         target: Target,
@@ -79,7 +79,17 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     match &options.what {
         What::Log { log, target } => {
             let path = log_in(log);
-            let charts = run_charts(&RunLog::read(&path)?, &path.display().to_string())?;
+            let read = RunLog::read(&path);
+            let read = match log.is_dir() && !path.exists() {
+                true => read.with_context(|| {
+                    let folder = log.display();
+                    format!(
+                        "{folder} has no diagnostics: `allpairs run` logs them with --diagnostics"
+                    )
+                }),
+                false => read.map_err(Into::into),
+            };
+            let charts = run_charts(&read?, &path.display().to_string())?;
             target.write(&charts, out)
         }
         What::Orbits {
@@ -128,7 +138,7 @@ impl Target {
     }
 }
 
-/// Where the bodies were in each snapshot, and what to say about it.
+/// Paths of the bodies through the snapshots, and a subtitle.
 fn paths(series: &Series, ids: &[u64]) -> anyhow::Result<(Vec<output::Path>, String)> {
     let files = series.files()?;
     let mut asked = HashSet::new();

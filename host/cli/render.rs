@@ -16,12 +16,12 @@ use super::series::Series;
 /// Snapshots that settle the frame and the brightness of a series: enough to see all of it.
 const SAMPLES: usize = 16;
 
-/// What to draw, and how.
+/// Snapshots to draw, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
     series: Series,
-    /// What to write: a .png (of several snapshots: numbered ones), or a movie: .mp4, .webm (by
+    /// File to write: a .png (of several snapshots: numbered ones), or a movie: .mp4, .webm (by
     /// ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
     #[arg(short, long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
@@ -31,19 +31,19 @@ pub(super) struct Options {
     /// The panels from left to right, seen along the axis that is not named.
     #[arg(long, value_delimiter = ',', default_value = "xy,xz")]
     axes: Vec<Projection>,
-    /// Width and height of the whole picture in pixels [default: 800 a panel; 400 for a gif]
+    /// Width and height of the whole picture in pixels [default: 800 per panel; 400 for a gif]
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<[u32; 2]>,
     /// inferno, magma, plasma, viridis, cividis, cubehelix, turbo or grey.
     #[arg(long, value_name = "NAME", default_value_t)]
     colour_map: ColourMap,
-    /// Which bodies: luminous (gas and stars, if there are any), all, gas, dark or star.
+    /// Bodies to draw: luminous (gas and stars, if there are any), all, gas, dark or star.
     #[arg(long, value_name = "WHICH", default_value = "luminous")]
     select: Selection,
-    /// What a body counts for: count (each the same) or mass.
+    /// Weight of a body: count (each the same) or mass.
     #[arg(long, value_name = "WHAT", default_value = "count")]
     weight: Weight,
-    /// How many times larger than by itself the picture shows the bodies.
+    /// Magnification of the picture, beside the one chosen automatically.
     #[arg(
         long,
         value_name = "FACTOR",
@@ -59,7 +59,7 @@ pub(super) struct Options {
     /// where not given.
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true)]
     centre: Option<[f64; 3]>,
-    /// How many powers of ten lie between the brightest and the darkest shades.
+    /// Powers of ten between the brightest and the darkest shades.
     #[arg(long, default_value_t = 3.0)]
     decades: f64,
     /// Pictures a second of a movie.
@@ -87,7 +87,7 @@ fn point(text: &str) -> anyhow::Result<[f64; 3]> {
         .map_err(|_| anyhow::anyhow!("{count} numbers instead of three"))
 }
 
-/// What will be written.
+/// Files to be written.
 enum Target {
     Picture(PathBuf),
     Pictures(PathBuf),
@@ -214,7 +214,7 @@ fn picture(
 ) -> anyhow::Result<DensityPicture> {
     ensure!(
         options.zoom.is_finite() && options.zoom > 0.0,
-        "--zoom {} is no number above zero",
+        "`--zoom` must be > 0 and finite, got {}",
         options.zoom
     );
     let side: u32 = match target {

@@ -19,7 +19,7 @@ use super::pace::{pace, steps};
 use super::run::{self, Asked};
 use super::watch::Watch;
 
-/// Which run to continue, and how far.
+/// Run to continue, and its new end.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// The folder of the run.
@@ -35,7 +35,7 @@ pub(super) struct Options {
     watch: bool,
 }
 
-/// What else could be done with a folder, if it holds a run that can be continued.
+/// Hint that a folder holds a run that can be continued, if it does.
 pub(super) fn or_continue(folder: &Path) -> String {
     if checkpoint::exists(folder) {
         let folder = folder.display();
@@ -51,7 +51,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let cannot = || format!("cannot continue in {}", folder.display());
     let mut claim = match recording::lock(folder, CONFIG) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
-            "{} is the folder of no run: there is no {CONFIG} in it",
+            "{} is not the folder of a run: there is no {CONFIG} in it",
             folder.display()
         ),
         claim => claim.with_context(cannot)?,

@@ -38,14 +38,14 @@ use super::watch::Watch;
 const GALAXY: &[u8] = include_bytes!("demo/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
 
-/// What to simulate, and how.
+/// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
     /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), the
     /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
     /// these options.
     pub(super) input: PathBuf,
-    /// Format of the input file, where its name does not tell.
+    /// Format of the input file, where it does not follow from the name.
     #[arg(long)]
     pub(super) format: Option<Format>,
 
@@ -59,7 +59,7 @@ pub(super) struct Options {
     /// With --eta, the longest step.
     #[arg(long)]
     pub(super) dt: Option<f64>,
-    /// Let the steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
+    /// Let steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
     pub(super) eta: Option<f64>,
@@ -69,11 +69,11 @@ pub(super) struct Options {
     pub(super) block_steps: bool,
     #[command(flatten)]
     pub(super) force: ForceOptions,
-    /// How steps are made; where not given, as the kernel's study makes them or as suits the initial
+    /// Integrator; where not given, that of the kernel's study or one that suits the initial
     /// conditions (yoshida6 for the Solar System), else leapfrog.
     #[arg(long)]
     integrator: Option<IntegratorName>,
-    /// Drag of damped-euler: the share of a velocity lost in a unit of time; 0.1 where not given.
+    /// Drag of damped-euler: fraction of the velocity lost per unit time; 0.1 where not given.
     #[arg(long, value_name = "RATE")]
     damping: Option<f64>,
 
@@ -96,7 +96,7 @@ pub(super) struct Options {
     size: Size,
 }
 
-/// What to keep of a run on the way.
+/// Records of a run to keep on the way.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Record")]
 pub(super) struct KeptOptions {
@@ -104,7 +104,7 @@ pub(super) struct KeptOptions {
     /// diagnostics.jsonl; never where not given.
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     diagnostics: Option<u64>,
-    /// Warn when the energy has drifted by more than this share: 0.01 is 1 %.
+    /// Warn when the energy has drifted by more than this fraction: 0.01 is 1 %.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub(super) max_drift: f64,
     /// Write a snapshot every so much time, beside the final one.
@@ -201,7 +201,7 @@ impl Asked {
         Ok(Self { options, table })
     }
 
-    /// The table, with what was chosen: it is chosen for whoever runs or resumes this.
+    /// The table, with what was chosen: it holds for runs and resumptions of this table.
     fn with_choices(
         &self,
         selection: &Selection,
@@ -243,7 +243,7 @@ impl Asked {
     }
 }
 
-/// What is simulated, the format of its snapshots, and its units where these are known.
+/// Bodies to simulate, the format of their snapshots, and their units where these are known.
 struct Input {
     snapshot: Snapshot,
     format: Format,
@@ -266,11 +266,12 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     }
     let path = &options.input;
     options.size.check_unused(path)?;
+    options.check_not_made()?;
     let loaded = super::load(path, options.format).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
         match is_a_name {
-            true => error.context("no file and no initial conditions, which `allpairs ic` lists"),
+            true => error.context(unknown(&path.to_string_lossy())),
             false => error,
         }
     })?;
@@ -279,6 +280,22 @@ fn input(options: &Options) -> anyhow::Result<Input> {
         format: loaded.format,
         units: loaded.units,
     })
+}
+
+/// Message about a name that is neither that of a file nor of initial conditions.
+fn unknown(name: &str) -> String {
+    let names = GENERATORS.iter().map(|generator| generator.name);
+    match nearest(name, names) {
+        Some(near) => format!("no file and no initial conditions: did you mean `{near}`?"),
+        None => "no file and no initial conditions, which `allpairs ic` lists".into(),
+    }
+}
+
+/// The name that differs from `name` by the fewest typing errors, and by few for its length.
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let errors = |other: &str| strsim::damerau_levenshtein(name, other);
+    let (distance, near) = names.map(|other| (errors(other), other)).min()?;
+    (distance <= name.chars().count() / 3).then_some(near)
 }
 
 fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result<()> {
@@ -312,7 +329,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
-        "{input}: {n} bodies of total mass {}, at time {start}{}",
+        "{input}: {} of total mass {}, at time {start}{}",
+        super::counted(n, "body", "bodies"),
         super::fixed(bodies.total_mass(), 6),
         systems::of_how_many(options.systems()?, n)?
     )?;
@@ -342,7 +360,11 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let dt = simulation.clock().dt;
     let (step, whose, until) = match pace {
-        Pace::Fixed(_) => ("step", chosen(options.dt), format!("{steps} steps")),
+        Pace::Fixed(_) => (
+            "step",
+            chosen(options.dt),
+            super::counted(steps, "step", "steps"),
+        ),
         Pace::Adaptive { steps, end, .. } => {
             let (step, whose) = match steps {
                 Stepping::Shared => ("first step", ""),
@@ -409,7 +431,7 @@ impl Options {
         }
     }
 
-    /// How the initial conditions are best simulated; files are as good as many bodies.
+    /// Advice on how to simulate the initial conditions; files are taken for many bodies.
     fn advice(&self) -> Advice {
         self.generator()
             .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
@@ -424,7 +446,7 @@ impl Options {
         }
     }
 
-    /// What varying steps are shared by.
+    /// Choice between varying steps shared by all bodies and block time steps.
     pub(super) fn stepping(&self) -> Stepping {
         match self.block_steps {
             true => Stepping::Blocks,
@@ -450,7 +472,7 @@ impl Options {
             (Integrator::DampedEuler { .. }, Some(rate)) => {
                 ensure!(
                     rate.is_finite() && rate >= 0.0,
-                    "--damping {rate} is no drag: give 0 or more"
+                    "`--damping` must be ≥ 0 and finite, got {rate}"
                 );
                 Ok(Integrator::DampedEuler { rate })
             }
@@ -462,7 +484,7 @@ impl Options {
         }
     }
 
-    /// What is to run, and what is to be said about it.
+    /// Kernel and device to run, and a remark to print about them.
     pub(super) fn select(
         &self,
         law: Law,
@@ -477,28 +499,43 @@ impl Options {
         self.kernel.shaped(selected, self.systems()?)
     }
 
-    /// Systems that the kernel is to keep apart.
+    /// Number of independent systems that the kernel computes.
     fn systems(&self) -> anyhow::Result<u32> {
         systems::asked(self.kernel.name(), &self.made.0, self.generator())
     }
 
-    /// The initial conditions that the input names, if it is no file.
+    /// The initial conditions that the input names, if it is not a file.
     fn generator(&self) -> Option<&'static Generator> {
         let name = self.input.to_str().unwrap_or_default();
         let named = GENERATORS.iter().find(|generator| generator.name == name);
         named.filter(|_| !self.input.exists())
     }
 
+    /// Refuses options of initial conditions for a file. (A kernel for independent systems needs to
+    /// know how many there are.)
+    fn check_not_made(&self) -> anyhow::Result<()> {
+        let apart = systems::are_kept_apart(self.kernel.name())?;
+        let given = Parameter::ALL.into_iter().find(|&parameter| {
+            self.made.0.get(parameter).is_some() && !(apart && parameter == Parameter::Systems)
+        });
+        let given = given.map(Parameter::name);
+        let given = given.or(self.made.0.of.map(|_| "of"));
+        if let Some(name) = given.filter(|_| self.input.exists()) {
+            bail!(
+                "--{name} is for initial conditions made by name, and {} is a file: leave it out",
+                self.input.display()
+            );
+        }
+        Ok(())
+    }
+
     fn check_record(&self) -> anyhow::Result<()> {
         let drift = self.kept.max_drift;
-        ensure!(
-            drift >= 0.0,
-            "--max-drift {drift} is no share of the energy: give 0 or more"
-        );
+        ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {drift}");
         if let Some(every) = self.kept.snapshot_every {
             ensure!(
                 every.is_finite() && every > 0.0,
-                "--snapshot-every {every} is no distance in time: give more than 0"
+                "`--snapshot-every` must be > 0 and finite, got {every}"
             );
         }
         Ok(())
@@ -513,5 +550,26 @@ pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
         checkpoint_every: options.kept.checkpoint_every,
         format,
         units: options.force.units,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown;
+
+    #[test]
+    fn near_names_are_offered() {
+        for (typed, meant) in [
+            ("plumer", "`plummer`"),
+            ("solar_system", "`solar-system`"),
+            ("knig", "`king`"),
+        ] {
+            assert!(
+                unknown(typed).contains(meant),
+                "{typed}: {}",
+                unknown(typed)
+            );
+        }
+        assert!(unknown("abc").contains("`allpairs ic` lists"));
     }
 }

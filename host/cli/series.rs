@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use allpairs::io::{Format, Snapshot};
 use anyhow::{Context, ensure};
 
-/// Where the snapshots are.
+/// Snapshot files.
 #[derive(Debug, clap::Args)]
 pub(super) struct Series {
     /// Snapshot files, in the order of time; or the folder of a run, for all snapshots in it.

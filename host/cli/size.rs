@@ -25,7 +25,8 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// What `generator` makes, in the units that are `wanted`; and its units, if it has any.
+    /// Makes bodies by `generator`, in the `wanted` units; and returns their units, if they have
+    /// any.
     pub(super) fn make(
         &self,
         generator: &Generator,
@@ -81,7 +82,7 @@ impl Size {
     pub(super) fn check_unused(&self, input: &std::path::Path) -> anyhow::Result<()> {
         ensure!(
             self.mass.is_none() && self.radius.is_none(),
-            "--mass and --radius are of initial conditions made by name, and {} is a file: \
+            "--mass and --radius are for initial conditions made by name, and {} is a file: \
              `allpairs convert` changes its units",
             input.display()
         );

@@ -47,12 +47,14 @@ impl Many {
             return Ok(variant);
         }
         let Method::Systems(path) = &mut variant.method else {
-            bail!("--tile and --streams are of kernels of many systems, as galaxies/streams");
+            bail!(
+                "--tile and --streams are for kernels of independent systems, such as galaxies/streams"
+            );
         };
         if let Some(tile) = self.tile {
             ensure!(
                 path.tile.is_some(),
-                "kernel `{}` has no tiles: --tile is of those that do, as galaxies/tiled-512",
+                "kernel `{}` has no tiles: --tile is for kernels that do, such as galaxies/tiled-512",
                 variant.name
             );
             *path = path.tile(tile);
@@ -60,8 +62,8 @@ impl Many {
         if let Some(streams) = self.streams {
             ensure!(
                 path.queues != Queues::Together,
-                "kernel `{}` computes all systems in one stream: --streams is of those that use \
-                 several, as galaxies/streams",
+                "kernel `{}` computes all systems in one stream: --streams is for kernels that use \
+                 several, such as galaxies/streams",
                 variant.name
             );
             *path = path.queued(Queues::Exactly(streams));
@@ -70,13 +72,14 @@ impl Many {
     }
 }
 
-/// Whether a kernel keeps systems apart.
+/// Returns whether a kernel computes independent systems.
 pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
     let kernel = kernel.map(|name| catalogue().find(name)).transpose()?;
     Ok(kernel.is_some_and(studies::is_of_many))
 }
 
-/// Systems that a kernel is to keep apart, if it does: those asked for, or of the initial conditions.
+/// Number of independent systems that a kernel computes: those asked for, or of the initial
+/// conditions; 1 for other kernels.
 pub(super) fn asked(
     kernel: Option<&str>,
     given: &initial_conditions::Options,
@@ -92,23 +95,20 @@ pub(super) fn asked(
     });
     let asked = given.get(Parameter::Systems).or(default).unwrap_or(1.0);
     let whole = asked.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&asked);
-    ensure!(
-        whole,
-        "--systems {asked} is no number of systems: give 1 or more"
-    );
+    ensure!(whole, "`--systems` must be a whole number ≥ 1, got {asked}");
     Ok(asked as u32)
 }
 
-/// `, 32 systems of 8192`, or nothing.
+/// `, 32 independent systems of 8192`, or nothing.
 pub(super) fn of_how_many(systems: u32, bodies: usize) -> anyhow::Result<String> {
     let each = bodies_each(bodies, systems)?;
     Ok(match systems {
         1 => String::new(),
-        systems => format!(", {systems} systems of {each} that do not feel each other"),
+        systems => format!(", {systems} independent systems of {each}"),
     })
 }
 
-/// What to time.
+/// Kernels to time, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(super) struct Options {
     /// Number of bodies of each system.
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     bodies: u32,
-    /// The law of the force.
+    /// Force law.
     #[arg(long, default_value = "unit")]
     law: super::LawName,
     /// Time steps from copy to copy.
@@ -137,7 +137,7 @@ pub(super) struct Options {
     /// Number of streams, for kernels that use several; each kernel's own where not given.
     #[arg(long)]
     streams: Option<u32>,
-    /// Threads of a block; each kernel's own where not given.
+    /// Threads per block; each kernel's own where not given.
     #[arg(long)]
     block: Option<u32>,
     /// Folder for tables and charts (CSV, PNG and SVG) of when the copies and launches of each kernel
@@ -149,8 +149,17 @@ pub(super) struct Options {
     overwrite: bool,
 }
 
-/// How far positions after the steps may be off, by the study.
+/// Error that the study allows for positions after the steps.
 const STUDY_TOLERANCE: f64 = 1e-3;
+
+impl Options {
+    /// `32 systems of 8192 bodies`.
+    fn described(&self) -> String {
+        let systems = super::counted(self.systems, "system", "systems");
+        let bodies = super::counted(self.bodies, "body", "bodies");
+        format!("{systems} of {bodies}")
+    }
+}
 
 pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let law = Law::from(options.law);
@@ -167,8 +176,9 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
     let reference = steps_by_reference(&case, dt, steps.into())?;
     writeln!(
         out,
-        "On {place}; {} systems of {} bodies, {steps} steps of {dt:.3e}:",
-        options.systems, options.bodies
+        "On {place}; {}, {} of {dt:.3e}:",
+        options.described(),
+        super::counted(steps, "step", "steps")
     )?;
     let machine = Machine::new(place);
     let pairs = f64::from(options.systems) * f64::from(options.bodies).powi(2) * f64::from(steps);
@@ -339,8 +349,9 @@ fn write_timeline(
         .with_context(|| format!("cannot write {}", csv.display()))?;
     let title = format!("{}: copies and kernels", variant.name);
     let subtitle = format!(
-        "{} systems of {} bodies, {} steps",
-        options.systems, options.bodies, options.steps
+        "{}, {}",
+        options.described(),
+        super::counted(options.steps, "step", "steps")
     );
     let chart = timeline_chart(&title, &subtitle, spans)?;
     for extension in ["png", "svg"] {

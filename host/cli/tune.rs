@@ -19,12 +19,12 @@ use super::{AccuracyName, LawName, Where};
 
 /// Numbers of bodies for a GPU where nothing else is said: each is used for half to twice as many.
 const BODIES: [u32; 5] = [1_024, 4_096, 16_384, 65_536, 262_144];
-/// The same for a CPU.
+/// Numbers of bodies for a CPU.
 const BODIES_CPU: [u32; 3] = [1_024, 4_096, 16_384];
 /// Rows of a table.
 const SHOWN: usize = 6;
 
-/// Where to look for the fastest, and for how long.
+/// Device to tune, and for how long.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct Options {
     /// The law of the force.
     #[arg(long, default_value = "gravity")]
     law: LawName,
-    /// How far forces may be off: as for a run, whose winners are kept apart.
+    /// Error that forces may have, as for a run; each has winners of its own.
     #[arg(long, default_value = "single", conflicts_with = "kernel")]
     accuracy: AccuracyName,
     /// Seconds that a kernel may take at one number of bodies: those that need more cannot win.
@@ -64,7 +64,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     );
     ensure!(
         options.budget > 0.0 && options.budget.is_finite(),
-        "--budget {} is no time to measure in: give seconds, more than 0",
+        "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
     let only = options.kernel.as_deref().map(|name| catalogue().find(name));
@@ -73,7 +73,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         eligible(only, &place, law).map_err(SelectionError::from)?;
         ensure!(
             ForceAccuracy::ALL.iter().any(|&a| tuning::may_win(only, a)),
-            "kernel `{}` is none that `auto` may take, and is not tuned: it is wrong for some systems, \
+            "kernel `{}` is not tuned, because `auto` may not take it: it is wrong for some systems, \
              stores halves, or needs the host or a library",
             only.name
         );

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{ChecksFailed, Where};
 
-/// What to check, and where.
+/// Experiments to check, and the device.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]

@@ -14,12 +14,12 @@ use super::Where;
 
 /// Bodies of the large case where nothing else is said.
 const BODIES: usize = 16_384;
-/// The same on the emulator, which takes its time.
+/// Bodies of the large case on the emulator, which is slow.
 const BODIES_EMULATED: usize = 1_025;
 /// Threads of a block, around which the small cases are chosen.
 const BLOCK: usize = 256;
 
-/// What to verify.
+/// Kernels to verify.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     super::tell(&failures, out)
 }
 
-/// Where to verify or time these kernels, or all.
+/// Device on which to verify or time these kernels, or all.
 pub(super) fn place(options: &Where, kernels: &[String]) -> anyhow::Result<Place> {
     let first = kernels.first().map(|name| catalogue().find(name));
     let first = first.transpose()?;
@@ -130,8 +130,8 @@ pub(super) fn chosen(kernels: &[String], place: &Place) -> anyhow::Result<Vec<&'
     Ok(chosen)
 }
 
-/// Why kernels of which nobody asked for one are left out that others of their place are not: what
-/// they need may be installed.
+/// Reasons why kernels that were not asked for are left out though others of their place are not:
+/// what they need may be installed.
 pub(super) fn skipped(kernels: &[String], place: &Place) -> Vec<Ineligible> {
     let whys = catalogue().all().filter_map(|variant| {
         let law = variant.laws().next()?;

@@ -8,7 +8,7 @@ use allpairs::output::Viewer;
 
 use super::series::Series;
 
-/// What to show.
+/// Snapshots to show.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]

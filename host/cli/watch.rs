@@ -14,7 +14,7 @@ pub(super) const EVERY: Duration = Duration::from_millis(250);
 /// A panel smaller than this shows nothing.
 const LEAST_PIXELS: u32 = 16;
 
-/// What is drawn on, and what is kept from one picture to the next.
+/// Terminal to draw on, and state kept from one picture to the next.
 pub(super) struct Watch {
     colours: TerminalColours,
     frame: Option<Frame>,
@@ -28,7 +28,7 @@ impl Watch {
     pub(super) fn new() -> anyhow::Result<Self> {
         ensure!(
             io::stderr().is_terminal(),
-            "--watch draws on a terminal, and the standard error is none: leave it out"
+            "`--watch` needs a terminal as standard error: leave it out"
         );
         let colours = std::env::var("COLORTERM").unwrap_or_default();
         Ok(Self {
@@ -42,7 +42,7 @@ impl Watch {
     /// Draws the bodies over what was drawn before, and `status` below them.
     pub(super) fn draw(&mut self, bodies: &Bodies, status: &str) -> anyhow::Result<()> {
         let (Width(columns), Height(rows)) =
-            terminal_size_of(io::stderr()).context("the terminal does not tell its size")?;
+            terminal_size_of(io::stderr()).context("the size of the terminal is unknown")?;
         let (columns, rows) = (u32::from(columns), u32::from(rows));
         // Two square panels side by side, two pixels a character; the status has a line of its own.
         let width = columns.min(4 * rows.saturating_sub(2));

@@ -320,7 +320,7 @@ fn pareto(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
     .chart()
 }
 
-/// Which decimal of the positions goes wrong first, as shares of all coordinates.
+/// Chart of the first wrong decimal of the positions, as shares of all coordinates.
 fn position_digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
     let counts = |row: &BenchRow| {
         let digits = row.digits.as_ref()?;
@@ -344,7 +344,7 @@ fn position_digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError>
     )
 }
 
-/// How many digits of the forces are right, as shares of the bodies.
+/// Chart of the right digits of the forces, as shares of the bodies.
 fn force_digits(rows: &[&BenchRow], about: &str) -> Result<Chart, ChartError> {
     shares(
         rows,

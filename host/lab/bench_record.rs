@@ -1,4 +1,4 @@
-//! What a benchmark found, as files: JSON that can be read again and compared, CSV for tables.
+//! Results of a benchmark as files: JSON that can be read again and compared, CSV for tables.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub struct BenchRecord {
     pub allpairs: String,
     /// When it was measured, in seconds since 1970.
     pub unix_time: u64,
-    /// What it ran on.
+    /// Device it ran on.
     pub device: String,
     /// Version of the driver, where there is one.
     pub driver: Option<String>,
@@ -33,7 +33,7 @@ pub struct BenchRecord {
     pub start: Option<String>,
     /// The measurements.
     pub rows: Vec<BenchRow>,
-    /// What was wrong, and therefore not timed.
+    /// Variants that were wrong, and therefore not timed.
     #[serde(default)]
     pub failures: Vec<BenchFailure>,
 }
@@ -41,7 +41,7 @@ pub struct BenchRecord {
 /// One kernel at one number of bodies, verified and timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchRow {
-    /// Its name.
+    /// Name.
     pub kernel: String,
     /// The study whose ladder it stands on.
     pub study: Option<String>,
@@ -60,7 +60,7 @@ pub struct BenchRow {
     /// Steps of a repetition, whose mean time is its time; none where the force alone was timed.
     #[serde(default)]
     pub steps: Option<u32>,
-    /// Their median, or the mean where the study takes that, in seconds.
+    /// Median of the times, or the mean where the study takes that, in seconds.
     pub seconds: f64,
     /// The fastest, in seconds.
     pub fastest: f64,
@@ -83,7 +83,7 @@ pub struct BenchRow {
     pub force_digits: Vec<u64>,
 }
 
-/// How many coordinates were first off in which decimal.
+/// Numbers of coordinates by the decimal that is first off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digits {
     /// Off by one or more.
@@ -99,13 +99,13 @@ pub struct Digits {
 /// A kernel that was not timed because its forces are wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchFailure {
-    /// Its name.
+    /// Name.
     pub kernel: String,
     /// Number of bodies.
     pub bodies: u64,
-    /// What was wrong.
+    /// Reason of the failure.
     pub why: String,
-    /// Whether the kernel is known to be wrong, and listed for that.
+    /// True if the kernel is known to be wrong, and listed for that.
     #[serde(default)]
     pub expected: bool,
 }
@@ -122,19 +122,19 @@ impl BenchRow {
     }
 }
 
-/// Why a record cannot be read or written.
+/// Reason why a record cannot be read or written.
 #[derive(Debug, Error)]
 #[error("cannot {verb} benchmark record `{}`: {fault}", path.display())]
 pub struct RecordError {
     /// The file.
     pub path: PathBuf,
-    /// What was tried.
+    /// Verb for the attempt.
     verb: &'static str,
     /// The reason.
     pub fault: RecordFault,
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordFault {

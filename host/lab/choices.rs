@@ -17,9 +17,9 @@ use crate::studies::catalogue;
 /// A choice that a variant makes, for tables and for comparing variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Which choice.
+    /// Name of the choice.
     pub axis: &'static str,
-    /// What was chosen.
+    /// Value chosen.
     pub value: String,
 }
 
@@ -216,8 +216,8 @@ pub fn choices(variant: &Variant) -> Vec<Choice> {
     choices
 }
 
-/// What differs from the predecessor: `layout: float4`. Empty without one, or where it is of
-/// another kind.
+/// Choices that differ from the predecessor's: `layout: float4`. Empty without one, or where it is
+/// of another kind.
 pub fn differences(variant: &Variant) -> Vec<Choice> {
     let Some(predecessor) = variant.predecessor else {
         return vec![];

@@ -1,5 +1,6 @@
-//! What Allpairs measures and proves about itself: the ladders of the studies, benchmarks and their
-//! records, tuning sweeps, verification of every kernel, validation of whole runs, and what PTX says.
+//! Measurements and proofs about Allpairs: the ladders of the studies, benchmarks and their
+//! records, tuning sweeps, verification of every kernel, validation of whole runs, and what PTX
+//! says.
 
 pub mod bench;
 pub mod bench_charts;

@@ -20,61 +20,61 @@ use allpairs::variants::{Catalogue, Method, Variant, first, variant};
 /// A study and its ladder.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it studied.
+    /// Subject.
     pub summary: &'static str,
-    /// Its law.
+    /// Force law.
     pub law: Law,
-    /// Its integrator.
+    /// Integrator.
     pub integrator: Integrator,
-    /// How it measured.
+    /// Method of measurement.
     pub measured: Measured,
-    /// Its rungs, in its own order.
+    /// Rungs, in the study's own order.
     pub rungs: &'static [Rung],
 }
 
-/// How a study measured.
+/// Method of a study's measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// Numbers of bodies.
     pub bodies: &'static [u32],
-    /// Systems that they are, which do not feel each other.
+    /// Number of independent systems that they are.
     pub systems: u32,
-    /// Where the bodies are.
+    /// Positions of the bodies at the start.
     pub start: Start,
     /// Steps of a run.
     pub steps: u32,
     /// Runs, of which the statistic is taken.
     pub repetitions: u32,
-    /// What is told of the runs' times.
+    /// Statistic of the runs' times.
     pub statistic: Statistic,
-    /// What the study says of it, and what it leaves open.
+    /// Remark on what the study says and leaves open.
     pub note: &'static str,
 }
 
-/// Where bodies are at the start.
+/// Positions of bodies at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Spread evenly over a cube, of several masses.
     Cube,
-    /// The same, of one mass.
+    /// Bodies of a cube, all of one mass.
     CubeOfEqualMasses,
     /// Plummer's model of a star cluster.
     Plummer,
 }
 
-/// What is told of many times.
+/// Statistic of many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
-    /// Their mean.
+    /// Mean.
     Mean,
     /// The middle one.
     Median,
 }
 
 impl Statistic {
-    /// Its name.
+    /// Name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -99,7 +99,7 @@ impl Statistic {
 pub struct Rung {
     /// The variant that it is; its name is the study's and the rung's, its predecessor another rung.
     pub variant: Variant,
-    /// What the study reported of it.
+    /// Result that the study reported.
     pub reported: &'static str,
 }
 
@@ -166,8 +166,8 @@ pub fn rungs() -> impl Iterator<Item = &'static Variant> {
     rungs.map(|rung| &rung.variant)
 }
 
-/// Whether a variant is made for many systems: those of its bodies that are told apart are then
-/// independent of each other.
+/// Returns whether a variant is made for many systems: those of its bodies that are told apart are
+/// then independent of each other.
 pub fn is_of_many(variant: &Variant) -> bool {
     matches!(variant.method, Method::Systems(_)) || variant.study() == Some("galaxies")
 }
@@ -215,7 +215,8 @@ mod tests {
         }
     }
 
-    /// Where a study changed more than one thing at a time, or one that shows in several choices.
+    /// Rungs in which a study changed more than one thing at a time, or one that shows in several
+    /// choices.
     const SEVERAL: &[&str] = &[
         "venus/fp16-pure", // precision, and so storage is no longer narrower than it
         "gtx1060/direct",

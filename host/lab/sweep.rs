@@ -14,18 +14,18 @@ use allpairs::variants::{Method, Shape, Variant};
 
 /// Threads of a block that are tried.
 const BLOCKS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
-/// Threads a target that are tried, of two-dimensional blocks.
+/// Threads per target that are tried, of two-dimensional blocks.
 const LENS: [u32; 4] = [1, 2, 4, 8];
-/// Sources a thread that are tried, of two-dimensional blocks.
+/// Sources per thread that are tried, of two-dimensional blocks.
 const LUFS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 
 /// Fewest bodies that a kernel is judged by before it is tried with all.
 const FEWEST: usize = 1024;
-/// How much slower than the best a kernel may be at a quarter of the bodies to be tried with all.
+/// Ratio to the best time that a kernel may need at a quarter of the bodies to be tried with all.
 const QUALIFIED: f64 = 1.5;
-/// How many of the fastest are timed again, to find the winner.
+/// Number of the fastest that are timed again, to find the winner.
 const FINALISTS: usize = 6;
-/// How much faster than the untuned choice a winner must be: what is less may be noise.
+/// Speedup over the untuned choice that a winner must have: less may be noise.
 const WORTH: f64 = 1.01;
 
 /// All that may win at a place, in all shapes that fit; or `only` one.
@@ -109,7 +109,7 @@ pub fn label(variant: &Variant) -> String {
     label
 }
 
-/// What a sweep found at a number of bodies.
+/// Result of a sweep at a number of bodies.
 #[derive(Debug)]
 pub struct Found {
     /// The fastest that is right in all cases, with its final time.
@@ -118,9 +118,9 @@ pub struct Found {
     pub untuned: Option<f64>,
     /// All that were timed with all the bodies, named by [`label`], fastest first.
     pub rows: Vec<BenchRow>,
-    /// What came out wrong, or does not run, and why: none of these may win.
+    /// Variants that are wrong or do not run, and why: none of these may win.
     pub wrong: Vec<String>,
-    /// How many candidates there were.
+    /// Number of candidates.
     pub candidates: usize,
 }
 
@@ -208,7 +208,7 @@ pub fn sweep(
     })
 }
 
-/// Those that are not much slower than the best with so many bodies.
+/// Selects candidates that are not much slower than the best with so many bodies.
 fn qualify(
     machine: &Machine,
     law: Law,
@@ -245,7 +245,7 @@ fn qualify(
     Ok(timed.into_iter().map(|(variant, _)| variant).collect())
 }
 
-/// What a variant gets wrong in the table of cases, if anything.
+/// Describes what a variant gets wrong in the table of cases, if anything.
 fn flaw(machine: &Machine, variant: &Variant, law: Law) -> Result<Option<String>, ForceError> {
     let block = match variant.method {
         Method::Kernel { block, .. } => block,

@@ -1,5 +1,5 @@
-//! Is a variant right? Its forces on a table of cases, against the f64 reference, within what
-//! rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
+//! Verification of variants: their forces on a table of cases, compared with the f64 reference,
+//! within what rounding explains. Tests, `allpairs verify` and benchmarks all judge by this file.
 
 pub mod bounds;
 mod jerks;
@@ -23,7 +23,7 @@ const MOST_TARGETS: usize = 4096;
 /// A situation, and the forces that are right in it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is about.
+    /// Name of the case.
     pub name: String,
     /// The bodies.
     pub bodies: Bodies,
@@ -51,14 +51,14 @@ impl Case {
         }
     }
 
-    /// Whether it is of a law, of systems and in the range that a variant computes.
+    /// Returns whether its force law, systems and range are such as a variant computes.
     pub fn is_for(&self, variant: &Variant) -> bool {
         variant.computes(self.physics.law)
             && (self.systems == 1 || variant.computes_many())
             && variant.in_range(&self.bodies, &self.physics).is_ok()
     }
 
-    /// How far computed accelerations (of all bodies) are off.
+    /// Measures the errors of computed accelerations (of all bodies).
     ///
     /// # Panics
     /// If they are not of the case's bodies.
@@ -66,7 +66,7 @@ impl Case {
         Accuracy::of(&self.pick(accelerations), &self.expected).expect("a target each")
     }
 
-    /// Whether rounding explains how far a variant's accelerations (of all bodies) are off.
+    /// Checks whether rounding explains how far a variant's accelerations (of all bodies) are off.
     ///
     /// # Errors
     /// The first body whose acceleration it does not explain.
@@ -83,7 +83,7 @@ impl Case {
         )
     }
 
-    /// How many of the compared bodies have computed accelerations (of all bodies) with 0, 1, … 16
+    /// Counts the compared bodies whose computed accelerations (of all bodies) have 0, 1, … 16
     /// or more right digits: a relative error below 10⁻¹, 10⁻², … for one more each.
     ///
     /// # Panics
@@ -109,7 +109,7 @@ impl Case {
     }
 }
 
-/// What became of a variant.
+/// Verdict on a variant.
 #[derive(Debug)]
 pub struct Verdict {
     /// Cases it was tried on.

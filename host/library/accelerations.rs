@@ -10,8 +10,8 @@ use crate::simulation::BuildError;
 /// cores of the CPU: `positions` and `masses` of each, softened by ε = `softening`.
 ///
 /// ```
-/// let pulled = allpairs::accelerations(&[[0.0; 3], [2.0, 0.0, 0.0]], &[1.0, 3.0], 0.0)?;
-/// assert_eq!(pulled, [[0.75, 0.0, 0.0], [-0.25, 0.0, 0.0]]);
+/// let forces = allpairs::accelerations(&[[0.0; 3], [2.0, 0.0, 0.0]], &[1.0, 3.0], 0.0)?;
+/// assert_eq!(forces, [[0.75, 0.0, 0.0], [-0.25, 0.0, 0.0]]);
 /// # Ok::<(), allpairs::BuildError>(())
 /// ```
 ///

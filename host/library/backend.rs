@@ -1,7 +1,7 @@
 //! Force backends behind one trait, [`Backend`].
 //!
 //! A backend holds the bodies where it works on them — in GPU memory, in the CPU's caches — and
-//! hands them out when somebody asks. Integrators see this trait and nothing behind it.
+//! hands them out when asked. Integrators see this trait and nothing behind it.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -56,7 +56,7 @@ pub enum Targets<'a> {
 }
 
 impl<'a> Targets<'a> {
-    /// Their indices among so many bodies.
+    /// Indices of the targets among so many bodies.
     pub fn indices(self, bodies: usize) -> Cow<'a, [usize]> {
         match self {
             Self::All => (0..bodies).collect(),
@@ -93,7 +93,7 @@ pub trait Backend: Send {
     /// device that can record work replays it.
     ///
     /// # Errors
-    /// Those of the operations.
+    /// Errors of the operations.
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
         (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
     }
@@ -117,7 +117,7 @@ pub trait Backend: Send {
     /// Hermite's scheme, which needs jerks.
     ///
     /// # Errors
-    /// That jerks are not computed here.
+    /// [`ForceError::NoJerks`] if jerks are not computed here.
     fn jerks(&mut self) -> Result<&mut dyn Hermite, ForceError> {
         self.hermite().ok_or(ForceError::NoJerks)
     }
@@ -138,12 +138,12 @@ pub trait Backend: Send {
         None
     }
 
-    /// What Hermite's scheme needs, if this backend has it.
+    /// Returns the interface of Hermite's scheme, if this backend has it.
     fn hermite(&mut self) -> Option<&mut dyn Hermite> {
         None
     }
 
-    /// What block time steps need, if this backend has it.
+    /// Returns the interface of block time steps, if this backend has it.
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
         None
     }
@@ -182,7 +182,7 @@ pub trait Backend: Send {
     /// Waits until all work is done.
     ///
     /// # Errors
-    /// That of queued work.
+    /// The error of queued work.
     fn synchronize(&mut self) -> Result<(), ForceError>;
 
     /// Seconds that bodies took so far to cross the bus within steps: none where they stay where
@@ -221,7 +221,7 @@ pub trait Pipeline {
     fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError>;
 }
 
-/// What Hermite's fourth-order scheme asks of a backend that has jerks, the derivatives of the
+/// Operations of Hermite's fourth-order scheme, for a backend with jerks, the derivatives of the
 /// accelerations in time: Makino & Aarseth (1992, PASJ 44, 141).
 pub trait Hermite {
     /// Computes accelerations and jerks of the current positions and velocities.
@@ -281,16 +281,16 @@ pub struct SavedState {
     pub positions: Vec<[f64; 3]>,
     /// One for each body.
     pub velocities: Vec<[f64; 3]>,
-    /// Those computed last; one for each body.
+    /// Accelerations computed last; one per body.
     pub accelerations: Vec<[f64; 3]>,
-    /// Those computed last, one for each body; empty where there are none.
+    /// Jerks computed last, one per body; empty where there are none.
     pub jerks: Vec<[f64; 3]>,
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
 }
 
-/// Why a force could not be computed.
+/// Reason why a force could not be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForceError {
     /// The GPU or its driver refused.
@@ -325,11 +325,11 @@ pub enum ForceError {
          or choose a shorter longest step"
     )]
     StepTooShort {
-        /// Its index.
+        /// Index of the body.
         body: usize,
-        /// What its accuracy allows.
+        /// Step that its accuracy allows.
         allowed: f64,
-        /// What there is.
+        /// Shortest step.
         shortest: f64,
     },
     /// The launch does not fit the device.

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// State of N bodies as a structure of arrays in double precision.
 ///
 /// All nine arrays have the same length; element `i` of each belongs to body `i`. The fields are
-/// public because force loops and integrators work on whole columns; whoever fills them by hand
+/// public because force loops and integrators work on whole columns; code that fills them by hand
 /// should call [`Bodies::check`] before handing them on.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -32,11 +32,11 @@ pub struct Bodies {
     pub mass: Vec<f64>,
     /// Name of the body, which stays with it when bodies are reordered.
     pub id: Vec<u64>,
-    /// What the body stands for. Gravity treats all kinds alike.
+    /// Kind of matter that the body stands for. Gravity treats all kinds alike.
     pub kind: Vec<Kind>,
 }
 
-/// What a body stands for: the three kinds that Tipsy snapshots tell apart.
+/// Kind of matter that a body stands for: the three kinds that Tipsy snapshots distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
@@ -88,7 +88,7 @@ pub struct Body {
     pub mass: f64,
     /// Name of the body.
     pub id: u64,
-    /// What the body stands for.
+    /// Kind of matter that the body stands for.
     pub kind: Kind,
 }
 
@@ -120,7 +120,7 @@ impl Body {
 /// Names of the six coordinates in the order position, velocity.
 pub(crate) const COORDINATES: [&str; 6] = ["x", "y", "z", "vx", "vy", "vz"];
 
-/// What [`Bodies::check`] found wrong. Bodies are counted from 0.
+/// Fault found by [`Bodies::check`]. Bodies are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BodyFault {
@@ -195,7 +195,7 @@ impl Bodies {
         self.x.len()
     }
 
-    /// Whether there are no bodies.
+    /// Returns whether there are no bodies.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }
@@ -227,7 +227,7 @@ impl Bodies {
         }
     }
 
-    /// Those of the bodies whose indices lie in this range.
+    /// Copies the bodies whose indices lie in this range.
     ///
     /// # Panics
     /// If it ends beyond [`Bodies::len`].

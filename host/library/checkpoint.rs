@@ -49,7 +49,7 @@ const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"]
 /// A run, stopped between two steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Where in time it stands.
+    /// Time and steps reached.
     pub clock: Clock,
     /// The conserved quantities of its beginning, for the drift.
     pub origin: Conserved,
@@ -59,12 +59,12 @@ pub struct Checkpoint {
     pub state: SavedState,
 }
 
-/// Why a file is no checkpoint to continue from.
+/// Reason why a file is not a checkpoint to continue from.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CheckpointFault {
     /// It is something else, or of a later version.
-    #[error("it is no checkpoint of this version of the program")]
+    #[error("it is not a checkpoint of this version of the program")]
     Foreign,
     /// It is shorter or longer than its number of bodies asks for.
     #[error("it has {found} bytes and should have {expected}: it was cut off or is damaged")]
@@ -115,7 +115,7 @@ pub fn find(folder: &Path) -> Found {
     }
 }
 
-/// Whether a folder has files that may be checkpoints.
+/// Returns whether a folder has files that may be checkpoints.
 pub fn exists(folder: &Path) -> bool {
     NAMES.iter().any(|name| folder.join(name).exists())
 }
@@ -224,7 +224,7 @@ fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
 /// Reads a checkpoint.
 ///
 /// # Errors
-/// Why it is none to continue from.
+/// The reason why it is not one to continue from.
 pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let file = File::open(path)?;
     let found = file.metadata()?.len();

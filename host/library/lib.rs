@@ -1,32 +1,32 @@
 //! Direct-summation gravitational N-body simulation, with GPU kernels written in Rust.
 //!
-//! ```text
-//! initial conditions / snapshot file ─► Bodies (f64, host) ─► packed to the variant's layout ─► upload
-//!                          ▲                                                          │
-//!                          │                                          force variant on a backend:
-//!                     integrator ◄── accelerations ◄── download ◄── GPU | CPU | emulator | reference
-//!                          │
-//!                          └─► diagnostics (energy, momentum, force error) ─► snapshots, tables, pictures
 //! ```
+//! use allpairs::{Simulation, plummer};
 //!
-//! On a GPU the whole loop — force, integrator, energy — stays on the device; the host sees data
-//! only when somebody asks for them.
+//! let mut cluster = Simulation::builder(plummer(500, 1)?).build()?;
+//! cluster.run_until(0.1)?;
+//! println!("the first body is at x = {}", cluster.bodies()?.x[0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | to | look at |
 //! |---|---|
 //! | begin | the [`tutorial`] |
 //! | read, write or make bodies | [`io`], [`initial_conditions`], [`bodies`], [`units`] |
-//! | choose what computes the forces, and where | [`variants`], [`studies`], [`selection`] |
-//! | compute forces | [`force`] |
 //! | run | [`simulation`], [`integrator`] |
+//! | compute forces alone | [`accelerations()`], [`physics`], [`force`] |
+//! | choose what computes the forces, and where | [`variants`], [`selection`], [`machine`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
 //! | find the fastest variant for this machine, and keep it | [`tuning`] |
-//! | judge a run, a variant, or the whole | [`diagnostics`], [`verify`], [`mod@bench`], [`validate`] |
+//! | judge a run | [`diagnostics`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
 //!
-//! It is the library behind the program `allpairs`. It does not do trees, gas, collisions or
-//! cosmology: every pair of bodies is computed, and gravity is all there is.
+//! Every pair of bodies is computed. There are no trees, no gas, no collisions and no cosmology.
+//!
+//! On a GPU, bodies stay on the device between steps, and the host sees them when it asks for them.
+//! Verification of kernels, validation of whole runs, studies and benchmarks are in the package
+//! `allpairs-lab`.
 
 mod accelerations;
 pub mod backend;
@@ -70,11 +70,11 @@ pub use units::Units;
 pub use variants::preferred::ForceAccuracy;
 pub use variants::{Catalogue, Variant};
 
-/// Crates whose types stand in signatures here.
+/// Crates whose types occur in signatures here.
 pub use {cuda_driver, cuda_std, gpu_kernels};
 
-// Of two definitions of a link the first counts: these lead to the documentation, those in the file,
-// for who reads it as it is, to the sources.
+// Of two definitions of a link the first counts: these lead to the documentation, those in the file
+// to the sources.
 /// [`Bodies`]: crate::bodies::Bodies
 /// [file]: crate::io
 /// [generator]: crate::initial_conditions
@@ -83,6 +83,7 @@ pub use {cuda_driver, cuda_std, gpu_kernels};
 /// [`select`]: crate::selection::select
 /// [`Backend`]: crate::backend::Backend
 /// [`Simulation`]: crate::simulation::Simulation
+/// [`Simulation::builder`]: crate::simulation::Simulation::builder
 /// [`Integrator`]: crate::integrator::Integrator
 /// [`run`]: crate::simulation::Simulation::run
 /// [`suggest`]: crate::suggest
@@ -90,8 +91,6 @@ pub use {cuda_driver, cuda_std, gpu_kernels};
 /// [`DensityPicture`]: crate::output::DensityPicture
 /// [`Viewer`]: crate::output::Viewer
 /// [`run_charts`]: crate::output::run_charts
-/// [`verify`]: crate::verify
-/// [`validate`]: crate::validate
 /// [drift]: crate::diagnostics::Conserved::drift_since
 ///
 #[doc = include_str!("../../docs/tutorial.md")]

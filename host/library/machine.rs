@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Machine {
     place: Place,
     allow_inaccurate: bool,
-    /// Those that were opened, by number and whether denormals are flushed.
+    /// GPUs that were opened, by number and whether denormals are flushed.
     gpus: Mutex<HashMap<(u32, bool), Cuda>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// Whether variants may compute forces whose error has no bound.
+    /// Allows variants to compute forces whose error has no bound, or not.
     pub fn allow_inaccurate(self, allow: bool) -> Self {
         Self {
             allow_inaccurate: allow,
@@ -66,7 +66,7 @@ impl Machine {
         }
     }
 
-    /// Where it is.
+    /// Location.
     pub fn place(&self) -> &Place {
         &self.place
     }

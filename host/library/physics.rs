@@ -1,14 +1,14 @@
-//! The force between two bodies: its law and its constants.
+//! Force between two bodies: force law and constants.
 
 use std::fmt;
 
 use gpu_kernels::interaction::Law as LawName;
 
-/// A law of the force.
+/// Force law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Law {
-    /// `a_i = Σ_j r / d³`: every source weighs 1.
+    /// `a_i = Σ_j r / d³`: every source has weight 1.
     Unit,
     /// `a_i = G Σ_j m_j r / d³`.
     Gravity,
@@ -50,11 +50,11 @@ impl fmt::Display for Law {
     }
 }
 
-/// Which force, and its constants.
+/// Force law and its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Physics {
-    /// The law.
+    /// Force law.
     pub law: Law,
     /// Gravitational constant, in the units of the bodies. Not used by [`Law::Unit`].
     pub g: f64,
@@ -63,7 +63,7 @@ pub struct Physics {
 }
 
 impl Physics {
-    /// What a body of this mass pulls with: its mass, or 1 under [`Law::Unit`].
+    /// Weight of a body of this mass as a source: its mass, or 1 under [`Law::Unit`].
     pub fn weight(&self, mass: f64) -> f64 {
         match self.law {
             Law::Gravity | Law::AttractRepel { .. } => mass,

@@ -21,12 +21,12 @@ include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 pub struct PtxModule {
     /// The oldest compute capability that can run it, as 10 · major + minor (sm_90 is 90).
     pub sm: u32,
-    /// Whether f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
+    /// True if f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
     pub ftz: bool,
     /// The text as the program carries it (RFC 1951).
     deflated: &'static [u8],
     text: OnceLock<String>,
-    /// Where its kernels begin: looked for once, there are hundreds in megabytes.
+    /// Places where its kernels begin: searched once, as there are hundreds in megabytes.
     starts: OnceLock<BTreeMap<String, Start>>,
 }
 
@@ -125,7 +125,7 @@ fn newest(modules: &[PtxModule], compute_capability: u32, ftz: bool) -> Option<&
     modules.iter().filter(runs).max_by_key(|module| module.sm)
 }
 
-/// Why a kernel's PTX could not be described.
+/// Reason why a kernel's PTX could not be described.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxError {
@@ -142,7 +142,7 @@ pub enum PtxError {
         entry: String,
         /// Line in the module's text, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// Fault found there.
         reason: String,
     },
 }

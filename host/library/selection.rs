@@ -1,5 +1,5 @@
-//! Which variant runs where: eligibility (can it run there?) apart from preference (which would be
-//! best?). A forced choice skips the preference, never the eligibility.
+//! Choice of variant and device: eligibility (can it run there?) apart from preference (which would
+//! be best?). A forced choice skips the preference, never the eligibility.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{self, Build, Method, Shape, SystemsPath, Variant};
 use crate::{limits, ptx};
 
-/// Where to run, as a user says it.
+/// Device to run on, as a user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first GPU, or the CPU where there is none.
@@ -103,7 +103,7 @@ impl Place {
         }
     }
 
-    /// What a launch may have there.
+    /// Limits of launches there.
     pub fn limits(&self) -> Limits {
         match self {
             Self::Gpu(info) => Limits::of(info),
@@ -123,20 +123,20 @@ impl Place {
     }
 }
 
-/// What will run where, and why.
+/// Variant and place that were selected, and the reason.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// What.
+    /// Variant.
     pub variant: &'static Variant,
     /// In which shape, where not in its own.
     pub shape: Shape,
-    /// Where.
+    /// Place.
     pub place: Place,
-    /// Why, for people: half a sentence.
+    /// Reason, for people: half a sentence.
     pub why: String,
 }
 
-/// Why a choice cannot be had.
+/// Reason why the requested device or kernel is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
     /// A GPU was asked for.
@@ -145,9 +145,9 @@ pub enum SelectionError {
     /// A GPU was asked for that is not there.
     #[error("there is no GPU {asked}: this machine has {count}, counted from 0")]
     NoSuchGpu {
-        /// Its number.
+        /// Number of the GPU.
         asked: u32,
-        /// How many there are.
+        /// Number of GPUs.
         count: usize,
     },
     /// The variant cannot run there.
@@ -155,7 +155,7 @@ pub enum SelectionError {
     Ineligible(#[from] Ineligible),
 }
 
-/// Why a variant cannot run at a place.
+/// Reason why a variant cannot run at a place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Ineligible {
     /// Device code, on a CPU.
@@ -164,8 +164,8 @@ pub enum Ineligible {
     /// CPU code, on a GPU.
     #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
     NeedsCpu(&'static str),
-    /// Its study has another law.
-    #[error("kernel `{kernel}` does not compute the law {law}, which `reference` does")]
+    /// Variant that does not compute the force law.
+    #[error("kernel `{kernel}` does not compute the force law {law}, which `reference` does")]
     NotThisLaw {
         /// The variant.
         kernel: &'static str,
@@ -188,7 +188,7 @@ pub enum Ineligible {
     NoLibrary {
         /// The variant.
         kernel: &'static str,
-        /// Why not.
+        /// Reason why it is not.
         why: NoBlas,
     },
     /// The GPU is older than the oldest PTX here, or lacks what the variant's kernels need.
@@ -201,9 +201,9 @@ pub enum Ineligible {
         kernel: &'static str,
         /// The GPU.
         gpu: String,
-        /// What it has.
+        /// Compute capability of the GPU.
         capability: (u32, u32),
-        /// What is needed.
+        /// Oldest target that is compiled for.
         oldest: String,
     },
 }
@@ -213,10 +213,10 @@ pub(crate) fn capability(info: &DeviceInfo) -> u32 {
     info.compute_capability.0 * 10 + info.compute_capability.1
 }
 
-/// Whether a variant can run at a place.
+/// Checks that a variant can run at a place.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
     if !variant.computes(law) {
         return Err(Ineligible::NotThisLaw {
@@ -250,10 +250,10 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
     }
 }
 
-/// Whether the library that does part of a variant's work on a GPU is here, if one does.
+/// Checks that the library is here that does part of a variant's work on a GPU, if one does.
 ///
 /// # Errors
-/// Why it is not.
+/// The reason why it is not.
 pub fn library(variant: &Variant) -> Result<(), Ineligible> {
     if !variant.needs_library() {
         return Ok(());
@@ -266,10 +266,10 @@ pub fn library(variant: &Variant) -> Result<(), Ineligible> {
         })
 }
 
-/// Whether the launches of an [`eligible`] variant, in the shape that it has, fit a place.
+/// Checks that the launches of an [`eligible`] variant, in the shape that it has, fit a place.
 ///
 /// # Errors
-/// Why they do not, with the numbers.
+/// The reason why they do not, with the numbers.
 pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
     let variant = variant.fitted(bodies);
     let Method::Kernel { block, .. } = variant.method else {
@@ -289,10 +289,10 @@ pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result
     .map(drop)
 }
 
-/// What is to be computed, and what was asked for: [`select`] finds the rest.
+/// Forces to compute, and choices that were made: [`select`] makes the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Where.
+    /// Place.
     pub device: DeviceChoice,
     /// The variant, where it is not left to the preference of the device.
     pub kernel: Option<&'static Variant>,
@@ -300,12 +300,12 @@ pub struct Request {
     pub law: Law,
     /// Number of bodies.
     pub bodies: usize,
-    /// How far forces may be off; where not given, what suits the integrator. A named kernel overrules
-    /// it.
+    /// Error that forces may have; where not given, what suits the integrator. A named kernel
+    /// overrules it.
     pub accuracy: Option<ForceAccuracy>,
     /// The integrator, which may need jerks.
     pub integrator: Integrator,
-    /// Its steps.
+    /// Sharing of the steps.
     pub steps: Stepping,
 }
 
@@ -346,7 +346,7 @@ impl Request {
 /// Finds what to run and where.
 ///
 /// # Errors
-/// Why the request cannot be met.
+/// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
         bodies, accuracy, ..
@@ -445,7 +445,7 @@ fn place_for(
                 let first = first.expect("`devices` lists at least one");
                 Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
             }
-            Err(no_gpu) => Ok((Place::Cpu, format!("{no_gpu}, so the CPU"))),
+            Err(_) => Ok((Place::Cpu, "no GPU, so the CPU".into())), // `allpairs devices` says why
         },
     }
 }

@@ -16,8 +16,8 @@ use crate::integrator::{Integrator, Pace, Stepping};
 use crate::io::Snapshot;
 use crate::physics::Physics;
 
-/// How long work may be queued before the loop waits for it and reports: often enough for a person
-/// who watches, seldom enough for a GPU that should never wait.
+/// Longest time for which work is queued before the loop waits for it and reports: often enough for
+/// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bodies on their way through time.
@@ -42,13 +42,13 @@ pub trait Scheme: Send {
     /// Takes a step of `dt`; it is called once for each step, on every backend.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError>;
 
     /// Computes what must be known before the first step; the accelerations, unless told otherwise.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     fn prepare(&mut self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         backend.accelerate()
     }
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// Where in time a simulation stands.
+/// Time and steps that a simulation has reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Time at which it began.
@@ -81,14 +81,14 @@ pub struct Clock {
     pub dt: f64,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Steps done since the simulation began.
     pub steps: u64,
     /// Time reached.
     pub time: f64,
-    /// Interactions computed a second, since [`Simulation::run`] was called.
+    /// Interactions computed per second, since [`Simulation::run`] was called.
     pub rate: f64,
 }
 
@@ -116,7 +116,7 @@ impl Simulation {
     /// fixed time step.
     ///
     /// # Errors
-    /// Those of the backend, which computes the first accelerations; or that it has no jerks and
+    /// Errors of the backend, which computes the first accelerations; or that it has no jerks and
     /// the integrator or the pace needs them.
     pub fn new(
         mut backend: Box<dyn Backend>,
@@ -171,7 +171,7 @@ impl Simulation {
     /// `state`.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn resume(
         mut backend: Box<dyn Backend>,
         bodies: Bodies,
@@ -194,15 +194,15 @@ impl Simulation {
         })
     }
 
-    /// What [`resume`](Self::resume) needs.
+    /// Saves the state that [`resume`](Self::resume) needs.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn save(&mut self) -> Result<(Clock, SavedState), ForceError> {
         Ok((self.clock, self.backend.save()?))
     }
 
-    /// Where in time it stands.
+    /// Time and steps reached.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -212,7 +212,7 @@ impl Simulation {
         self.clock.time
     }
 
-    /// How long steps are.
+    /// Length of steps.
     pub fn pace(&self) -> Pace {
         self.pace
     }
@@ -222,7 +222,7 @@ impl Simulation {
         &self.physics
     }
 
-    /// Whether a pace with an end has reached it.
+    /// Returns whether a pace with an end has reached it.
     pub fn is_at_end(&self) -> bool {
         matches!(self.pace, Pace::Adaptive { end, .. } if self.clock.time >= end)
     }
@@ -309,7 +309,7 @@ impl Simulation {
     /// second, breaks off.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn run(
         &mut self,
         steps: u64,
@@ -336,7 +336,7 @@ impl Simulation {
     /// Takes one step.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn step(&mut self) -> Result<(), ForceError> {
         self.advance(1)
     }
@@ -345,7 +345,7 @@ impl Simulation {
     /// there or beyond, nothing is done.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     ///
     /// # Panics
     /// If the time is not finite.
@@ -357,7 +357,7 @@ impl Simulation {
     /// As [`run_until`](Self::run_until), unless `watch`, called several times a second, breaks off.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     ///
     /// # Panics
     /// If the time is not finite.
@@ -415,7 +415,7 @@ impl Simulation {
     /// The bodies as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn bodies(&mut self) -> Result<&Bodies, ForceError> {
         self.backend.download(&mut self.bodies)?;
         Ok(&self.bodies)
@@ -424,7 +424,7 @@ impl Simulation {
     /// A snapshot of the bodies as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn snapshot(&mut self) -> Result<Snapshot, ForceError> {
         let (time, bodies) = (self.time(), self.bodies()?.clone());
         Ok(Snapshot { bodies, time })
@@ -433,7 +433,7 @@ impl Simulation {
     /// The energy as it is now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn energy(&mut self) -> Result<Energy, ForceError> {
         self.backend.energy()
     }
@@ -441,7 +441,7 @@ impl Simulation {
     /// Energy, momentum and angular momentum as they are now.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
         let energy = self.energy()?;
         let (time, physics) = (self.time(), self.physics);
@@ -451,7 +451,7 @@ impl Simulation {
     /// A look at the run, which began with `origin`.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// Errors of the backend.
     pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
         let conserved = self.conserved()?; // downloads the bodies
         let (bodies, physics) = (&self.bodies, &self.physics);

@@ -16,7 +16,7 @@ const HEAVY: usize = 10;
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
 const LEAST_SHARE: f64 = 0.002;
 
-/// How bodies that a [generator](crate::initial_conditions::Generator) makes are best simulated.
+/// Advice on how to simulate the bodies of a [generator](crate::initial_conditions::Generator).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
     /// Softening length; `None` for bodies that stand for many, whose mean distance decides.
@@ -70,12 +70,12 @@ impl Chosen {
     }
 }
 
-/// What is known of bodies besides their columns.
+/// Facts known of bodies besides their columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The law that they feel.
     pub law: Law,
-    /// Systems of equal size, one after another, that do not feel each other.
+    /// Number of independent systems of equal size, one after another.
     pub systems: usize,
     /// Units of their numbers, if these are known.
     pub units: Option<Units>,
@@ -189,7 +189,7 @@ fn physics_of(law: Law) -> Physics {
     }
 }
 
-/// How many bodies hold more than half of the mass, and their share of it, if [`HEAVY`] do.
+/// Number of bodies that hold more than half of the mass, and their share of it, if [`HEAVY`] do.
 fn heaviest(bodies: &Bodies, physics: &Physics) -> Option<(usize, f64)> {
     let mut weights: Vec<f64> = (bodies.mass.iter())
         .map(|mass| physics.weight(*mass))

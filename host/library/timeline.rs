@@ -6,13 +6,13 @@ use std::ops::Range;
 /// A piece of work, and when its stream was at it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Which of the GPUs in use, from 0.
+    /// Number of the GPU among those in use, from 0.
     pub gpu: usize,
     /// The stream, from 0 on each GPU.
     pub stream: u32,
     /// The systems it was about.
     pub systems: Range<u32>,
-    /// What it was.
+    /// Kind of work.
     pub what: What,
     /// When the stream had done what came before, seconds since its GPU was given its first work.
     pub start: f64,
@@ -20,7 +20,7 @@ pub struct Span {
     pub end: f64,
 }
 
-/// What a piece of work was.
+/// Kind of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A copy to the GPU.
@@ -32,7 +32,7 @@ pub enum What {
 }
 
 impl What {
-    /// Whether it is a copy.
+    /// Returns whether it is a copy.
     pub fn is_copy(self) -> bool {
         matches!(self, Self::CopyIn | Self::CopyOut)
     }
@@ -90,7 +90,7 @@ pub fn overlap(spans: &[Span]) -> f64 {
 /// Writes spans as CSV, with a head.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn write_csv(spans: &[Span], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "gpu,stream,first_system,systems,what,start_us,end_us")?;
     for span in spans {

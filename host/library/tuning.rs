@@ -1,4 +1,4 @@
-//! What was found to be fastest on this very machine, kept between runs: the winners of
+//! Fastest variants on this very machine, kept between runs: the winners of
 //! `allpairs tune`, which `auto` takes instead of the general preference.
 //!
 //! Winners are kept for a device, its driver and the kernels of this program: another driver may
@@ -26,13 +26,13 @@ pub const FOLDER_VARIABLE: &str = "ALLPAIRS_CACHE_DIR";
 /// The version of the file's form.
 const VERSION: u32 = 1;
 
-/// How many times more, or fewer, bodies than a winner was found at it is taken for.
+/// Factor by which a run may have more, or fewer, bodies than a winner was found at.
 const REACH: f64 = 2.0;
 
 /// The file's name in its folder.
 const FILE: &str = "tuned.json";
 
-/// Where the cache lies: the folder that `ALLPAIRS_CACHE_DIR` names, or `allpairs` in the user's
+/// Path of the cache: in the folder that `ALLPAIRS_CACHE_DIR` names, or `allpairs` in the user's
 /// cache folder; `None` where there is no such thing.
 pub fn path() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -46,29 +46,29 @@ pub fn path() -> Option<PathBuf> {
     Some(folder.join(FILE))
 }
 
-/// What is to be computed.
+/// Forces to compute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
     /// The law.
     pub law: Law,
-    /// How far forces may be off.
+    /// Error that forces may have.
     pub accuracy: ForceAccuracy,
     /// Of how many bodies.
     pub bodies: usize,
 }
 
-/// What winners are kept for.
+/// Key under which winners are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// The device.
     pub device: String,
-    /// Its driver, where there is one.
+    /// Driver of the device, where there is one.
     pub driver: Option<String>,
     /// The program and its kernels.
     pub kernels: String,
     /// The law.
     pub law: String,
-    /// How far forces may be off.
+    /// Error that forces may have.
     #[serde(default)]
     pub accuracy: ForceAccuracy,
 }
@@ -96,7 +96,7 @@ impl Key {
         }
     }
 
-    /// Whether another key is for the same forces on the same device.
+    /// Returns whether another key is for the same forces on the same device.
     fn rivals(&self, other: &Self) -> bool {
         let of = |key: &Self| (key.device.clone(), key.law.clone(), key.accuracy);
         of(self) == of(other)
@@ -110,7 +110,7 @@ pub struct Winner {
     pub bodies: u64,
     /// The variant.
     pub kernel: String,
-    /// Its launch geometry.
+    /// Launch geometry.
     pub shape: Shape,
     /// Seconds that one evaluation took.
     pub seconds: f64,
@@ -130,7 +130,7 @@ pub struct Cache {
     tuned: Vec<Tuned>,
 }
 
-/// Why a cache, or a winner in it, is of no use.
+/// Reason why a cache, or a winner in it, is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheFault {
     /// The file system failed.
@@ -154,7 +154,7 @@ impl Cache {
     /// Reads a cache; one that is not there is empty.
     ///
     /// # Errors
-    /// Why it is ignored.
+    /// The reason why it is ignored.
     pub fn read(path: &Path) -> Result<Self, CacheFault> {
         let text = match std::fs::read_to_string(path) {
             Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => {
@@ -220,15 +220,15 @@ impl Cache {
         nearest.filter(|winner| distance(winner) <= REACH.ln())
     }
 
-    /// Whether there are winners for this device that another program or driver found.
+    /// Returns whether there are winners for this device that another program or driver found.
     fn is_outdated(&self, key: &Key) -> bool {
         let mut keys = self.tuned.iter().map(|tuned| &tuned.key);
         keys.any(|other| other.rivals(key) && other != key)
     }
 }
 
-/// What the cache at `path` makes of a choice that was left to the program, and what is to be said
-/// about it.
+/// Improves a choice that was left to the program by the cache at `path`; also returns what is to
+/// be said about it.
 pub fn improve(
     chosen: Selection,
     path: &Path,
@@ -278,7 +278,7 @@ fn usable(
         .map_err(|why| why.to_string())?;
     selection::eligible(variant, place, wanted.law).map_err(|why| why.to_string())?;
     if variant.wrong.is_some() || !may_win(variant, wanted.accuracy) {
-        return Err(format!("kernel `{}` is none that may win", variant.name));
+        return Err(format!("`auto` may not take kernel `{}`", variant.name));
     }
     let shaped = variant.shaped(winner.shape).ok_or_else(|| {
         format!(
@@ -290,8 +290,8 @@ fn usable(
     fits.map_err(|why| why.to_string()).map(|()| variant)
 }
 
-/// Whether `auto` may take it: forces of this accuracy, for every system, without copies and libraries
-/// beside the driver.
+/// Returns whether `auto` may take it: forces of this accuracy, for every system, without copies
+/// and libraries beside the driver.
 pub fn may_win(variant: &Variant, accuracy: ForceAccuracy) -> bool {
     let computed = match accuracy {
         ForceAccuracy::Fast | ForceAccuracy::Single => [Precision::F32; 2],

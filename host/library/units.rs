@@ -45,7 +45,7 @@ pub struct Units {
     pub time: f64,
 }
 
-/// What the numbers of a state are multiplied with when its units change.
+/// Factors for the numbers of a state when its units change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
     /// For positions.
@@ -86,7 +86,7 @@ impl Units {
         format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time)
     }
 
-    /// What numbers in these units are multiplied with to be numbers in `other`.
+    /// Factors that turn numbers in these units to numbers in `other`.
     pub fn factors_to(&self, other: &Self) -> Factors {
         Factors {
             length: self.length / other.length,
@@ -156,7 +156,7 @@ const UNITS: [(&str, Dimension, f64); 18] = [
 pub enum UnknownUnits {
     /// Not a unit, or not with a positive number before it.
     #[error(
-        "`{0}` is no unit; there are {names}, each with a number before it if wanted, as in \
+        "`{0}` is not a unit; there are {names}, each with a number before it if wanted, as in \
          1e10Msun",
         names = UNITS.map(|(name, ..)| name).join(", ")
     )]

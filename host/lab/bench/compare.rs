@@ -1,4 +1,4 @@
-//! What became slower, or faster, since an earlier record.
+//! Comparison with an earlier record: slower and faster kernels.
 
 use crate::bench_record::{BenchRecord, BenchRow};
 
@@ -8,7 +8,7 @@ const NOISE: f64 = 0.01;
 /// A kernel that two records have both timed, at the same number of bodies and steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Its name.
+    /// Name.
     pub kernel: String,
     /// Number of bodies.
     pub bodies: u64,
@@ -21,12 +21,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether it is slower by more than the spread explains.
+    /// Returns whether it is slower by more than the spread explains.
     pub fn is_slower(&self) -> bool {
         self.now - self.before > self.explained
     }
 
-    /// Whether it is faster by more than the spread explains.
+    /// Returns whether it is faster by more than the spread explains.
     pub fn is_faster(&self) -> bool {
         self.before - self.now > self.explained
     }
@@ -43,7 +43,7 @@ pub struct Comparison {
     pub broken: Vec<(String, u64)>,
 }
 
-/// What became of the kernels of `before`.
+/// Compares each kernel of `before`.
 pub fn compare(before: &BenchRecord, now: &BenchRecord) -> Comparison {
     let same = |a: &BenchRow, b: &BenchRow| {
         (&a.kernel, a.bodies, a.steps.is_some()) == (&b.kernel, b.bodies, b.steps.is_some())
@@ -78,7 +78,7 @@ pub fn compare(before: &BenchRecord, now: &BenchRecord) -> Comparison {
 }
 
 impl Comparison {
-    /// Whether nothing became slower than the spread explains, or wrong.
+    /// Returns whether nothing became slower than the spread explains, or wrong.
     pub fn is_sound(&self) -> bool {
         self.broken.is_empty() && !self.changes.iter().any(Change::is_slower)
     }

@@ -1,4 +1,4 @@
-//! How much of what was asked for fits in a budget of time: the one rule that keeps a benchmark
+//! Effort that fits in a budget of time: the one rule that keeps a benchmark
 //! from hanging on a kernel that is a thousand times slower than the others.
 //!
 //! A variant climbs to the number of bodies by factors of four, and one evaluation at each height
@@ -19,7 +19,7 @@ const FEWEST: usize = 256;
 /// warm step, and a timed one. (Those that give the digits have few bodies.)
 const EVALUATIONS: f64 = 3.0;
 
-/// What is done.
+/// Repetitions, steps and bodies that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Bodies.
@@ -34,7 +34,7 @@ impl Effort {
     /// As much as fits in the protocol's budget.
     ///
     /// # Errors
-    /// Why the variant does not run.
+    /// The reason why the variant does not run.
     ///
     /// # Panics
     /// If the protocol has no repetitions, or steps none.
@@ -82,7 +82,7 @@ impl Effort {
     }
 }
 
-/// How many times as long the next height will take, where it has so many times the `pairs` and the
+/// Factor by which the next height will take longer, where it has so many times the `pairs` and the
 /// last step up took so many times as long: as many, unless the device was not full yet; then it is
 /// between the two.
 fn growth(pairs: f64, last: Option<f64>) -> f64 {

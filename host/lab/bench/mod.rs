@@ -1,4 +1,4 @@
-//! How fast is a variant? Only what was verified in the same run is timed.
+//! Timing of variants. Only those verified in the same run are timed.
 
 pub mod compare;
 pub mod effort;
@@ -24,20 +24,20 @@ use allpairs::variants::Variant;
 
 use effort::Effort;
 
-/// What is timed, how often, and for how long at most.
+/// Measurement to make: of what, how often, and for how long at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Protocol {
-    /// What is timed.
+    /// Quantity that is timed.
     pub timed: Timed,
-    /// How often.
+    /// Number of repetitions.
     pub repetitions: u32,
-    /// What is told of the repetitions.
+    /// Statistic of the repetitions that is reported.
     pub statistic: Statistic,
     /// Seconds that a variant may take at one number of bodies, see [`effort`].
     pub budget: f64,
 }
 
-/// What is timed.
+/// Quantity that is timed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timed {
     /// One evaluation of the force, by the device's own clock.
@@ -46,16 +46,16 @@ pub enum Timed {
     Steps(Integrator, u32),
 }
 
-/// What became of a variant at one number of bodies.
+/// Outcome for a variant at one number of bodies.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there are few, and most are timed"
 )]
 pub enum Outcome {
-    /// Its forces are right, and this is how fast they came.
+    /// Times of a variant whose forces are right.
     Timed(BenchRow),
-    /// Its forces are wrong, or it cannot run there: it has no time.
+    /// Failure of a variant whose forces are wrong or that cannot run there: it has no time.
     Wrong(BenchFailure),
 }
 
@@ -85,21 +85,21 @@ impl Cases {
         }
     }
 
-    /// The same, of bodies that are so many systems, one after another.
+    /// Measures bodies that are so many independent systems, one after another.
     #[must_use]
     pub const fn of_systems(mut self, systems: u32) -> Self {
         self.systems = systems;
         self
     }
 
-    /// The same, softened by a length ε ≥ 0; side and Plummer's radius are of order 1.
+    /// Softens by a length ε ≥ 0; side and Plummer's radius are of order 1.
     #[must_use]
     pub const fn softened_by(mut self, softening: f64) -> Self {
         self.softening = softening;
         self
     }
 
-    /// What bodies they are.
+    /// Description of the bodies.
     pub fn description(&self) -> String {
         let start = match self.start {
             Start::Cube => "cube",
@@ -227,7 +227,7 @@ pub fn measure(
     }))
 }
 
-/// What a variant refuses by itself, in words; an error where the device failed.
+/// Words for what a variant refuses by itself; an error where the device failed.
 pub(crate) fn unless_broken(refusal: ForceError) -> Result<String, ForceError> {
     match refusal {
         ForceError::Plan(_) | ForceError::OutOfRange(_) | ForceError::Kernel(_) => {

@@ -13,7 +13,7 @@ use allpairs::tuning::Wanted;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Method, Variant};
 
-/// What every ladder is compared with: one thread of the CPU, and all of them.
+/// Variants that every ladder is compared with: one thread of the CPU, and all of them.
 pub const SERIAL: &str = "cpu-serial-f32";
 /// All threads of the CPU.
 pub const PARALLEL: &str = "cpu-one-sided-f32";
@@ -121,7 +121,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// Where a variant runs: code of the CPU on the CPU, whatever the device.
+    /// Machine of a variant: CPU code runs on the CPU, whatever the device.
     fn of(&self, variant: &Variant) -> &Machine {
         match variant.method {
             Method::Reference | Method::Cpu(_) => &self.host,
@@ -146,7 +146,7 @@ fn renamed(outcome: &Outcome, variant: &Variant) -> Outcome {
     }
 }
 
-/// How a row compares: ratios of rates, so that rows of different numbers of bodies compare, too.
+/// Speedups of a row: ratios of rates, so that rows of different numbers of bodies compare, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedups {
     /// Over the predecessor on the ladder.

@@ -1,4 +1,4 @@
-//! What does the generated code of a kernel do for each interaction?
+//! Work of a kernel's generated code per interaction.
 //!
 //! An *interaction loop* is an innermost loop that holds a square root, reciprocal or not. Its
 //! counts follow one trip: the way through the body that evaluates the most interactions (and
@@ -11,12 +11,12 @@ use super::syntax::{self, Listing};
 use allpairs::ptx::{PtxError, PtxModule};
 use std::fmt;
 
-/// What the PTX of one kernel shows.
+/// Contents of one kernel's PTX.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryReport {
     /// The kernel's name.
     pub entry: String,
-    /// Its interaction loops in the order of the text; none for a kernel that evaluates no
+    /// Interaction loops in the order of the text; none for a kernel that evaluates no
     /// forces, or that was unrolled altogether.
     pub loops: Vec<InteractionLoop>,
     /// Interactions that are evaluated outside of all loops: unrolled remainders.
@@ -35,7 +35,7 @@ pub struct InteractionLoop {
     pub label: String,
     /// Line of its first instruction in the module's text, counted from 1.
     pub line: usize,
-    /// How many loops contain it, itself included: 1 for a loop that is in no other.
+    /// Number of loops that contain it, itself included: 1 for a loop that is in no other.
     pub depth: usize,
     /// Interactions that one trip evaluates, at least 1: the unroll factor times the bodies in
     /// registers.
@@ -43,7 +43,7 @@ pub struct InteractionLoop {
     /// Interactions on the way through the body that evaluates fewest: less than
     /// `interactions` where a branch guards some of them.
     pub fewest_interactions: usize,
-    /// Loops inside this one. Their instructions are not in `counts`, since nobody knows how
+    /// Loops inside this one. Their instructions are not in `counts`, since it is not known how
     /// often they run.
     pub inner_loops: usize,
     /// Instructions of one trip.
@@ -65,7 +65,7 @@ pub struct PerInteraction<'a> {
 pub struct NoInteractionLoop {
     /// The kernel.
     pub entry: String,
-    /// How many interactions its straight-line code evaluates.
+    /// Number of interactions that its straight-line code evaluates.
     pub outside_loops: usize,
 }
 
@@ -131,7 +131,7 @@ impl EntryReport {
             })
     }
 
-    /// Whether anything of the kernel lives in local memory.
+    /// Returns whether anything of the kernel lives in local memory.
     pub fn uses_local_memory(&self) -> bool {
         self.local_bytes > 0 || self.whole.touches(Space::Local) > 0
     }
@@ -181,7 +181,7 @@ fn interaction_loop(
 }
 
 impl InteractionLoop {
-    /// The same counts for one interaction.
+    /// Counts per interaction.
     pub fn per_interaction(&self) -> PerInteraction<'_> {
         PerInteraction { of: self }
     }
@@ -228,7 +228,7 @@ impl fmt::Display for EntryReport {
         };
         let local = match self.uses_local_memory() {
             true => format!(
-                "{} bytes a thread, {} accesses",
+                "{} bytes per thread, {} accesses",
                 self.local_bytes,
                 self.whole.touches(Space::Local)
             ),

@@ -25,11 +25,11 @@ pub struct BrokenClaim {
     pub entry: String,
     /// The module, `sm_90 (ftz)`.
     pub module: String,
-    /// What the claim is about.
+    /// Subject of the claim.
     pub what: String,
-    /// What the lists say.
+    /// Value according to the lists.
     pub expected: String,
-    /// What the PTX says.
+    /// Value according to the PTX.
     pub found: String,
 }
 
@@ -223,8 +223,9 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Sources are read by the path for what nobody writes, and nothing else is; or nothing is. What
-    /// else such a kernel reads of the bodies, in words of their size, is a velocity to be kicked.
+    /// Sources alone are read by the read-only path, or nothing is.
+    /// What else such a kernel reads of the bodies, in words of their size, is a velocity to be
+    /// kicked.
     fn read_only(&mut self, entry: &Entry, report: &EntryReport) {
         let is_load = |access: &Access| {
             access.transfer == Transfer::Load && access.space == Space::Global && access.bits == 32
@@ -246,9 +247,9 @@ impl<'a> Checks<'a> {
     }
 
     /// A tile of targets takes two products for its squared distances from a group of sources, 256
-    /// inverse roots (8 a lane), one product for the targets' sums and, beyond the block's own
-    /// bodies, one for the sources': `products` a tile in each of the loops. `beside`: the roots and
-    /// products of a loop around them.
+    /// inverse roots (8 per lane), one product for the targets' sums and, beyond the block's own
+    /// bodies, one for the sources': `products` a tile in each of the loops. `beside`: the roots
+    /// and products of a loop around them.
     fn tensor(&mut self, entry: &Entry, products: &[usize], beside: Option<(usize, usize)>) {
         let Work::Force { unroll: tiles, .. } = entry.work else {
             unreachable!("`{}` is no force", entry.symbol)

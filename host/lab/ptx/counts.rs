@@ -1,4 +1,4 @@
-//! What kind of work is one PTX instruction, and how many of each kind are there?
+//! Kinds of PTX instructions, and their counts.
 
 use super::syntax::Instruction;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it rounds, so that precision and treatment of denormals matter.
+    /// Returns whether it rounds, so that precision and treatment of denormals matter.
     fn is_arithmetic(self) -> bool {
         self <= Kind::Transcendental
     }
@@ -127,7 +127,7 @@ pub enum Transfer {
     Load,
     /// `st`.
     Store,
-    /// `red`: an atomic update whose old value nobody wants.
+    /// `red`: an atomic update whose old value is not used.
     Reduction,
     /// `atom`.
     Atomic,
@@ -171,7 +171,7 @@ pub struct Access {
     pub transfer: Transfer,
     /// State space.
     pub space: Space,
-    /// Whether a load goes through the read-only cache (`ld.global.nc`).
+    /// True if a load goes through the read-only cache (`ld.global.nc`).
     pub read_only: bool,
     /// Elements an instruction moves for each thread: 1, or 2, 4 or 8 for a vector.
     pub elements: u32,
@@ -205,7 +205,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// What f32 arithmetic does with denormal numbers.
+/// Treatment of denormal numbers in f32 arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denormals {
     /// There is no f32 arithmetic.
@@ -218,7 +218,7 @@ pub enum Denormals {
     Flushed,
 }
 
-/// How many instructions of each kind a piece of code has.
+/// Numbers of instructions of each kind in a piece of code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     kinds: BTreeMap<(Kind, Option<Precision>), usize>,

@@ -1,4 +1,4 @@
-//! Which loops does a kernel have, and what does one trip through a loop execute?
+//! Loops of a kernel, and the instructions that one trip through a loop executes.
 //!
 //! The usual construction: basic blocks, dominators (Cooper, Harvey & Kennedy, "A Simple, Fast
 //! Dominance Algorithm", 2001), and for each back edge — an edge to a block that dominates its
@@ -27,7 +27,7 @@ pub(super) struct Loop {
     pub(super) blocks: BTreeSet<usize>,
     /// Blocks that jump back to the header.
     latches: Vec<usize>,
-    /// How many loops contain it, itself included.
+    /// Number of loops that contain it, itself included.
     pub(super) depth: usize,
 }
 

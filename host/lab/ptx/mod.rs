@@ -1,6 +1,6 @@
-//! What PTX says about a kernel: each kernel's work for an interaction ([`EntryReport`]), whether that
-//! is what the lists of kernels claim ([`claims`]) and, where CUDA's assembler is installed, what it
-//! costs in registers and memory ([`Ptxas`]). None of it needs a GPU.
+//! Facts about kernels from their PTX: work per interaction ([`EntryReport`]), whether that is what
+//! the lists of kernels claim ([`claims`]) and, where CUDA's assembler is installed, what it costs
+//! in registers and memory ([`Ptxas`]). None of it needs a GPU.
 //!
 //! PTX is read as its specification describes it, "Parallel Thread Execution ISA", chapters 4
 //! (syntax) and 9 (instructions): <https://docs.nvidia.com/cuda/parallel-thread-execution/>.

@@ -1,4 +1,4 @@
-//! What does a kernel cost on a given GPU: registers, spills, shared memory?
+//! Cost of a kernel on a given GPU: registers, spills, shared memory.
 //!
 //! Only NVIDIA's assembler knows, and it is found where CUDA is installed: `ptxas` compiles PTX
 //! to machine code with no GPU present and reports what it allocated.
@@ -20,7 +20,7 @@ pub struct Ptxas {
     path: PathBuf,
 }
 
-/// What the assembler allocated for one kernel.
+/// Resources that the assembler allocated for one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
     /// The kernel.
@@ -35,7 +35,7 @@ pub struct Resources {
     pub spill_load_bytes: u32,
 }
 
-/// Why the assembler could not tell.
+/// Reason why the assembler could not tell.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxasError {
@@ -52,15 +52,15 @@ pub enum PtxasError {
     /// The environment names a program that is not there.
     #[error("{EXPLICIT} says {}, where there is no file", path.display())]
     WrongPath {
-        /// What the variable holds.
+        /// Value of the variable.
         path: PathBuf,
     },
     /// A file could not be written, or the program not be started.
     #[error("could not {action}: {source}")]
     Io {
-        /// What was attempted.
+        /// Attempted action.
         action: String,
-        /// Why it failed.
+        /// Reason of the failure.
         source: io::Error,
     },
     /// The assembler refused the module, for instance because it no longer knows the GPU.
@@ -68,13 +68,13 @@ pub enum PtxasError {
     Refused {
         /// The compute capability that it was to compile for, as 10 · major + minor.
         sm: u32,
-        /// Its own words.
+        /// Message of the assembler.
         message: String,
     },
     /// The assembler succeeded and described no kernel, so it is of an unknown kind.
     #[error("ptxas described no kernel; it said:\n{}", beginning(message))]
     NotUnderstood {
-        /// Its own words.
+        /// Message of the assembler.
         message: String,
     },
 }
@@ -136,7 +136,7 @@ impl Ptxas {
         }
     }
 
-    /// Where it is.
+    /// Location.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Which statements does the text of a PTX kernel hold?
+//! Statements in the text of a PTX kernel.
 //!
 //! A reader for the subset that LLVM's NVPTX back end writes, and for the blocks of inline
 //! assembly inside it: those may put several statements on a line and open a scope of their own
@@ -6,7 +6,7 @@
 
 use allpairs::ptx::text::{identifier_len, line_of, significant_bytes};
 
-/// The same text with comments and strings blanked, offsets and lines unchanged.
+/// Returns the text with comments and strings blanked, offsets and lines unchanged.
 pub(super) fn without_comments(text: &str) -> String {
     let mut blank: Vec<u8> = text
         .bytes()
@@ -23,7 +23,7 @@ pub(super) fn without_comments(text: &str) -> String {
 pub(super) struct Instruction<'a> {
     /// Line within the kernel's text, counted from 0.
     pub(super) line: usize,
-    /// Whether a guard (`@%p1`, `@!%p1`) decides if it takes effect.
+    /// True if a guard (`@%p1`, `@!%p1`) decides if it takes effect.
     pub(super) predicated: bool,
     /// Operation with all its modifiers, `ld.global.v4.f32`.
     pub(super) opcode: &'a str,
@@ -47,7 +47,7 @@ struct Label<'a> {
     table: Vec<&'a str>,
 }
 
-/// What is wrong, and in which line of the kernel's text (from 0).
+/// Fault, and its line in the kernel's text (from 0).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) line: usize,

@@ -21,7 +21,7 @@ pub(super) const STUDY: Study = Study {
         steps: 10,
         repetitions: 3,
         statistic: Statistic::Median,
-        note: "median of three runs; how many steps they took is not told, here ten; 300 000 bodies, too, on the largest GPU",
+        note: "median of three runs; the number of steps is not reported, here ten; 300 000 bodies, too, on the largest GPU",
     },
     rungs: &[
         base("ecl/cpu", cpu(Precision::F32, RootName::Refined, PairsName::Twice).on_one_thread(),

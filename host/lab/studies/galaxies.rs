@@ -8,7 +8,7 @@ use allpairs::physics::Law;
 use allpairs::variants::{Method, Queues, SystemsPath, Transfers, cpu, systems};
 use allpairs::variants::{PairsName, RootName};
 
-/// One block a system and all steps in one kernel: where `galaxies` began on GPUs.
+/// One block per system and all steps in one kernel: where `galaxies` began on GPUs.
 const BLOCK_A_SYSTEM: SystemsPath = systems("systems_steps_aos_f32_exact");
 const SPLIT_LAYOUT: SystemsPath = BLOCK_A_SYSTEM.by("systems_steps_float3_f32_exact");
 const TILED: SystemsPath = SPLIT_LAYOUT
@@ -35,7 +35,7 @@ const fn many(
 #[rustfmt::skip]
 pub(super) const STUDY: Study = Study {
     name: "galaxies",
-    summary: "many systems that do not feel each other, as 32 of 8 192 bodies, on four GPUs",
+    summary: "many independent systems, as 32 of 8 192 bodies, on four GPUs",
     law: Law::Unit,
     integrator: Integrator::SemiImplicitEuler,
     measured: Measured {

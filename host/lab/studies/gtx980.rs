@@ -17,9 +17,9 @@ const SHAPE: Split = Split {
     reducer: Reducer::Kernel(Reduction::Serial),
 };
 
-/// Several threads a target where bodies are few, few partial sums where they are many: what a sweep
-/// found at 20 000, 100 000 and 200 000 bodies, with bounds at their geometric means. A test compares
-/// them with the sweeps that are recorded.
+/// Several threads per target where bodies are few, few partial sums where they are many: what a
+/// sweep found at 20 000, 100 000 and 200 000 bodies, with bounds at their geometric means. A test
+/// compares them with the sweeps that are recorded.
 const TUNED: &[Fitted] = &[
     Fitted {
         bodies: 44_721,
@@ -90,7 +90,7 @@ pub(super) const STUDY: Study = Study {
             .reported("6.6–7.1 ×"),
         rung("gtx980/2d-lowreg", "gtx980/2d-shared",
             kernel("grid2d_shared_float4_f32_approximate_u16_r32").split(SHAPE),
-            "held to 32 registers a thread, so that more blocks fit")
+            "held to 32 registers per thread, so that more blocks fit")
             .reported("no gain"),
         rung("gtx980/2d-nobank", "gtx980/2d-shared",
             kernel("grid2d_interleaved_float4_f32_approximate_u16").split(SHAPE),
@@ -109,7 +109,7 @@ pub(super) const STUDY: Study = Study {
             "partial sums added by a tree in shared memory"),
         rung("gtx980/2d-tuned", "gtx980/2d-nobank",
             kernel("grid2d_interleaved_float4_f32_approximate_u16").split(SHAPE).fitted_by(TUNED),
-            "block, threads a target and sources a thread chosen for each number of bodies by a sweep")
+            "block, threads per target and sources per thread chosen for each number of bodies by a sweep")
             .reported("6.8–7.7 ×; 2.3–2.5 × tiled"),
         rung("gtx980/shared-edge", "gtx980/cpu-shared-edge",
             kernel("symmetric_float4_f32_8x4").ftz().in_blocks_of(128).by_masses(),

@@ -1,5 +1,5 @@
-//! Does a whole run behave as nature does? Orbits that are known, systems in balance that must stay
-//! so, and what mechanics conserves.
+//! Validation of whole runs: orbits that are known, systems in balance that must stay so, and what
+//! mechanics conserves.
 //!
 //! Where [`verify`](crate::verify) judges one force evaluation of every kernel, this judges initial
 //! conditions, forces and integrators together. [`EXPERIMENTS`] is the list: each experiment is one
@@ -28,7 +28,7 @@ use allpairs::simulation::Simulation;
 use allpairs::variants::preferred::{self, ForceAccuracy};
 use allpairs::variants::{self, Variant};
 
-/// How much time to spend.
+/// Time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Some seconds on a CPU: fewer bodies, fewer rotations.
@@ -40,17 +40,17 @@ pub enum Effort {
 /// One run, and what is asked of it.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Its name, unique in [`EXPERIMENTS`].
+    /// Name, unique in [`EXPERIMENTS`].
     pub name: &'static str,
-    /// What is simulated, and how.
+    /// Description of the system, and of the run.
     pub about: &'static str,
-    /// How many bodies: with [`Effort::Quick`], and with [`Effort::Full`].
+    /// Number of bodies: with [`Effort::Quick`], and with [`Effort::Full`].
     pub bodies: [usize; 2],
     /// Of the forces. The integrator works on the host in f64, or on a GPU in this precision.
     pub precision: Precision,
     /// The integrator.
     pub integrator: Integrator,
-    /// What is asked.
+    /// Checks of the run.
     pub checks: &'static [Check],
     /// Carries it out and measures: a value for each check.
     run: fn(&Rig<'_>) -> Result<Vec<f64>, ForceError>,
@@ -59,11 +59,11 @@ pub struct Experiment {
 /// A line of the report: a number that must not exceed its bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// What the number is.
+    /// Quantity that is measured.
     pub measured: &'static str,
     /// The largest that passes: with [`Effort::Quick`], and with [`Effort::Full`].
     pub bounds: [f64; 2],
-    /// Why this much, and no less.
+    /// Reason for the bound.
     pub reason: &'static str,
 }
 
@@ -73,13 +73,13 @@ impl Check {
         self.bounds[effort as usize]
     }
 
-    /// Whether a measured number passes. What is no number does not.
+    /// Returns whether a measured number is within its bound; NaN is not.
     pub fn passes(&self, value: f64, effort: Effort) -> bool {
         value <= self.bound(effort)
     }
 }
 
-/// How an experiment ended.
+/// Outcome of an experiment.
 #[derive(Debug)]
 pub enum Outcome {
     /// The numbers that its checks ask for, in their order.
@@ -112,7 +112,7 @@ impl Experiment {
     /// Carries the experiment out.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Errors of the machine.
     pub fn run(&self, machine: &Machine, effort: Effort) -> Result<Outcome, ForceError> {
         let variant = self.kernel(machine.place(), effort);
         if let Err(why) = eligible(variant, machine.place(), Law::Gravity) {
@@ -144,7 +144,7 @@ impl Experiment {
     }
 }
 
-/// What an experiment is carried out with.
+/// Means of an experiment: machine, variant, effort.
 struct Rig<'a> {
     machine: &'a Machine,
     variant: &'static Variant,

@@ -14,7 +14,7 @@ use allpairs::units::{DAY, Units};
 /// Eccentricity of the binary.
 const ECCENTRICITY: f64 = 0.5;
 
-/// Where the second body of [`two_body`] is at time `t`, seen from the first: it starts at
+/// Position of the second body of [`two_body`] at time `t`, seen from the first: it starts at
 /// apocentre, in the direction of +x, on an orbit of semi-major axis 1 and period 2π.
 pub fn binary_after(eccentricity: f64, t: f64) -> [f64; 3] {
     // Kepler's equation from apocentre: M = E − e sin E with M = π + t.

@@ -45,7 +45,7 @@ pub(super) fn balance(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     Ok(vec![drift, change(0), change(1), change(2)])
 }
 
-/// The same, but for the energy alone.
+/// Measures the balance of the energy alone.
 pub(super) fn balance_of_energy(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
     Ok(balance(rig)?[..1].to_vec())
 }

@@ -1,4 +1,4 @@
-//! What an isolated system conserves, and how far a run has drifted from it.
+//! Conserved quantities of an isolated system, and their drift in a run.
 
 use super::{CompensatedSum, Energy, minus, norm, relative};
 use crate::bodies::Bodies;
@@ -97,7 +97,7 @@ impl Conserved {
         }
     }
 
-    /// How far `self` has drifted from an earlier state of the same run.
+    /// Drift of `self` from an earlier state of the same run.
     pub fn drift_since(&self, start: &Self) -> Drift {
         let (now, then) = (self.energy.total(), start.energy.total());
         // A collapse starts at rest; the larger scale of the two is the one that means something.
@@ -123,7 +123,7 @@ impl Conserved {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// `|E − E₀| / |E₀|`; infinite where E₀ is zero and E is not; not a number where no
-    /// [two bodies with mass](Energy::has_pairs) pull each other.
+    /// [two bodies with mass](Energy::has_pairs) attract each other.
     pub energy: f64,
     /// `|P − P₀| / Σ m |v|`.
     pub momentum: f64,

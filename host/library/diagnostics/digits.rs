@@ -3,7 +3,7 @@
 use super::LengthMismatch;
 use crate::bodies::Bodies;
 
-/// Number of coordinates (three a body) by the decimal place that their error first reaches.
+/// Number of coordinates (three per body) by the decimal place that their error first reaches.
 ///
 /// A coordinate counts in decimal d when `10⁻ᵈ ≤ |error| < 10¹⁻ᵈ`. The size of the error decides,
 /// not the printed digits: 0.2000 and 0.1999 differ by 10⁻⁴, and so in the fourth decimal.
@@ -20,7 +20,7 @@ pub struct DigitHistogram {
 }
 
 impl DigitHistogram {
-    /// How many decimals are told apart.
+    /// Number of decimals that are distinguished.
     pub const DECIMALS: usize = 6;
 
     /// Compares the positions of `computed` with those of `reference`, body by body.

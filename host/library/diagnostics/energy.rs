@@ -20,8 +20,9 @@ impl Energy {
         self.kinetic + self.potential
     }
 
-    /// Whether two bodies with mass pull each other. Where none do, test particles are all that
-    /// moves on orbits; they are not in the energy, whose drift then says nothing of the run.
+    /// Returns whether two bodies with mass attract each other. Where none do, test particles are
+    /// all that moves on orbits; they are not in the energy, whose drift then says nothing of the
+    /// run.
     pub fn has_pairs(self) -> bool {
         self.potential != 0.0
     }

@@ -1,4 +1,4 @@
-//! How good is a computed force? Statistics, and the bound that rounding allows.
+//! Errors of a computed force: statistics, and the bound that rounding allows.
 
 use super::{minus, norm, relative};
 
@@ -57,8 +57,8 @@ impl LengthMismatch {
 pub struct Accuracy {
     /// Root mean square over bodies of `|a − a_ref| / |a_ref|`.
     pub rms_relative: f64,
-    /// Largest `|a − a_ref| / |a_ref|`. Large where the pulls on a body nearly cancel, however
-    /// well each is computed.
+    /// Largest `|a − a_ref| / |a_ref|`. Large where the contributions to a body nearly cancel,
+    /// however well each is computed.
     pub max_relative: f64,
 }
 
@@ -128,7 +128,7 @@ pub enum Disagreement {
         body: usize,
         /// `|a − a_ref|`.
         error: f64,
-        /// What [`Field::bound`] allows.
+        /// Error that [`Field::bound`] allows.
         bound: f64,
     },
 }

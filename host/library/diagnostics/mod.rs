@@ -1,4 +1,4 @@
-//! What a run is judged by: conserved quantities, their drift, and the error of a force.
+//! Measures of a run's quality: conserved quantities, their drift, and the error of a force.
 //!
 //! Everything here is f64 on the host and sums are compensated, so that a drift which is seen
 //! belongs to the run and not to its measurement. Quantities follow the force law: under

@@ -1,4 +1,4 @@
-//! What a run is watched by: conserved quantities and the distribution of mass at one moment.
+//! Samples of a run: conserved quantities and the distribution of mass at one moment.
 
 use super::{CompensatedSum, Conserved, centre_of_mass, minus, norm};
 use crate::bodies::Bodies;
@@ -66,8 +66,8 @@ impl Sample {
         }
     }
 
-    /// Whether the energy has drifted by more than `bound`: one that is not a number has passed every
-    /// bound, unless there is no energy to judge by.
+    /// Returns whether the energy has drifted by more than `bound`: one that is not a number has
+    /// passed every bound, unless there is no energy to judge by.
     pub fn has_drifted(&self, bound: f64) -> bool {
         match self.energy_drift.is_nan() {
             true => self.conserved.energy.has_pairs(),

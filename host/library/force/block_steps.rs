@@ -10,7 +10,7 @@ use super::host_state::Beginning;
 use super::in_memory::InMemory;
 use crate::backend::{BlockSteps, ForceError, Targets};
 
-/// How often a span can be halved. Halves of this depth are whole numbers of ticks.
+/// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
 const SPAN: u64 = 1 << DEEPEST;
 
@@ -69,7 +69,7 @@ fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, Forc
     Ok(evaluations)
 }
 
-/// How often a span must be halved to be no longer than what body `i` allows.
+/// Number of times a span must be halved to be no longer than the step that body `i` allows.
 fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError> {
     let mut step = span.abs();
     for level in 0..=DEEPEST {

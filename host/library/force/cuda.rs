@@ -55,14 +55,14 @@ pub struct CudaMemory {
     host: HostSide,
 }
 
-/// What the host has of a buffer.
+/// Host side of a buffer.
 #[derive(Debug)]
 enum HostSide {
     /// Nothing.
     None,
     /// A place to copy it to, aligned for every type that kernels use.
     Pageable(RefCell<Vec<u128>>),
-    /// The same, page-locked.
+    /// Page-locked memory of the host.
     PageLocked(RefCell<PinnedMemory<u8>>),
     /// The buffer itself.
     Mapped,
@@ -80,10 +80,10 @@ impl From<DeviceMemory> for CudaMemory {
 /// A kernel that was compiled before, in a module of its own.
 struct Loaded {
     module: Module,
-    /// What the module's constant memory holds.
+    /// Contents of the module's constant memory.
     constants: Option<Params>,
     function: Function,
-    /// Registers a thread.
+    /// Registers per thread.
     registers: u32,
     /// Threads that a block can have, from the registers.
     most_threads: u32,
@@ -109,7 +109,7 @@ impl Cuda {
         })
     }
 
-    /// The same GPU and kernels with another stream.
+    /// Returns the same GPU and kernels with another stream.
     ///
     /// # Errors
     /// If the driver refuses the stream.

@@ -34,13 +34,13 @@ pub trait Streams: Device {
     /// If there is not enough.
     fn host_memory(&self, bytes: usize, page_locked: bool) -> Result<Self::HostMemory, ForceError>;
 
-    /// What lies there, once all copies are done.
+    /// Reads the memory, once all copies are done.
     ///
     /// # Errors
     /// The failure of queued work.
     fn read<'a>(&self, memory: &'a Self::HostMemory) -> Result<&'a [u8], ForceError>;
 
-    /// The same, to be written.
+    /// Gives the memory to be written, once all copies are done.
     ///
     /// # Errors
     /// The failure of queued work.
@@ -112,7 +112,7 @@ pub trait Device: Send + Sync {
     /// Memory of the machine.
     type Buffer: Send;
 
-    /// What a launch may have.
+    /// Limits of a launch.
     fn limits(&self) -> Limits;
 
     /// Blocks that it runs at a time, if they are as large as they can be.
@@ -126,8 +126,8 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
-    /// Memory for `bytes` bytes, every one of them 0xff: not a number, for whoever reads what
-    /// nobody wrote.
+    /// Allocates `bytes` bytes filled with `0xff` (NaN), so that a read of uninitialised memory
+    /// shows in the results.
     ///
     /// # Errors
     /// If there is not enough.
@@ -230,7 +230,7 @@ pub trait Device: Send + Sync {
     /// machine can repeat what it launched.
     ///
     /// # Errors
-    /// Those of `work`, or the machine's refusal.
+    /// Errors of `work`, or the machine's refusal.
     fn repeat(
         &self,
         times: u64,
@@ -264,6 +264,6 @@ pub trait Device: Send + Sync {
     /// Seconds that the launches of `work` take, by the machine's own clock.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Errors of `work`.
     fn seconds_of(&self, work: impl FnOnce() -> Result<(), ForceError>) -> Result<f64, ForceError>;
 }

@@ -31,7 +31,7 @@ pub struct Emulator {
 pub struct Queued {
     /// The stream, by the order in which they were made.
     pub stream: u32,
-    /// What it is.
+    /// Description.
     pub work: QueuedWork,
 }
 
@@ -46,9 +46,9 @@ pub enum QueuedWork {
     Launch {
         /// Symbol of the kernel.
         kernel: &'static str,
-        /// Its scalars.
+        /// Scalars.
         params: Params,
-        /// Its blocks.
+        /// Number of blocks.
         grid: [u32; 3],
     },
     /// The host waited for the stream.
@@ -60,7 +60,7 @@ pub enum QueuedWork {
 pub struct EmulatedMemory {
     words: RefCell<Vec<u128>>,
     bytes: usize,
-    /// How the host reaches it, if it does.
+    /// Way by which the host reaches it, if it does.
     bus: Option<Bus>,
 }
 
@@ -75,7 +75,7 @@ impl Emulator {
         }
     }
 
-    /// What was queued in streams since this was last asked.
+    /// Takes the list of work queued in streams since the last call.
     pub fn take_queued(&self) -> Vec<Queued> {
         std::mem::take(&mut *self.queued())
     }
@@ -99,7 +99,7 @@ impl Emulator {
 impl Device for Emulator {
     type Buffer = EmulatedMemory;
 
-    /// Those that every GPU has: a kernel that needs more shall say so here already.
+    /// Limits that every GPU meets, so that a kernel that needs more is refused here already.
     fn limits(&self) -> Limits {
         Limits::EVERYWHERE
     }
@@ -125,7 +125,7 @@ impl Device for Emulator {
         })
     }
 
-    /// What is copied on a GPU is copied here, from memory to memory.
+    /// Copies from memory to memory what is copied over the bus on a GPU.
     fn on_host(
         &self,
         buffer: &EmulatedMemory,

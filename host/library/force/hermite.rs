@@ -5,7 +5,7 @@ use super::in_memory::InMemory;
 use crate::backend::{ForceError, Hermite, Targets};
 
 impl HostState {
-    /// What accuracy `eta` allows each body after a step of `dt`.
+    /// Steps that accuracy `eta` allows each body after a step of `dt`.
     fn next_steps(&self, eta: f64, dt: f64) -> Vec<f64> {
         let ends = self.accelerations.iter().zip(&self.jerks);
         let steps = self.beginnings.iter().zip(ends);
@@ -73,7 +73,8 @@ pub(super) fn first_steps(
 /// finds at the end of a step that is tried and taken back.
 ///
 /// Before a step nothing is known but accelerations and jerks, which say little where bodies are at
-/// rest or pulls cancel: `longest` is tried, and shortened until the criterion at its end agrees.
+/// rest or contributions cancel: `longest` is tried, and shortened until the criterion at its end
+/// agrees.
 pub(super) fn agreed_step(
     longest: f64,
     mut allowed: impl FnMut(f64) -> Result<Vec<f64>, ForceError>,

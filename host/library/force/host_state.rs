@@ -4,7 +4,7 @@ use crate::backend::SavedState;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 
-/// What a step of a body began from.
+/// State that a body's step began from.
 pub(super) type Beginning = gpu_kernels::hermite::Beginning<f64>;
 
 /// f64 state, and the accelerations and jerks last computed for it.
@@ -12,7 +12,7 @@ pub(super) type Beginning = gpu_kernels::hermite::Beginning<f64>;
 pub(super) struct HostState {
     pub(super) bodies: Bodies,
     pub(super) accelerations: Vec<[f64; 3]>,
-    /// Empty until somebody needs them.
+    /// Empty until they are needed.
     pub(super) jerks: Vec<[f64; 3]>,
     /// Of the step that is under way, or of the last.
     pub(super) beginnings: Vec<Beginning>,

@@ -9,7 +9,7 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::variants::Threads;
 
-/// Systems of equal size, one after another, that do not feel each other.
+/// Independent systems of equal size, one after another.
 #[derive(Debug)]
 pub struct Independent<B> {
     systems: Vec<B>,
@@ -156,7 +156,7 @@ impl<B: Backend> Backend for Independent<B> {
     }
 }
 
-/// What belongs to system `s` of `n` bodies each; nothing of nothing.
+/// Part that belongs to system `s` of `n` bodies each; empty if there is nothing.
 fn part<T: Copy>(all: &[T], s: usize, n: usize) -> Vec<T> {
     all.iter().copied().skip(s * n).take(n).collect()
 }

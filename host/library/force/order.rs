@@ -1,11 +1,11 @@
-//! Which body is in which slot of a device's memory, and what is far in a system.
+//! Order of bodies in a device's memory, and the acceptance criterion for far pairs.
 
 use gpu_kernels::abi::Separation;
 use gpu_kernels::schedule::in_space;
 
 use crate::physics::Law;
 
-/// Which body is in which slot of a device's buffers.
+/// Map from the slots of a device's buffers to bodies.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     /// The body of each slot.
@@ -35,7 +35,7 @@ impl Slots {
         self.bodies.iter().map(|&body| body as usize)
     }
 
-    /// What belongs to the slots, by body.
+    /// Reorders values given by slot to values by body.
     pub(super) fn to_bodies<T: Copy>(&self, by_slot: &[T]) -> Vec<T> {
         let mut by_body = by_slot.to_vec();
         for (&value, body) in by_slot.iter().zip(self.bodies()) {
@@ -44,14 +44,15 @@ impl Slots {
         by_body
     }
 
-    /// What belongs to the bodies, by slot.
+    /// Reorders values given by body to values by slot.
     pub(super) fn to_slots<T: Copy>(&self, by_body: &[T]) -> Vec<T> {
         self.bodies().map(|body| by_body[body]).collect()
     }
 }
 
-/// Which pairs of these bodies are far enough for tensor cores, in the units of the arguments: the
-/// formulas are explained at [`gpu_kernels::schedule::separated`]. And the cube in which they are
+/// Acceptance criterion: which pairs of these bodies are far enough for tensor cores, in the units
+/// of the arguments: the formulas are explained at [`gpu_kernels::schedule::separated`]. And the
+/// cube in which they are
 /// [ordered](gpu_kernels::schedule::in_space): its lowest corner, and cells in a length.
 pub(super) fn measured(
     positions: &[[f64; 3]],
@@ -102,7 +103,8 @@ pub(super) fn measured(
     (separation, [x, y, z, cells.min(f64::from(f32::MAX)) as f32])
 }
 
-/// What lies beyond would make cells too coarse for the rest.
+/// Largest extent of the cube, in median radii: a larger one would make cells too coarse for most
+/// bodies.
 const RADII_IN_CUBE: f64 = 4.0;
 
 /// gap = 2000 R M_eff / M.
@@ -111,7 +113,7 @@ const RADII_AT_GAP: f64 = 2000.0;
 /// Of the radius, however many bodies there are.
 const SMALLEST_PART: f64 = 1.0 / 48.0;
 
-/// A typical pull is at least 32 of any far body.
+/// A typical acceleration is at least 32 times the contribution of any far body.
 const STRONGEST_PULLS: f64 = 32.0;
 
 /// So that scales by it are f32 numbers; in systems of extent 1, where either makes all pairs near

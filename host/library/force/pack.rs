@@ -19,7 +19,7 @@ pub(super) enum Scalars {
 }
 
 impl Scalars {
-    /// `count` scalars that are not numbers, so that using one which nobody set shows.
+    /// `count` scalars that are not numbers, so that using one that was never set shows.
     pub(super) fn unset(precision: Precision, count: usize) -> Self {
         match precision {
             Precision::F16 => Self::F16(vec![f16::NAN; count]),

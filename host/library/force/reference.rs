@@ -86,7 +86,7 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
     }
 }
 
-/// What slows body i down: `γ v/m`.
+/// Drag on body i: `γ v/m`.
 fn drag(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
     let rate = match bodies.mass[i] {
         mass if mass > 0.0 => physics.damping() / mass,
@@ -142,7 +142,8 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Fi
 }
 
 /// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. As there, the
-/// formula is spelled apart from the kernels': a pull turns with v and weakens with the distance.
+/// formula is spelled apart from the kernels': a contribution turns with v and weakens with the
+/// distance.
 pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
     let all = (0..bodies.len()).into_par_iter();
     all.map(|i| jerk_at(bodies, physics, i)).collect()

@@ -1,5 +1,5 @@
 //! Bodies that live on a device: force, kick, drift and energy are launches there, and the host
-//! sees data only when somebody asks.
+//! sees data only when it asks for them.
 
 mod block_steps;
 mod hermite;
@@ -45,7 +45,8 @@ pub struct Resident<D: Device> {
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
-    /// What keeps bodies in an order in space, if that matters; else body i is in slot i.
+    /// State of the spatial sort along the Hilbert curve, if there is one; else body i is in slot
+    /// i.
     in_space: Option<InSpace<D>>,
     elementwise_launch: Launch,
     energy: &'static Entry,
@@ -331,7 +332,7 @@ impl<D: Device> Backend for Resident<D> {
     fn energy(&mut self) -> Result<Energy, ForceError> {
         let buffers = [&self.state, &self.energy_sums];
         let launch = self.energy_launch;
-        // SAFETY: a state buffer of the energy's layout and stride, and two sums a block.
+        // SAFETY: a state buffer of the energy's layout and stride, and two sums per block.
         unsafe {
             self.device
                 .launch(self.energy, launch, &buffers, self.params)?

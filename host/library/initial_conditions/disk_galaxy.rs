@@ -20,7 +20,7 @@ const PART: f64 = 0.9;
 const EDGE: f64 = 10.0;
 /// Scale height of the disk, `ρ ∝ sech²(z/h)`.
 const HEIGHT: f64 = 0.15;
-/// Where the disk has the stability that is asked for.
+/// Radius at which the disk has the stability that is asked for.
 const REFERENCE_RADIUS: f64 = 2.5;
 /// Shares of the number of bodies: more for the disk than its mass is worth, to have it smooth.
 const DISK_SHARE: f64 = 0.4;

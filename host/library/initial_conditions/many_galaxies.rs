@@ -6,7 +6,7 @@ use crate::bodies::Bodies;
 /// The number of bodies of each system where none is given: as many in eight as elsewhere in one.
 pub(super) const DEFAULT_EACH: usize = DEFAULT_BODIES / 8;
 
-/// What systems are where nothing is said.
+/// Generator of the systems where none is named.
 const DEFAULT_MODEL: &str = "plummer";
 
 /// `systems` systems of equal size, each what the generator called [`Options::of`] makes (a Plummer
@@ -18,10 +18,10 @@ const DEFAULT_MODEL: &str = "plummer";
 /// there are.
 ///
 /// **Where:** on a cubic grid, filled row by row, at rest to one another; neighbours are `spacing`
-/// times the radius apart that holds 9 of 10 of the bodies of the largest system. They do pull each
-/// other: at 20 radii a neighbour's tide is some 10⁻⁴ of a system's own field at that radius, and
-/// systems begin to fall towards each other after some hundred of their own dynamical times. The
-/// centre of mass of all rests at the origin. Units are those of the systems.
+/// times the radius apart that holds 9 of 10 of the bodies of the largest system. They do attract
+/// each other: at 20 radii a neighbour's tide is some 10⁻⁴ of a system's own field at that radius,
+/// and systems begin to fall towards each other after some hundred of their own dynamical times.
+/// The centre of mass of all rests at the origin. Units are those of the systems.
 ///
 /// # Errors
 /// No systems, a spacing that is not above zero, systems of systems; what the model refuses; no

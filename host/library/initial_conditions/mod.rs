@@ -57,14 +57,14 @@ pub use uniform_sphere::uniform_sphere;
 pub struct Generator {
     /// The name, unique in [`GENERATORS`].
     pub name: &'static str,
-    /// What it makes, in one line.
+    /// Description of the bodies, in one line.
     pub summary: &'static str,
     /// The units of its numbers, as [`Units`](crate::units::Units) reads them; `None` for N-body
     /// units, which stand for any system with G = 1.
     pub units: Option<&'static str>,
     /// The options that it listens to, besides the seed, and what they are where not given.
     pub parameters: &'static [(Parameter, f64)],
-    /// How to simulate it where nothing else is asked for.
+    /// Softening, integrator and step for a run that asks for nothing else.
     pub advice: Advice,
     make: fn(&Values) -> Result<Bodies, GenerateError>,
 }
@@ -235,7 +235,7 @@ pub const GENERATORS: &[Generator] = &[
     },
 ];
 
-/// What a user has to know of `solar-system`, for the help of programs.
+/// Notes on `solar-system` for users, for the help of programs.
 pub const SOLAR_SYSTEM_NOTES: &str = "\
 solar-system is Sun, planets and Pluto at J2000 as JPL's ephemeris DE423 has them (states and G·M). \
 Frame: ecliptic and equinox of J2000; origin: the barycentre of the bodies; times: TDB, J2000 being \
@@ -256,7 +256,7 @@ impl Generator {
         (self.make)(&Values::of(self, options)?)
     }
 
-    /// Whether it makes systems out of what another generator makes, [`Options::of`].
+    /// Returns whether it makes systems out of what another generator makes, [`Options::of`].
     pub fn has_systems(&self) -> bool {
         self.name == MANY
     }
@@ -267,7 +267,7 @@ impl Generator {
         self.inner(options).units
     }
 
-    /// How to simulate what it makes with these options, as [`advice`](Self::advice): that of its
+    /// Advice for bodies made with these options, as [`advice`](Self::advice): that of its
     /// systems, if it has any.
     pub fn advice_of(&self, options: &Options) -> Advice {
         self.inner(options).advice
@@ -308,7 +308,7 @@ pub fn find(name: &str) -> Result<&'static Generator, GenerateError> {
         .ok_or_else(|| GenerateError::UnknownGenerator(name.to_owned()))
 }
 
-/// Why no initial conditions were made.
+/// Reason why no initial conditions were made.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum GenerateError {
@@ -339,7 +339,7 @@ pub enum GenerateError {
         parameter: Parameter,
         /// The value given.
         value: f64,
-        /// What it should be.
+        /// Values allowed.
         range: &'static str,
     },
     /// No bodies were asked for.

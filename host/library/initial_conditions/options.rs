@@ -1,4 +1,4 @@
-//! What can be asked of generators: one list, which the command line reads as well.
+//! Parameters of generators: one list, which the command line reads as well.
 
 use super::{GenerateError, Generator};
 
@@ -57,7 +57,7 @@ impl Parameter {
         Self::Spacing,
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bodies => "bodies",
@@ -78,7 +78,7 @@ impl Parameter {
         }
     }
 
-    /// Its name in a sentence.
+    /// Name in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Bodies => "number of bodies",
@@ -93,7 +93,7 @@ impl Parameter {
         }
     }
 
-    /// What a user would want to know of it.
+    /// Summary for users.
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Bodies => "Number of bodies",
@@ -126,7 +126,7 @@ impl Parameter {
     }
 }
 
-/// What is asked of a generator. What is not given is left to it.
+/// Options of a generator, which chooses those that are not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Seed of the random numbers; generators that draw none pass over it.
@@ -162,7 +162,7 @@ impl Options {
         Ok(Self { of, ..self })
     }
 
-    /// The same with nothing given for `parameter`.
+    /// Returns the options with nothing given for `parameter`.
     #[must_use]
     pub fn without(mut self, parameter: Parameter) -> Self {
         self.given[parameter as usize] = None;
@@ -228,7 +228,7 @@ impl Values {
         self.seed
     }
 
-    /// What was asked for, as it was given.
+    /// Options as they were given.
     pub(super) fn options(&self) -> &Options {
         &self.options
     }

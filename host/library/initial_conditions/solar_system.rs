@@ -145,8 +145,8 @@ fn ecliptic([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x, cos * y + sin * z, cos * z - sin * y].map(|km| km * 1e3 / ASTRONOMICAL_UNIT)
 }
 
-/// Where DE423 has the bodies of [`solar_system`] 100 Julian years after J2000, by id, in its frame
-/// and units.
+/// Positions of the bodies of [`solar_system`] in DE423 100 Julian years after J2000, by id, in its
+/// frame and units.
 pub fn ephemeris_after_a_century() -> [[f64; 3]; 10] {
     AFTER_100_YEARS.map(ecliptic)
 }

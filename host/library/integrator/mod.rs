@@ -1,5 +1,5 @@
-//! How a step is made of forces, kicks and drifts. An integrator knows the backend's interface and
-//! nothing of kernels.
+//! Integrators: steps made of forces, kicks and drifts. An integrator knows the backend's interface
+//! and nothing of kernels.
 
 mod pace;
 mod splitting;
@@ -20,7 +20,7 @@ pub enum Integrator {
     /// `v += dt (a(x) − rate v)`, then `x += dt v`: first order, with a drag that takes energy
     /// out, for relaxing initial conditions.
     DampedEuler {
-        /// What share of a velocity is lost in a unit of time.
+        /// Fraction of the velocity lost per unit time.
         rate: f64,
     },
     /// Kick–drift–kick, also known as velocity Verlet: second order, symplectic, reversible in
@@ -33,7 +33,7 @@ pub enum Integrator {
     /// Seven leapfrogs: sixth order, symplectic, reversible in time (Yoshida 1990, solution A).
     Yoshida6,
     /// Hermite's scheme with jerks, predicted, evaluated and corrected once (Makino & Aarseth
-    /// 1992): fourth order, one evaluation a step, and the step may vary.
+    /// 1992): fourth order, one evaluation per step, and the step may vary.
     Hermite4,
 }
 
@@ -54,7 +54,7 @@ impl Integrator {
         },
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SemiImplicitEuler => "euler",
@@ -67,7 +67,7 @@ impl Integrator {
         }
     }
 
-    /// What a user would want to know of it.
+    /// Summary for users.
     pub const fn summary(self) -> &'static str {
         match self {
             Self::SemiImplicitEuler => "semi-implicit Euler: first order, symplectic",
@@ -92,17 +92,17 @@ impl Integrator {
         }
     }
 
-    /// Whether it needs a backend with jerks, [`Backend::hermite`].
+    /// Returns whether it needs a backend with jerks, [`Backend::hermite`].
     pub const fn needs_jerks(self) -> bool {
         matches!(self, Self::Hermite4)
     }
 
-    /// Force evaluations a step.
+    /// Force evaluations per step.
     pub fn evaluations(self) -> u32 {
         self.stages().map_or(1, splitting::evaluations)
     }
 
-    /// Its kicks and drifts, if it is made of them alone.
+    /// Kicks and drifts, if the integrator is made of them alone.
     pub(crate) fn stages(self) -> Option<&'static [Stage]> {
         match self {
             Self::SemiImplicitEuler | Self::DampedEuler { .. } => {
@@ -116,10 +116,10 @@ impl Integrator {
         }
     }
 
-    /// What must have been computed before the first step.
+    /// Computes what the first step needs.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
             Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
@@ -130,7 +130,7 @@ impl Integrator {
     /// The operations of a step.
     ///
     /// Half kicks of neighbouring steps are not merged, though they could be: the result would
-    /// depend, in its last bits, on where somebody looked.
+    /// depend, in its last bits, on where it was observed.
     pub fn operations(self, dt: f64) -> Vec<Operation> {
         let mut step = vec![];
         if let Self::DampedEuler { rate } = self {
@@ -150,7 +150,7 @@ impl Integrator {
     /// One step.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn step(self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
         let mut operations = self.operations(dt).into_iter();
         operations.try_for_each(|operation| backend.perform(operation))
@@ -159,7 +159,7 @@ impl Integrator {
     /// The first step, at most `longest`, that accuracy `eta` allows.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn first_step(
         self,
         backend: &mut dyn Backend,
@@ -172,7 +172,7 @@ impl Integrator {
     /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
     ///
     /// # Errors
-    /// Those of the backend, or that it has no jerks.
+    /// Errors of the backend, or that it has no jerks.
     pub fn next_step(
         self,
         backend: &mut dyn Backend,

@@ -1,6 +1,6 @@
-//! How long steps are, and whose.
+//! Length of steps, shared or of each body.
 
-/// How long steps are.
+/// Length of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Pace {
@@ -14,12 +14,12 @@ pub enum Pace {
         longest: f64,
         /// The last step ends here.
         end: f64,
-        /// Whose steps.
+        /// Sharing of the steps.
         steps: Stepping,
     },
 }
 
-/// Whether bodies take their steps together.
+/// Choice between one step for all bodies and a step for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Stepping {

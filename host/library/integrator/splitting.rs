@@ -57,8 +57,8 @@ pub(super) fn evaluations(stages: &[Stage]) -> u32 {
     drifts.count().min(kicks.count()) as u32
 }
 
-/// The operations of one step. Where the first stage is a kick, accelerations are those of the current
-/// positions before and after; else nobody relies on them.
+/// The operations of one step. Where the first stage is a kick, accelerations are those of the
+/// current positions before and after; else nothing relies on them.
 pub(super) fn operations(stages: &[Stage], dt: f64) -> Vec<Operation> {
     const ACCELERATE: Operation = Operation::Evaluate(Derivatives::None);
     let kept = matches!(stages[0], Kick(_));

@@ -8,7 +8,7 @@ use std::path::Path;
 const PREFIX: &str = ".allpairs-";
 const SUFFIX: &str = ".partial";
 
-/// What to do when the file to be written is already there.
+/// Policy for a file to be written that is already there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overwrite {
     /// Leave it as it is and fail with [`io::ErrorKind::AlreadyExists`].
@@ -19,7 +19,7 @@ pub enum Overwrite {
 }
 
 impl From<bool> for Overwrite {
-    /// Whether to replace what is there.
+    /// Replaces what is there if true.
     fn from(replace: bool) -> Self {
         if replace { Self::Allow } else { Self::Refuse }
     }
@@ -88,8 +88,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether a file is one that a process was killed in the middle of writing: incomplete, and
-/// nobody's.
+/// Returns whether a file is one that a process was killed in the middle of writing: incomplete,
+/// and nobody's.
 pub fn is_partial(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)

@@ -37,7 +37,7 @@ const ALIGNMENT: u64 = 64;
 /// Elements that are converted at a time.
 const CHUNK: usize = 8192;
 
-/// What is wrong with a file of Allpairs's own format.
+/// Fault of a file in Allpairs's own format.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BinaryFault {

@@ -1,4 +1,4 @@
-//! What the formats have in common that hold named arrays: NPZ, HDF5 and VTK.
+//! Common parts of the formats that hold named arrays: NPZ, HDF5 and VTK.
 
 use std::io::{self, Read, Write};
 
@@ -18,9 +18,9 @@ pub(super) const EXPANSION: u64 = 1100;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
 pub struct Malformed {
-    /// Where: an array, an attribute, a byte offset.
+    /// Place: an array, an attribute, a byte offset.
     pub place: String,
-    /// What is wrong there.
+    /// Fault found there.
     pub problem: String,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Class {
 }
 
 impl Numbers {
-    /// Whether there is such a type.
+    /// Returns whether there is such a type.
     pub(super) fn is_known(self) -> bool {
         match self.class {
             Class::Real => matches!(self.bytes, 4 | 8),

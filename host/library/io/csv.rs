@@ -26,7 +26,7 @@ use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
 use lines::{Blanks, Bounded, LONGEST_LINE};
 
-/// What is wrong with a line of a CSV file. Columns are counted from 1, bodies from 0.
+/// Fault of a line of a CSV file. Columns are counted from 1, bodies from 0.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CsvFault {
@@ -68,7 +68,7 @@ pub enum CsvFault {
         body: usize,
         /// Beginning of the text found.
         text: String,
-        /// What should be there.
+        /// Expected content.
         wanted: &'static str,
     },
     /// A body that cannot be simulated.
@@ -98,7 +98,7 @@ pub enum CsvFault {
     NotText,
 }
 
-/// What ended the reading: the reader itself, or the record that begins at a byte of the file.
+/// End of the reading: by the reader itself, or at the record that begins at a byte of the file.
 enum Stop {
     Io(io::Error),
     At(u64, CsvFault),
@@ -143,11 +143,11 @@ fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
     Ok(contents)
 }
 
-/// What stands before the header line.
+/// Lines before the header line.
 #[derive(Default)]
 struct Preamble {
     time: f64,
-    /// Where it tells the number of bodies, and this number.
+    /// Line that records the number of bodies, and this number.
     bodies: Option<(u64, usize)>,
     /// Offset of the header line.
     length: u64,
@@ -268,7 +268,7 @@ fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Header, CsvFault>,
     })
 }
 
-/// Where each quantity stands, as an index into the fields of a line.
+/// Position of each quantity, as an index into the fields of a line.
 struct Columns {
     coordinates: [usize; 6],
     mass: usize,

@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub bodies: Bodies,
 }
 
-/// A snapshot with all that its file tells about it.
+/// A snapshot with all that its file records about it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -67,7 +67,7 @@ pub struct Loaded {
     pub snapshot: Snapshot,
     /// The format; of Tipsy's dialects, the one found.
     pub format: Format,
-    /// The units of the numbers, if the format can tell and the file does.
+    /// Units of the numbers, if the format can record them and the file does.
     pub units: Option<Units>,
     /// Remarks on what the file holds and is not simulated: softening lengths of single bodies,
     /// properties of gas, a periodic box. Each is a sentence to be shown to the user; text from
@@ -224,7 +224,7 @@ pub struct ReadError {
     pub fault: ReadFault,
 }
 
-/// Why a snapshot could not be read.
+/// Reason why a snapshot could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadFault {
@@ -270,7 +270,7 @@ pub enum ReadFault {
     Csv {
         /// Line of the file, counted from 1.
         line: u64,
-        /// What is wrong there.
+        /// Fault found there.
         fault: CsvFault,
     },
     /// This build of the library does not know the format.
@@ -291,7 +291,7 @@ pub struct WriteError {
     pub fault: WriteFault,
 }
 
-/// Why a snapshot could not be written. Bodies are counted from 0.
+/// Reason why a snapshot could not be written. Bodies are counted from 0.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteFault {
@@ -328,7 +328,7 @@ pub enum WriteFault {
     IdTooLarge {
         /// Index of the body.
         body: usize,
-        /// Its id.
+        /// Id of the body.
         id: u64,
     },
     /// Two bodies of one id, by which a reader could not tell ids from potentials.
@@ -420,7 +420,7 @@ fn loaded(contents: Contents, format: Format) -> Loaded {
 /// found as by [`read`].
 ///
 /// # Errors
-/// Those of [`read`], as far as they are in the parts of the file that are read here.
+/// Errors of [`read`], as far as they are in the parts of the file that are read here.
 pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;

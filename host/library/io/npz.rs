@@ -419,7 +419,11 @@ impl<R: Read + Seek> Archive<R> {
         }
         let sizes = self.few("units", 3)?;
         if sizes.iter().any(|size| !size.is_normal() || *size < 0.0) {
-            return Err(Malformed::new("units.npy", format!("{sizes:?} are no units")).into());
+            return Err(Malformed::new(
+                "units.npy",
+                format!("{sizes:?} are not units, which must be > 0 and finite"),
+            )
+            .into());
         }
         let (length, mass, time) = (sizes[0], sizes[1], sizes[2]);
         Ok(Some(Units { length, mass, time }))

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// What it holds, with control characters written as escapes.
+/// Displays its content with control characters written as escapes.
 ///
 /// A field of a file that is quoted in a message could otherwise move the cursor, set colours or
 /// rename the window (CWE-150). Escaped are the controls of ASCII and Latin-1, line ends and the

@@ -47,7 +47,7 @@ pub enum TipsyDialect {
 /// below 10⁻⁶. See the module's rule for telling ids from potentials.
 pub const MAX_ID: u32 = 1e-6_f32.to_bits() - 1;
 
-/// What is wrong with a Tipsy file. Bodies are counted from 0 in file order.
+/// Fault of a Tipsy file. Bodies are counted from 0 in file order.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TipsyFault {
@@ -498,7 +498,7 @@ fn single(field: &'static str, value: f64, body: usize) -> Result<u32, WriteFaul
     Ok(narrow.to_bits())
 }
 
-/// Whether a reader that follows the module's rule would recognise these ids.
+/// Returns whether a reader that follows the module's rule would recognise these ids.
 fn check_ids(ids: &[u64]) -> Result<(), WriteFault> {
     let mut seen = HashSet::new();
     for (body, &id) in ids.iter().enumerate() {

@@ -5,13 +5,13 @@
 //!            mass              Float64
 //!            id                UInt64
 //!            kind              UInt8      0 gas, 1 dark, 2 star
-//! Verts      one vertex a body
+//! Verts      one vertex per body
 //! FieldData  TimeValue         Float64    ParaView takes the time from here
 //! ```
 //! Data follow the XML as raw little-endian blocks, each after its length in bytes. Read are the
-//! other [encodings](encoding) too (in the XML or after it, text, base64, compressed by zlib), other
-//! number types, other programs' names for the arrays, and files without time (0), id (numbers in
-//! the file's order) or kind (stars); a note names the arrays that are left out.
+//! other [encodings](encoding) too (in the XML or after it, text, base64, compressed by zlib),
+//! other number types, other programs' names for the arrays, and files without time (0), id
+//! (numbers in the file's order) or kind (stars); a note names the arrays that are left out.
 //! Layout: VTK User's Guide, "XML File Formats".
 
 mod encoding;
@@ -101,14 +101,14 @@ struct Array {
     place: Place,
 }
 
-/// Where the data of an array begin.
+/// Place at which the data of an array begin.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// So many bytes after the underscore of the appended data.
     Appended(u64),
     /// At this byte of the file, between the tags of the array, in base64.
     Base64(u64),
-    /// The same, as numbers in text.
+    /// Data inline, as numbers in text.
     Ascii(u64),
 }
 
@@ -118,11 +118,11 @@ struct Layout {
     /// Bytes of a block's length.
     length_bytes: usize,
     big_endian: bool,
-    /// Whether data are in blocks that are compressed by zlib.
+    /// True if data are in blocks that are compressed by zlib.
     is_compressed: bool,
-    /// Whether appended data are in base64.
+    /// True if appended data are in base64.
     is_text: bool,
-    /// Where offsets count from.
+    /// Byte from which offsets count.
     data: u64,
     size: u64,
 }

@@ -18,7 +18,7 @@ use crate::variants::{Gpus, Method, SystemsPath, Variant};
 const EMULATED_GPUS: usize = 3;
 
 impl Machine {
-    /// How many GPUs, or emulators that stand for them, compute a variant here.
+    /// Number of GPUs, or of emulators that stand for them, that compute a variant here.
     ///
     /// # Errors
     /// If the driver fails to list them.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How a shade between 0 and 1 becomes a colour. All but [`ColourMap::Turbo`] grow steadily
+/// Map from a shade between 0 and 1 to a colour. All but [`ColourMap::Turbo`] grow steadily
 /// brighter, and can be read by the colour-blind and in print.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ColourMap {
@@ -69,7 +69,7 @@ impl ColourMap {
         gradient.eval_continuous(shade).as_array()
     }
 
-    /// Its colours in `steps` even steps, at least two.
+    /// Colours in `steps` even steps, at least two.
     pub(super) fn steps(self, steps: usize) -> Vec<[u8; 3]> {
         (0..steps)
             .map(|i| self.colour(i as f64 / (steps - 1) as f64))

@@ -16,7 +16,7 @@ use super::{ColourMap, Frame, Image, Selection, Shades, UnknownChoice};
 use crate::bodies::{Bodies, BodyFault};
 use crate::io::{Overwrite, write_atomically};
 
-/// What a picture shows, and how. The default is a face-on and an edge-on panel of a disk in the
+/// Content and style of a picture. The default is a face-on and an edge-on panel of a disk in the
 /// xy plane, 1600 × 800 pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DensityPicture {
@@ -26,13 +26,13 @@ pub struct DensityPicture {
     pub height: u32,
     /// The panels from left to right.
     pub projections: Vec<Projection>,
-    /// Which bodies are shown.
+    /// Bodies that are shown.
     pub selection: Selection,
-    /// What a body counts for.
+    /// Weight of a body.
     pub weight: Weight,
     /// The section of space that is shown; `None` frames the selected bodies ([`Frame::around`]).
     pub frame: Option<Frame>,
-    /// How many powers of ten lie between the brightest and the darkest shades.
+    /// Powers of ten between the brightest and the darkest shades.
     pub decades: f64,
     /// The surface density of the brightest shade, in bodies (or mass) per pixel; `None` takes the
     /// picture's own ([`DensityPicture::brightness`]).
@@ -57,7 +57,7 @@ impl Default for DensityPicture {
     }
 }
 
-/// Which plane a panel shows; the first axis points right, the second up.
+/// Plane that a panel shows; the first axis points right, the second up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Projection {
     /// Seen along z.
@@ -93,7 +93,7 @@ impl FromStr for Projection {
     }
 }
 
-/// What a body counts for in the density.
+/// Weight of a body in the density.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weight {
     /// Every body the same.
@@ -115,7 +115,7 @@ impl FromStr for Weight {
     }
 }
 
-/// Why there is no picture.
+/// Reason why there is no picture.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PictureError {
@@ -147,11 +147,11 @@ pub enum PictureError {
         if *positive { " above zero" } else { "" }
     )]
     Number {
-        /// What it is.
+        /// Description.
         name: &'static str,
-        /// Its value.
+        /// Value.
         value: f64,
-        /// Whether it has to be above zero.
+        /// True if it has to be above zero.
         positive: bool,
     },
     /// The file could not be written.
@@ -176,7 +176,7 @@ impl DensityPicture {
     /// Draws the bodies, but for the colours.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`].
+    /// Errors of [`DensityPicture::render`].
     pub fn shades(&self, bodies: &Bodies) -> Result<Shades, PictureError> {
         let panels = self.panels(bodies)?;
         let brightest = self.brightest.unwrap_or_else(|| brightness(&panels));
@@ -198,7 +198,7 @@ impl DensityPicture {
     /// one to all pictures of a series, that they do not flicker.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`].
+    /// Errors of [`DensityPicture::render`].
     pub fn brightness(&self, bodies: &Bodies) -> Result<f64, PictureError> {
         Ok(brightness(&self.panels(bodies)?))
     }
@@ -235,7 +235,7 @@ impl DensityPicture {
     /// Draws the bodies into a PNG file, which appears whole or not at all.
     ///
     /// # Errors
-    /// Those of [`DensityPicture::render`], and failures of the file system.
+    /// Errors of [`DensityPicture::render`], and failures of the file system.
     pub fn write(
         &self,
         path: &Path,

@@ -1,14 +1,14 @@
-//! Which bodies a picture shows, and which section of space.
+//! Choice of the bodies and the section of space that a picture shows.
 
 use std::str::FromStr;
 
 use super::UnknownChoice;
 use crate::bodies::{Bodies, Kind};
 
-/// Which bodies are shown.
+/// Bodies that are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selection {
-    /// What would shine: gas and stars; dark matter only where there is nothing else. A halo of
+    /// Luminous matter: gas and stars; dark matter only where there is nothing else. A halo of
     /// massive dark bodies would hide the disk within.
     Luminous,
     /// Every body.

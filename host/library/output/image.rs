@@ -19,7 +19,7 @@ impl Image {
     /// Writes the picture as PNG.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write_png(&self, file: &mut impl Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(file, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);

@@ -1,4 +1,4 @@
-//! What is made of bodies, runs and benchmarks for people to look at.
+//! Pictures, movies, pages and charts of bodies, runs and benchmarks.
 
 pub mod chart;
 mod colour_map;
@@ -26,7 +26,7 @@ pub use viewer::Viewer;
 
 /// A word that names none of the choices there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of {choices}")]
+#[error("must be one of {choices}, got `{word}`")]
 pub struct UnknownChoice {
     word: String,
     choices: &'static str,

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::{ColourMap, Shades};
 use crate::io::{Overwrite, folder_of, temporary_file, write_atomically};
 
-/// What kind of file a movie is.
+/// File type of a movie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MovieFormat {
     /// H.264; plays everywhere; by ffmpeg.
@@ -49,12 +49,12 @@ impl MovieFormat {
             .find(|format| extension.eq_ignore_ascii_case(format.extension()))
     }
 
-    /// Whether it takes ffmpeg.
+    /// Returns whether it takes ffmpeg.
     pub fn needs_ffmpeg(self) -> bool {
         matches!(self, Self::Mp4 | Self::WebM)
     }
 
-    /// What ffmpeg is to do with the pictures.
+    /// Options of ffmpeg for the pictures.
     fn ffmpeg_options(self) -> &'static [&'static str] {
         match self {
             Self::WebM => &[
@@ -89,7 +89,7 @@ impl fmt::Display for MovieFormat {
     }
 }
 
-/// Why there is no movie.
+/// Reason why there is no movie.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MovieError {
@@ -107,7 +107,7 @@ pub enum MovieError {
     Ffmpeg {
         /// The movie.
         path: PathBuf,
-        /// What ffmpeg said.
+        /// Message of ffmpeg.
         said: String,
     },
     /// Pictures of different sizes.
@@ -115,9 +115,9 @@ pub enum MovieError {
     Size {
         /// Number of the picture, from 0.
         index: usize,
-        /// Its width and height.
+        /// Width and height of the picture.
         found: [u32; 2],
-        /// Those of the first.
+        /// Width and height of the first picture.
         first: [u32; 2],
     },
     /// The file could not be written.
@@ -130,7 +130,7 @@ pub enum MovieError {
     },
 }
 
-/// How a movie is made.
+/// Writer of a movie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Movie {
     /// The kind of file.
@@ -141,7 +141,7 @@ pub struct Movie {
     pub colour_map: ColourMap,
 }
 
-/// Whether there is a program `ffmpeg` to run.
+/// Returns whether there is a program `ffmpeg` to run.
 pub fn ffmpeg_is_there() -> bool {
     Command::new("ffmpeg")
         .arg("-version")

@@ -126,7 +126,7 @@ fn vector_change(log: &RunLog, names: [&str; 3], relative: bool) -> Option<Vec<f
 /// The path of a body: its name and its places in the order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// What to call the body; without a name it is not in the legend.
+    /// Name of the body; without one it is not in the legend.
     pub name: String,
     /// Places.
     pub places: Vec<[f64; 3]>,

@@ -15,7 +15,7 @@ pub struct RunLog {
     columns: BTreeMap<String, Vec<f64>>,
 }
 
-/// Why a log cannot be read.
+/// Reason why a log cannot be read.
 #[derive(Debug, Error)]
 #[error("cannot read log `{}`: {fault}", path.display())]
 pub struct LogError {
@@ -25,7 +25,7 @@ pub struct LogError {
     pub fault: LogFault,
 }
 
-/// What is wrong with a log. Lines are counted from 1.
+/// Fault of a log. Lines are counted from 1.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogFault {
@@ -52,7 +52,7 @@ pub enum LogFault {
         line: usize,
         /// The column.
         column: String,
-        /// What is there.
+        /// Text found there.
         text: String,
     },
     /// Not a JSON object.
@@ -81,7 +81,7 @@ impl RunLog {
     /// Reads the content of a log file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The fault in it, and its line.
     pub fn parse(text: &str) -> Result<Self, LogFault> {
         let finished = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let log = if finished.trim_start().starts_with('{') {

@@ -22,11 +22,11 @@ pub(super) struct Splat {
     pub(super) x: f64,
     /// Pixels from the upper edge.
     pub(super) y: f64,
-    /// What it adds to the sum over all pixels.
+    /// Contribution to the sum over all pixels.
     pub(super) weight: f64,
 }
 
-/// How many bodies, roughly, lie within 2σ of a body: fewer show more detail and more noise.
+/// Approximate number of bodies within 2σ of a body: fewer show more detail and more noise.
 const NEIGHBOURS: f64 = 64.0;
 
 /// Weight per pixel on a picture of `size` (width, height) pixels.
@@ -128,7 +128,7 @@ impl Grid {
         &self.cells[row * self.size[0]..][..self.size[0]]
     }
 
-    /// Whether all four pixels to which `splat` belongs are there.
+    /// Returns whether all four pixels to which `splat` belongs are there.
     fn contains(&self, splat: &Splat) -> bool {
         let inside = |at: f64, pixels: usize| (0.5..pixels as f64 - 0.5).contains(&at);
         inside(splat.x, self.size[0]) && inside(splat.y, self.size[1])

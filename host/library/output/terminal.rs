@@ -3,7 +3,7 @@
 
 use super::Image;
 
-/// How a terminal is told a colour.
+/// Encoding of colours for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalColours {
     /// By its red, green and blue, each of 256 steps.

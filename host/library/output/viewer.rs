@@ -1,7 +1,7 @@
 //! Snapshots as one HTML page that turns, zooms and plays, and needs nothing but a browser.
 //!
-//! The page carries its data: for each snapshot the places (three u16 a body), the speeds (u8) and
-//! the kinds (u8), in base64. A coordinate u, from the common centre, is packed as
+//! The page carries its data: for each snapshot the places (three u16 per body), the speeds (u8)
+//! and the kinds (u8), in base64. A coordinate u, from the common centre, is packed as
 //! ```text
 //! q = 32767 (1 + asinh(u/s)/asinh(R/s))
 //! ```
@@ -49,7 +49,7 @@ struct Frame {
     kinds: Vec<u8>,
 }
 
-/// Why there is no page.
+/// Reason why there is no page.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -69,18 +69,18 @@ pub enum ViewError {
     },
 }
 
-/// What the script needs to know.
+/// Facts that the script needs.
 #[derive(Serialize)]
 struct About {
     times: Vec<f64>,
     counts: Vec<usize>,
-    /// Whether body i is the same body in all snapshots.
+    /// True if body i is the same body in all snapshots.
     tracked: bool,
     /// s, and asinh(R/s).
     pack: [f64; 2],
-    /// What the page shows at first: the distance from the centre of most of the bodies.
+    /// Distance from the centre that the page shows at first: that of most of the bodies.
     extent: f64,
-    /// Whether all bodies lie in the xy plane.
+    /// True if all bodies lie in the xy plane.
     flat: bool,
     /// The speeds of the first and the last colour.
     speeds: [f64; 2],
@@ -279,7 +279,7 @@ impl Frame {
     }
 }
 
-/// Where these ids are, unless one is missing or there twice.
+/// Finds these ids, unless one is missing or there twice.
 fn find(bodies: &Bodies, ids: &[u64]) -> Option<Vec<usize>> {
     let mut places = HashMap::with_capacity(bodies.len());
     for (i, id) in bodies.id.iter().enumerate() {
@@ -290,7 +290,7 @@ fn find(bodies: &Bodies, ids: &[u64]) -> Option<Vec<usize>> {
     ids.iter().map(|id| places.get(id).copied()).collect()
 }
 
-/// Slow to fast; black, which nobody would see, is left out.
+/// Slow to fast; black, which would not be seen, is left out.
 fn speed_colours() -> Vec<u8> {
     (0..256)
         .flat_map(|i| ColourMap::Plasma.colour(0.12 + 0.88 * f64::from(i) / 255.0))

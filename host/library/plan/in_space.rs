@@ -1,4 +1,4 @@
-//! The plan of putting bodies in an order in space.
+//! Launch plan for sorting bodies along the Hilbert curve.
 
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::in_space::{self as kernels, SortStage};
@@ -12,21 +12,21 @@ pub enum Place {
     Bounds,
     /// Places along the curve.
     Keys,
-    /// The same, sorted by one digit more.
+    /// Copy of the previous buffer, sorted by one digit more.
     KeysTo,
     /// Slots in their new order.
     Order,
-    /// The same, sorted by one digit more.
+    /// Copy of the previous buffer, sorted by one digit more.
     OrderTo,
-    /// How many keys have which digit.
+    /// Number of keys with each digit.
     Counts,
     /// The state in its new order.
     State,
     /// Accelerations in their new order.
     Acceleration,
-    /// Whose slots they are.
+    /// Number of the body in each slot.
     Numbers,
-    /// The same in their new order.
+    /// Numbers of the bodies in their new order.
     NumbersTo,
 }
 
@@ -36,12 +36,12 @@ impl Place {
     }
 }
 
-/// How bodies are put in an order.
+/// Launches that sort bodies along the Hilbert curve.
 #[derive(Clone, Debug)]
 pub struct InSpace {
     /// Sizes of the buffers, bytes, as [`Place`] numbers them.
     pub scratch: Vec<usize>,
-    /// What is done, in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
 }
 

@@ -33,7 +33,7 @@ pub const EXACT_ENERGY_BODIES: u32 = 16_384;
 /// Threads of a warp; blocks are made of whole ones.
 const WARP: u32 = cuda_std::warp::WARP_SIZE;
 
-/// What a device lets a launch have.
+/// Limits of a device on launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most threads of a block.
@@ -43,13 +43,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What every GPU allows.
+    /// Limits that every GPU allows.
     pub const EVERYWHERE: Self = Self {
         block_threads: 1024,
         shared_bytes: 48 * 1024,
     };
 
-    /// What a GPU allows.
+    /// Limits of a GPU.
     pub const fn of(gpu: &DeviceInfo) -> Self {
         Self {
             block_threads: gpu.max_threads_per_block,
@@ -65,7 +65,7 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block along each axis.
     pub block: [u32; 3],
-    /// Dynamic shared memory a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub shared_bytes: u32,
 }
 
@@ -76,7 +76,7 @@ pub enum Buffer {
     State,
     /// Accelerations.
     Acceleration,
-    /// Their derivatives in time.
+    /// Derivatives of the accelerations in time.
     Jerk,
     /// The plan's scratch memory of this index.
     Scratch(usize),
@@ -92,9 +92,9 @@ pub enum Step {
     Beside {
         /// The kernel.
         entry: &'static Entry,
-        /// Its geometry.
+        /// Launch geometry.
         launch: Launch,
-        /// Its pointer parameters.
+        /// Pointer parameters.
         buffers: Vec<Buffer>,
     },
     /// Waits for the kernels beside, before what comes next.
@@ -110,9 +110,9 @@ pub enum Step {
     Launch {
         /// The kernel.
         entry: &'static Entry,
-        /// Its geometry.
+        /// Launch geometry.
         launch: Launch,
-        /// Its pointer parameters.
+        /// Pointer parameters.
         buffers: Vec<Buffer>,
     },
 }
@@ -127,16 +127,16 @@ impl Step {
     }
 }
 
-/// How one force evaluation is carried out.
+/// Plan of one force evaluation.
 #[derive(Clone, Debug)]
 pub struct ForcePlan {
     /// Sizes of the scratch buffers, bytes.
     pub scratch: Vec<usize>,
-    /// How the pairs are shared out, for the schedules that take each pair once.
+    /// Division of the pairs among blocks, for the schedules that take each pair once.
     pub tiling: Tiling,
-    /// What is done, in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
-    /// How bodies are put in an order in space, if it matters.
+    /// Spatial sort of bodies along the Hilbert curve, if the schedule needs it.
     pub order: Option<InSpace>,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
     pub split: Parts,
@@ -151,7 +151,7 @@ pub struct Parts {
     pub partials: u32,
 }
 
-/// Why a launch would be wrong.
+/// Reason why a launch would be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Nothing to do: a launch of no blocks is an error to CUDA.
@@ -165,9 +165,9 @@ pub enum PlanError {
     Block {
         /// The kernel.
         kernel: &'static str,
-        /// What it needs.
+        /// Required number.
         needed: &'static str,
-        /// What was asked for.
+        /// Number asked for.
         threads: u32,
     },
     /// More threads than a block can have.
@@ -175,9 +175,9 @@ pub enum PlanError {
     TooManyThreads {
         /// The kernel.
         kernel: &'static str,
-        /// What was asked for.
+        /// Number asked for.
         threads: u32,
-        /// What the device allows.
+        /// Most that the device allows.
         most: u32,
     },
     /// More registers than a block can have.
@@ -188,11 +188,11 @@ pub enum PlanError {
     TooManyRegisters {
         /// The kernel.
         kernel: &'static str,
-        /// What was asked for.
+        /// Number asked for.
         threads: u32,
-        /// What a thread takes.
+        /// Registers per thread.
         registers: u32,
-        /// What fits.
+        /// Most that fits.
         most: u32,
     },
     /// More shared memory than a block can have.
@@ -203,11 +203,11 @@ pub enum PlanError {
     TooMuchShared {
         /// The kernel.
         kernel: &'static str,
-        /// Threads a block.
+        /// Threads per block.
         threads: u32,
-        /// What they need.
+        /// Bytes that they need.
         bytes: u64,
-        /// What the device allows.
+        /// Most that the device allows.
         most: u32,
     },
     /// Threads along the sources that do not divide the block, or more sources than fit.
@@ -218,24 +218,24 @@ pub enum PlanError {
     Split {
         /// The kernel.
         kernel: &'static str,
-        /// Threads a block.
+        /// Threads per block.
         threads: u32,
         /// Threads along the sources.
         len: u32,
-        /// Sources a thread.
+        /// Sources per thread.
         luf: u32,
-        /// Most sources a block.
+        /// Most sources per block.
         most: u32,
     },
     /// Partial sums without end.
     #[error(
         "`{kernel}` leaves {partials} partial sums for each of {n} bodies, more than can be \
-         counted: use more sources a thread (luf)"
+         counted: use more sources per thread (luf)"
     )]
     TooManyPartials {
         /// The kernel.
         kernel: &'static str,
-        /// Partial sums a body.
+        /// Partial sums per body.
         partials: u32,
         /// Bodies.
         n: u32,

@@ -1,4 +1,4 @@
-//! What a device launches to move given bodies: a variant, resolved to kernels and their launches.
+//! Recipe for moving given bodies on a device: a variant resolved to kernels and their launches.
 
 use gpu_kernels::abi::{BlockStep, Params, Separation, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription};
@@ -23,9 +23,9 @@ pub struct Recipe {
     pub elementwise: Launch,
     /// The kernel of energies for this many bodies.
     pub energy: &'static Entry,
-    /// Its launch.
+    /// Launch of the energy kernel.
     pub energy_launch: Launch,
-    /// Who advances the positions.
+    /// Processor that advances the positions.
     pub positions: Positions,
     /// Origin and units of the numbers on the device.
     pub frame: Frame,
@@ -106,7 +106,7 @@ impl Recipe {
         })
     }
 
-    /// Where bodies lie in memory.
+    /// Layout of bodies in memory.
     pub fn layout(&self) -> &LayoutDescription {
         &self.kernels.force.layout
     }

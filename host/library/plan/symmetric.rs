@@ -125,7 +125,7 @@ mod tests {
     use gpu_kernels::schedule::symmetric::TilePair;
     use std::ops::Range;
 
-    /// Threads a block and targets a thread, small and as offered.
+    /// Threads per block and targets per thread, small and as offered.
     const GEOMETRIES: [(u32, u32); 8] = [
         (32, 1),
         (32, 2),

@@ -16,7 +16,7 @@ use crate::variants::{Queues, SystemsPath, Transfers};
 /// Systems that a launch can have along the grid's second axis, on any device.
 const MOST_TOGETHER: u32 = 65_535;
 
-/// Why many systems cannot be computed so.
+/// Reason why this layout of independent systems is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SystemsError {
     /// Bodies that do not make systems of equal size.
@@ -41,7 +41,7 @@ pub enum SystemsError {
     OneSystem {
         /// The variant.
         kernel: &'static str,
-        /// What was asked for.
+        /// Number asked for.
         systems: u32,
     },
     /// Streams without work.
@@ -50,7 +50,7 @@ pub enum SystemsError {
          {systems} or fewer"
     )]
     TooManyStreams {
-        /// What was asked for.
+        /// Number asked for.
         streams: u32,
         /// Systems.
         systems: u32,
@@ -68,9 +68,9 @@ pub enum SystemsError {
         kernel: &'static str,
         /// Sources of a tile.
         tile: u32,
-        /// What they take.
+        /// Bytes that they take.
         bytes: u64,
-        /// What the device allows.
+        /// Most that the device allows.
         most: u32,
         /// Sources that fit.
         fits: u32,
@@ -91,7 +91,7 @@ pub fn bodies_each(bodies: usize, systems: u32) -> Result<usize, SystemsError> {
     Ok(bodies / systems as usize)
 }
 
-/// How many of `systems` each of `gpus` gets: as many, the remainder to the first ones.
+/// Number of `systems` that each of `gpus` gets: as many each, the remainder to the first ones.
 pub fn dealt(systems: u32, gpus: u32) -> Vec<u32> {
     let (each, rest) = (systems / gpus, systems % gpus);
     (0..gpus).map(|gpu| each + u32::from(gpu < rest)).collect()
@@ -104,18 +104,18 @@ pub struct Item {
     pub stream: u32,
     /// The systems it is about.
     pub systems: Range<u32>,
-    /// What it is.
+    /// Description.
     pub task: Task,
 }
 
-/// What a piece of work is.
+/// Kind of a piece of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Copies bodies to the GPU, into the first state buffer.
     CopyIn,
     /// Launches a kernel.
     Launch {
-        /// Its symbol.
+        /// Symbol of the kernel.
         kernel: &'static str,
         /// The state buffer of its bodies, 0 or 1; a fused step writes the other one.
         from: usize,
@@ -242,12 +242,12 @@ impl SystemsPlan {
         })
     }
 
-    /// Whether steps go from one state buffer to another.
+    /// Returns whether steps go from one state buffer to another.
     pub fn is_double_buffered(&self) -> bool {
         self.stepping == Stepping::Fused
     }
 
-    /// Whether copies are queued, as page-locked memory allows.
+    /// Returns whether copies are queued, as page-locked memory allows.
     pub fn copies_are_queued(&self) -> bool {
         self.transfers != Transfers::Apart
     }
@@ -279,7 +279,7 @@ impl SystemsPlan {
         (entry, launch, params)
     }
 
-    /// Where the bodies of some systems lie in a state buffer, bytes.
+    /// Byte ranges of the bodies of some systems in a state buffer.
     pub fn places(&self, systems: &Range<u32>) -> Vec<Range<usize>> {
         let layout = &self.force.layout;
         let scalar = layout.stored.bytes() as usize;
@@ -300,7 +300,7 @@ impl SystemsPlan {
         places
     }
 
-    /// What some steps take, in the order in which it is queued. Work of one stream is done in order;
+    /// Work of some steps, in the order in which it is queued. Work of one stream is done in order;
     /// what lies in different streams does not wait for each other, but for [`Task::Join`].
     pub fn items(&self, steps: u32) -> Vec<Item> {
         let all = 0..self.systems;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Where a kernel begins in the text of its module.
+/// Place where a kernel begins in the text of its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Start {
     /// Byte offset.

@@ -33,7 +33,7 @@ use crate::io::{Format, WriteError, is_partial};
 use crate::simulation::{Clock, Progress, Simulation};
 use crate::units::Units;
 
-/// What to record, and until when.
+/// Records to keep, and the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Steps of the whole run, counted from its beginning.
@@ -85,7 +85,7 @@ impl FromStr for Every {
 #[error("`{0}` is neither a number of steps, such as 500, nor a time, such as 90s, 10m or 2h")]
 pub struct UnknownDistance(String);
 
-/// What happens on the way.
+/// Event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Some steps more, several times a second.
@@ -98,7 +98,7 @@ pub enum Event<'a> {
     Preview(Progress, &'a Bodies),
 }
 
-/// Why a run could not go on. What it had written is there.
+/// Reason why a run could not go on. What it had written is there.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordingError {
@@ -323,7 +323,7 @@ impl Recording {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// How far a run is, 0 to 1, by its steps or by its time.
+    /// Progress of a run, 0 to 1, by its steps or by its time.
     pub fn share_of(&self, simulation: &Simulation) -> impl Fn(&Progress) -> f64 + use<> {
         let (clock, pace, steps) = (simulation.clock(), simulation.pace(), self.plan.steps);
         move |progress| match pace {
@@ -408,7 +408,7 @@ impl Plan {
             .is_some_and(|every| clock.steps.is_multiple_of(every))
     }
 
-    /// How many snapshots after the first are due at this moment: a function of it alone.
+    /// Number of snapshots after the first that are due at this moment: a function of it alone.
     fn snapshots_due(&self, clock: &Clock) -> u64 {
         // 10 · 0.1 / 0.01 may round to below 100.
         self.snapshot_every.map_or(0, |every| {

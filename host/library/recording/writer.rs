@@ -16,7 +16,7 @@ use crate::io::{self, Format, Overwrite, Snapshot};
 use crate::physics::Physics;
 use crate::units::Units;
 
-/// What the thread needs to know of the run.
+/// Facts about the run that the writing thread needs.
 pub(super) struct Run {
     pub(super) folder: PathBuf,
     pub(super) format: Format,
@@ -33,7 +33,7 @@ pub(super) struct Moment {
     pub(super) bodies: Bodies,
     /// For a look.
     pub(super) energy: Option<Energy>,
-    /// Where a snapshot goes.
+    /// Path for a snapshot.
     pub(super) snapshot: Option<PathBuf>,
 }
 
@@ -86,7 +86,7 @@ impl Writer {
     /// Tells what was written since it was last asked.
     ///
     /// # Errors
-    /// What could not be written.
+    /// The output that could not be written.
     pub(super) fn poll(&mut self, tell: &mut impl FnMut(Event<'_>)) -> Result<(), RecordingError> {
         while self.pending > 0 {
             match self.outcomes.try_recv() {
@@ -101,7 +101,7 @@ impl Writer {
     /// Waits until everything is written, and tells of it.
     ///
     /// # Errors
-    /// What could not be written.
+    /// The output that could not be written.
     pub(super) fn finish(
         &mut self,
         tell: &mut impl FnMut(Event<'_>),

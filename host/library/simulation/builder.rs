@@ -16,7 +16,7 @@ use crate::variants::preferred::ForceAccuracy;
 /// Longest steps by an accuracy where none is given, in dynamical times of the bodies.
 const LONGEST: f64 = 1.0 / 8.0;
 
-/// What a simulation is to be; made by [`Simulation::builder`].
+/// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
     bodies: Bodies,
     law: Law,
@@ -173,7 +173,7 @@ impl SimulationBuilder {
         Self { scheme, ..self }
     }
 
-    /// Where to compute; the first GPU, or the CPU where there is none, if not given.
+    /// Device to compute on; the first GPU, or the CPU where there is none, if not given.
     #[must_use]
     pub fn device(self, device: DeviceChoice) -> Self {
         Self { device, ..self }
@@ -186,7 +186,7 @@ impl SimulationBuilder {
         Self { kernel, ..self }
     }
 
-    /// How far forces may be off, which the variant is chosen by.
+    /// Error that forces may have, by which the variant is chosen.
     #[must_use]
     pub fn accuracy(self, accuracy: ForceAccuracy) -> Self {
         let accuracy = Some(accuracy);
@@ -206,7 +206,7 @@ impl SimulationBuilder {
     /// The simulation, with the first accelerations computed.
     ///
     /// # Errors
-    /// What is wrong with the bodies or a setting; or a device or kernel that cannot be had.
+    /// A fault of the bodies or a setting; or a device or kernel that cannot be had.
     pub fn build(self) -> Result<Simulation, BuildError> {
         self.check()?;
         let physics = Physics {

@@ -8,7 +8,7 @@ fn binary() -> Bodies {
     two_body(0.5, 0.3).expect("in range")
 }
 
-/// Why a builder is refused.
+/// Reason why a builder is refused.
 fn refusal(of: SimulationBuilder) -> String {
     let built = of.device(DeviceChoice::Cpu).build();
     built.err().expect("refused").to_string()

@@ -20,7 +20,7 @@ pub struct Kernels {
     pub damp: &'static Entry,
     /// Energies, in the force's layout and law.
     pub energy: &'static Entry,
-    /// The same for [many bodies](crate::plan::EXACT_ENERGY_BODIES), where there is one.
+    /// Kernel of energies for [many bodies](crate::plan::EXACT_ENERGY_BODIES), where there is one.
     pub quick_energy: Option<&'static Entry>,
     /// The parts of Hermite's steps, where the force comes with jerks.
     pub hermite: Option<HermiteKernels>,
@@ -33,7 +33,7 @@ pub struct HermiteKernels {
     pub predict: &'static Entry,
     /// Ends the step.
     pub correct: &'static Entry,
-    /// What each body may take next.
+    /// Kernel of each body's longest next step.
     pub own_steps: &'static Entry,
 }
 

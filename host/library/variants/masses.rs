@@ -1,4 +1,4 @@
-//! What is known of the masses of a system, for the variants that choose their kernel by it.
+//! Facts about the masses of a system, by which some variants choose their kernel.
 
 use crate::bodies::Bodies;
 
@@ -21,7 +21,7 @@ impl Masses {
     /// One of each kind.
     pub const KINDS: [Self; 3] = [Self::Any, Self::Comparable, Self::Equal(1.0)];
 
-    /// Those of `bodies`.
+    /// Examines the masses of `bodies`.
     pub fn of(bodies: &Bodies) -> Self {
         let Some(&first) = bodies.mass.first() else {
             return Self::Any;

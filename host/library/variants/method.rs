@@ -1,9 +1,9 @@
-//! How a variant computes, as data.
+//! Methods of variants, as data.
 
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::Reduction;
 
-/// How a variant computes.
+/// Method of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The f64 reference that judges the others.
@@ -14,29 +14,29 @@ pub enum Method {
     Kernel {
         /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
         entry: &'static str,
-        /// How it is compiled.
+        /// Build of its PTX.
         build: Build,
         /// Threads of a block, for kernels that use more than one.
         block: u32,
-        /// Who advances the positions.
+        /// Processor that advances the positions.
         positions: Positions,
-        /// How blocks share out sources, if they do.
+        /// Division of sources among blocks, if there is one.
         split: Option<Split>,
         /// Block and split that take the place of those, up to a number of bodies each.
         fitted: &'static [Fitted],
-        /// Whether other kernels of the row are taken where the masses allow it.
+        /// True if other kernels of the row are taken where the masses allow it.
         by_masses: bool,
     },
     /// Kernels that compute many systems, on one GPU or several, or the emulator.
     Systems(SystemsPath),
 }
 
-/// How many systems are computed.
+/// Method for many independent systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemsPath {
     /// The row of `gpu_kernels::entries::SYSTEMS`, by the common part of its symbols.
     pub entry: &'static str,
-    /// How it is compiled.
+    /// Build of its PTX.
     pub build: Build,
     /// Threads of a block.
     pub block: u32,
@@ -44,9 +44,9 @@ pub struct SystemsPath {
     pub tile: Option<u32>,
     /// In which streams work is queued.
     pub queues: Queues,
-    /// How bodies get to the GPU and back.
+    /// Transfers of bodies to the GPU and back.
     pub transfers: Transfers,
-    /// Which GPUs.
+    /// GPUs that are used.
     pub gpus: Gpus,
 }
 
@@ -55,13 +55,14 @@ pub struct SystemsPath {
 pub enum Queues {
     /// One stream, and launches that compute all systems.
     Together,
-    /// System s in stream s modulo so many, or as many as there are systems, if they are fewer.
+    /// System `s` runs on stream `s % k`, where `k` is the smaller of this number and that of
+    /// systems.
     UpTo(u32),
     /// System s in stream s modulo so many, which there must be systems for.
     Exactly(u32),
 }
 
-/// How the bodies of many systems get to the GPU and back.
+/// Transfers of the bodies of many systems to the GPU and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfers {
     /// All at once, the host waiting, from ordinary memory.
@@ -69,7 +70,7 @@ pub enum Transfers {
     /// From and to page-locked memory while the GPU computes, queued system by system: copy in,
     /// steps, copy out.
     DepthFirst,
-    /// The same, queued stage by stage: all copies in, all steps, all copies out.
+    /// Copies and launches queued stage by stage: all copies in, all steps, all copies out.
     BreadthFirst,
 }
 
@@ -82,20 +83,20 @@ pub enum Gpus {
     All,
 }
 
-/// What the CPU path can be asked for.
+/// Choices of the CPU path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPath {
     /// Type of the pairs.
     pub precision: Precision,
-    /// Where 1/√ comes from.
+    /// Source of 1/√.
     pub root: RootName,
-    /// How often a pair is computed.
+    /// Number of times a pair is computed: once, or for each of its bodies.
     pub pairs: PairsName,
-    /// Who computes.
+    /// Threads that compute.
     pub threads: Threads,
 }
 
-/// How often a pair's distance is computed.
+/// Number of times a pair's distance is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PairsName {
     /// Once for each of its bodies: no body's sum waits for another's.
@@ -106,17 +107,17 @@ pub enum PairsName {
     ByNumber,
 }
 
-/// Who computes.
+/// Threads that compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Threads {
     /// All threads of the rayon pool that asks.
     All,
-    /// The thread that asks, as serial codes do. There is nobody to share pairs with: it computes
-    /// each [twice](PairsName::Twice).
+    /// The thread that asks, as serial codes do. There is no thread to share pairs with: it
+    /// computes each [twice](PairsName::Twice).
     One,
 }
 
-/// Where 1/√ comes from.
+/// Source of 1/√.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RootName {
     /// A correctly rounded root and division: the same bits on every processor that fuses
@@ -133,13 +134,13 @@ pub enum RootName {
 pub struct Split {
     /// Threads along the sources; those along the targets are the block's others.
     pub len: u32,
-    /// Sources a thread.
+    /// Sources per thread.
     pub luf: u32,
-    /// What adds the partial sums.
+    /// Means to add the partial sums.
     pub reducer: Reducer,
 }
 
-/// What adds partial sums.
+/// Means to add partial sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reducer {
     /// A kernel.
@@ -148,7 +149,7 @@ pub enum Reducer {
     Library,
 }
 
-/// Who advances the positions.
+/// Processor that advances the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Positions {
     /// A kernel: the bodies stay on the device.
@@ -157,7 +158,7 @@ pub enum Positions {
     Host(Bus),
 }
 
-/// How bodies that the host works on get to the device and back.
+/// Transfers of bodies that the host works on to the device and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bus {
     /// Copied from and to ordinary memory, by way of the driver's own buffers.
@@ -177,11 +178,11 @@ pub struct Fitted {
     pub block: u32,
     /// Threads along the sources, of two-dimensional blocks.
     pub len: u32,
-    /// Sources a thread, of two-dimensional blocks.
+    /// Sources per thread, of two-dimensional blocks.
     pub luf: u32,
 }
 
-/// How PTX is made from the kernels.
+/// Build of the PTX: precise, or with denormals flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
     /// As IEEE 754 asks.
@@ -198,7 +199,7 @@ pub struct Shape {
     pub block: Option<u32>,
     /// Threads along the sources, of two-dimensional blocks.
     pub len: Option<u32>,
-    /// Sources a thread, of two-dimensional blocks.
+    /// Sources per thread, of two-dimensional blocks.
     pub luf: Option<u32>,
 }
 
@@ -287,7 +288,7 @@ impl Method {
         self
     }
 
-    /// How its kernels are compiled, if it has any.
+    /// Build of its kernels, if it has any.
     pub const fn build(self) -> Option<Build> {
         match self {
             Self::Kernel { build, .. } | Self::Systems(SystemsPath { build, .. }) => Some(build),

@@ -32,19 +32,19 @@ use crate::physics::{Law, Physics};
 /// A way to compute the forces, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name: stable, and what `--kernel` takes; a study and its rung, `ecl/unroll-8`, or one
+    /// Name: stable, and what `--kernel` takes; a study and its rung, `ecl/unroll-8`, or one
     /// word.
     pub name: &'static str,
     /// The variant that it differs from in one choice.
     pub predecessor: Option<&'static str>,
-    /// What it is, in a sentence.
+    /// Description in a sentence.
     pub summary: &'static str,
-    /// How it computes.
+    /// Method.
     pub method: Method,
     /// Independent systems of equal size that the bodies are, one after another.
     pub systems: u32,
-    /// Why its forces are known to be wrong, if they are: a study tried it, and so it is listed,
-    /// and [shown to fail](crate::verify).
+    /// Reason why its forces are known to be wrong, if they are: a study tried it, and so it is
+    /// listed, and [shown to fail](crate::verify).
     pub wrong: Option<&'static str>,
 }
 
@@ -156,7 +156,7 @@ pub const VARIANTS: &[Variant] = &[
     first("tensor-soft", on_tensor_cores("tensor_soft_t8"),
         "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
     variant("tensor-soft-wide", "tensor-soft", on_tensor_cores("tensor_soft_t12"),
-        "192 targets a block instead of 128, for many bodies"),
+        "192 targets per block instead of 128, for many bodies"),
 
     first("tensor", on_tensor_cores("tensor"),
         "near pairs in single precision, far ones on tensor cores from a centre nearby: for any ε, masses and origin"),
@@ -173,7 +173,7 @@ pub const VARIANTS: &[Variant] = &[
     variant("symmetric-lane1", "tiled", symmetric("symmetric_float4_f32_1x16_slabs", 256),
         "each pair once, for both its bodies; a source's sum moves from lane to lane"),
     variant("symmetric-lane8", "symmetric-lane1", symmetric("symmetric_float4_f32_8x2_slabs", 256),
-        "eight targets a thread share what a source costs to fetch and to pass on"),
+        "eight targets per thread share what a source costs to fetch and to pass on"),
     variant("symmetric-lane8-unroll32", "symmetric-lane8", symmetric("symmetric_float4_f32_8x4_slabs", 256),
         "four sources in the loop's body"),
     variant("symmetric-block128", "symmetric-lane8-unroll32", symmetric("symmetric_float4_f32_8x4_slabs", 128),
@@ -183,11 +183,11 @@ pub const VARIANTS: &[Variant] = &[
     variant("symmetric", "symmetric-deterministic", symmetric("symmetric_float4_f32_8x4", 128).by_masses(),
         "partial sums added as they come, without scratch memory: the fastest here for many bodies"),
     variant("symmetric-lane4", "symmetric", symmetric("symmetric_float4_f32_4x8", 128).by_masses(),
-        "four targets a thread: smaller tiles, for fewer bodies"),
+        "four targets per thread: smaller tiles, for fewer bodies"),
     variant("symmetric-lane4-block32", "symmetric-lane4", symmetric("symmetric_float4_f32_4x8", 32).by_masses(),
         "a warp a block: smaller tiles still"),
     variant("symmetric-lane2-block32", "symmetric-lane4-block32", symmetric("symmetric_float4_f32_2x16", 32).by_masses(),
-        "two targets a thread: the smallest tiles, for the fewest bodies"),
+        "two targets per thread: the smallest tiles, for the fewest bodies"),
     variant("symmetric-f64-unroll32", "symmetric", symmetric("symmetric_float4_f64_8x4", 128).by_masses(),
         "everything in double precision"),
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
@@ -199,11 +199,11 @@ pub const VARIANTS: &[Variant] = &[
     variant("hermite-lane1", "tiled", kernel("tiled_jerks_float4_f32_1x16").ftz(),
         "jerks too, for Hermite's scheme: velocities wait beside the positions"),
     variant("hermite", "hermite-lane1", kernel("tiled_jerks_float4_f32_2x8").ftz(),
-        "two targets a thread share what a source costs to fetch"),
+        "two targets per thread share what a source costs to fetch"),
     variant("hermite-f64-lane1", "tiled-f64-rsqrt-unroll8", kernel("tiled_jerks_float4_f64_1x8"),
         "jerks too, for Hermite's scheme: velocities wait beside the positions"),
     variant("hermite-f64", "hermite-f64-lane1", kernel("tiled_jerks_float4_f64_2x4"),
-        "two targets a thread share what a source costs to fetch"),
+        "two targets per thread share what a source costs to fetch"),
 ];
 
 /// Variants that can be found by name: those of general use, and what others bring along.
@@ -266,19 +266,19 @@ pub struct OutOfRange {
     pub softening: f64,
     /// The smallest ε for which the error is bounded.
     pub smallest: f64,
-    /// Whether forces could be computed nevertheless.
+    /// True if forces could be computed nevertheless.
     pub computable: bool,
 }
 
 impl Variant {
-    /// The laws that it computes.
+    /// Force laws that it computes.
     pub fn laws(&self) -> impl Iterator<Item = Law> {
         [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL]
             .into_iter()
             .filter(|&law| self.computes(law))
     }
 
-    /// Whether it computes a law.
+    /// Returns whether it computes a force law.
     pub fn computes(&self, law: Law) -> bool {
         match self.method {
             Method::Reference => true,
@@ -292,7 +292,7 @@ impl Variant {
         self.name.split_once('/').map(|(study, _)| study)
     }
 
-    /// How its blocks share out sources, if they do.
+    /// Division of sources among its blocks, if there is one.
     pub fn split(&self) -> Option<Split> {
         match self.method {
             Method::Reference | Method::Cpu(_) | Method::Systems(_) => None,
@@ -300,7 +300,7 @@ impl Variant {
         }
     }
 
-    /// Who advances the positions.
+    /// Processor that advances the positions.
     pub fn positions(&self) -> Positions {
         match self.method {
             Method::Reference | Method::Cpu(_) => Positions::Host(Bus::Mapped),
@@ -309,7 +309,7 @@ impl Variant {
         }
     }
 
-    /// The same kernels in blocks of another size; no other method has blocks.
+    /// Returns the variant with its kernels in blocks of another size; no other method has blocks.
     pub fn in_blocks_of(&self, threads: u32) -> Self {
         Self {
             method: self.method.in_blocks_of(threads),
@@ -326,7 +326,7 @@ impl Variant {
         }
     }
 
-    /// Whether it computes jerks too, as [`Integrator::needs_jerks`] asks.
+    /// Returns whether it computes jerks too, as [`Integrator::needs_jerks`] asks.
     ///
     /// [`Integrator::needs_jerks`]: crate::integrator::Integrator::needs_jerks
     pub fn gives_jerks(&self) -> bool {
@@ -346,13 +346,13 @@ impl Variant {
         }
     }
 
-    /// Whether a library for linear algebra does part of its work on a GPU.
+    /// Returns whether a library for linear algebra does part of its work on a GPU.
     pub fn needs_library(&self) -> bool {
         let reducer = self.split().map(|split| split.reducer);
         reducer == Some(Reducer::Library)
     }
 
-    /// Whether its 1/√ is the approximation of a GPU.
+    /// Returns whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {
             Method::Reference | Method::Cpu(_) => false,
@@ -370,17 +370,17 @@ impl Variant {
         }
     }
 
-    /// Whether it computes all pairs on tensor cores.
+    /// Returns whether it computes all pairs on tensor cores.
     pub fn is_tensor(&self) -> bool {
         matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Tensor
     }
 
-    /// Whether it computes far pairs on tensor cores, and near ones not.
+    /// Returns whether it computes far pairs on tensor cores, and near ones not.
     pub fn is_separated(&self) -> bool {
         matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Separated
     }
 
-    /// Whether its error is bounded for these bodies and this force.
+    /// Checks that its error is bounded for these bodies and this force.
     ///
     /// # Errors
     /// If ε is too small beside the system.
@@ -460,12 +460,12 @@ impl Variant {
     }
 }
 
-/// What a row of force kernels computes, but for law and softening.
+/// Work of a row of force kernels, but for law and softening.
 #[derive(Clone, Copy, Debug)]
 pub struct Force {
     /// The algorithm.
     pub schedule: ScheduleName,
-    /// How the law is written.
+    /// Formula of the force law.
     pub formula: Formula,
     /// The arithmetic.
     pub numerics: NumericsPolicy,
@@ -475,11 +475,11 @@ pub struct Force {
     pub lane: u32,
     /// In which order it adds.
     pub order: Order,
-    /// Most registers a thread, where the kernel is held to a number.
+    /// Most registers per thread, where the kernel is held to a number.
     pub max_registers: Option<u32>,
 }
 
-/// What a force kernel computes, but for law and softening.
+/// Returns the work of a force kernel, but for law and softening.
 ///
 /// # Panics
 /// If it is no force kernel.

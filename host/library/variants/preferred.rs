@@ -29,7 +29,8 @@ pub const fn cpu(accuracy: ForceAccuracy) -> &'static str {
     }
 }
 
-/// Where none of the others computes the law, as attract-repel: on the CPU or else on a GPU.
+/// Variant for laws that none of the others computes, as attract-repel: on the CPU or else on a
+/// GPU.
 pub const fn of_all_laws(on_cpu: bool) -> &'static str {
     if on_cpu { "reference" } else { "hybrid" }
 }
@@ -47,8 +48,9 @@ const SINGLE: &[(usize, &str)] = &[
 /// a tenth faster than in single precision on an H200, and as fast if their masses are equal.
 const FEW_FOR_TENSOR_CORES: usize = 57_344;
 
-/// On a GPU, for this many bodies: the one that can run, of those named, is taken, the first first.
-/// `slow_doubles` where double precision has less than a sixth of the speed of single precision.
+/// Candidates on a GPU for this many bodies, in order of preference; the first that can run is
+/// used. `slow_doubles` where double precision has less than a sixth of the speed of single
+/// precision.
 pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
     let fits = |&&(most, _): &&(usize, _)| bodies <= most;
     let (_, single) = SINGLE.iter().find(fits).expect("the last has no limit");

@@ -3,7 +3,7 @@
 use super::{Fitted, Method, Shape, Variant};
 
 impl Variant {
-    /// Whether its shape is chosen by the number of bodies.
+    /// Returns whether its shape is chosen by the number of bodies.
     pub fn is_fitted(&self) -> bool {
         matches!(self.method, Method::Kernel { fitted, .. } if !fitted.is_empty())
     }
@@ -30,7 +30,7 @@ impl Variant {
         }
     }
 
-    /// The same in another shape, if it has one to change.
+    /// Returns the variant in another shape, if it has one to change.
     pub fn shaped(&self, shape: Shape) -> Option<Self> {
         let mut shaped = *self;
         if let Some(block) = shape.block {
@@ -46,13 +46,13 @@ impl Variant {
         Some(shaped)
     }
 
-    /// The same of this many systems.
+    /// Returns the variant for this many systems.
     #[must_use]
     pub fn of_systems(&self, systems: u32) -> Self {
         Self { systems, ..*self }
     }
 
-    /// Whether it can compute more systems than one.
+    /// Returns whether it can compute more systems than one.
     pub fn computes_many(&self) -> bool {
         !matches!(self.method, Method::Kernel { .. })
     }

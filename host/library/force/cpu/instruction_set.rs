@@ -1,4 +1,4 @@
-//! Which vector instructions does this machine have, and how is a kernel compiled for them?
+//! Vector instructions of this machine, and kernels compiled for them.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::vector::{Registers, Vector};
 
 /// A loop that is compiled once for each instruction set.
 pub(super) trait Kernel {
-    /// What the work results in.
+    /// Result of the work.
     type Output;
     /// Does the work with these registers.
     ///
@@ -32,7 +32,7 @@ pub struct InstructionSet(Level);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Level {
-    /// What the compiler may assume on its target: SSE2 on x86-64, NEON on AArch64.
+    /// Instructions that the compiler may assume on its target: SSE2 on x86-64, NEON on AArch64.
     Baseline,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -66,7 +66,7 @@ impl InstructionSet {
             .unwrap_or(Self(Level::Baseline))
     }
 
-    /// Whether multiply-add rounds once. Sets that agree in this compute the same bits with
+    /// Returns whether multiply-add rounds once. Sets that agree in this compute the same bits with
     /// [`RootName::Exact`](super::RootName::Exact) roots.
     pub fn is_fused(self) -> bool {
         self.run(IsFused)

@@ -29,7 +29,7 @@ pub(super) type Group<R> = [[R; LANES]; 3];
 /// x, y, z and weight.
 pub(super) type Source<R> = [R; 4];
 
-/// How 1/d is computed: the root, and the squared softening that says whether d can be zero.
+/// Method for 1/d: the root, and the squared softening, which says whether d can be zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Distance<R> {
     pub(super) root: RootName,
@@ -106,7 +106,8 @@ impl<R: Lane> Loop<R> for Pull<'_, R> {
     }
 }
 
-/// The pull of a block of sources on the targets that fill `COUNT` registers, from the `first` on.
+/// Contribution of a block of sources to the targets that fill `COUNT` registers, from the `first`
+/// on.
 #[inline(always)]
 fn pull_of_block<V: Vector, S: Root, C: Closest, const COUNT: usize>(
     targets: &[Group<V::Lane>],

@@ -32,7 +32,7 @@ use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::variants::{PairsName, RootName, Threads};
 
-/// Whether each pair of n bodies is computed once.
+/// Returns whether each pair of n bodies is computed once.
 fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
     match pairs {
         PairsName::Twice => false,
@@ -44,13 +44,13 @@ fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
 /// The choices of a CPU path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choices {
-    /// Where 1/√ comes from.
+    /// Source of 1/√.
     pub root: RootName,
-    /// How often a pair is computed.
+    /// Number of times a pair is computed: once, or for each of its bodies.
     pub pairs: PairsName,
-    /// Which instructions compute it.
+    /// Vector instructions used.
     pub instructions: InstructionSet,
-    /// Who computes.
+    /// Threads that compute.
     pub threads: Threads,
 }
 
@@ -78,7 +78,7 @@ pub fn additions(pairs: PairsName, n: usize) -> usize {
 /// Forces on the CPU in single (`Cpu<f32>`) or double precision (`Cpu<f64>`).
 ///
 /// Runs in the rayon pool it is called from. Without softening, bodies closer than 2⁻⁴² (f32) or
-/// 2⁻³⁴⁰ (f64) of the system's size count as coincident: they do not pull each other.
+/// 2⁻³⁴⁰ (f64) of the system's size count as coincident: they do not attract each other.
 #[derive(Clone, Debug)]
 pub struct Cpu<R> {
     physics: Physics,

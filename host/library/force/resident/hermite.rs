@@ -11,13 +11,13 @@ use crate::force::hermite::{agreed_step, least};
 use crate::force::pack;
 use crate::variants::HermiteKernels;
 
-/// What a device keeps for Hermite's scheme.
+/// Memory of a device for Hermite's scheme.
 pub(super) struct Jerks<D: Device> {
     kernels: HermiteKernels,
     jerk: D::Buffer,
     /// Positions, velocities, accelerations and jerks of the step that is under way, or the last.
     beginning: D::Buffer,
-    /// What each body may take next: f64.
+    /// Longest next step of each body: f64.
     steps: D::Buffer,
 }
 
@@ -73,7 +73,7 @@ impl<D: Device> Resident<D> {
         self.device.upload(&jerks.jerk, vectors.bytes())
     }
 
-    /// What accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
+    /// Steps that accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
     fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
         let jerks = self.jerks()?;
         let buffers = [

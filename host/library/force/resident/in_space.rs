@@ -1,4 +1,4 @@
-//! Bodies that a device keeps in memory as they lie in space.
+//! Spatial sort of a device's bodies along the Hilbert curve.
 
 use super::Resident;
 use crate::backend::ForceError;
@@ -17,7 +17,7 @@ const STEPS_MEASURED: u64 = 64;
 
 const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * STEPS_IN_ORDER));
 
-/// What a device keeps for it.
+/// Memory of a device for the spatial sort.
 pub(super) struct InSpace<D: Device> {
     steps: Vec<Step>,
     scratch: Vec<D::Buffer>,
@@ -41,7 +41,7 @@ impl<D: Device> InSpace<D> {
 }
 
 impl<D: Device> Resident<D> {
-    /// Which body is in which slot.
+    /// Returns the map from slots to bodies.
     pub(super) fn slots(&self) -> Result<Slots, ForceError> {
         let n = self.params.n;
         let Some(kept) = &self.in_space else {

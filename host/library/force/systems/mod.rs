@@ -1,4 +1,4 @@
-//! Many systems of equal size, each of which feels only itself, on one GPU or several.
+//! Independent systems of equal size, on one GPU or several.
 //!
 //! Between runs the bodies lie in host memory, in the kernels' layout. Steps of semi-implicit Euler —
 //! a kick by the accelerations of the current positions, then a drift — are collected as they come, and
@@ -38,7 +38,7 @@ struct Step {
     drift: f64,
 }
 
-/// What was asked for since the accelerations of the current positions were.
+/// Work asked for since the accelerations of the current positions were.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Nothing,
@@ -46,12 +46,12 @@ enum Asked {
     KickAndDrift(Step),
 }
 
-/// What a system has for itself, where it differs from the others.
+/// Properties of a system that differ from those of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Own {
     /// Softening length ε > 0 if that of the run is, in the unit of the positions.
     pub softening: f64,
-    /// Its time step as a multiple of the run's.
+    /// Time step as a multiple of the run's.
     pub pace: f64,
 }
 
@@ -66,9 +66,10 @@ pub struct ManySystems<D: Streams> {
     asked: Asked,
     /// Steps to carry out, all the same.
     queued: Option<(Step, u64)>,
-    /// Whether the accelerations of the current positions were asked for, and are yet to be computed.
+    /// True if the accelerations of the current positions were asked for, and are yet to be
+    /// computed.
     stale: bool,
-    /// Those computed last, in local units.
+    /// Accelerations computed last, in local units.
     accelerations: Vec<[f64; 3]>,
 }
 
@@ -228,7 +229,7 @@ impl<D: Streams> ManySystems<D> {
         Ok(())
     }
 
-    /// Does what was asked for, but for accelerations that nobody has used yet.
+    /// Does what was asked for, but for accelerations that have not been used yet.
     fn settle(&mut self) -> Result<(), ForceError> {
         self.run_queued()?;
         match std::mem::replace(&mut self.asked, Asked::Nothing) {
@@ -245,7 +246,8 @@ impl<D: Streams> ManySystems<D> {
         }
     }
 
-    /// What a kick by one unit of time makes of bodies at rest.
+    /// Computes accelerations as the velocities that a kick by one unit of time gives to bodies at
+    /// rest.
     fn compute_accelerations(&mut self) -> Result<(), ForceError> {
         self.run_queued()?;
         if !self.stale {

@@ -29,13 +29,13 @@ type Marked<M> = (Item, [M; 2]);
 pub(super) struct Part<D: Streams> {
     device: Arc<D>,
     pub(super) plan: SystemsPlan,
-    /// Their bodies, among all.
+    /// Range of the systems' bodies among all.
     pub(super) bodies: Range<usize>,
     streams: Vec<D::Stream>,
     /// On the device; two, if steps go from one to the other.
     states: Vec<D::Buffer>,
     records: D::Buffer,
-    /// What lies in `records`.
+    /// Contents of `records`.
     recorded: Vec<Record>,
     /// The bodies' place between runs.
     host: D::HostMemory,
@@ -105,7 +105,7 @@ impl<D: Streams> Part<D> {
         Ok(())
     }
 
-    /// Where a field of the part's body `k` lies in the state.
+    /// Returns the place of a field of the part's body `k` in the state.
     pub(super) fn place(&self) -> impl Fn(Field, usize) -> usize + use<D> {
         let (scalar, stride) = (self.plan.force.layout.scalar, self.plan.stride);
         let (n, distance) = (self.plan.n as usize, self.plan.distance as usize);
@@ -193,7 +193,7 @@ impl<D: Streams> Part<D> {
         streams.try_for_each(|stream| self.device.join(stream))
     }
 
-    /// What was queued between marks, on GPU `gpu`, once it is done.
+    /// Times of work queued between marks, on GPU `gpu`, once it is done.
     pub(super) fn spans(
         &self,
         gpu: usize,

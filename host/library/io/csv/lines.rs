@@ -1,4 +1,4 @@
-//! What the CSV parser is given to read: lines of a bounded length, with one separator.
+//! Input of the CSV parser: lines of a bounded length, with one separator.
 
 use std::io::{self, Read};
 
@@ -44,7 +44,7 @@ pub(super) struct Blanks<R> {
     next: usize,
     /// A blank whose next byte is not known yet.
     held: Option<u8>,
-    /// Whether the line has had a field.
+    /// True if the line has had a field.
     in_line: bool,
 }
 

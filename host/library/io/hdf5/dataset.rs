@@ -63,7 +63,7 @@ impl<'a> Table<'a> {
             }
         }
         let Some(layout) = layout else {
-            return Err(malformed(&place, "it does not tell where its numbers are"));
+            return Err(malformed(&place, "it does not say where its numbers are"));
         };
         let expansion = if is_filtered { EXPANSION } else { 1 };
         let bytes = rows
@@ -284,7 +284,7 @@ fn numbers_of(datatype: &Datatype, raw: &[u8]) -> Result<Numbers, String> {
                 .into(),
         );
     }
-    let numbers = plain(datatype).ok_or("its elements are no numbers of 4 or 8 bytes")?;
+    let numbers = plain(datatype).ok_or("its elements are not numbers of 4 or 8 bytes")?;
     let bits = 8 * numbers.bytes as u16;
     // Bit offset, precision; exponent's place and size, mantissa's place and size; bias.
     let expected: &[u8] = match (numbers.class, numbers.bytes) {

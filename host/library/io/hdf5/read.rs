@@ -106,7 +106,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Those of `/name`, if there is such a group.
+    /// Reads those of `/name`, if there is such a group.
     fn of(root: &Group, name: &str) -> Result<Option<Self>, ReadFault> {
         let place = format!("/{name}");
         let Some(group) = group(root, name)? else {
@@ -141,7 +141,7 @@ impl Attributes {
             .and_then(|numbers| numbers.first().copied()))
     }
 
-    /// Whether the file says that Allpairs wrote it.
+    /// Returns whether the file says that Allpairs wrote it.
     fn is_ours(&self) -> bool {
         self.find(CODE).is_some_and(|attribute| {
             matches!(attribute.datatype, Datatype::String { .. })
@@ -348,7 +348,7 @@ struct Part {
     kind: Kind,
     /// The mass of all of them, if it is the same.
     mass: Option<f64>,
-    /// Whether a file without ids is damaged.
+    /// True if a file without ids is damaged.
     has_ids: bool,
 }
 

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crc32fast::Hasher;
 
-/// What the comment begins with; eight hexadecimal digits follow.
+/// Beginning of the comment; eight hexadecimal digits follow.
 const TITLE: &str = "Allpairs CRC-32 ";
 const DIGITS: usize = 8;
 const COMMENT: usize = TITLE.len() + DIGITS;
@@ -61,7 +61,7 @@ impl<W: Write> Write for Sealing<W> {
     }
 }
 
-/// What the end of an archive says.
+/// Seal found at the end of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seal {
     /// There is none.

@@ -193,7 +193,7 @@ impl<R: BufRead> Ascii<R> {
         }
     }
 
-    /// What its bytes are.
+    /// Type of the numbers in its bytes.
     pub(super) fn numbers(&self) -> Numbers {
         Numbers {
             class: self.class,

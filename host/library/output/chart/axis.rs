@@ -1,6 +1,6 @@
 //! Axes: where values lie, and which are written beside them.
 
-/// How values are spaced.
+/// Spacing of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// Equal distances are equal differences.
@@ -24,9 +24,9 @@ pub struct Axis {
 /// A value with a grid line, and what is written beside it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Where it stands.
+    /// Value at which it stands.
     pub value: f64,
-    /// How it is labelled; empty for a minor tick.
+    /// Label; empty for a minor tick.
     pub text: String,
 }
 
@@ -63,7 +63,7 @@ impl Axis {
         })
     }
 
-    /// The same axis with these ticks, written in full.
+    /// Returns the axis with these ticks, written in full.
     pub fn with_ticks(self, values: &[f64]) -> Self {
         let ticks = values.iter().map(|value| Tick {
             value: *value,
@@ -91,7 +91,7 @@ impl Axis {
         [self.low, self.high]
     }
 
-    /// Where a value lies between the ends, 0 and 1; `None` for what has no place.
+    /// Position of a value between the ends, 0 and 1; `None` for a value that has none.
     pub fn place(&self, value: f64) -> Option<f64> {
         let place = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),

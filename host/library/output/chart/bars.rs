@@ -10,7 +10,7 @@ pub struct Bar {
     pub name: String,
     /// Lengths and colours, from the left. On a logarithmic axis there is only one.
     pub parts: Vec<(f64, Colour)>,
-    /// What stands to the right of it.
+    /// Text to the right of it.
     pub note: String,
 }
 
@@ -21,7 +21,7 @@ pub struct Bars {
     pub title: String,
     /// Line below the title.
     pub subtitle: String,
-    /// What the lengths are.
+    /// Label of the lengths.
     pub label: String,
     /// Scale of the values.
     pub scale: Scale,

@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale, power_of_ten};
 use super::{Chart, ChartError, Colour, FAINT, GRID, INK, SERIES, Side, text_width};
 
-/// Which points of a line have a dot.
+/// Points of a line that have a dot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marks {
     /// Lines alone.
@@ -21,7 +21,7 @@ pub struct Line {
     pub name: String,
     /// Points, from left to right.
     pub points: Vec<[f64; 2]>,
-    /// Which points have a dot.
+    /// Points that have a dot.
     pub marks: Marks,
     /// For what is no measurement: a limit, a goal. It carries its name itself.
     pub dashed: bool,
@@ -50,7 +50,7 @@ pub struct Lines {
     pub axes: [(String, Scale); 2],
     /// Lines, in the order of the legend.
     pub lines: Vec<Line>,
-    /// Whether both axes have the same scale, as on a map.
+    /// True if both axes have the same scale, as on a map.
     pub map: bool,
     /// The values across that have a grid line; none for a choice by the axis.
     pub ticks: Vec<f64>,
@@ -127,7 +127,7 @@ impl Lines {
     }
 }
 
-/// Where the axes are.
+/// Position of the axes.
 pub(super) struct Plot {
     pub(super) left: f64,
     pub(super) right: f64,
@@ -225,7 +225,7 @@ pub(super) fn label_width(up: &Axis) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// The same line without points that nobody could tell apart: a million of them would be an SVG of
+/// Returns the line without points that cannot be told apart: a million of them would be an SVG of
 /// many megabytes. Of those within a third of a unit across, the first, lowest, highest and last.
 fn thinned(run: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     let mut kept: Vec<[f64; 2]> = vec![];

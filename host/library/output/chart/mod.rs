@@ -37,7 +37,7 @@ const BITMAP_DROP: f64 = 0.15;
 const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 static FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");
 
-/// Why there is no chart.
+/// Reason why there is no chart.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChartError {

@@ -111,7 +111,7 @@ impl Scatter {
     }
 }
 
-/// Where there is something already.
+/// Areas that are occupied already.
 struct Taken {
     bounds: [[f64; 2]; 2],
     boxes: Vec<[[f64; 2]; 2]>,

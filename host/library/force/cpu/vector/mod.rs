@@ -23,7 +23,7 @@ pub trait Registers {
     type F32: Vector<Lane = f32>;
     /// Of f64.
     type F64: Vector<Lane = f64>;
-    /// How it adds a product; the same in both types.
+    /// Addition of a product; the same in both types.
     type MultiplyAdd: MultiplyAdd;
 }
 
@@ -48,7 +48,7 @@ impl Lane for f64 {
 pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
-    /// What is in a lane.
+    /// Type of a lane.
     type Lane: Lane;
     /// Number of lanes.
     const LANES: usize;

@@ -1,5 +1,5 @@
-//! Where no vector registers are known: numbers as vectors of one, and what the compiler makes of
-//! them.
+//! Fallback where no vector registers are known: numbers as vectors of one, and what the compiler
+//! makes of them.
 
 use cuda_std::GpuFloat;
 use gpu_kernels::numerics::{MultiplyAdd, Separate};

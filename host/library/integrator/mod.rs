@@ -77,7 +77,7 @@ impl Integrator {
             Self::Yoshida4 => "three leapfrogs: fourth order, symplectic, reversible",
             Self::Yoshida6 => "seven leapfrogs: sixth order, symplectic, reversible",
             Self::Hermite4 => {
-                "Hermite with jerks: fourth order, fixed or varying steps; each body's own on the CPU"
+                "Hermite with jerks: fourth order, fixed or varying steps, or each body's own"
             }
         }
     }

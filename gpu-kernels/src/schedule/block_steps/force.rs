@@ -28,7 +28,7 @@ use super::{Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, n
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
-/// blocks. [`sweep`](super::sweep) says who computes which pairs.
+/// blocks. `sweep` says who computes which pairs.
 ///
 /// # Shared memory
 /// [`force_bytes`](super::force_bytes), and [`source_bytes`](super::source_bytes) for each of

@@ -100,7 +100,7 @@ pub unsafe fn count(keys: *const u32, counts: *mut u32, params: Params) {
 /// `counts`: for each digit one number for each of the tiles of n keys, replaced.
 ///
 /// # Thread mapping
-/// One block of [`SCAN_THREADS`], whatever n: see the [cost](self#cost). A warp has as many numbers in a
+/// One block of [`SCAN_THREADS`], whatever n: see the cost in the module's documentation. A warp has as many numbers in a
 /// row as all others.
 ///
 /// # Shared memory

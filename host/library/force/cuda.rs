@@ -392,13 +392,13 @@ impl Device for Cuda {
     ) -> Result<(), ForceError> {
         match kept {
             // SAFETY: the caller's promise, and `self` holds the functions.
-            Some(graph) => Ok(unsafe { self.stream.replay(graph)? }),
+            Some(graph) => unsafe { self.stream.replay(graph)? },
             None => {
                 work()?;
                 *kept = Some(self.stream.record(work)?);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn synchronize(&self) -> Result<(), ForceError> {

@@ -180,7 +180,7 @@ pub struct Reference {
 
 impl Reference {
     /// Takes a copy of the bodies. Accelerations are zero until the first
-    /// [`accelerate`](super::Backend::accelerate).
+    /// [`accelerate`](crate::backend::Backend::accelerate).
     pub fn new(bodies: &Bodies, physics: Physics) -> Self {
         Self {
             physics,

@@ -13,7 +13,7 @@
 //! some more, and `x`, `y`, `z`, `vx`, `vy`, `vz` in arrays of their own. Time (else 0), ids (else
 //! numbers in the file's order) and kinds (else stars) may be missing; other arrays are left out,
 //! and a note says so. Refused are archives whose members share bytes, or have one name in the
-//! directory and another in front of their content. What is written ends with a [seal](seal), by
+//! directory and another in front of their content. What is written ends with a seal, by
 //! which every changed bit is noticed.
 //! Layout of an array: NumPy Enhancement Proposal 1.
 

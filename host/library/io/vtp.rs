@@ -9,7 +9,7 @@
 //! FieldData  TimeValue         Float64    ParaView takes the time from here
 //! ```
 //! Data follow the XML as raw little-endian blocks, each after its length in bytes. Read are the
-//! other [encodings](encoding) too (in the XML or after it, text, base64, compressed by zlib),
+//! other encodings too (in the XML or after it, text, base64, compressed by zlib),
 //! other number types, other programs' names for the arrays, and files without time (0), id
 //! (numbers in the file's order) or kind (stars); a note names the arrays that are left out.
 //! Layout: VTK User's Guide, "XML File Formats".

@@ -44,7 +44,7 @@ pub struct Variant {
     /// Independent systems of equal size that the bodies are, one after another.
     pub systems: u32,
     /// Reason why its forces are known to be wrong, if they are: a study tried it, and so it is
-    /// listed, and [shown to fail](crate::verify).
+    /// listed, and shown to fail.
     pub wrong: Option<&'static str>,
 }
 
@@ -86,7 +86,7 @@ pub const fn first(name: &'static str, method: Method, summary: &'static str) ->
 }
 
 /// The variants of general use, predecessors before successors; the rungs of the
-/// [studies] are variants too.
+/// studies, which the lab brings along, are variants too.
 #[rustfmt::skip]
 pub const VARIANTS: &[Variant] = &[
     first("reference", Method::Reference,

@@ -89,7 +89,7 @@ pub struct Cpu<R> {
 
 impl<R: Lane> Cpu<R> {
     /// Takes a copy of the bodies, and makes the best [`Choices`] for this machine. Accelerations
-    /// are zero until the first [`accelerate`](super::Backend::accelerate).
+    /// are zero until the first [`accelerate`](crate::backend::Backend::accelerate).
     pub fn new(bodies: &Bodies, physics: Physics) -> Self {
         Self::with(bodies, physics, Choices::default())
     }

@@ -114,6 +114,7 @@ pub(super) fn room_for(n: usize) -> Result<Bodies, ReadFault> {
 }
 
 /// Names under which programs store the quantities of a body; the first is the one written here.
+#[cfg(feature = "npz")]
 pub(super) const POSITION: [&str; 5] =
     ["position", "pos", "positions", "Coordinates", "coordinates"];
 pub(super) const VELOCITY: [&str; 5] = ["velocity", "vel", "velocities", "Velocities", "v"];

@@ -42,6 +42,7 @@ use crate::bodies::{Bodies, BodyFault};
 use crate::units::Units;
 
 pub use atomic::{Overwrite, is_partial, write_atomically};
+#[cfg(feature = "pictures")]
 pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;
 pub use column::Malformed;

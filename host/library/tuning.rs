@@ -428,7 +428,7 @@ mod tests {
         for (kernel, shape, why) in [
             ("gone", none, "no kernel `gone`"),
             ("tiled", none, "GPU code"),
-            ("cpu-f32-approximate", none, "may win"),
+            ("cpu-f32-approximate", none, "may not take"),
             (
                 "cpu-f32",
                 "{\"block\":64,\"len\":null,\"luf\":null}",

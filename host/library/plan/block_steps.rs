@@ -208,8 +208,15 @@ mod tests {
             for order in [4, 6] {
                 for digits in DIGITS {
                     for n in [1, 2, 100, 4_096, 65_536, 1 << 20] {
-                        if n > 65_536 && limits == Limits::EVERYWHERE {
-                            continue; // lists of active bodies need more there
+                        if n.div_ceil(slices) > 8_192 && limits == Limits::EVERYWHERE {
+                            // The list of a slice's active bodies takes more than there is.
+                            let scheme = BlockScheme {
+                                order,
+                                digits,
+                                slices,
+                            };
+                            assert!(plan(scheme, false, n, &limits).is_err());
+                            continue;
                         }
                         let plan = of(order, digits, slices, n, &limits);
                         for kernels in [plan.steps, plan.first] {

@@ -130,7 +130,7 @@ fn run(
 }
 
 /// All orders and digits end where fourth order in f64 with far shorter steps does, at the price in
-/// energy that their digits ask, and all but f32 with as many steps.
+/// energy that their digits ask, and all but f32 with as many steps. Sixth order is not for f32 alone.
 #[test]
 fn orders_and_digits_agree() {
     let (bodies, physics) = (plummer(130, 3).expect("in range"), gravity(1e-3));
@@ -139,6 +139,9 @@ fn orders_and_digits_agree() {
     for (order, eta, bound) in [(4, 0.01, 1e-8), (6, 0.3, 1e-8)] {
         let mut evaluations = vec![];
         for digits in DIGITS {
+            if order == 6 && digits == DigitsName::Single {
+                continue; // sixth order's differences are noise in f32 alone; no run is offered it
+            }
             let (end, error, counts) = run(&bodies, physics, scheme(order, digits, 4), eta, 0);
             let (off, what) = (farthest(&end, &exact), format!("{order} {digits:?}"));
             println!("{what}: {error:e} {off:e} {counts:?}");
@@ -150,7 +153,10 @@ fn orders_and_digits_agree() {
             assert!(off < 1e3 * lost, "{what}: {off:e}");
             evaluations.push(counts.evaluations as f64);
         }
-        let more = evaluations[1] / evaluations[2];
+        let &[.., mixed, double] = &evaluations[..] else {
+            panic!("two digits at least")
+        };
+        let more: f64 = mixed / double;
         assert!((more - 1.0).abs() < 0.02, "{order}: {evaluations:?}");
     }
 }

@@ -207,7 +207,7 @@ mod tests {
         ] {
             for order in [4, 6] {
                 for digits in DIGITS {
-                    for n in [1, 2, 100, 4_096, 65_536, 1 << 20] {
+                    for n in [1_u32, 2, 100, 4_096, 65_536, 1 << 20] {
                         if n.div_ceil(slices) > 8_192 && limits == Limits::EVERYWHERE {
                             // The list of a slice's active bodies takes more than there is.
                             let scheme = BlockScheme {

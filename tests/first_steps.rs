@@ -168,7 +168,7 @@ fn what_is_not_quite_right_is_told_apart() {
         (
             UNAVAILABLE,
             "run plummer --law attract-repel --kernel cpu-f32",
-            ["the law attract-repel,", "`reference`"],
+            ["the force law attract-repel,", "`reference`"],
         ),
         (USAGE, "run plummer --steps -5", ["'-5'", "--steps"]),
         (

@@ -37,7 +37,7 @@ fn systems_run_as_if_alone() {
         .expect(
             0,
             &[if systems > 1 {
-                "5 systems of 24"
+                "5 independent systems of 24"
             } else {
                 "24 bodies"
             }],

@@ -319,6 +319,12 @@ pub enum ForceError {
          --kernel hermite-f64; else choose --device cpu, or one step for all"
     )]
     NoBlockSteps,
+    /// Sixth order with forces whose rounding its criterion of steps takes for change.
+    #[error(
+        "block time steps of sixth order need pairs in double precision: their step follows from \
+         differences over dt⁵, in which rounded forces are noise"
+    )]
+    RoundedSixthOrder,
     /// A close pair, most often.
     #[error(
         "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \

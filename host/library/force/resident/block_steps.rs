@@ -6,7 +6,7 @@ use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::block_steps::{HIGHER_VECTORS, Phase, SPAN, clock};
+use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
 use crate::backend::{BlockSteps, ForceError};
@@ -63,13 +63,17 @@ impl<D: Device> Resident<D> {
     ///
     /// # Errors
     /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks,
-    /// the law is not gravity, or the state is not in f64, which block time steps need whatever the digits of pairs.
+    /// the force law is not gravity, or the state is not in f64, which block time steps need whatever
+    /// the digits of pairs; or if pairs of sixth order are not in f64 either.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
         self.jerks()?;
         let layout = &self.layout;
         let of_f64 = (layout.stored, layout.vectors) == (Precision::F64, Precision::F64);
         if self.physics.law != Law::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
             return Err(ForceError::NoBlockSteps);
+        }
+        if scheme.order == 6 && scheme.digits != DigitsName::Double {
+            return Err(ForceError::RoundedSixthOrder);
         }
         let (device, Params { n, stride, .. }) = (&*self.device, self.params);
         let single = scheme.digits.precision();

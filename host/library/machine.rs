@@ -23,6 +23,7 @@ use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A place, ready to run variants: a GPU is opened, and each module compiled for it, once.
@@ -189,14 +190,14 @@ impl Machine {
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {
         let ftz = build == Build::Ftz;
         let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gpu) = gpus.get(&(info.ordinal, ftz)) {
-            return Ok(Arc::new(gpu.with_stream_of_its_own()?));
-        }
-        let module =
-            ptx::module_for(capability(info), ftz).expect("an eligible variant has a module");
-        let gpu = Cuda::open(info.ordinal, module)?;
-        let own = gpu.with_stream_of_its_own()?;
-        gpus.insert((info.ordinal, ftz), gpu);
-        Ok(Arc::new(own))
+        let opened = match gpus.entry((info.ordinal, ftz)) {
+            Entry::Occupied(opened) => opened.into_mut(),
+            Entry::Vacant(room) => {
+                let module = ptx::module_for(capability(info), ftz);
+                let module = module.expect("an eligible variant has a module");
+                room.insert(Cuda::open(info.ordinal, module)?)
+            }
+        };
+        Ok(Arc::new(opened.with_stream_of_its_own()?))
     }
 }

@@ -4,11 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use allpairs::backend::Backend;
-use allpairs::bodies::Bodies;
-use allpairs::force::cpu::Cpu;
 use allpairs::io::{Format, Overwrite};
-use allpairs::physics::{Law, Physics};
+use allpairs::suggest;
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
@@ -91,7 +88,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         })?;
         let target = match change.to {
             Target::System(target) => target,
-            Target::Standard => standard(&snapshot.bodies, source)?,
+            Target::Standard => suggest::standard_units(&snapshot.bodies, source)?,
         };
         let factors = source.factors_to(&target);
         factors.apply(&mut snapshot.bodies);
@@ -110,22 +107,4 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         snapshot.time,
     )?;
     Ok(())
-}
-
-/// The system in which these bodies, now in `units`, have mass 1, potential energy −1/2 and G = 1.
-fn standard(bodies: &Bodies, units: Units) -> anyhow::Result<Units> {
-    let physics = Physics {
-        law: Law::Gravity,
-        g: 1.0,
-        softening: 0.0,
-    };
-    let potential = Cpu::<f64>::new(bodies, physics).energy()?.potential;
-    let mass = bodies.total_mass();
-    ensure!(
-        potential < 0.0 && mass > 0.0,
-        "N-body units need bodies that attract each other, and here the potential energy is {potential}"
-    );
-    // U = −M²/(2 r) for the virial radius r, with G taken out.
-    let radius = mass * mass / (-2.0 * potential);
-    Ok(Units::with_unit_g(radius * units.length, mass * units.mass))
 }

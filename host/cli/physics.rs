@@ -36,9 +36,6 @@ pub(super) struct ForceOptions {
     drag: Option<f64>,
 }
 
-/// Relative rounding error of G in units in which it is meant to be 1; G is known far less exactly.
-const ROUNDINGS_OF_G: f64 = 1e-12;
-
 impl ForceOptions {
     /// The force between `bodies`, which are so many independent systems, under the `preferred` law
     /// where none was asked for; and how its softening was chosen, if it was.
@@ -72,8 +69,8 @@ impl ForceOptions {
         );
         let g = match (self.g, self.units_of_g(law)) {
             (Some(g), _) => g,
-            (None, Some(units)) if (units.g() - 1.0).abs() > ROUNDINGS_OF_G => units.g(),
-            (None, _) => 1.0,
+            (None, Some(units)) => units.gravity(),
+            (None, None) => 1.0,
         };
         ensure!(g.is_finite(), "`--gravity` must be finite, got {g}");
         Ok((Physics { law, g, softening }, chosen))

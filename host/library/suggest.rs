@@ -1,6 +1,7 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
 use crate::bodies::Bodies;
+use crate::force::cpu::{self, InstructionSet};
 use crate::integrator::Integrator;
 use crate::physics::{Law, Physics};
 use crate::units::{ASTRONOMICAL_UNIT, Units};
@@ -91,6 +92,37 @@ impl Known<'_> {
         units: None,
         made_by: None,
     };
+}
+
+/// Reason why bodies have no N-body units.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "N-body units need bodies that attract each other, and here the potential energy is {potential}"
+)]
+pub struct NoStandardUnits {
+    /// Potential energy with G = 1.
+    pub potential: f64,
+}
+
+/// The system in which these bodies, now in `units`, have mass 1, potential energy −1/2 and G = 1:
+/// the N-body units of Hénon.
+///
+/// # Errors
+/// If they do not attract each other.
+pub fn standard_units(bodies: &Bodies, units: Units) -> Result<Units, NoStandardUnits> {
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
+    let potential = cpu::potential_energy(bodies, &physics, InstructionSet::detect());
+    let mass = bodies.total_mass();
+    if !(potential < 0.0 && mass > 0.0) {
+        return Err(NoStandardUnits { potential });
+    }
+    // U = −M²/(2 r) for the virial radius r, with G taken out.
+    let radius = mass * mass / (-2.0 * potential);
+    Ok(Units::with_unit_g(radius * units.length, mass * units.mass))
 }
 
 /// The [chosen](choose_softening) softening length of bodies of which nothing else is known.

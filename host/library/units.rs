@@ -33,6 +33,9 @@ pub const DAY: f64 = 86_400.0;
 /// Julian year in s.
 pub const YEAR: f64 = 365.25 * DAY;
 
+/// Relative rounding error of G in units in which it is meant to be 1.
+const ROUNDINGS_OF_G: f64 = 1e-12;
+
 /// A system of units, in terms of SI's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -79,6 +82,15 @@ impl Units {
     pub fn g(&self) -> f64 {
         let speed = self.speed();
         G * (self.mass / self.length) / (speed * speed)
+    }
+
+    /// As [`g`](Self::g), but exactly 1 in units in which it is meant to be 1: G itself is known far
+    /// less exactly than they are rounded.
+    pub fn gravity(&self) -> f64 {
+        match self.g() {
+            g if (g - 1.0).abs() > ROUNDINGS_OF_G => g,
+            _ => 1.0,
+        }
     }
 
     /// The system as a list that reads back as these very numbers: `1.0m,1.0kg,1.0s`.

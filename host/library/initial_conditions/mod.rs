@@ -22,6 +22,7 @@ mod many_galaxies;
 mod options;
 mod orbit;
 mod plummer;
+mod size;
 mod solar_system;
 mod sun_earth;
 mod two_body;
@@ -44,6 +45,7 @@ pub use king::king;
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
+pub use size::{Size, SizeError};
 use solar_system::time_of_epoch;
 pub use solar_system::{
     J2000, SOLAR_SYSTEM_NAMES, ephemeris_after_a_century, solar_system, solar_system_with_moon,

@@ -28,10 +28,10 @@ mod verify;
 mod view;
 mod watch;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 use allpairs::backend::ForceError;
 use allpairs::io::{Format, Loaded, Printable, ReadError, WriteError};
@@ -115,6 +115,7 @@ const COMMIT: &str = env!("ALLPAIRS_COMMIT");
 
 /// Exit codes, after BSD's sysexits.
 mod code {
+    pub(super) const SUCCESS: u8 = 0;
     pub(super) const FAILED: u8 = 1;
     pub(super) const USAGE: u8 = 2;
     pub(super) const DATA: u8 = 65;
@@ -146,8 +147,10 @@ fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
 #[error("interrupted")]
 struct Interrupted;
 
-fn main() -> ExitCode {
-    let matches = below_zero_too(Arguments::command()).get_matches();
+/// Runs the program with these arguments, of which the first is its name, and returns its exit code.
+/// Arguments that it does not understand end the process.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let matches = below_zero_too(Arguments::command()).get_matches_from(arguments);
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
         Err(error) => error.format(&mut Arguments::command()).exit(),
@@ -177,7 +180,7 @@ fn main() -> ExitCode {
         Some(Command::Man(options)) => manual::man(options, &mut out),
     };
     match result.and_then(|()| Ok(out.flush()?)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => code::SUCCESS,
         Err(error) => report(&error),
     }
 }
@@ -194,7 +197,7 @@ fn below_zero_too(command: clap::Command) -> clap::Command {
         .mut_subcommands(below_zero_too)
 }
 
-fn report(error: &anyhow::Error) -> ExitCode {
+fn report(error: &anyhow::Error) -> u8 {
     let code = if error.is::<ReadError>()
         || error.is::<config::Unreadable>()
         || error.is::<LogError>()
@@ -203,7 +206,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         code::DATA
     } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
         let _ = clap.print(); // in colour, with suggestions
-        return ExitCode::from(code::USAGE);
+        return code::USAGE;
     } else if error.is::<SelectionError>()
         || error.is::<ForceError>()
         || matches!(error.downcast_ref(), Some(RecordingError::Force(_)))
@@ -226,7 +229,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         code::USAGE
     };
     eprintln!("allpairs: {error:#}");
-    ExitCode::from(code)
+    code
 }
 
 /// Reads a snapshot with its units, and says on the standard error what its file holds that is not

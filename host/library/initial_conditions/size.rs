@@ -1,0 +1,91 @@
+//! Size of a model: from N-body units to those of the sky.
+
+use thiserror::Error;
+
+use super::{GenerateError, Generator, Options};
+use crate::io::Snapshot;
+use crate::units::{Length, Mass, Units};
+
+/// Units of bodies that were given a size, where no others are asked for.
+const UNITS: &str = "pc";
+
+/// The size of a model in N-body units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// The mass that is 1 in the model.
+    pub mass: Mass,
+    /// The length that is 1 in the model.
+    pub radius: Length,
+}
+
+/// Reason why no model of a size, or in other units, was made.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SizeError {
+    /// The model itself cannot be made.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// A size for what is not in N-body units.
+    #[error("`{0}` has its size already: leave mass and radius out (units give it other units)")]
+    HasSize(&'static str),
+    /// Units for a model without a size.
+    #[error(
+        "`{0}` is in N-body units, and units would give its numbers another meaning: add its size, \
+         such as a mass of 1000Msun and a radius of 1pc, or leave the units out"
+    )]
+    NoSize(&'static str),
+    /// A size whose unit of time is beyond the range of f64.
+    #[error("no unit of time follows from this mass and radius: give them nearer to 1")]
+    NoTime,
+    /// Units that are far too large or small.
+    #[error("numbers in {0} are beyond the range of f64: give other units")]
+    BeyondRange(Units),
+}
+
+impl Generator {
+    /// Makes the bodies at their time, of a size if one is given, in the `wanted` units; and returns
+    /// their units, if they have any.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate); or a size and units that do not go together.
+    pub fn make(
+        &self,
+        options: &Options,
+        size: Option<Size>,
+        wanted: Option<Units>,
+    ) -> Result<(Snapshot, Option<Units>), SizeError> {
+        let parse = |text: &str| -> Units {
+            text.parse()
+                .expect("a test parses the units of all generators")
+        };
+        let own = self.units_of(options).map(parse);
+        let (own, wanted) = match (own, size) {
+            (Some(own), None) => (own, wanted.unwrap_or(own)),
+            (Some(_), Some(_)) => return Err(SizeError::HasSize(self.name)),
+            (None, Some(Size { mass, radius })) => {
+                let own = Units::with_unit_g(radius.0, mass.0);
+                if !own.time.is_normal() {
+                    return Err(SizeError::NoTime);
+                }
+                (own, wanted.unwrap_or_else(|| parse(UNITS)))
+            }
+            (None, None) if wanted.is_some() => return Err(SizeError::NoSize(self.name)),
+            (None, None) => {
+                let bodies = self.generate(options)?;
+                let time = self.time_of(options);
+                return Ok((Snapshot { time, bodies }, None));
+            }
+        };
+        let mut bodies = self.generate(options)?;
+        let mut time = self.time_of(options);
+        if own != wanted {
+            let factors = own.factors_to(&wanted);
+            factors.apply(&mut bodies);
+            time *= factors.time;
+            if bodies.check().is_err() || !time.is_finite() {
+                return Err(SizeError::BeyondRange(wanted));
+            }
+        }
+        Ok((Snapshot { time, bodies }, Some(wanted)))
+    }
+}

@@ -181,6 +181,15 @@ impl Simulation {
         (clock, state): (Clock, &SavedState),
     ) -> Result<Self, ForceError> {
         backend.restore(state)?;
+        // After a shortened step (`run_until`) steps are counted from the time that it led to.
+        let from_start = match pace {
+            Pace::Fixed(dt) => clock.start + clock.steps as f64 * dt == clock.time,
+            Pace::Adaptive { .. } => true, // steps are not counted
+        };
+        let counted_from = match from_start {
+            true => (clock.start, 0),
+            false => (clock.time, clock.steps),
+        };
         Ok(Self {
             backend,
             bodies,
@@ -189,7 +198,7 @@ impl Simulation {
             pace,
             scheme: None,
             clock,
-            counted_from: (clock.start, 0),
+            counted_from,
             interactions: 0.0,
         })
     }

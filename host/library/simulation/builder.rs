@@ -1,32 +1,40 @@
 //! Setting up a simulation: what is not said is chosen, and what cannot be is refused before anything is
 //! computed.
 
-use super::{Scheme, Simulation};
-use crate::backend::ForceError;
+use super::{Clock, Scheme, Simulation};
+use crate::backend::{ForceError, SavedState};
 use crate::bodies::{Bodies, BodyFault};
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::machine::Machine;
 use crate::physics::{Law, Physics};
 use crate::plan::PlanError;
-use crate::selection::{DeviceChoice, Request, Selection, SelectionError, fits, select};
-use crate::suggest;
-use crate::variants::Variant;
-use crate::variants::preferred::ForceAccuracy;
+use crate::plan::systems::bodies_each;
+use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
+use crate::suggest::{self, Advice, Known};
+use crate::units::Units;
+use crate::variants::preferred::{self, ForceAccuracy};
+use crate::variants::{self, Variant};
 
 /// Longest steps by an accuracy where none is given, in dynamical times of the bodies.
 const LONGEST: f64 = 1.0 / 8.0;
 
+/// Many systems on a GPU, where no variant is asked for.
+const MANY_SYSTEMS: &str = "many-systems";
+
 /// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
     bodies: Bodies,
+    systems: u32,
+    units: Option<Units>,
+    made_by: Option<(&'static str, Advice)>,
     law: Law,
-    g: f64,
+    g: Option<f64>,
     softening: Option<f64>,
     start: f64,
     dt: Option<f64>,
     eta: Option<f64>,
     stepping: Stepping,
-    integrator: Integrator,
+    integrator: Option<Integrator>,
     scheme: Option<Box<dyn Scheme>>,
     device: DeviceChoice,
     kernel: Option<&'static Variant>,
@@ -78,20 +86,59 @@ impl SimulationBuilder {
     pub(super) fn new(bodies: Bodies) -> Self {
         Self {
             bodies,
+            systems: 1,
+            units: None,
+            made_by: None,
             law: Law::Gravity,
-            g: 1.0,
+            g: None,
             softening: None,
             start: 0.0,
             dt: None,
             eta: None,
             stepping: Stepping::Shared,
-            integrator: Integrator::Leapfrog,
+            integrator: None,
             scheme: None,
             device: DeviceChoice::Auto,
             kernel: None,
             accuracy: None,
             allow_inaccurate: false,
         }
+    }
+
+    /// So many independent systems of equal size, one after another among the bodies; bodies of
+    /// different systems do not attract each other.
+    #[must_use]
+    pub fn systems(self, systems: u32) -> Self {
+        Self { systems, ..self }
+    }
+
+    /// Units of the bodies, from which G follows unless it is given.
+    #[must_use]
+    pub fn units(self, units: Units) -> Self {
+        let units = Some(units);
+        Self { units, ..self }
+    }
+
+    /// Name and advice of the [generator](crate::initial_conditions::Generator) that made the bodies,
+    /// which choices then follow: of integrator, softening, step and accuracy.
+    #[must_use]
+    pub fn made_by(self, name: &'static str, advice: Advice) -> Self {
+        let made_by = Some((name, advice));
+        Self { made_by, ..self }
+    }
+
+    /// Force law; Newton's gravity where not given.
+    #[must_use]
+    pub fn law(self, law: Law) -> Self {
+        Self { law, ..self }
+    }
+
+    /// Gravitational constant in the units of the bodies; where not given, that of their
+    /// [`units`](Self::units), or 1 where these are not known.
+    #[must_use]
+    pub fn g(self, g: f64) -> Self {
+        let g = Some(g);
+        Self { g, ..self }
     }
 
     /// Newton's gravity with this constant G, in the units of the bodies, and this softening length ε.
@@ -108,7 +155,7 @@ impl SimulationBuilder {
     #[must_use]
     pub fn physics(self, physics: Physics) -> Self {
         let Physics { law, g, softening } = physics;
-        let softening = Some(softening);
+        let (g, softening) = (Some(g), Some(softening));
         Self {
             law,
             g,
@@ -117,7 +164,7 @@ impl SimulationBuilder {
         }
     }
 
-    /// Softening length ε ≥ 0; where not given, what [`suggest::softening`] says.
+    /// Softening length ε ≥ 0; where not given, what [`suggest::choose_softening`] says.
     #[must_use]
     pub fn softening(self, softening: f64) -> Self {
         let softening = Some(softening);
@@ -134,7 +181,7 @@ impl SimulationBuilder {
     }
 
     /// Time step, negative to go back in time; the longest one with [`eta`](Self::eta). Where not given,
-    /// what [`suggest::time_step`] says, or with `eta` an eighth of [`suggest::dynamical_time`].
+    /// what [`suggest::choose_step`] says, or with `eta` an eighth of [`suggest::dynamical_time`].
     #[must_use]
     pub fn dt(self, dt: f64) -> Self {
         let dt = Some(dt);
@@ -155,10 +202,10 @@ impl SimulationBuilder {
         Self { stepping, ..self }
     }
 
-    /// This integrator; leapfrog where not given.
+    /// This integrator; where not given, what the bodies' generator advises, else leapfrog.
     #[must_use]
     pub fn integrator(self, integrator: Integrator) -> Self {
-        let scheme = None;
+        let (integrator, scheme) = (Some(integrator), None);
         Self {
             integrator,
             scheme,
@@ -186,7 +233,8 @@ impl SimulationBuilder {
         Self { kernel, ..self }
     }
 
-    /// Error that forces may have, by which the variant is chosen.
+    /// Error that forces may have, by which the variant is chosen. Where not given, what suits the
+    /// integrator; double precision where the softening is chosen to be 0.
     #[must_use]
     pub fn accuracy(self, accuracy: ForceAccuracy) -> Self {
         let accuracy = Some(accuracy);
@@ -208,27 +256,10 @@ impl SimulationBuilder {
     /// # Errors
     /// A fault of the bodies or a setting; or a device or kernel that cannot be had.
     pub fn build(self) -> Result<Simulation, BuildError> {
-        self.check()?;
-        let physics = Physics {
-            law: self.law,
-            g: self.g,
-            softening: match self.softening {
-                Some(softening) => softening,
-                None => suggest::softening(&self.bodies),
-            },
-        };
-        let Selection { variant, place, .. } = select(&Request {
-            device: self.device,
-            kernel: self.kernel,
-            law: self.law,
-            bodies: self.bodies.len(),
-            accuracy: self.accuracy,
-            integrator: self.integrator,
-            steps: self.stepping,
-        })?;
-        fits(variant, &place, self.law, self.bodies.len())?;
-        let machine = Machine::new(place).allow_inaccurate(self.allow_inaccurate);
-        let mut backend = machine.backend(variant, &self.bodies, physics)?;
+        let (physics, selection) = self.choose()?;
+        let variant = self.fitting(&selection, &physics)?;
+        let machine = self.machine(selection.place);
+        let mut backend = machine.backend(&variant, &self.bodies, physics)?;
         let dt = match self.dt {
             Some(dt) => dt,
             None => {
@@ -236,7 +267,10 @@ impl SimulationBuilder {
                 let accelerations = backend.accelerations()?;
                 let suggested = match self.eta {
                     Some(_) => LONGEST * suggest::dynamical_time(&self.bodies, &accelerations),
-                    None => suggest::time_step(&self.bodies, &physics, &accelerations),
+                    None => {
+                        let times = self.leapfrogs_a_step();
+                        suggest::choose_step(&self.bodies, &physics, &accelerations, times).value
+                    }
                 };
                 if suggested == 0.0 {
                     return Err(BuildError::NoTimeStep);
@@ -244,18 +278,9 @@ impl SimulationBuilder {
                 suggested
             }
         };
-        let pace = match self.eta {
-            Some(eta) => Pace::Adaptive {
-                eta,
-                longest: dt,
-                end: f64::INFINITY,
-                steps: self.stepping,
-            },
-            None => Pace::Fixed(dt),
-        };
+        let (integrator, pace) = (self.method(), self.pace(dt));
         let Self {
             bodies,
-            integrator,
             start,
             scheme,
             ..
@@ -266,6 +291,117 @@ impl SimulationBuilder {
             simulation.scheme = Some(scheme);
         }
         Ok(simulation)
+    }
+
+    /// The simulation that was [saved](Simulation::save), going on with the bits that it would have
+    /// had: to be built with the settings that it had, and the bodies that it returned.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); or that no step is given.
+    pub fn resume(self, clock: Clock, state: &SavedState) -> Result<Simulation, BuildError> {
+        let (physics, selection) = self.choose()?;
+        let variant = self.fitting(&selection, &physics)?;
+        let machine = self.machine(selection.place);
+        let backend = machine.backend_in_frame(&variant, &self.bodies, physics, state.frame)?;
+        let pace = self.pace(self.dt.ok_or(BuildError::NoTimeStep)?);
+        let (integrator, saved) = (self.method(), (clock, state));
+        let bodies = self.bodies;
+        Ok(Simulation::resume(
+            backend, bodies, physics, integrator, pace, saved,
+        )?)
+    }
+
+    /// Force and constants; and variant and place, with the reason for them.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn choose(&self) -> Result<(Physics, Selection), BuildError> {
+        self.check()?;
+        let units = self.units.filter(|_| self.law != Law::Unit);
+        let chosen = || {
+            suggest::choose_softening(
+                &self.bodies,
+                &Known {
+                    law: self.law,
+                    systems: self.systems as usize,
+                    units: self.units,
+                    made_by: self.made_by,
+                },
+            )
+            .value
+        };
+        let physics = Physics {
+            law: self.law,
+            g: self
+                .g
+                .unwrap_or_else(|| units.map_or(1.0, |units| units.gravity())),
+            softening: self.softening.unwrap_or_else(chosen),
+        };
+        let unsoftened = self.softening.is_none() && physics.softening == 0.0;
+        let suggested = unsoftened.then_some(ForceAccuracy::Double);
+        let request = Request {
+            device: self.device,
+            kernel: self.kernel,
+            law: self.law,
+            bodies: self.bodies.len(),
+            accuracy: self.accuracy.or(suggested),
+            integrator: self.method(),
+            steps: self.stepping,
+        };
+        let selection = select(&request)?;
+        let one_system = self.kernel.is_none() && !selection.variant.computes_many();
+        if self.systems > 1 && one_system {
+            let many = variants::find(MANY_SYSTEMS).expect("it is listed");
+            return Ok((physics, select(&request.by(Some(many)))?));
+        }
+        Ok((physics, selection))
+    }
+
+    /// The selected variant, of as many systems, checked to fit its place.
+    fn fitting(&self, selected: &Selection, physics: &Physics) -> Result<Variant, BuildError> {
+        fits(
+            selected.variant,
+            &selected.place,
+            physics.law,
+            self.bodies.len(),
+        )?;
+        Ok(selected.variant.of_systems(self.systems))
+    }
+
+    fn machine(&self, place: Place) -> Machine {
+        let digits = preferred::block_digits(self.accuracy);
+        Machine::new(place)
+            .allow_inaccurate(self.allow_inaccurate)
+            .block_steps((self.stepping == Stepping::Blocks).then_some(digits))
+    }
+
+    fn pace(&self, dt: f64) -> Pace {
+        match self.eta {
+            Some(eta) => Pace::Adaptive {
+                eta,
+                longest: dt,
+                end: f64::INFINITY,
+                steps: self.stepping,
+            },
+            None => Pace::Fixed(dt),
+        }
+    }
+
+    /// The integrator as asked, or as suits the bodies.
+    pub fn method(&self) -> Integrator {
+        let advised = self.made_by.map(|(_, advice)| advice.integrator);
+        let scheme = self.scheme.as_ref().map(|_| Integrator::Leapfrog);
+        let asked = self.integrator.or(scheme);
+        asked.or(advised).unwrap_or(Integrator::Leapfrog)
+    }
+
+    /// Steps of a leapfrog that a step of the integrator is worth.
+    fn leapfrogs_a_step(&self) -> f64 {
+        let advice = self.made_by.map_or(Advice::MANY, |(_, advice)| advice);
+        match self.method() == advice.integrator {
+            true => advice.step,
+            false => 1.0,
+        }
     }
 
     fn check(&self) -> Result<(), BuildError> {
@@ -283,7 +419,7 @@ impl SimulationBuilder {
             _ => Ok(()),
         };
         let adaptive = self.eta.is_some();
-        demand("g", Some(self.g), f64::is_finite, "finite")?;
+        demand("g", self.g, f64::is_finite, "finite")?;
         demand("start", Some(self.start), f64::is_finite, "finite")?;
         let not_negative = |x: f64| x.is_finite() && x >= 0.0;
         demand("softening", self.softening, not_negative, "≥ 0 and finite")?;
@@ -294,9 +430,17 @@ impl SimulationBuilder {
             let moves = |x: f64| x.is_finite() && x != 0.0;
             demand("dt", self.dt, moves, "finite and not 0")?;
         }
-        let chooses = self.integrator.needs_jerks() && self.scheme.is_none();
+        if let Law::AttractRepel { repulsion, damping } = self.law {
+            demand("repulsion", Some(repulsion), f64::is_finite, "finite")?;
+            demand("drag", Some(damping), not_negative, "≥ 0 and finite")?;
+        }
+        if let Some(Integrator::DampedEuler { rate }) = self.integrator {
+            demand("damping", Some(rate), not_negative, "≥ 0 and finite")?;
+        }
+        bodies_each(self.bodies.len(), self.systems).map_err(PlanError::from)?;
+        let chooses = self.method().needs_jerks() && self.scheme.is_none();
         if (adaptive || self.stepping == Stepping::Blocks) && !chooses {
-            let name = self.integrator.name();
+            let name = self.method().name();
             let own = self.scheme.as_ref().map(|_| "one of your own");
             return Err(BuildError::NoAdaptiveSteps(own.unwrap_or(name)));
         }

@@ -130,3 +130,67 @@ fn an_integrator_of_ones_own_takes_every_step() {
     };
     assert_eq!(run(true), run(false));
 }
+
+/// Resumed after a step that `run_until` shortened, a simulation stands where it stood.
+#[test]
+fn a_resumed_simulation_goes_on_from_a_shortened_step() {
+    let with = |bodies| {
+        Simulation::builder(bodies)
+            .device(DeviceChoice::Cpu)
+            .dt(0.3)
+    };
+    let mut whole = with(binary()).build().expect("sound");
+    for time in [1.0, 0.9 + 0.1 + 0.3] {
+        whole.run_until(time).expect("runs");
+    }
+    let mut first = with(binary()).build().expect("sound");
+    first.run_until(1.0).expect("runs");
+    let (clock, state) = first.save().expect("saved");
+    let bodies = first.bodies().expect("on the CPU").clone();
+    let mut second = with(bodies).resume(clock, &state).expect("sound");
+    second.step().expect("runs");
+    assert_eq!(second.time(), 1.3);
+    assert_eq!(
+        second.snapshot().expect("here"),
+        whole.snapshot().expect("here")
+    );
+}
+
+/// A simulation of what a generator made is as the generator advises, and in the units it has.
+#[test]
+fn choices_follow_the_generator_and_the_units() {
+    let generator = crate::initial_conditions::find("solar-system").expect("there");
+    let options = crate::initial_conditions::Options::new(0);
+    let units = "m,kg,s".parse().expect("units");
+    let (planets, units) = generator.make(&options, None, Some(units)).expect("made");
+    let builder = Simulation::builder(planets.bodies)
+        .units(units.expect("they have units"))
+        .made_by(generator.name, generator.advice_of(&options))
+        .device(DeviceChoice::Cpu);
+    let (physics, selection) = builder.choose().expect("sound");
+    assert_eq!((physics.g, physics.softening), (crate::units::G, 0.0));
+    assert_eq!(selection.variant.name, "cpu-f64");
+    let simulation = builder.build().expect("sound");
+    assert_eq!(simulation.integrator, Integrator::Yoshida6);
+}
+
+#[test]
+fn systems_do_not_attract_each_other() {
+    let binaries: Bodies = binary().iter().chain(binary().iter()).collect();
+    let alone = Simulation::builder(binary())
+        .device(DeviceChoice::Cpu)
+        .dt(0.1);
+    let both = Simulation::builder(binaries.clone())
+        .device(DeviceChoice::Cpu)
+        .dt(0.1);
+    let [mut alone, mut both] = [alone.build(), both.systems(2).build()].map(|s| s.expect("sound"));
+    for simulation in [&mut alone, &mut both] {
+        simulation.run_until(1.0).expect("runs");
+    }
+    let (alone, both) = (alone.bodies().expect("here"), both.bodies().expect("here"));
+    for part in [0..2, 2..4] {
+        assert_eq!(both.part(part).x, alone.x);
+    }
+    let odd = Simulation::builder(binaries).systems(3);
+    assert!(refusal(odd).contains('3'));
+}

@@ -283,7 +283,8 @@ fn meet_in_blocks<V: Vector, S: Root, C: Closest, const COUNT: usize>(
 
 /// Adds `Σ_{j<i} w_j / d` for each target i to `sums`: half of all pairs, and never a body with
 /// itself, whose softened w/ε would drown the rest. Seldom wanted, and so written for one lane, with
-/// exact roots, and left to the compiler to vectorise.
+/// exact roots, and left to the compiler to vectorise. Targets past the last source, which are not among
+/// them, meet all.
 pub(super) struct Potential<'a> {
     pub(super) targets: &'a [Group<f64>],
     /// Index of the first target among the sources.
@@ -323,7 +324,8 @@ impl Potential<'_> {
             }
         }
         for ((targets, start), sums) in groups().zip(self.sums.iter_mut()) {
-            let inside = &self.sources[start..self.sources.len().min(start + LANES)];
+            let sources = self.sources.len();
+            let inside = &self.sources[start.min(sources)..sources.min(start + LANES)];
             for (lane, sum) in sums.iter_mut().enumerate().take(inside.len()) {
                 let target = targets.map(|coordinates| coordinates[lane]);
                 for source in &inside[..lane] {

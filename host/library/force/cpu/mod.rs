@@ -12,6 +12,7 @@ mod instruction_set;
 mod jerk;
 mod kernel;
 mod once;
+mod points;
 #[cfg(test)]
 pub(crate) mod samples;
 mod vector;
@@ -20,6 +21,7 @@ use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
 pub use instruction_set::InstructionSet;
+pub use points::{field_at, potentials};
 pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};

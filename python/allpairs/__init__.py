@@ -1,0 +1,127 @@
+"""Direct-summation gravitational N-body simulation, on CPUs and NVIDIA GPUs.
+
+>>> import allpairs as ap
+>>> sim = ap.Simulation(ap.plummer(1000, seed=1), softening=0.05, dt=0.01)
+>>> sim.integrate(1.0).t
+1.0
+"""
+
+from ._bodies import Bodies, Energy, Kind, Units, convert, load, save
+from ._errors import (
+    AllpairsError,
+    ArgumentError,
+    ClosedError,
+    ComputeError,
+    DeviceError,
+    FileError,
+    InternalError,
+)
+from ._forces import accelerations, field_at, potential
+from ._generators import (
+    cold_collapse,
+    disk_galaxy,
+    figure_eight,
+    galaxy_collision,
+    generators,
+    hernquist,
+    kepler_ring,
+    king,
+    make,
+    many_galaxies,
+    plummer,
+    solar_system,
+    sun_earth,
+    sun_earth_moon,
+    two_body,
+    uniform_sphere,
+)
+from ._native import __version__
+from ._pictures import Charts, Page, image, plot, render, view
+from ._simulation import (
+    LOG,
+    Batch,
+    DampedEuler,
+    Euler,
+    Hermite4,
+    Integrator,
+    Leapfrog,
+    LeapfrogDKD,
+    Simulation,
+    Yoshida4,
+    Yoshida6,
+    batch,
+    resume,
+)
+
+
+def devices() -> dict[str, str]:
+    """GPUs of this machine by the name that `device` takes; empty where there is none."""
+    from . import _native
+
+    return dict(_native.devices()[0])
+
+
+def kernels() -> list[str]:
+    """Names of all kernels, as ``allpairs list`` explains them."""
+    from . import _native
+
+    return _native.names()["kernel"]
+
+
+__all__ = [
+    "LOG",
+    "AllpairsError",
+    "ArgumentError",
+    "Batch",
+    "Bodies",
+    "Charts",
+    "ClosedError",
+    "ComputeError",
+    "DampedEuler",
+    "DeviceError",
+    "Energy",
+    "Euler",
+    "FileError",
+    "Hermite4",
+    "Integrator",
+    "InternalError",
+    "Kind",
+    "Leapfrog",
+    "LeapfrogDKD",
+    "Page",
+    "Simulation",
+    "Units",
+    "Yoshida4",
+    "Yoshida6",
+    "__version__",
+    "accelerations",
+    "batch",
+    "cold_collapse",
+    "convert",
+    "devices",
+    "disk_galaxy",
+    "field_at",
+    "figure_eight",
+    "galaxy_collision",
+    "generators",
+    "hernquist",
+    "image",
+    "kepler_ring",
+    "kernels",
+    "king",
+    "load",
+    "make",
+    "many_galaxies",
+    "plot",
+    "plummer",
+    "potential",
+    "render",
+    "resume",
+    "save",
+    "solar_system",
+    "sun_earth",
+    "sun_earth_moon",
+    "two_body",
+    "uniform_sphere",
+    "view",
+]

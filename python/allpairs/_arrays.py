@@ -1,0 +1,89 @@
+"""Arguments as arrays that the library takes: checked, and converted where nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._errors import bad
+
+Floats = NDArray[np.float64]
+
+
+def _array(argument: str, value: Any) -> NDArray[Any]:
+    """Any array-like on the host; what lives on another device is refused by its own library."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise bad(argument, "is a masked array: fill it, or leave the masked bodies out")
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise bad(argument, f"is not an array of numbers on the host: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise bad(argument, f"must hold real numbers, not {array.dtype}")
+    return array
+
+
+def floats(argument: str, value: ArrayLike) -> Floats:
+    """float64, contiguous; a copy only where it must be."""
+    array = _array(argument, value)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise bad(argument, f"is {array.dtype}, of which float64 would lose digits: convert it first")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def vectors(argument: str, value: ArrayLike, n: int | None = None) -> Floats:
+    """(N, 3) of float64."""
+    array = floats(argument, value)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise bad(argument, f"must have the shape (N, 3), not {array.shape}")
+    if n is not None and len(array) != n:
+        raise bad(argument, f"has {len(array)} rows where there are {n} bodies")
+    return array
+
+
+def scalars(argument: str, value: ArrayLike, n: int) -> Floats:
+    """(N,) of float64; one number stands for all."""
+    array = floats(argument, value)
+    if array.size == 1 and array.ndim == 1 and np.ndim(value) == 0:
+        array = np.full(n, array[0])
+    if array.ndim != 1:
+        raise bad(argument, f"must have the shape (N,), not {array.shape}")
+    if len(array) != n:
+        raise bad(argument, f"has {len(array)} elements where there are {n} bodies")
+    return array
+
+
+def whole(argument: str, value: ArrayLike, n: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
+    """(N,) of unsigned integers."""
+    array = _array(argument, value)
+    if array.dtype.kind not in "iu":
+        raise bad(argument, f"must hold whole numbers, not {array.dtype}")
+    if array.shape != (n,):
+        raise bad(argument, f"must have the shape ({n},), not {array.shape}")
+    if array.size and (array.min() < 0 or array.max() > np.iinfo(dtype).max):
+        raise bad(argument, f"must be from 0 to {np.iinfo(dtype).max}")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def number(argument: str, value: Any) -> float:
+    """A finite number."""
+    try:
+        converted = float(value)
+    except (TypeError, ValueError) as error:
+        raise bad(argument, f"must be a number, got {value!r}") from error
+    if not np.isfinite(converted):
+        raise bad(argument, f"must be finite, got {converted}")
+    return converted
+
+
+def count(argument: str, value: Any, least: int = 0) -> int:
+    """A whole number from `least` on."""
+    try:
+        converted = value.__index__()
+    except AttributeError as error:
+        raise bad(argument, f"must be a whole number, got {value!r}") from error
+    if converted < least or converted >= 1 << 63:
+        raise bad(argument, f"must be a whole number ≥ {least}, got {value!r}")
+    return int(converted)

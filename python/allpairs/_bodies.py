@@ -1,0 +1,424 @@
+"""Bodies: arrays of positions, velocities and masses, with units if they have any."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _arrays, _native
+from ._arrays import Floats
+from ._errors import ArgumentError, bad, one_of
+
+
+class Kind(IntEnum):
+    """What a body stands for. Gravity treats all alike."""
+
+    GAS = 0
+    DARK = 1
+    STAR = 2
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energy of a state, in mass · length² / time² of its units."""
+
+    kinetic: float
+    potential: float
+
+    @property
+    def total(self) -> float:
+        """Kinetic plus potential energy."""
+        return self.kinetic + self.potential
+
+    @property
+    def virial_ratio(self) -> float:
+        """2K/|U|: 1 in equilibrium, 0 at rest."""
+        return 2.0 * self.kinetic / abs(self.potential) if self.potential else float("nan")
+
+    def __float__(self) -> float:
+        return self.total
+
+    def __repr__(self) -> str:
+        return (
+            f"Energy(kinetic={self.kinetic:.6g}, potential={self.potential:.6g}, "
+            f"total={self.total:.6g})"
+        )
+
+
+@dataclass(frozen=True)
+class Units:
+    """A system of units.
+
+    Written as a list of a length, a mass, and a time or speed, such as ``"pc,Msun,km/s"``; of two
+    of them for a system in which G = 1, such as ``"au,Msun"``; or as ``"si"``, ``"pc"``, ``"kpc"``
+    or ``"au"``.
+
+    Attributes
+    ----------
+    text : str
+        The list, exact.
+    length, mass, time : float
+        The units in m, kg and s.
+    G : float
+        The gravitational constant in them.
+    """
+
+    text: str
+    length: float
+    mass: float
+    time: float
+    G: float
+
+    @staticmethod
+    def of(value: str | Units) -> Units:
+        """The system that a text names."""
+        if isinstance(value, Units):
+            return value
+        if not isinstance(value, str):
+            raise bad("units", f"must be text such as 'pc,Msun,km/s', got {value!r}")
+        return Units(*_native.units(value))
+
+
+class _Made(NamedTuple):
+    """The generator that made bodies: choices of a simulation follow its advice."""
+
+    name: str
+    of: str | None
+
+
+_QUANTITIES = {"m": ("mass", "kg"), "pos": ("length", "m"), "vel": ("speed", "m/s")}
+
+
+def _plain(argument: str, value: Any, units: Units | None) -> tuple[Any, Units | None]:
+    """Numbers of an astropy quantity, in the units of the bodies."""
+    if not hasattr(value, "to_value") or not hasattr(value, "unit"):
+        return value, units
+    units = units or Units.of("pc")
+    what, si = _QUANTITIES[argument]
+    size = units.length / units.time if what == "speed" else getattr(units, what)
+    try:
+        return value.to_value(si) / size, units
+    except Exception as error:
+        raise bad(argument, f"is not a {what}: {error}") from error
+
+
+class Bodies:
+    """N bodies.
+
+    Parameters
+    ----------
+    m : array_like, shape (N,), or float
+        Masses, at least 0; one number stands for all.
+    pos : array_like, shape (N, 3)
+        Positions.
+    vel : array_like, shape (N, 3), optional
+        Velocities; at rest where not given.
+    id : array_like of int, shape (N,), optional
+        Names of the bodies; 0, 1, … where not given.
+    kind : array_like of int, shape (N,), optional
+        0 gas, 1 dark matter, 2 star (`Kind`); stars where not given.
+    time : float
+        Time of the state.
+    units : str or Units, optional
+        Units of the numbers, such as ``"kpc,1e10Msun,km/s"``, from which G follows. Without
+        units, G is 1. Astropy quantities are converted to these units (pc, Msun and km/s where
+        none are given).
+
+    Attributes
+    ----------
+    pos, vel : ndarray of float64, shape (N, 3)
+    m : ndarray of float64, shape (N,)
+    id : ndarray of uint64, shape (N,)
+    kind : ndarray of uint8, shape (N,)
+        The arrays themselves, C-contiguous and writable: ``bodies.pos[:, 0] += 1`` moves them.
+        They are copies of what was given, and simulations and files copy from them.
+    time : float
+    units : Units or None
+
+    Raises
+    ------
+    ArgumentError
+        Arrays of wrong shapes or types, numbers that are not finite, masses below 0.
+    """
+
+    pos: Floats
+    vel: Floats
+    m: Floats
+    id: NDArray[np.uint64]
+    kind: NDArray[np.uint8]
+    time: float
+    units: Units | None
+
+    def __init__(
+        self,
+        m: ArrayLike,
+        pos: ArrayLike,
+        vel: ArrayLike | None = None,
+        *,
+        id: ArrayLike | None = None,
+        kind: ArrayLike | None = None,
+        time: float = 0.0,
+        units: str | Units | None = None,
+    ) -> None:
+        known = None if units is None else Units.of(units)
+        pos, known = _plain("pos", pos, known)
+        m, known = _plain("m", m, known)
+        vel, known = _plain("vel", vel, known)
+        self.pos = _arrays.vectors("pos", pos).copy()
+        n = len(self.pos)
+        self.vel = np.zeros((n, 3)) if vel is None else _arrays.vectors("vel", vel, n).copy()
+        self.m = _arrays.scalars("m", m, n).copy()
+        self.id = (
+            np.arange(n, dtype=np.uint64)
+            if id is None
+            else _arrays.whole("id", id, n, np.uint64).copy()
+        )
+        self.kind = (
+            np.full(n, Kind.STAR, dtype=np.uint8)
+            if kind is None
+            else _arrays.whole("kind", kind, n, np.uint8).copy()
+        )
+        self.time = _arrays.number("time", time)
+        self.units = known
+        self._made_by: _Made | None = None
+        for name, array in (("pos", self.pos), ("vel", self.vel), ("m", self.m)):
+            strange = np.argwhere(~np.isfinite(array))
+            if len(strange):
+                raise bad(name, f"of body {strange[0][0]} is {array[tuple(strange[0])]}: it must be finite")
+        if n and self.m.min() < 0:
+            i = int(self.m.argmin())
+            raise bad("m", f"of body {i} is {self.m[i]}: it must be ≥ 0")
+        if n and self.kind.max() > Kind.STAR:
+            raise bad("kind", f"holds {self.kind.max()}: use 0 (gas), 1 (dark) or 2 (star)")
+
+    @classmethod
+    def _of(
+        cls,
+        arrays: _native.Arrays,
+        time: float,
+        units: str | None,
+        made_by: _Made | None = None,
+    ) -> Bodies:
+        """Bodies of arrays that the library gave, which are theirs now."""
+        bodies = cls.__new__(cls)
+        bodies.pos, bodies.vel, bodies.m, bodies.id, bodies.kind = arrays
+        bodies.time = time
+        bodies.units = None if units is None else Units.of(units)
+        bodies._made_by = made_by
+        return bodies
+
+    def _native(self) -> _native.Arrays:
+        """The arrays as the library takes them; they may have been replaced."""
+        n = len(self)
+        return (
+            _arrays.vectors("pos", self.pos),
+            _arrays.vectors("vel", self.vel, n),
+            _arrays.scalars("m", self.m, n),
+            _arrays.whole("id", self.id, n, np.uint64),
+            _arrays.whole("kind", self.kind, n, np.uint8),
+        )
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    def __repr__(self) -> str:
+        units = f", units={self.units.text!r}" if self.units else ""
+        return f"<Bodies: {len(self)} of total mass {self.m.sum():.6g}, time={self.time:g}{units}>"
+
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Bodies:
+        """Some of the bodies, as a copy: by a slice, a mask or a list of indices."""
+        if isinstance(index, (int, np.integer)):
+            index = [int(index)]
+        chosen = Bodies._of(
+            (
+                self.pos[index].copy(),
+                self.vel[index].copy(),
+                self.m[index].copy(),
+                self.id[index].copy(),
+                self.kind[index].copy(),
+            ),
+            self.time,
+            None,
+        )
+        chosen.units = self.units
+        return chosen
+
+    def __add__(self, other: Bodies) -> Bodies:
+        """These bodies and those, with the time of these; ids are numbered anew."""
+        if not isinstance(other, Bodies):
+            return NotImplemented
+        if self.units != other.units:
+            raise ArgumentError("bodies in different units cannot be put together: use `to` first")
+        n = len(self) + len(other)
+        both = Bodies._of(
+            (
+                np.concatenate([self.pos, other.pos]),
+                np.concatenate([self.vel, other.vel]),
+                np.concatenate([self.m, other.m]),
+                np.arange(n, dtype=np.uint64),
+                np.concatenate([self.kind, other.kind]),
+            ),
+            self.time,
+            None,
+        )
+        both.units = self.units
+        return both
+
+    def copy(self) -> Bodies:
+        """A copy that shares nothing."""
+        other = Bodies._of(
+            (self.pos.copy(), self.vel.copy(), self.m.copy(), self.id.copy(), self.kind.copy()),
+            self.time,
+            None,
+            self._made_by,
+        )
+        other.units = self.units
+        return other
+
+    @property
+    def G(self) -> float:
+        """The gravitational constant in the units of the bodies; 1 where they have none."""
+        return 1.0 if self.units is None else self.units.G
+
+    def energy(self, eps: float = 0.0, *, G: float | None = None) -> Energy:
+        """Kinetic and potential energy in double precision, by direct summation.
+
+        Parameters
+        ----------
+        eps : float
+            Softening length ≥ 0.
+        G : float, optional
+            Gravitational constant; `Bodies.G` where not given.
+        """
+        g = self.G if G is None else _arrays.number("G", G)
+        return Energy(*_native.energy(self._native(), _arrays.number("eps", eps), g))
+
+    def accelerations(self, eps: float = 0.0, **options: Any) -> Floats:
+        """Accelerations by each other, (N, 3): see `allpairs.accelerations`."""
+        from ._forces import accelerations
+
+        return accelerations(self.pos, self.m, eps, **{"G": self.G, **options})
+
+    def potential(self, eps: float = 0.0, *, G: float | None = None) -> Floats:
+        """Potential at each body of all others, (N,): see `allpairs.potential`."""
+        from ._forces import potential
+
+        return potential(self.pos, self.m, eps, G=self.G if G is None else G)
+
+    def to(self, units: str | Units, *, given: str | Units | None = None) -> Bodies:
+        """The bodies in other units.
+
+        Parameters
+        ----------
+        units : str or Units
+            Units to convert to; ``"nbody"`` for total mass 1, potential energy −1/2 and G = 1.
+        given : str or Units, optional
+            Units that they are in, where they do not know.
+        """
+        source = self.units if given is None else Units.of(given)
+        if source is None:
+            raise bad("given", "is needed: these bodies have no units to convert from")
+        target = units.text if isinstance(units, Units) else units
+        if not isinstance(target, str):
+            raise bad("units", f"must be text such as 'pc,Msun,km/s', got {units!r}")
+        return Bodies._of(*_native.convert(self._native(), self.time, source.text, target), self._made_by)
+
+    def quantity(self, name: str) -> Any:
+        """`pos`, `vel`, `m` or `time` as an astropy quantity."""
+        from astropy import units as u
+
+        if self.units is None:
+            raise ArgumentError("these bodies have no units: make them with `units`")
+        name = one_of("name", name, ["pos", "vel", "m", "time"])
+        if name == "time":
+            return self.time * self.units.time * u.s
+        what, si = _QUANTITIES[name]
+        size = self.units.length / self.units.time if what == "speed" else getattr(self.units, what)
+        sky = {"length": "pc", "mass": "Msun", "speed": "km/s"}[what]
+        return (getattr(self, name) * size * u.Unit(si)).to(sky)
+
+    def save(
+        self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = False
+    ) -> None:
+        """Writes a snapshot file, whole or not at all: see `allpairs.save`."""
+        if format is not None:
+            format = one_of("format", format, _native.names()["format"])
+        text = None if self.units is None else self.units.text
+        _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite)
+
+
+def load(path: str | os.PathLike[str], *, format: str | None = None) -> Bodies:
+    """Reads a snapshot file.
+
+    Parameters
+    ----------
+    path : path_like
+        A file in Allpairs's own format, HDF5 as Gadget, Arepo and SWIFT write it, NumPy, VTK, CSV
+        or Tipsy; the name tells which, or `format`.
+    format : str, optional
+        ``"allpairs"``, ``"hdf5"``, ``"npz"``, ``"vtp"``, ``"csv"``, ``"tipsy"``,
+        ``"tipsy-native"`` or ``"tipsy-ids"``.
+
+    Returns
+    -------
+    Bodies
+        With time and units where the file records them. What the file holds and is not
+        simulated is told by a warning.
+
+    Raises
+    ------
+    FileError
+        There is no such file, or it is damaged: with the place in it.
+    """
+    import warnings
+
+    if format is not None:
+        format = one_of("format", format, _native.names()["format"])
+    arrays, time, units, _, notes = _native.load(os.fspath(path), format)
+    for note in notes:
+        warnings.warn(f"{os.fspath(path)}: {note}", stacklevel=2)
+    return Bodies._of(arrays, time, units)
+
+
+def save(
+    path: str | os.PathLike[str],
+    bodies: Bodies,
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Writes bodies to a snapshot file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path_like
+        File to write; its name tells the format (.allpairs, .hdf5, .npz, .vtp, .csv, .tipsy,
+        .bin) unless `format` does.
+    bodies : Bodies
+    format : str, optional
+        As for `load`.
+    overwrite : bool
+        Replace a file that is there; else it is an error.
+    """
+    bodies.save(path, format=format, overwrite=overwrite)
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    units: str | Units | None = None,
+    given: str | Units | None = None,
+    overwrite: bool = False,
+) -> Bodies:
+    """Changes the format of a snapshot file, and its units if asked; returns the bodies written."""
+    bodies = load(source)
+    if units is not None:
+        bodies = bodies.to(units, given=given)
+    bodies.save(target, overwrite=overwrite)
+    return bodies

@@ -1,0 +1,251 @@
+"""Pictures, pages that turn, and charts; all drawn by the library."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _arrays, _native
+from ._bodies import Bodies
+from ._errors import AllpairsError, bad, one_of
+from ._simulation import LOG, Simulation
+
+_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+
+
+def _bodies(bodies: Bodies | Simulation) -> Bodies:
+    if isinstance(bodies, Simulation):
+        return bodies.bodies
+    if not isinstance(bodies, Bodies):
+        raise bad("bodies", f"must be Bodies or a Simulation, not {type(bodies).__name__}")
+    return bodies
+
+
+def image(
+    bodies: Bodies | Simulation,
+    axes: str | Sequence[str] = "xy",
+    *,
+    size: tuple[int, int] | None = None,
+    colour_map: str = "inferno",
+    select: str = "luminous",
+    weight: str = "count",
+    half_width: float | None = None,
+    centre: Sequence[float] | None = None,
+    decades: float = 3.0,
+    path: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+) -> NDArray[np.uint8]:
+    """The surface density as pixels, as ``allpairs render`` draws it.
+
+    Parameters
+    ----------
+    bodies : Bodies or Simulation
+    axes : str or sequence of str
+        The panels from left to right: ``"xy"``, ``"xz"``, ``"yz"``.
+    size : (int, int), optional
+        Width and height in pixels; 800 a panel where not given.
+    colour_map : str
+        inferno, magma, plasma, viridis, cividis, cubehelix, turbo or grey.
+    select : str
+        Bodies to draw: luminous, all, gas, dark or star.
+    weight : {"count", "mass"}
+    half_width, centre : float and (3,), optional
+        What is shown, in the unit of the positions; chosen from the bodies where not given.
+    decades : float
+        Powers of ten between the brightest and the darkest shades.
+    path : path_like, optional
+        A PNG file to write as well.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+    """
+    panels = [axes] if isinstance(axes, str) else list(axes)
+    return _image(
+        _bodies(bodies), panels, size, colour_map, select, weight, half_width, centre, decades, path,
+        overwrite,
+    )[0]
+
+
+def _image(
+    bodies: Bodies,
+    axes: list[str],
+    size: tuple[int, int] | None,
+    colour_map: str,
+    select: str,
+    weight: str,
+    half_width: float | None,
+    centre: Sequence[float] | None,
+    decades: float,
+    path: str | os.PathLike[str] | None,
+    overwrite: bool,
+) -> tuple[NDArray[np.uint8], list[float], float]:
+    axes = [one_of("axes", panel, _AXES) for panel in axes]
+    width, height = size or (800 * len(axes), 800)
+    middle = None if centre is None else [_arrays.number("centre", x) for x in centre]
+    if middle is not None and len(middle) != 3:
+        raise bad("centre", f"must be three numbers, not {len(middle)}")
+    half = None if half_width is None else _arrays.number("half_width", half_width)
+    return _native.image(
+        bodies._native(), axes, [_arrays.count("size", width), _arrays.count("size", height)],
+        colour_map, select, weight, half, middle, _arrays.number("decades", decades),
+        None if path is None else os.fspath(path), overwrite,
+    )
+
+
+def render(
+    bodies: Bodies | Simulation,
+    axes: str | Sequence[str] = "xy",
+    *,
+    unit: str | None = None,
+    size: int = 600,
+    colour_map: str = "inferno",
+    select: str = "luminous",
+    weight: str = "count",
+    half_width: float | None = None,
+    centre: Sequence[float] | None = None,
+    decades: float = 3.0,
+) -> Any:
+    """A matplotlib figure of the surface density, with axes, scale and a colour bar.
+
+    Parameters
+    ----------
+    bodies : Bodies or Simulation
+    axes : str or sequence of str
+        The panels: ``"xy"``, ``"xz"``, ``"yz"``.
+    unit : str, optional
+        Label of the lengths; that of the bodies' units is found for m, au, pc, kpc and Mpc.
+    size : int
+        Pixels of a panel.
+
+    Other parameters are those of `image`, which needs no matplotlib.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise AllpairsError("render needs matplotlib (pip install matplotlib); `image` does not") from error
+    shown = _bodies(bodies)
+    panels = [axes] if isinstance(axes, str) else list(axes)
+    if unit is None and shown.units is not None:
+        sizes = {"m": 1.0, "au": 149_597_870_700.0, "pc": 3.0857e16, "kpc": 3.0857e19, "Mpc": 3.0857e22}
+        unit = next((n for n, s in sizes.items() if abs(shown.units.length / s - 1) < 1e-4), None)
+    figure = Figure(figsize=(4.6 * len(panels) + 0.9, 4.4), layout="constrained")
+    plots = figure.subplots(1, len(panels), squeeze=False)[0]
+    middle, half = centre, half_width
+    for plot, panel in zip(plots, panels):
+        pixels, middle, half = _image(
+            shown, [panel], (size, size), colour_map, select, weight, half, middle, decades, None, False
+        )
+        first, second = _AXES[one_of("axes", panel, _AXES)]
+        x, y = middle[first], middle[second]
+        plot.imshow(pixels, extent=(x - half, x + half, y - half, y + half))
+        suffix = f" [{unit}]" if unit else ""
+        plot.set_xlabel("xyz"[first] + suffix)
+        plot.set_ylabel("xyz"[second] + suffix)
+    plots[0].set_title(f"t = {shown.time:g}", loc="left", fontsize=10)
+    ours = {"grey": "gray"}
+    scale = ScalarMappable(Normalize(-decades, 0.0), ours.get(colour_map, colour_map))
+    figure.colorbar(scale, ax=list(plots), label="lg surface density / brightest")
+    return figure
+
+
+class Page:
+    """A page that turns, zooms and plays bodies in a browser; notebooks show it."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" width="100%" height="560" style="border:0" '
+            'sandbox="allow-scripts"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Page: {len(self.html) / 1e6:.1f} MB of HTML>"
+
+
+def view(
+    snapshots: Bodies | Simulation | Sequence[Bodies],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "Allpairs",
+    most_bodies: int = 20_000,
+    overwrite: bool = False,
+) -> Page:
+    """A page that turns, zooms and plays snapshots, with no network access.
+
+    Parameters
+    ----------
+    snapshots : Bodies, Simulation or sequence of Bodies
+        In the order of time.
+    path : path_like, optional
+        HTML file to write as well.
+    most_bodies : int
+        Bodies to show of each, at most.
+    """
+    if isinstance(snapshots, (Bodies, Simulation)):
+        snapshots = [_bodies(snapshots)]
+    shown = [(_bodies(bodies)._native(), bodies.time) for bodies in snapshots]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.html"
+        _native.view(shown, title, _arrays.count("most_bodies", most_bodies, 1), os.fspath(file), False)
+        if path is not None:
+            _native.view(shown, title, most_bodies, os.fspath(path), overwrite)
+        return Page(file.read_text(encoding="utf-8"))
+
+
+class Charts(dict[str, str]):
+    """Charts by name, as SVG; notebooks show them."""
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<div>{svg}</div>" for svg in self.values())
+
+
+def plot(
+    log: Simulation | NDArray[Any] | str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    overwrite: bool = False,
+) -> Charts:
+    """Charts of a run: energy drift, energies, virial ratio, Lagrangian radii and momentum.
+
+    Parameters
+    ----------
+    log : Simulation, structured array or path_like
+        A simulation that was integrated with `every`, its `log`, or a diagnostics.csv of the
+        program.
+    folder : path_like, optional
+        Folder to write them to as PNG and SVG as well.
+
+    Returns
+    -------
+    Charts
+        SVG texts by the charts' names.
+    """
+    if isinstance(log, (str, os.PathLike)):
+        text, title = Path(log).read_text(encoding="utf-8"), os.fspath(log)
+    else:
+        rows = log.log if isinstance(log, Simulation) else np.atleast_1d(log)
+        if rows.dtype != LOG:
+            raise bad("log", "must be a Simulation, its `log`, or the path of a diagnostics.csv")
+        if not len(rows):
+            raise bad("log", "is empty: integrate with `every` to record one")
+        lines = [",".join(map(repr, row.item())) for row in rows]
+        text = "\n".join([",".join(LOG.names or ()), *lines, ""])
+        title = f"{len(rows)} looks"
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return Charts(_native.charts(text, title, None if folder is None else os.fspath(folder), overwrite))

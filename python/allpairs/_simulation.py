@@ -1,0 +1,527 @@
+"""Simulations: bodies on their way through time."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _arrays, _native
+from ._arrays import Floats
+from ._bodies import Bodies, Energy, Units
+from ._errors import ArgumentError, FileError, bad, one_of
+from ._forces import ACCURACIES
+
+#: Type of the rows of `Simulation.log`.
+LOG = np.dtype([("steps", np.uint64)] + [(name, np.float64) for name in _native.Simulation.columns()])
+_LAWS = ("gravity", "unit", "attract-repel")
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """An integrator and its steps.
+
+    Attributes
+    ----------
+    name : str
+        ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
+        ``"euler"`` or ``"damped-euler"``.
+    dt : float, optional
+        Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
+        accelerations at the start where not given.
+    eta : float, optional
+        Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
+        hermite4.
+    block : bool
+        With `eta`, a step of its own for each body.
+    damping : float, optional
+        Fraction of the velocity lost per unit time, for damped-euler.
+    """
+
+    name: str
+    dt: float | None = None
+    eta: float | None = None
+    block: bool = False
+    damping: float | None = None
+
+
+def Leapfrog(dt: float | None = None) -> Integrator:
+    """Kick–drift–kick: second order, symplectic, reversible."""
+    return Integrator("leapfrog", dt)
+
+
+def LeapfrogDKD(dt: float | None = None) -> Integrator:
+    """Drift–kick–drift: second order, symplectic, reversible."""
+    return Integrator("leapfrog-dkd", dt)
+
+
+def Yoshida4(dt: float | None = None) -> Integrator:
+    """Three leapfrogs: fourth order, symplectic, reversible."""
+    return Integrator("yoshida4", dt)
+
+
+def Yoshida6(dt: float | None = None) -> Integrator:
+    """Seven leapfrogs: sixth order, symplectic, reversible."""
+    return Integrator("yoshida6", dt)
+
+
+def Hermite4(dt: float | None = None, *, eta: float | None = None, block: bool = False) -> Integrator:
+    """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
+    body's own (`block`)."""
+    return Integrator("hermite4", dt, eta, block)
+
+
+def Euler(dt: float | None = None) -> Integrator:
+    """Semi-implicit Euler: first order, symplectic."""
+    return Integrator("euler", dt)
+
+
+def DampedEuler(dt: float | None = None, *, damping: float | None = None) -> Integrator:
+    """Euler with a drag, to let bodies settle."""
+    return Integrator("damped-euler", dt, damping=damping)
+
+
+class Simulation:
+    """Bodies on their way through time.
+
+    What is not given is chosen as the program chooses it: the device, the kernel, softening, step
+    and integrator that suit the bodies.
+
+    Parameters
+    ----------
+    bodies : Bodies
+        Where it begins; copied.
+    softening : float, optional
+        Softening length ε ≥ 0.
+    accuracy : {"fast", "single", "double"}, optional
+        Error that forces may have.
+    integrator : Integrator or str, optional
+        Such as ``ap.Hermite4(eta=0.01)`` or ``"yoshida4"``.
+    dt, eta, block
+        As of `Integrator`, where it is given by its name or not at all.
+    device : str
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
+    kernel : str, optional
+        A certain kernel, as ``allpairs list`` names it.
+    G : float, optional
+        Gravitational constant; that of the bodies' units, or 1, where not given.
+    law : {"gravity", "unit", "attract-repel"}
+        Force law, with `repulsion` and `drag` for the last.
+    allow_inaccurate : bool
+        Computes even forces whose error has no bound.
+    systems : int
+        Number of independent systems of equal size, one after another among the bodies, which do
+        not attract each other; see `batch`.
+
+    Raises
+    ------
+    ArgumentError
+        Settings that make no sense, with their names.
+    DeviceError
+        A device or kernel that cannot be had.
+
+    Notes
+    -----
+    A simulation may be used from several threads, one at a time: others wait. Different
+    simulations compute at the same time. It can be pickled, and then goes on with the same bits.
+    """
+
+    def __init__(
+        self,
+        bodies: Bodies,
+        *,
+        softening: float | None = None,
+        accuracy: str | None = None,
+        integrator: Integrator | str | None = None,
+        dt: float | None = None,
+        eta: float | None = None,
+        block: bool = False,
+        device: str = "auto",
+        kernel: str | None = None,
+        G: float | None = None,
+        law: str = "gravity",
+        repulsion: float | None = None,
+        drag: float | None = None,
+        allow_inaccurate: bool = False,
+        systems: int = 1,
+    ) -> None:
+        if not isinstance(bodies, Bodies):
+            raise bad("bodies", f"must be Bodies, such as ap.plummer(1000), not {type(bodies).__name__}")
+        if isinstance(integrator, Integrator):
+            if dt is not None or eta is not None or block:
+                raise bad("integrator", "has its own steps: give `dt`, `eta` and `block` to it alone")
+            way = integrator
+        else:
+            way = Integrator(integrator or "", dt, eta, block)
+        if way.damping is not None and way.name not in ("damped-euler", ""):
+            raise bad("damping", f"is for damped-euler, not {way.name}")
+        law = one_of("law", law, _LAWS)
+        if law != "attract-repel" and not (repulsion is None and drag is None):
+            raise bad("law", "must be attract-repel for `repulsion` and `drag`")
+        names = _native.names()
+
+        def number(argument: str, value: float | None) -> float | None:
+            return None if value is None else _arrays.number(argument, value)
+
+        self._settings: dict[str, Any] = {
+            "systems": _arrays.count("systems", systems, 1),
+            "start": bodies.time,
+            "units": bodies.units.text if bodies.units else None,
+            "made_by": tuple(bodies._made_by) if bodies._made_by else None,
+            "law": law,
+            "repulsion": number("repulsion", repulsion),
+            "drag": number("drag", drag),
+            "integrator": one_of("integrator", way.name, names["integrator"]) if way.name else None,
+            "damping": number("damping", way.damping),
+            "g": number("G", G),
+            "softening": number("softening", softening),
+            "dt": number("dt", way.dt),
+            "eta": number("eta", way.eta),
+            "block": bool(way.block),
+            "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
+            "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
+            "allow_inaccurate": bool(allow_inaccurate),
+            "device": str(device),
+        }
+        if self._settings["systems"] >= 1 << 32:
+            raise bad("systems", f"is too many: {systems}")
+        self._begin(bodies._native(), None)
+        self._rows: list[tuple[float, ...]] = []
+
+    def _begin(self, arrays: _native.Arrays, saved: bytes | None) -> None:
+        self._simulation = _native.Simulation(arrays, self._settings, saved)
+        chosen = self._simulation.chosen()
+        self._place, self._why = str(chosen.pop("place")), str(chosen.pop("why"))
+        # With what was chosen, it can be resumed.
+        self._settings.update(chosen)
+
+    # What it is
+
+    @property
+    def t(self) -> float:
+        """Time reached."""
+        return self._simulation.clock()[0]
+
+    @property
+    def steps(self) -> int:
+        """Steps done since the simulation began."""
+        return self._simulation.clock()[1]
+
+    @property
+    def dt(self) -> float:
+        """The time step; of steps by accuracy, the step to come."""
+        return self._simulation.clock()[2]
+
+    @property
+    def softening(self) -> float:
+        """Softening length."""
+        return float(self._settings["softening"])
+
+    @property
+    def G(self) -> float:
+        """Gravitational constant."""
+        return float(self._settings["g"])
+
+    @property
+    def integrator(self) -> Integrator:
+        """The integrator and its steps."""
+        at = self._settings
+        return Integrator(at["integrator"], at["dt"], at["eta"], at["block"], at["damping"])
+
+    @property
+    def kernel(self) -> str:
+        """The kernel that computes the forces."""
+        return str(self._settings["kernel"])
+
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+        return str(self._settings["device"])
+
+    @property
+    def interactions(self) -> float:
+        """Interactions computed for steps so far."""
+        return self._simulation.interactions()
+
+    @property
+    def bodies(self) -> Bodies:
+        """The bodies as they are now: a copy, so that what is done with it does not change the run."""
+        arrays, time = self._simulation.bodies()
+        return Bodies._of(arrays, time, self._settings["units"], None)
+
+    @property
+    def accelerations(self) -> Floats:
+        """Accelerations computed last, (N, 3): those of the present positions after a whole step of
+        leapfrog, Yoshida's or Hermite's schemes."""
+        return self._simulation.accelerations()
+
+    def energy(self) -> Energy:
+        """Energy of the present state, in double precision."""
+        return Energy(*self._simulation.energy())
+
+    @property
+    def energy_error(self) -> float:
+        """|E − E₀| / |E₀| since the beginning."""
+        return float(self.diagnostics()["energy_drift"])
+
+    def diagnostics(self) -> NDArray[Any]:
+        """The present state as a record of the type `LOG`.
+
+        Time, energies, their drift, virial ratio, momentum (px, py, pz), angular momentum (lx, ly,
+        lz), centre of mass (cx, cy, cz), and the radii that hold 10, 50 and 90 % of the mass.
+        """
+        steps, values = self._simulation.sample()
+        return np.array((steps, *values), dtype=LOG)
+
+    @property
+    def log(self) -> NDArray[Any]:
+        """What `integrate` recorded every so much time: a structured array of the type `LOG`."""
+        return np.array(self._rows, dtype=LOG)
+
+    # What it does
+
+    def step(self, n: int = 1) -> None:
+        """Takes `n` steps."""
+        self._simulation.step(_arrays.count("n", n))
+
+    def integrate(
+        self,
+        t: float,
+        *,
+        every: float | None = None,
+        callback: Callable[[Simulation], object] | None = None,
+        progress: bool = False,
+    ) -> Simulation:
+        """Goes on until time `t`, and stands there exactly: the last step is shortened.
+
+        Parameters
+        ----------
+        t : float
+            Time to reach. Where the simulation is there or beyond, nothing is done.
+        every : float, optional
+            Time between two looks. A look adds a row to `log` and calls `callback`. Looks are
+            taken after the first whole step at or beyond each multiple of `every` from the
+            present, and at the end: they do not change the steps.
+        callback : callable, optional
+            Called with the simulation at each look; without `every`, at the end. A callback that
+            returns True stops the run.
+        progress : bool
+            Shows a progress bar if tqdm is installed.
+
+        Returns
+        -------
+        Simulation
+            Itself.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C. The simulation stands after the last whole step and can go on.
+        ComputeError
+            The force cannot be computed any more, or a step would be too short.
+        """
+        end = _arrays.number("t", t)
+        if every is not None and not _arrays.number("every", every) > 0:
+            raise bad("every", f"must be > 0, got {every}")
+        if callback is not None and not callable(callback):
+            raise bad("callback", f"must be a function of the simulation, not {type(callback).__name__}")
+        start, backwards = self.t, self.integrator.eta is None and self.dt < 0
+        sign = -1.0 if backwards else 1.0
+        bar = _bar(abs(end - start)) if progress else None
+        stopped = False
+        if every is not None and (end - start) * sign > 0:
+            looks = math.floor((end - start) * sign / every * (1.0 + 1e-12))
+            if not self._rows:
+                self._look(None)
+            for i in range(1, looks + 1):
+                target = start + sign * i * every
+                if (end - target) * sign <= 0 or (end - self.t - self.dt) * sign <= 0:
+                    break  # the end, which is reached exactly
+                self._simulation.run_past(target)
+                if bar is not None:
+                    bar.update(abs(self.t - start) - bar.n)
+                if stopped := self._look(callback):
+                    break
+        if not stopped:
+            before = self.t
+            self._simulation.run_until(end)
+            if callback is not None or every is not None:
+                if every is None:
+                    if callback is not None:
+                        callback(self)
+                elif self.t != before or not self._rows:
+                    self._look(callback)
+        if bar is not None:
+            bar.update(abs(self.t - start) - bar.n)
+            bar.close()
+        return self
+
+    def run_until(self, t: float) -> Simulation:
+        """Goes on until time `t`: `integrate` without looks."""
+        return self.integrate(t)
+
+    def _look(self, callback: Callable[[Simulation], object] | None) -> bool:
+        self._rows.append(self.diagnostics().item())
+        return callback is not None and callback(self) is True
+
+    def close(self) -> None:
+        """Gives back memory and device; the simulation cannot be used any more."""
+        self._simulation.close()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What is kept
+
+    def save(
+        self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = False
+    ) -> None:
+        """Writes a snapshot of the bodies as they are now: see `allpairs.save`."""
+        self.bodies.save(path, format=format, overwrite=overwrite)
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file from which `resume` continues with the same bits; it replaces an older one."""
+        import pickle
+
+        target = Path(path)
+        partial = target.with_name(target.name + ".partial")
+        try:
+            partial.write_bytes(pickle.dumps(self.__getstate__()))
+            partial.replace(target)
+        except OSError as error:
+            raise FileError(f"cannot write the checkpoint {target}: {error}") from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        saved = self._simulation.saved()
+        return {"settings": self._settings, "saved": saved, "rows": self._rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._settings = dict(state["settings"])
+        self._rows = list(state["rows"])
+        self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
+
+    def __repr__(self) -> str:
+        try:
+            t = f"t={self.t:g}"
+        except RuntimeError:
+            return "<Simulation: closed>"
+        return f"<Simulation: {t}, {self._settings['integrator']}, kernel {self.kernel} on {self._place}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        time, steps, dt = self._simulation.clock()
+        rows = {
+            "time": f"{time:g}",
+            "steps": str(steps),
+            "integrator": f"{self._settings['integrator']}, step {dt:g}",
+            "softening": f"{self.softening:g}",
+            "kernel": f"{self.kernel} on {self._place} ({self._why})",
+        }
+        cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
+        return f"<table>{''.join(cells)}</table>"
+
+
+def _bar(total: float) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, unit="time")
+
+
+def resume(path: str | os.PathLike[str]) -> Simulation:
+    """Continues from a file that `Simulation.checkpoint` wrote.
+
+    The file is a pickle: read only those that you trust.
+
+    Raises
+    ------
+    FileError
+        There is no such file, or it is not a checkpoint.
+    """
+    import pickle
+
+    try:
+        state = pickle.loads(Path(path).read_bytes())
+        if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows"}:
+            raise ValueError("it is something else")
+    except OSError as error:
+        raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error
+    except Exception as error:
+        raise FileError(f"{os.fspath(path)} is not a checkpoint of a simulation: {error}") from error
+    kind = Batch if state["settings"]["systems"] > 1 else Simulation
+    simulation = kind.__new__(kind)
+    simulation.__setstate__(state)
+    return simulation
+
+
+class Batch(Simulation):
+    """Independent systems that are simulated together: see `batch`."""
+
+    def __init__(self, systems: Sequence[Bodies], **settings: Any) -> None:
+        systems = list(systems)
+        if not systems:
+            raise bad("systems", "must have one system at least")
+        for system in systems:
+            if not isinstance(system, Bodies):
+                raise bad("systems", f"must be a list of Bodies, not of {type(system).__name__}")
+            if len(system) != len(systems[0]):
+                raise bad("systems", f"must have as many bodies each: {len(systems[0])} and {len(system)}")
+            if system.units != systems[0].units:
+                raise bad("systems", "must have the same units")
+        first = systems[0]
+        joined = Bodies._of(
+            (
+                np.concatenate([system.pos for system in systems]),
+                np.concatenate([system.vel for system in systems]),
+                np.concatenate([system.m for system in systems]),
+                np.concatenate([system.id for system in systems]),
+                np.concatenate([system.kind for system in systems]),
+            ),
+            first.time,
+            None,
+            first._made_by if all(s._made_by == first._made_by for s in systems) else None,
+        )
+        joined.units = first.units
+        super().__init__(joined, systems=len(systems), **settings)
+
+    def __len__(self) -> int:
+        return int(self._settings["systems"])
+
+    @property
+    def systems(self) -> list[Bodies]:
+        """The systems as they are now."""
+        bodies = self.bodies
+        each = len(bodies) // len(self)
+        return [bodies[i * each : (i + 1) * each] for i in range(len(self))]
+
+    def energies(self) -> list[Energy]:
+        """The energy of each system."""
+        return [system.energy(self.softening, G=self.G) for system in self.systems]
+
+
+def batch(systems: Sequence[Bodies], **settings: Any) -> Batch:
+    """Many independent systems of as many bodies each, simulated together: on a GPU in one launch.
+
+    Parameters
+    ----------
+    systems : sequence of Bodies
+    **settings
+        As of `Simulation`; they hold for all systems. A softening and a step that are not given
+        suit all of them.
+
+    Returns
+    -------
+    Batch
+        A `Simulation` whose `systems` are those bodies as they are now.
+    """
+    return Batch(systems, **settings)

@@ -1,0 +1,171 @@
+//! Errors of the library as exceptions, and panics too.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use allpairs::backend::ForceError;
+use allpairs::bodies::BodyFault;
+use allpairs::initial_conditions::{GenerateError, SizeError};
+use allpairs::io::{ReadError, WriteError};
+use allpairs::output::run_log::LogFault;
+use allpairs::output::viewer::ViewError;
+use allpairs::output::{ChartError, PictureError};
+use allpairs::plan::PlanError;
+use allpairs::selection::SelectionError;
+use allpairs::simulation::BuildError;
+use allpairs::suggest::NoStandardUnits;
+use allpairs::units::UnknownUnits;
+use pyo3::prelude::*;
+
+/// The exception that a failure becomes, of those in `allpairs/_errors.py`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Argument,
+    File,
+    Device,
+    Compute,
+    Closed,
+    Internal,
+}
+
+/// Reason why there is no result.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    /// The argument at fault, if it is one.
+    pub(crate) argument: Option<&'static str>,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, error: impl ToString) -> Self {
+        let (argument, text) = (None, error.to_string());
+        Self {
+            kind,
+            argument,
+            text,
+        }
+    }
+
+    /// Of an argument.
+    pub(crate) fn of(argument: &'static str, error: impl ToString) -> Self {
+        let argument = Some(argument);
+        let failure = Self::new(Kind::Argument, error);
+        Self {
+            argument,
+            ..failure
+        }
+    }
+
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or(panic.downcast_ref::<String>().map(String::as_str));
+        Self::new(Kind::Internal, text.unwrap_or("a panic without a message"))
+    }
+
+    /// The exception.
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        let name = match self.kind {
+            Kind::Argument => "ArgumentError",
+            Kind::File => "FileError",
+            Kind::Device => "DeviceError",
+            Kind::Compute => "ComputeError",
+            Kind::Closed => "ClosedError",
+            Kind::Internal => "InternalError",
+        };
+        let made = py
+            .import("allpairs._errors")
+            .and_then(|module| module.call_method1("made", (name, self.argument, self.text)));
+        match made {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Does work without the interpreter's lock; failures and panics become exceptions.
+pub(crate) fn compute<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let outcome = py.detach(|| caught(work));
+    outcome.map_err(|failure| failure.raise(py))
+}
+
+/// The outcome of work, or its panic.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panicked(&*panic)))
+}
+
+impl From<BodyFault> for Failure {
+    fn from(fault: BodyFault) -> Self {
+        let field = match fault {
+            BodyFault::Length { field, .. } | BodyFault::NotFinite { field, .. } => field,
+            _ => "mass",
+        };
+        let argument = match field {
+            "x" | "y" | "z" => "pos",
+            "vx" | "vy" | "vz" => "vel",
+            "mass" => "m",
+            other => other,
+        };
+        Self::of(argument, fault)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Bodies(fault) => fault.into(),
+            BuildError::Value { name, .. } => Self::of(name, error),
+            BuildError::NoTimeStep => Self::of("dt", error),
+            BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
+            BuildError::BlocksWithoutEta => Self::of("eta", error),
+            BuildError::Selection(error) => error.into(),
+            BuildError::Plan(error) => error.into(),
+            BuildError::Force(error) => error.into(),
+            error => Self::new(Kind::Argument, error),
+        }
+    }
+}
+
+impl From<ForceError> for Failure {
+    fn from(error: ForceError) -> Self {
+        let kind = match error {
+            ForceError::NoGpu(_) | ForceError::Driver(_) | ForceError::Plan(_) => Kind::Device,
+            ForceError::OutOfRange(_) | ForceError::NoJerks | ForceError::NoBlockSteps => {
+                Kind::Argument
+            }
+            _ => Kind::Compute,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Errors that are of one kind whatever they say.
+macro_rules! kinds {
+    ($($error:ty => $kind:ident,)*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(Kind::$kind, error)
+            }
+        })*
+    };
+}
+
+kinds! {
+    SelectionError => Device,
+    PlanError => Device,
+    ReadError => File,
+    WriteError => File,
+    io::Error => File,
+    ViewError => File,
+    ChartError => File,
+    PictureError => Argument,
+    LogFault => Argument,
+    GenerateError => Argument,
+    SizeError => Argument,
+    UnknownUnits => Argument,
+    NoStandardUnits => Argument,
+}

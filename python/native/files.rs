@@ -1,0 +1,65 @@
+//! Snapshot files.
+
+use std::path::PathBuf;
+
+use allpairs::io::{self, Format, Overwrite, Snapshot};
+use pyo3::prelude::*;
+
+use crate::bodies::{Arrays, NewArrays, arrays, bodies};
+use crate::errors::{Failure, compute};
+use crate::models::parsed;
+
+fn format(name: Option<&str>) -> Result<Option<Format>, Failure> {
+    name.map(|name| parsed(name, "format")).transpose()
+}
+
+/// Bodies, time, units, format and notes of a file.
+#[pyfunction]
+pub(crate) fn load<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    name: Option<&str>,
+) -> PyResult<(
+    NewArrays<'py>,
+    f64,
+    Option<String>,
+    &'static str,
+    Vec<String>,
+)> {
+    let loaded = compute(py, || Ok(io::load(&path, format(name)?)?))?;
+    let Snapshot { time, bodies } = loaded.snapshot;
+    let units = loaded.units.map(|units| units.list());
+    let format = loaded.format.name();
+    Ok((arrays(py, bodies)?, time, units, format, loaded.notes))
+}
+
+/// Writes a file.
+#[pyfunction]
+pub(crate) fn save(
+    py: Python<'_>,
+    path: PathBuf,
+    all: Arrays<'_>,
+    time: f64,
+    units: Option<&str>,
+    name: Option<&str>,
+    overwrite: bool,
+) -> PyResult<()> {
+    let bodies = bodies(&all)?;
+    compute(py, || {
+        let format = format(name)?.or_else(|| Format::from_path(&path));
+        let format = format.ok_or_else(|| {
+            let text = format!(
+                "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy \
+                 or .bin, or give `format`",
+                path.display()
+            );
+            Failure::of("path", text)
+        })?;
+        let units = units.map(|units| parsed(units, "units")).transpose()?;
+        let snapshot = Snapshot { time, bodies };
+        let overwrite = Overwrite::from(overwrite);
+        Ok(io::write_in_units(
+            &path, format, &snapshot, units, overwrite,
+        )?)
+    })
+}

@@ -1,0 +1,179 @@
+//! Forces and potentials in one call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use allpairs::backend::ForceError;
+use allpairs::bodies::Bodies;
+use allpairs::diagnostics::kinetic;
+use allpairs::force::cpu::{self, InstructionSet};
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
+use allpairs::variants::Variant;
+use allpairs::variants::preferred::ForceAccuracy;
+use allpairs_lab::studies::catalogue;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::bodies::{Arrays, array, bodies, rows};
+use crate::errors::{Failure, compute};
+use crate::models::parsed;
+
+/// Accuracy by its name.
+pub(crate) fn accuracy(name: Option<&str>) -> Result<Option<ForceAccuracy>, Failure> {
+    Ok(match name {
+        None => None,
+        Some("fast") => Some(ForceAccuracy::Fast),
+        Some("single") => Some(ForceAccuracy::Single),
+        Some("double") => Some(ForceAccuracy::Double),
+        Some(other) => {
+            let text = format!("`accuracy` must be fast, single or double, got {other}");
+            return Err(Failure::of("accuracy", text));
+        }
+    })
+}
+
+/// Device by its name.
+pub(crate) fn device(name: &str) -> Result<DeviceChoice, Failure> {
+    parsed(name, "device")
+}
+
+/// Kernel by its name.
+pub(crate) fn kernel(name: Option<&str>) -> Result<Option<&'static Variant>, Failure> {
+    name.map(|name| catalogue().find(name))
+        .transpose()
+        .map_err(|error| Failure::of("kernel", error))
+}
+
+fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
+    if !(softening.is_finite() && softening >= 0.0) {
+        let text = format!("`eps` must be ≥ 0 and finite, got {softening}");
+        return Err(Failure::of("eps", text));
+    }
+    if !g.is_finite() {
+        return Err(Failure::of("G", format!("`G` must be finite, got {g}")));
+    }
+    Ok(Physics {
+        law: Law::Gravity,
+        g,
+        softening,
+    })
+}
+
+fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Result<Bodies, Failure> {
+    let bodies = Bodies::at_rest(positions, masses);
+    bodies.check()?;
+    Ok(bodies)
+}
+
+/// Machines that were opened: a GPU is opened once.
+static MACHINES: Mutex<Option<HashMap<String, Arc<Machine>>>> = Mutex::new(None);
+
+fn machine(place: Place) -> Arc<Machine> {
+    let mut machines = MACHINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = machines.get_or_insert_default();
+    let name = place.choice().to_string();
+    Arc::clone(
+        opened
+            .entry(name)
+            .or_insert_with(|| Arc::new(Machine::new(place))),
+    )
+}
+
+/// Accelerations of bodies by each other.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option")]
+pub(crate) fn accelerations<'py>(
+    py: Python<'py>,
+    pos: PyReadonlyArray2<'py, f64>,
+    m: PyReadonlyArray1<'py, f64>,
+    eps: f64,
+    g: f64,
+    accuracy: Option<&str>,
+    device: &str,
+    kernel: Option<&str>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (pos, m) = (rows(&pos)?, m.as_slice()?);
+    let accelerations = compute(py, || {
+        let physics = gravity(g, eps)?;
+        let bodies = at_rest(pos, m)?;
+        if bodies.is_empty() {
+            return Ok(vec![]);
+        }
+        let request = Request {
+            accuracy: self::accuracy(accuracy)?,
+            ..Request::new(bodies.len())
+        };
+        let request = request.on(self::device(device)?).by(self::kernel(kernel)?);
+        let selection = select(&request)?;
+        fits(
+            selection.variant,
+            &selection.place,
+            physics.law,
+            bodies.len(),
+        )?;
+        let machine = machine(selection.place);
+        let mut backend = machine.backend(selection.variant, &bodies, physics)?;
+        let computed: Result<_, ForceError> =
+            backend.accelerate().and_then(|()| backend.accelerations());
+        Ok(computed?)
+    })?;
+    array(py, accelerations)
+}
+
+/// Potentials at bodies, of the others.
+#[pyfunction]
+pub(crate) fn potentials<'py>(
+    py: Python<'py>,
+    pos: PyReadonlyArray2<'py, f64>,
+    m: PyReadonlyArray1<'py, f64>,
+    eps: f64,
+    g: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (pos, m) = (rows(&pos)?, m.as_slice()?);
+    let potentials = compute(py, || {
+        let physics = gravity(g, eps)?;
+        Ok(cpu::potentials(&at_rest(pos, m)?, &physics))
+    })?;
+    Ok(PyArray1::from_vec(py, potentials))
+}
+
+/// Accelerations and potentials at points.
+#[pyfunction]
+pub(crate) fn field_at<'py>(
+    py: Python<'py>,
+    points: PyReadonlyArray2<'py, f64>,
+    pos: PyReadonlyArray2<'py, f64>,
+    m: PyReadonlyArray1<'py, f64>,
+    eps: f64,
+    g: f64,
+) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>)> {
+    let (points, pos, m) = (rows(&points)?, rows(&pos)?, m.as_slice()?);
+    let (accelerations, potentials) = compute(py, || {
+        let physics = gravity(g, eps)?;
+        let bodies = at_rest(pos, m)?;
+        let strange = points.iter().flatten().position(|x| !x.is_finite());
+        if let Some(i) = strange {
+            let text = format!("`points`: point {} is not finite", i / 3);
+            return Err(Failure::of("points", text));
+        }
+        Ok(cpu::field_at(&bodies, &physics, points))
+    })?;
+    Ok((
+        array(py, accelerations)?,
+        PyArray1::from_vec(py, potentials),
+    ))
+}
+
+/// Kinetic and potential energy of bodies.
+#[pyfunction]
+pub(crate) fn energy(py: Python<'_>, all: Arrays<'_>, eps: f64, g: f64) -> PyResult<(f64, f64)> {
+    let bodies = bodies(&all)?;
+    compute(py, || {
+        let physics = gravity(g, eps)?;
+        bodies.check()?;
+        let potential = cpu::potential_energy(&bodies, &physics, InstructionSet::detect());
+        Ok((kinetic(&bodies, &physics), potential))
+    })
+}

@@ -1,0 +1,86 @@
+//! The part of the Python package `allpairs` that is Rust: numpy arrays in, the library's work, numpy
+//! arrays out. What users see is in `allpairs/*.py`; nothing is computed here or there.
+
+mod bodies;
+mod errors;
+mod files;
+mod forces;
+mod models;
+mod pictures;
+mod simulation;
+
+use std::ffi::OsString;
+
+use allpairs::initial_conditions::GENERATORS;
+use allpairs::integrator::Integrator;
+use allpairs::io::Format;
+use allpairs_lab::studies::catalogue;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Names of what can be chosen.
+#[pyfunction]
+fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let names = PyDict::new(py);
+    let generators: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
+    let integrators = Integrator::ALL.map(Integrator::name).to_vec();
+    let kernels: Vec<&str> = catalogue().all().map(|variant| variant.name).collect();
+    names.set_item("generator", generators)?;
+    names.set_item("integrator", integrators)?;
+    names.set_item("kernel", kernels)?;
+    names.set_item("format", Format::ALL.map(Format::name).to_vec())?;
+    Ok(names)
+}
+
+/// GPUs as (device, name), and why there is none if there is none.
+#[pyfunction]
+fn devices() -> (Vec<(String, String)>, Option<String>) {
+    match cuda_driver::devices() {
+        Ok(gpus) => {
+            let gpus = gpus.into_iter();
+            let named = gpus.map(|gpu| (format!("cuda:{}", gpu.ordinal), gpu.name));
+            (named.collect(), None)
+        }
+        Err(why) => (vec![], Some(why.to_string())),
+    }
+}
+
+/// Runs the program `allpairs`, and returns its exit code.
+#[pyfunction]
+fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    errors::compute(py, || Ok(allpairs_cli::run(arguments)))
+}
+
+/// Panics, as a defect of the library would, so that a test can see what becomes of it.
+#[pyfunction]
+fn defect(py: Python<'_>) -> PyResult<()> {
+    errors::compute(py, || panic!("a defect on purpose"))
+}
+
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<simulation::Simulation>()?;
+    for function in [
+        wrap_pyfunction!(names, module)?,
+        wrap_pyfunction!(devices, module)?,
+        wrap_pyfunction!(run_program, module)?,
+        wrap_pyfunction!(defect, module)?,
+        wrap_pyfunction!(models::generate, module)?,
+        wrap_pyfunction!(models::generators, module)?,
+        wrap_pyfunction!(models::units, module)?,
+        wrap_pyfunction!(models::convert, module)?,
+        wrap_pyfunction!(files::load, module)?,
+        wrap_pyfunction!(files::save, module)?,
+        wrap_pyfunction!(forces::accelerations, module)?,
+        wrap_pyfunction!(forces::potentials, module)?,
+        wrap_pyfunction!(forces::field_at, module)?,
+        wrap_pyfunction!(forces::energy, module)?,
+        wrap_pyfunction!(pictures::image, module)?,
+        wrap_pyfunction!(pictures::view, module)?,
+        wrap_pyfunction!(pictures::charts, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Initial conditions, and units.
+
+use allpairs::diagnostics::lagrangian_radii;
+use allpairs::initial_conditions::{self, GENERATORS, Options, Parameter, Size};
+use allpairs::physics::{Law, Physics};
+use allpairs::suggest;
+use allpairs::units::{Length, Mass, Units};
+use pyo3::prelude::*;
+
+use crate::bodies::{Arrays, NewArrays, arrays, bodies};
+use crate::errors::{Failure, Kind, compute};
+
+/// A generator: name, summary, and its parameters with their defaults and summaries.
+type Described = (
+    &'static str,
+    &'static str,
+    Vec<(&'static str, f64, &'static str)>,
+);
+
+/// All generators.
+#[pyfunction]
+pub(crate) fn generators() -> Vec<Described> {
+    let parameters = |generator: &initial_conditions::Generator| {
+        let parameters = generator.parameters.iter();
+        parameters
+            .map(|(parameter, default)| (parameter.name(), *default, parameter.summary()))
+            .collect()
+    };
+    GENERATORS
+        .iter()
+        .map(|generator| (generator.name, generator.summary, parameters(generator)))
+        .collect()
+}
+
+/// Options of a generator.
+pub(crate) fn options(of: Option<&str>) -> Result<Options, Failure> {
+    match of {
+        Some(of) => Options::default()
+            .of(of)
+            .map_err(|error| Failure::of("of", error)),
+        None => Ok(Options::default()),
+    }
+}
+
+/// Bodies, their time, and their units where they have any.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option")]
+pub(crate) fn generate<'py>(
+    py: Python<'py>,
+    name: &str,
+    seed: u64,
+    of: Option<&str>,
+    parameters: Vec<(String, f64)>,
+    mass: Option<&str>,
+    radius: Option<&str>,
+    half_mass_radius: Option<&str>,
+    units: Option<&str>,
+) -> PyResult<(NewArrays<'py>, f64, Option<String>)> {
+    let (snapshot, units) = compute(py, || {
+        let generator = initial_conditions::find(name)?;
+        let mut options = options(of)?;
+        options.seed = seed;
+        for (name, value) in &parameters {
+            let parameter = Parameter::ALL.into_iter().find(|p| p.name() == name);
+            let parameter = parameter.ok_or_else(|| {
+                let text = format!("there is no option `{name}` of initial conditions");
+                Failure::new(Kind::Argument, text)
+            })?;
+            options = options.with(parameter, *value);
+        }
+        let units = units.map(|text| parsed(text, "units")).transpose()?;
+        let length = |text: &str, argument| -> Result<f64, Failure> {
+            let Length(metres) = parsed(text, argument)?;
+            Ok(metres)
+        };
+        let unit = match (radius, half_mass_radius) {
+            (Some(text), None) => Some(length(text, "radius")?),
+            (None, Some(text)) => {
+                let wanted = length(text, "half_mass_radius")?;
+                let model = generator.generate(&options)?;
+                let physics = Physics {
+                    law: Law::Gravity,
+                    g: 1.0,
+                    softening: 0.0,
+                };
+                let centre = model.centre_of_mass().unwrap_or_default();
+                let [half] = lagrangian_radii(&model, &physics, centre, &[0.5]);
+                Some(wanted / half)
+            }
+            (None, None) => None,
+            (Some(_), Some(_)) => {
+                let text = "give `radius` or `half_mass_radius`, not both";
+                return Err(Failure::of("half_mass_radius", text));
+            }
+        };
+        let size = match (mass, unit) {
+            (Some(mass), Some(radius)) => Some(Size {
+                mass: parsed::<Mass>(mass, "mass")?,
+                radius: Length(radius),
+            }),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(Failure::of("radius", "`mass` needs `radius` as well"));
+            }
+            (None, Some(_)) => {
+                return Err(Failure::of("mass", "a radius needs `mass` as well"));
+            }
+        };
+        Ok(generator.make(&options, size, units)?)
+    })?;
+    let units = units.map(|units| units.list());
+    Ok((arrays(py, snapshot.bodies)?, snapshot.time, units))
+}
+
+/// An argument that is read from text.
+pub(crate) fn parsed<T: std::str::FromStr<Err: ToString>>(
+    text: &str,
+    argument: &'static str,
+) -> Result<T, Failure> {
+    text.parse().map_err(|error: T::Err| {
+        Failure::of(argument, format!("`{argument}`: {}", error.to_string()))
+    })
+}
+
+/// A system of units as its list; its length, mass and time in SI units; and its G.
+#[pyfunction]
+pub(crate) fn units(py: Python<'_>, text: &str) -> PyResult<(String, f64, f64, f64, f64)> {
+    let units: Units = compute(py, || parsed(text, "units"))?;
+    let Units { length, mass, time } = units;
+    Ok((units.list(), length, mass, time, units.gravity()))
+}
+
+/// Bodies and time in other units, and these; to `nbody` too.
+#[pyfunction]
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
+    all: Arrays<'py>,
+    time: f64,
+    from: &str,
+    to: &str,
+) -> PyResult<(NewArrays<'py>, f64, String)> {
+    let mut state = bodies(&all)?;
+    let (state, time, units) = compute(py, move || {
+        let source: Units = parsed(from, "units")?;
+        let target = match to.eq_ignore_ascii_case("nbody") {
+            true => suggest::standard_units(&state, source)?,
+            false => parsed(to, "units")?,
+        };
+        let factors = source.factors_to(&target);
+        factors.apply(&mut state);
+        state.check()?;
+        Ok((state, time * factors.time, target))
+    })?;
+    Ok((arrays(py, state)?, time, units.list()))
+}

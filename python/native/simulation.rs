@@ -1,0 +1,462 @@
+//! A simulation that Python holds.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use allpairs::checkpoint::{self, Checkpoint};
+use allpairs::diagnostics::{Conserved, Sample};
+use allpairs::initial_conditions;
+use allpairs::integrator::{Integrator, Pace};
+use allpairs::physics::Law;
+use allpairs::simulation::{self, SimulationBuilder};
+use numpy::PyArray2;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::bodies::{Arrays, NewArrays, array, arrays, bodies};
+use crate::errors::{Failure, Kind, caught, compute};
+use crate::forces::{accuracy, device, kernel};
+use crate::models::{options, parsed};
+
+/// How often a run looks whether Ctrl-C was pressed.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long it waits after that for the step under way.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A simulation; `None` when it is closed.
+type Shared = Arc<Mutex<Option<Running>>>;
+
+struct Running {
+    simulation: simulation::Simulation,
+    origin: Conserved,
+}
+
+/// What was chosen for a simulation: the settings by which it can be resumed.
+#[derive(Clone, Debug)]
+struct Chosen {
+    softening: f64,
+    g: f64,
+    integrator: &'static str,
+    dt: f64,
+    kernel: &'static str,
+    device: String,
+    place: String,
+    why: String,
+}
+
+#[pyclass(frozen, module = "allpairs._native")]
+pub(crate) struct Simulation {
+    shared: Shared,
+    chosen: Chosen,
+}
+
+/// Settings as Python has them.
+struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'py> Settings<'_, 'py> {
+    fn get<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<T> {
+        let value = self.0.get_item(name)?;
+        let value = value.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        value.extract().map_err(Into::into)
+    }
+}
+
+/// A builder of these settings.
+fn builder(all: &Arrays<'_>, settings: &Settings<'_, '_>) -> PyResult<SimulationBuilder> {
+    let py = all.0.py();
+    let text = |name: &str| settings.get::<Option<String>>(name);
+    let number = |name: &str| settings.get::<Option<f64>>(name);
+    let mut builder = simulation::Simulation::builder(bodies(all)?)
+        .systems(settings.get("systems")?)
+        .start(settings.get("start")?);
+    let resolve = |builder: SimulationBuilder| -> PyResult<SimulationBuilder> {
+        let mut builder = builder;
+        let raise = |failure: Failure| failure.raise(py);
+        if let Some(units) = text("units")? {
+            builder = builder.units(parsed(&units, "units").map_err(raise)?);
+        }
+        if let Some((name, of)) = settings.get::<Option<(String, Option<String>)>>("made_by")? {
+            let generator = initial_conditions::find(&name);
+            let generator = generator.map_err(|error| raise(error.into()))?;
+            let options = options(of.as_deref()).map_err(raise)?;
+            builder = builder.made_by(generator.name, generator.advice_of(&options));
+        }
+        let law = match settings.get::<String>("law")?.as_str() {
+            "unit" => Law::Unit,
+            "attract-repel" => {
+                let (repulsion, drag) = (number("repulsion")?, number("drag")?);
+                match Law::ATTRACT_REPEL {
+                    Law::AttractRepel {
+                        repulsion: default,
+                        damping,
+                    } => Law::AttractRepel {
+                        repulsion: repulsion.unwrap_or(default),
+                        damping: drag.unwrap_or(damping),
+                    },
+                    law => law,
+                }
+            }
+            _ => Law::Gravity,
+        };
+        builder = builder.law(law);
+        if let Some(integrator) = text("integrator")? {
+            let mut all = Integrator::ALL.into_iter();
+            let found = all.find(|known| known.name() == integrator);
+            let found = found.ok_or_else(|| {
+                raise(Failure::of(
+                    "integrator",
+                    format!("no integrator is called `{integrator}`"),
+                ))
+            })?;
+            builder = builder.integrator(match (found, number("damping")?) {
+                (Integrator::DampedEuler { .. }, Some(rate)) => Integrator::DampedEuler { rate },
+                (found, _) => found,
+            });
+        }
+        if let Some(g) = number("g")? {
+            builder = builder.g(g);
+        }
+        if let Some(softening) = number("softening")? {
+            builder = builder.softening(softening);
+        }
+        if let Some(dt) = number("dt")? {
+            builder = builder.dt(dt);
+        }
+        if let Some(eta) = number("eta")? {
+            builder = builder.eta(eta);
+        }
+        if settings.get("block")? {
+            builder = builder.block_steps();
+        }
+        if let Some(accuracy) = accuracy(text("accuracy")?.as_deref()).map_err(raise)? {
+            builder = builder.accuracy(accuracy);
+        }
+        if let Some(kernel) = kernel(text("kernel")?.as_deref()).map_err(raise)? {
+            builder = builder.kernel(kernel);
+        }
+        if settings.get("allow_inaccurate")? {
+            builder = builder.allow_inaccurate();
+        }
+        let device = device(&settings.get::<String>("device")?).map_err(raise)?;
+        Ok(builder.device(device))
+    };
+    builder = resolve(builder)?;
+    Ok(builder)
+}
+
+#[pymethods]
+impl Simulation {
+    /// A simulation of these bodies; or, with a checkpoint, its continuation.
+    #[new]
+    #[pyo3(signature = (all, settings, saved=None))]
+    fn new(
+        py: Python<'_>,
+        all: Arrays<'_>,
+        settings: &Bound<'_, PyDict>,
+        saved: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let builder = builder(&all, &Settings(settings))?;
+        let saved = saved.map(<[u8]>::to_vec);
+        let (running, chosen) = compute(py, move || {
+            let (physics, selection) = builder.choose()?;
+            let integrator = builder.method().name();
+            let (place, why) = (selection.place.to_string(), selection.why);
+            // What is chosen is chosen once.
+            let chosen_device = selection.place.choice();
+            let builder = builder.kernel(selection.variant).device(chosen_device);
+            let mut running = match saved {
+                None => {
+                    let mut simulation = builder.build()?;
+                    let origin = simulation.conserved()?;
+                    Running { simulation, origin }
+                }
+                Some(bytes) => {
+                    let Checkpoint {
+                        clock,
+                        origin,
+                        state,
+                        ..
+                    } = checkpoint_of(&bytes)?;
+                    let simulation = builder.resume(clock, &state)?;
+                    Running { simulation, origin }
+                }
+            };
+            let dt = match running.simulation.pace() {
+                Pace::Fixed(dt) => dt,
+                Pace::Adaptive { longest, .. } => longest,
+            };
+            running.simulation.bodies()?; // what was queued has succeeded
+            let chosen = Chosen {
+                softening: physics.softening,
+                g: physics.g,
+                integrator,
+                dt,
+                kernel: selection.variant.name,
+                device: chosen_device.to_string(),
+                place,
+                why,
+            };
+            Ok((running, chosen))
+        })?;
+        let shared = Arc::new(Mutex::new(Some(running)));
+        Ok(Self { shared, chosen })
+    }
+
+    /// What was chosen.
+    fn chosen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let chosen = PyDict::new(py);
+        chosen.set_item("softening", self.chosen.softening)?;
+        chosen.set_item("g", self.chosen.g)?;
+        chosen.set_item("integrator", self.chosen.integrator)?;
+        chosen.set_item("dt", self.chosen.dt)?;
+        chosen.set_item("kernel", self.chosen.kernel)?;
+        chosen.set_item("device", &self.chosen.device)?;
+        chosen.set_item("place", &self.chosen.place)?;
+        chosen.set_item("why", &self.chosen.why)?;
+        Ok(chosen)
+    }
+
+    /// Time and steps reached, and the step to come.
+    fn clock(&self, py: Python<'_>) -> PyResult<(f64, u64, f64)> {
+        self.with(py, |running| {
+            let clock = running.simulation.clock();
+            Ok((clock.time, clock.steps, clock.dt))
+        })
+    }
+
+    /// Interactions computed for steps.
+    fn interactions(&self, py: Python<'_>) -> PyResult<f64> {
+        self.with(py, |running| Ok(running.simulation.interactions()))
+    }
+
+    /// Bodies and time.
+    fn bodies<'py>(&self, py: Python<'py>) -> PyResult<(NewArrays<'py>, f64)> {
+        let snapshot = self.with(py, |running| Ok(running.simulation.snapshot()?))?;
+        Ok((arrays(py, snapshot.bodies)?, snapshot.time))
+    }
+
+    /// Kinetic and potential energy.
+    fn energy(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+        let energy = self.with(py, |running| Ok(running.simulation.energy()?))?;
+        Ok((energy.kinetic, energy.potential))
+    }
+
+    /// Steps, and the numbers of a row of a log.
+    fn sample(&self, py: Python<'_>) -> PyResult<(u64, Vec<f64>)> {
+        self.with(py, |running| {
+            let Running { simulation, origin } = running;
+            let sample = simulation.sample(origin)?;
+            Ok((sample.steps, sample.values().to_vec()))
+        })
+    }
+
+    /// Names of these numbers.
+    #[staticmethod]
+    fn columns() -> Vec<&'static str> {
+        Sample::COLUMNS.to_vec()
+    }
+
+    /// The step that a simulation at `time` and `steps` takes.
+    fn step(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
+        if steps == 1 {
+            return self.with(py, |running| Ok(running.simulation.step()?));
+        }
+        self.drive(py, move |simulation, stop| {
+            let ended = simulation.run(steps, |_| unless(stop))?;
+            Ok(ended.is_continue())
+        })
+    }
+
+    /// Goes on until `time`, and stands there exactly.
+    fn run_until(&self, py: Python<'_>, time: f64) -> PyResult<()> {
+        self.drive(py, move |simulation, stop| {
+            let ended = simulation.run_until_with(time, |_| unless(stop))?;
+            Ok(ended.is_continue())
+        })
+    }
+
+    /// Goes on by whole steps until `time` is reached or passed.
+    fn run_past(&self, py: Python<'_>, time: f64) -> PyResult<()> {
+        self.drive(py, move |simulation, stop| {
+            let (clock, pace) = (simulation.clock(), simulation.pace());
+            match pace {
+                Pace::Fixed(dt) => {
+                    // Rounding shall not add a step.
+                    let left = (time - clock.time) / dt;
+                    let steps = (left * (1.0 - 1e-12)).ceil().max(0.0);
+                    Ok(simulation
+                        .run(steps as u64, |_| unless(stop))?
+                        .is_continue())
+                }
+                Pace::Adaptive { .. } => {
+                    while simulation.time() < time {
+                        if stop.load(Ordering::Relaxed) {
+                            return Ok(false);
+                        }
+                        simulation.step()?;
+                    }
+                    Ok(true)
+                }
+            }
+        })
+    }
+
+    /// Accelerations of the bodies as they are now.
+    fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.with(py, |running| {
+            let Running { simulation, origin } = running;
+            let (clock, state) = simulation.save()?;
+            let folder = tempfile::tempdir()?;
+            checkpoint::write(
+                folder.path(),
+                &Checkpoint {
+                    clock,
+                    origin: *origin,
+                    bodies: simulation.bodies()?.clone(),
+                    state,
+                },
+            )?;
+            Ok(fs::read(folder.path().join("checkpoint"))?)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Bodies of a checkpoint.
+    #[staticmethod]
+    fn bodies_of<'py>(py: Python<'py>, saved: &[u8]) -> PyResult<NewArrays<'py>> {
+        let checkpoint = compute(py, || checkpoint_of(saved))?;
+        arrays(py, checkpoint.bodies)
+    }
+
+    /// Gives back memory and device.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        });
+    }
+
+    /// Accelerations computed last.
+    fn accelerations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let last = self.with(py, |running| {
+            let (_, state) = running.simulation.save()?;
+            let frame = state.frame;
+            let local = state.accelerations.into_iter();
+            Ok(local
+                .map(|a| frame.acceleration_from_local(a))
+                .collect::<Vec<_>>())
+        })?;
+        array(py, last)
+    }
+}
+
+/// The checkpoint in these bytes.
+fn checkpoint_of(bytes: &[u8]) -> Result<Checkpoint, Failure> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("checkpoint");
+    fs::write(&path, bytes)?;
+    checkpoint::read(Path::new(&path))
+        .map_err(|fault| Failure::new(Kind::File, format!("the saved simulation: {fault}")))
+}
+
+fn unless(stop: &AtomicBool) -> ControlFlow<()> {
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// Does work on a simulation that is open; one whose work panicked is closed.
+fn on<T>(
+    running: &mut Option<Running>,
+    work: impl FnOnce(&mut Running) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(open) = running else {
+        let text = "the simulation is closed";
+        return Err(Failure::new(Kind::Closed, text));
+    };
+    let outcome = caught(|| work(open));
+    if let Err(Failure {
+        kind: Kind::Internal,
+        ..
+    }) = outcome
+    {
+        *running = None;
+    }
+    outcome
+}
+
+impl Simulation {
+    /// Does work without the interpreter's lock, after what another thread does with the simulation.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        let mut work = Some(work);
+        loop {
+            let attempt = || -> Option<Result<T, Failure>> {
+                let mut running = match self.shared.try_lock() {
+                    Ok(running) => running,
+                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) => {
+                        thread::sleep(Duration::from_millis(1));
+                        return None;
+                    }
+                };
+                Some(on(&mut running, work.take()?))
+            };
+            match py.detach(attempt) {
+                Some(outcome) => return outcome.map_err(|failure| failure.raise(py)),
+                None => py.check_signals()?,
+            }
+        }
+    }
+
+    /// Runs in a thread of its own, so that Ctrl-C need not wait for the end of a long step: the
+    /// simulation finishes that, stands there, and whoever asks it anything waits for that long.
+    fn drive(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut simulation::Simulation, &AtomicBool) -> Result<bool, Failure>
+        + Send
+        + 'static,
+    ) -> PyResult<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender, mut receiver) = mpsc::channel();
+        let (shared, told) = (Arc::clone(&self.shared), Arc::clone(&stop));
+        let run = move || {
+            let mut running = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let outcome = on(&mut running, |running| work(&mut running.simulation, &told));
+            drop(running);
+            let _ = sender.send(outcome); // nobody may be waiting any more
+        };
+        thread::Builder::new().spawn(run)?;
+        loop {
+            let outcome;
+            (receiver, outcome) = py.detach(move || {
+                let outcome = receiver.recv_timeout(LOOK);
+                (receiver, outcome)
+            });
+            match outcome {
+                Ok(Ok(_)) => return Ok(()),
+                Ok(Err(failure)) => return Err(failure.raise(py)),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    let text = "the thread of a simulation ended without a word";
+                    return Err(Failure::new(Kind::Internal, text).raise(py));
+                }
+            }
+            if let Err(interrupt) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                let _ = py.detach(move || receiver.recv_timeout(PATIENCE));
+                return Err(interrupt);
+            }
+        }
+    }
+}

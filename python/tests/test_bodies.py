@@ -1,0 +1,199 @@
+"""Bodies: from arrays, files and generators; units; what is refused, and by which name."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import allpairs as ap
+
+
+def test_arrays_are_there_as_they_were_given() -> None:
+    pos = np.arange(12.0).reshape(4, 3)
+    bodies = ap.Bodies([1, 2, 3, 4], pos, vel=-pos, id=[7, 8, 9, 10], kind=[0, 1, 2, 2], time=3)
+    assert bodies.pos.dtype == bodies.vel.dtype == bodies.m.dtype == np.float64
+    assert bodies.pos.flags.c_contiguous and bodies.pos.flags.writeable
+    assert (bodies.pos == pos).all() and (bodies.vel == -pos).all()
+    assert bodies.m.tolist() == [1, 2, 3, 4] and bodies.id.tolist() == [7, 8, 9, 10]
+    assert bodies.kind.tolist() == [ap.Kind.GAS, ap.Kind.DARK, ap.Kind.STAR, ap.Kind.STAR]
+    pos[0] = 99  # a copy was taken
+    assert bodies.pos[0, 0] == 0
+    bodies.pos[0, 0] = 5  # and no copy is given
+    assert bodies.pos[0, 0] == 5
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(24.0).reshape(4, 6)[:, ::2],
+        np.asfortranarray(np.arange(12.0).reshape(4, 3)),
+        np.arange(12, dtype=np.int32).reshape(4, 3),
+        np.arange(12, dtype=">f4").reshape(4, 3),
+        np.arange(12.0).reshape(4, 3).tolist(),
+    ],
+    ids=["strided", "fortran", "int32", "big-endian f4", "list"],
+)
+def test_arrays_are_converted_where_nothing_is_lost(array: np.ndarray) -> None:
+    frozen = np.array(array)
+    frozen.setflags(write=False)
+    for given in (array, frozen):
+        assert (ap.Bodies(1.0, given).pos == np.asarray(array)).all()
+        expected = ap.accelerations(np.array(array, dtype=float), np.ones(4), 0.1)
+        assert (ap.accelerations(given, np.ones(4), 0.1) == expected).all()
+
+
+def test_bad_arrays_are_refused_by_name() -> None:
+    pos, m = np.ones((4, 3)), np.ones(4)
+    nan = pos.copy()
+    nan[2, 1] = np.nan
+    for argument, make in [
+        ("pos", lambda: ap.Bodies(m, np.ones((4, 2)))),
+        ("pos", lambda: ap.Bodies(m, np.ones(12))),
+        ("pos", lambda: ap.Bodies(m, nan)),
+        ("pos", lambda: ap.Bodies(m, pos.astype(complex))),
+        ("pos", lambda: ap.Bodies(m, pos.astype(np.longdouble))),
+        ("pos", lambda: ap.Bodies(m, [["a", "b", "c"]] * 4)),
+        ("pos", lambda: ap.Bodies(m, np.ma.masked_array(pos, mask=pos > 0))),
+        ("vel", lambda: ap.Bodies(m, pos, np.ones((3, 3)))),
+        ("m", lambda: ap.Bodies(np.ones(3), pos)),
+        ("m", lambda: ap.Bodies([1, 1, -1, 1], pos)),
+        ("m", lambda: ap.Bodies([1, 1, np.inf, 1], pos)),
+        ("id", lambda: ap.Bodies(m, pos, id=[1.5] * 4)),
+        ("id", lambda: ap.Bodies(m, pos, id=[-1] * 4)),
+        ("kind", lambda: ap.Bodies(m, pos, kind=[3] * 4)),
+        ("time", lambda: ap.Bodies(m, pos, time=np.nan)),
+        ("units", lambda: ap.Bodies(m, pos, units="furlong")),
+        ("pos", lambda: ap.accelerations(nan, m)),
+        ("m", lambda: ap.accelerations(pos, -m)),
+        ("eps", lambda: ap.accelerations(pos, m, -1)),
+        ("device", lambda: ap.accelerations(pos, m, device="gpu")),
+        ("points", lambda: ap.field_at(nan, pos, m)),
+        ("m", lambda: ap.field_at(pos, pos)),
+        ("G", lambda: ap.potential(pos, m, G=np.nan)),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=f"`{argument}`") as refused:
+            make()  # type: ignore[no-untyped-call]
+        assert isinstance(refused.value, ValueError) and refused.value.argument == argument
+
+
+def test_changed_arrays_are_checked_where_they_are_used(tmp_path: Path) -> None:
+    bodies = ap.plummer(10)
+    bodies.pos[3, 0] = np.nan
+    for use in (bodies.energy, lambda: ap.Simulation(bodies), bodies.accelerations):
+        with pytest.raises(ap.ArgumentError, match="body 3: x = NaN"):
+            use()
+    bodies.pos = bodies.pos[:5]
+    with pytest.raises(ap.ArgumentError, match="`vel` has 10 rows"):
+        bodies.energy()
+
+
+def test_every_generator_makes_bodies() -> None:
+    for name, options in ap.generators().items():
+        few = {"bodies": 64} if "bodies" in options else {}
+        if name == "many-galaxies":
+            few = {"systems": 2, "each": 32}
+        bodies = ap.make(name, seed=3, **few)
+        assert len(bodies) > 1 and bodies.m.sum() > 0, name
+        function = getattr(ap, name.replace("-", "_"))
+        again = function(**few, seed=3) if name == "many-galaxies" else None
+        if "bodies" in options:
+            again = function(64, seed=3)
+        again = again or function()
+        assert (again.pos == bodies.pos).all() and (again.vel == bodies.vel).all(), name
+
+
+def test_names_are_offered() -> None:
+    for make, near in [
+        (lambda: ap.make("plumer"), "plummer"),
+        (lambda: ap.make("solar_sytem"), "solar-system"),
+        (lambda: ap.make("king", bodies=10, w_0=6), "w0"),
+        (lambda: ap.Simulation(ap.plummer(10), integrator="leapfrg"), "leapfrog"),
+        (lambda: ap.Simulation(ap.plummer(10), kernel="cpu-f46"), "cpu-f64"),
+        (lambda: ap.Simulation(ap.plummer(10), accuracy="duoble"), "double"),
+        (lambda: ap.plummer(10).save("x.csv", format="npx"), "npz"),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=f"did you mean '{near}'"):
+            make()  # type: ignore[no-untyped-call]
+    with pytest.raises(ap.ArgumentError, match="w0"):
+        ap.king(10, w0=-1)
+    with pytest.raises(ap.ArgumentError, match="has no virial ratio"):
+        ap.make("plummer", bodies=10, virial_ratio=1)
+    for n in (0, -1, 2.5):
+        with pytest.raises(ap.ArgumentError):
+            ap.plummer(n)  # type: ignore[arg-type]
+
+
+def test_models_have_a_size() -> None:
+    bodies = ap.plummer(500, seed=1, mass="1e5 Msun", half_mass_radius="3 pc")
+    assert bodies.units is not None and bodies.units == ap.Units.of("pc")
+    assert bodies.m.sum() == pytest.approx(1e5)
+    radii = np.sort(np.linalg.norm(bodies.pos - np.average(bodies.pos, axis=0), axis=1))
+    assert radii[249] == pytest.approx(3.0, rel=1e-9)
+    assert bodies.G == pytest.approx(4.30092e-3, rel=1e-5)
+    nbody = bodies.to("nbody")
+    assert nbody.m.sum() == pytest.approx(1) and nbody.G == pytest.approx(1)
+    assert nbody.energy().potential == pytest.approx(-0.5)
+    for wrong in ({"mass": "1 Msun"}, {"radius": "1 pc"}, {"mass": 5, "radius": "1 pc"}):
+        with pytest.raises(ap.ArgumentError):
+            ap.plummer(10, **wrong)
+
+
+def test_files_come_back(tmp_path: Path) -> None:
+    bodies = ap.king(50, seed=2, mass="1000Msun", radius="1pc")
+    bodies.time = 2.5
+    for name in ("a.allpairs", "a.hdf5", "a.npz", "a.csv", "a.vtp"):
+        bodies.save(tmp_path / name)
+        read = ap.load(tmp_path / name)
+        for array in ("pos", "vel", "m", "id", "kind"):
+            assert (getattr(read, array) == getattr(bodies, array)).all(), (name, array)
+        if name.endswith(("allpairs", "hdf5", "npz")):
+            assert read.units == bodies.units and read.time == 2.5
+    with pytest.raises(ap.FileError, match="a.csv"):
+        bodies.save(tmp_path / "a.csv")
+    ap.save(tmp_path / "a.csv", bodies, overwrite=True)
+    with pytest.raises(OSError, match="no such file"):
+        ap.load(tmp_path / "none.csv")
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    with pytest.raises(ap.FileError, match="bad.npz"):
+        ap.load(tmp_path / "bad.npz")
+    with pytest.raises(ap.ArgumentError, match="does not tell a format"):
+        bodies.save(tmp_path / "a")
+    converted = ap.convert(tmp_path / "a.npz", tmp_path / "b.hdf5", units="kpc")
+    assert converted.pos[0] == pytest.approx(bodies.pos[0] / 1000)
+    with pytest.raises(ap.ArgumentError, match="`given`"):
+        ap.plummer(10).to("kpc")
+
+
+def test_bodies_are_chosen_joined_copied_and_pickled() -> None:
+    bodies = ap.plummer(20, seed=1)
+    assert len(bodies[:5]) == 5 and len(bodies[bodies.m > 1]) == 0 and len(bodies[3]) == 1
+    both = bodies[:5] + bodies[15:]
+    assert len(both) == 10 and len(set(both.id)) == 10
+    back = pickle.loads(pickle.dumps(bodies))
+    assert (back.pos == bodies.pos).all() and back is not bodies
+    assert "20" in repr(bodies)
+    with pytest.raises(ap.ArgumentError, match="different units"):
+        bodies + ap.sun_earth()
+
+
+def test_quantities_have_units() -> None:
+    class Quantity:
+        """What astropy's quantities have."""
+
+        def __init__(self, value: np.ndarray, metres: float) -> None:
+            self.value, self.unit, self.metres = value, "pc", metres
+
+        def to_value(self, unit: str) -> np.ndarray:
+            if unit != "m":
+                raise TypeError("not convertible")
+            return self.value * self.metres
+
+    pos = np.ones((4, 3))
+    parsec = ap.Units.of("pc").length
+    bodies = ap.Bodies(1.0, Quantity(pos, 1000 * parsec))  # type: ignore[arg-type]
+    assert bodies.units == ap.Units.of("pc") and bodies.pos == pytest.approx(1000 * pos)
+    bodies = ap.Bodies(1.0, Quantity(pos, 1000 * parsec), units="kpc")  # type: ignore[arg-type]
+    assert bodies.pos == pytest.approx(pos)
+    with pytest.raises(ap.ArgumentError, match="`vel`"):
+        ap.Bodies(1.0, pos, Quantity(pos, parsec))  # type: ignore[arg-type]

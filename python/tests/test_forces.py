@@ -1,0 +1,66 @@
+"""Forces and potentials, beside sums that numpy makes."""
+
+import numpy as np
+import pytest
+
+import allpairs as ap
+
+
+def sums(
+    points: np.ndarray, pos: np.ndarray, m: np.ndarray, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Accelerations and potentials at points, pairs at distance zero left out."""
+    r = pos[None] - points[:, None]
+    d = np.sqrt((r**2).sum(axis=2) + eps**2)
+    with np.errstate(divide="ignore"):
+        inverse = np.where((r**2).sum(axis=2) > 0, 1 / d, 0)
+    return np.einsum("ij,ijk->ik", m * inverse**3, r), -(m * inverse).sum(axis=1)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.03])
+@pytest.mark.parametrize("n", [1, 2, 100, 1000])
+def test_forces_are_those_of_numpy(n: int, eps: float) -> None:
+    bodies = ap.plummer(n, seed=4)
+    acc, pot = sums(bodies.pos, bodies.pos, bodies.m, eps)
+    assert ap.accelerations(bodies.pos, bodies.m, eps) == pytest.approx(acc, rel=1e-11, abs=1e-13)
+    assert ap.potential(bodies.pos, bodies.m, eps) == pytest.approx(pot, rel=1e-12)
+    assert bodies.potential(eps, G=2.0) == pytest.approx(2 * pot, rel=1e-12)
+    energy = bodies.energy(eps)
+    assert energy.potential == pytest.approx(0.5 * (bodies.m * pot).sum(), rel=1e-12)
+    assert energy.kinetic == pytest.approx(0.5 * (bodies.m * (bodies.vel**2).sum(1)).sum())
+    points = bodies.pos + 0.5
+    acc, pot = sums(points, bodies.pos, bodies.m, eps)
+    for field in (
+        ap.field_at(points, bodies, eps=eps),
+        ap.field_at(points, bodies.pos, bodies.m, eps),
+    ):
+        assert field[0] == pytest.approx(acc, rel=1e-11, abs=1e-13)
+        assert field[1] == pytest.approx(pot, rel=1e-12)
+
+
+def test_accuracies_kernels_and_devices() -> None:
+    bodies = ap.plummer(200, seed=1)
+    exact = bodies.accelerations(0.05)
+    scale = np.sqrt((exact**2).sum(1).mean())
+    for options, error in [
+        ({"accuracy": "single"}, 1e-6),
+        ({"accuracy": "fast"}, 1e-5),
+        ({"kernel": "reference"}, 1e-13),
+        ({"device": "emulator", "accuracy": "single"}, 1e-5),
+        ({"device": "emulator", "kernel": "tiled"}, 1e-5),
+    ]:
+        found = bodies.accelerations(0.05, **options)
+        assert 0 < np.abs(found - exact).max() / scale < error or options == {"kernel": "reference"}
+    assert (bodies.accelerations(0.05, G=2.0) == 2 * exact).all()
+    with pytest.raises(ap.DeviceError, match="is GPU code"):
+        bodies.accelerations(0.05, device="cpu", kernel="tiled")
+
+
+def test_none_and_empty() -> None:
+    none = np.empty((0, 3))
+    assert ap.accelerations(none, []).shape == (0, 3)
+    assert ap.potential(none, []).shape == (0,)
+    acc, pot = ap.field_at(none, ap.plummer(10))
+    assert acc.shape == (0, 3) and pot.shape == (0,)
+    acc, pot = ap.field_at(np.ones((2, 3)), none, [])
+    assert (acc == 0).all() and (pot == 0).all()

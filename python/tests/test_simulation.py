@@ -1,0 +1,307 @@
+"""Simulations: times, integrators, looks, checkpoints, interruptions, threads, and the program's bits."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allpairs as ap
+from allpairs import _native
+
+
+def cluster(**settings: Any) -> ap.Simulation:
+    return ap.Simulation(ap.plummer(60, seed=1), softening=0.05, device="cpu", **settings)
+
+
+def state(simulation: ap.Simulation) -> bytes:
+    bodies = simulation.bodies
+    return bodies.pos.tobytes() + bodies.vel.tobytes()
+
+
+@pytest.mark.parametrize(
+    "integrator",
+    [
+        ap.Leapfrog(0.01),
+        ap.LeapfrogDKD(0.01),
+        ap.Yoshida4(0.02),
+        ap.Yoshida6(0.02),
+        ap.Hermite4(0.01),
+        ap.Hermite4(eta=0.02),
+        ap.Hermite4(eta=0.02, block=True),
+        ap.Euler(0.001),
+        ap.DampedEuler(0.001, damping=0.0),
+    ],
+    ids=lambda integrator: f"{integrator.name}-{integrator.eta}-{integrator.block}",
+)
+def test_every_integrator_goes_on(integrator: ap.Integrator, tmp_path: Path) -> None:
+    simulation = cluster(integrator=integrator)
+    assert simulation.integrator.name == integrator.name
+    assert simulation.integrate(0.333).t == 0.333
+    assert simulation.energy_error < 2e-3
+    copy = pickle.loads(pickle.dumps(simulation))
+    simulation.checkpoint(tmp_path / "kept")
+    resumed = ap.resume(tmp_path / "kept")
+    for each in (simulation, copy, resumed):
+        each.integrate(0.5)
+        assert each.t == 0.5 and state(each) == state(simulation)
+    assert simulation.integrate(0.2).t == 0.5, "nothing to do"
+
+
+def test_times_and_steps() -> None:
+    simulation = cluster(dt=0.125)
+    simulation.step()
+    simulation.step(3)
+    assert (simulation.t, simulation.steps, simulation.dt) == (0.5, 4, 0.125)
+    simulation.run_until(0.8)
+    simulation.step()
+    assert simulation.t == 0.8 + 0.125
+    back = cluster(dt=-0.125).integrate(-1.0)
+    assert (back.t, back.steps) == (-1.0, 8)
+    back.integrate(-2.0, every=0.5)
+    assert back.log["time"].tolist() == [-1.0, -1.5, -2.0]
+
+
+def test_looks_do_not_change_the_run() -> None:
+    quiet = cluster(dt=0.03).integrate(1.0)
+    seen: list[float] = []
+    watched = cluster(dt=0.03)
+    watched.integrate(1.0, every=0.25, callback=lambda s: seen.append(s.t))
+    assert state(watched) == state(quiet)
+    assert seen == pytest.approx([0.27, 0.51, 0.75, 1.0]) and seen[-1] == 1.0
+    log = watched.log
+    assert log.dtype == ap.LOG and log["time"].tolist() == [0.0, *seen]
+    assert (log["energy_drift"] < 1e-3).all() and log["energy_drift"][0] == 0
+    assert log["energy"] == pytest.approx(log["kinetic"] + log["potential"])
+    assert log["r50"].min() > 0 and log["steps"].tolist()[-1] == quiet.steps
+    stopped = cluster(dt=0.03).integrate(1.0, every=0.25, callback=lambda s: s.t > 0.5)
+    assert stopped.t == pytest.approx(0.51)
+    varying = cluster(integrator=ap.Hermite4(eta=0.02)).integrate(1.0, every=0.25)
+    assert len(varying.log) == 5 and varying.t == 1.0
+
+    def fails(_: ap.Simulation) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        watched.integrate(2.0, every=0.25, callback=fails)
+    assert watched.integrate(2.0).t == 2.0
+
+
+def test_bad_settings_are_refused_by_name() -> None:
+    for argument, settings in [
+        ("softening", {"softening": -1}),
+        ("dt", {"dt": 0}),
+        ("dt", {"dt": "fast"}),
+        ("integrator", {"eta": 0.1}),
+        ("eta", {"integrator": "hermite4", "block": True}),
+        ("integrator", {"integrator": ap.Leapfrog(), "dt": 1}),
+        ("damping", {"integrator": ap.Integrator("leapfrog", damping=1.0)}),
+        ("damping", {"integrator": ap.DampedEuler(damping=-1.0)}),
+        ("law", {"law": "gravity", "drag": 1}),
+        ("drag", {"law": "attract-repel", "drag": -1}),
+        ("device", {"device": "cuda:x"}),
+        ("systems", {"systems": 0}),
+        ("G", {"G": np.inf}),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=f"`{argument}`"):
+            ap.Simulation(ap.plummer(16), **settings)  # type: ignore[arg-type]
+    with pytest.raises(ap.ArgumentError, match="`bodies`"):
+        ap.Simulation(np.ones((3, 3)))  # type: ignore[arg-type]
+    simulation = cluster(dt=0.1)
+    for argument, call in [
+        ("t", lambda: simulation.integrate(np.nan)),
+        ("every", lambda: simulation.integrate(1, every=0)),
+        ("callback", lambda: simulation.integrate(1, callback=3)),  # type: ignore[arg-type]
+        ("n", lambda: simulation.step(-1)),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=f"`{argument}`"):
+            call()
+    if not ap.devices():
+        with pytest.raises(ap.DeviceError, match="device cuda needs a GPU"):
+            ap.Simulation(ap.plummer(16), device="cuda")
+
+
+def test_choices_are_told() -> None:
+    planets = ap.Simulation(ap.solar_system(), device="cpu")
+    assert (planets.integrator.name, planets.kernel, planets.softening) == ("yoshida6", "cpu-f64", 0.0)
+    sky = ap.Simulation(ap.plummer(200, mass="1e4Msun", radius="1pc"), device="cpu")
+    assert sky.G == pytest.approx(4.30092e-3, rel=1e-5) and sky.softening > 0
+    assert sky.bodies.units == ap.Units.of("pc")
+    for text in (repr(sky), sky._repr_html_()):
+        assert "cpu-f32" in text and "leapfrog" in text
+
+
+def test_laws() -> None:
+    for settings in ({"law": "unit"}, {"law": "attract-repel", "repulsion": 1e-4, "drag": 0.01}):
+        simulation = cluster(dt=0.01, **settings).integrate(0.1)
+        assert np.isfinite(simulation.bodies.pos).all()
+
+
+def test_closed_and_broken() -> None:
+    with cluster(dt=0.1) as simulation:
+        simulation.step()
+    for use in (lambda: simulation.t, simulation.step, lambda: simulation.integrate(1)):
+        with pytest.raises(ap.ClosedError, match="closed"):
+            use()
+    assert "closed" in repr(simulation)
+    with pytest.raises(ap.InternalError, match="a defect on purpose"):
+        _native.defect()
+
+
+def test_what_is_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ap.FileError, match="none"):
+        ap.resume(tmp_path / "none")
+    for content in (b"nothing", pickle.dumps({"settings": 1})):
+        (tmp_path / "bad").write_bytes(content)
+        with pytest.raises(ap.FileError, match="bad is not a checkpoint"):
+            ap.resume(tmp_path / "bad")
+    kept = cluster(dt=0.1).__getstate__()
+    kept["saved"] = kept["saved"][:-1]
+    with pytest.raises(ap.FileError, match="cut off"):
+        ap.Simulation.__new__(ap.Simulation).__setstate__(kept)
+
+
+def test_batches_are_systems_of_their_own() -> None:
+    systems = [ap.plummer(32, seed=seed) for seed in range(6)]
+    batch = ap.batch(systems, softening=0.1, dt=0.05, device="cpu")
+    assert len(batch) == 6 and batch.integrate(0.5).t == 0.5
+    for system, now in zip(systems, batch.systems):
+        alone = ap.Simulation(system, softening=0.1, dt=0.05, device="cpu").integrate(0.5)
+        assert (alone.bodies.pos == now.pos).all() and (alone.bodies.vel == now.vel).all()
+    total = sum(energy.total for energy in batch.energies())
+    assert total == pytest.approx(batch.energy().total)
+    copy = pickle.loads(pickle.dumps(batch))
+    assert isinstance(copy, ap.Batch) and state(copy) == state(batch)
+    with pytest.raises(ap.ArgumentError, match="as many bodies each"):
+        ap.batch([ap.plummer(10), ap.plummer(11)])
+
+
+def test_eight_threads_have_a_simulation_each() -> None:
+    alone = state(cluster(dt=0.01).integrate(0.5))
+    found: list[bytes] = []
+
+    def work() -> None:
+        found.append(state(cluster(dt=0.01).integrate(0.5)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [alone] * 8
+
+
+def test_one_simulation_in_two_threads_takes_turns() -> None:
+    simulation = ap.Simulation(ap.plummer(2000, seed=1), dt=1e-3, device="cpu")
+    worker = threading.Thread(target=simulation.step, args=(40,))
+    worker.start()
+    simulation.step(2)
+    worker.join()
+    assert simulation.steps == 42
+
+
+def test_others_run_meanwhile() -> None:
+    """The interpreter's lock is released."""
+    simulation = ap.Simulation(ap.plummer(3000, seed=1), dt=1e-4, device="cpu")
+    worker = threading.Thread(target=simulation.step, args=(30,))
+    turns = 0
+    worker.start()
+    while worker.is_alive():
+        time.sleep(1e-3)
+        turns += 1
+    assert turns > 3
+
+
+def test_ctrl_c_keeps_the_state() -> None:
+    # One step of these takes longer than a second.
+    simulation = ap.Simulation(
+        ap.plummer(40_000, seed=1), softening=0.01, dt=1e-3, device="cpu", accuracy="double"
+    )
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        simulation.integrate(1000.0)
+    assert time.monotonic() - began < 0.3 + 1.0
+    steps = simulation.steps  # waits for the end of the step
+    assert simulation.t == pytest.approx(steps * 1e-3) and steps >= 1
+    simulation.step()
+    assert simulation.steps == steps + 1
+
+
+def stepped(steps: int, bodies: ap.Bodies, **settings: Any) -> ap.Simulation:
+    simulation = ap.Simulation(bodies, device="cpu", **settings)
+    simulation.step(steps)
+    return simulation
+
+
+PROGRAM = [sys.executable, "-c", "import allpairs._program as p; p.main()"]
+
+
+def program(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "simulate"),
+    [
+        (
+            "king --bodies 300 --seed 5 --w0 4 --steps 20",
+            lambda: stepped(20, ap.king(300, seed=5, w0=4)),
+        ),
+        (
+            "plummer --bodies 200 --seed 2 --softening 0.02 --dt 0.01 --integrator yoshida4 "
+            "--accuracy double --steps 15",
+            lambda: stepped(
+                15,
+                ap.plummer(200, seed=2),
+                softening=0.02,
+                dt=0.01,
+                integrator="yoshida4",
+                accuracy="double",
+            ),
+        ),
+        (
+            "solar-system --units pc,Msun,yr --steps 10",
+            lambda: stepped(10, ap.solar_system(units="pc,Msun,yr")),
+        ),
+        (
+            "plummer --bodies 100 --seed 3 --integrator hermite4 --eta 0.02 --block-steps --dt 0.0625 "
+            "--until 0.25 --mass 1000Msun --radius 1pc",
+            lambda: ap.Simulation(
+                ap.plummer(100, seed=3, mass="1000Msun", radius="1pc"),
+                integrator=ap.Hermite4(0.0625, eta=0.02, block=True),
+                device="cpu",
+            ).integrate(0.25),
+        ),
+        (
+            "two-body --eccentricity 0.5 --steps 30 --kernel reference",
+            lambda: stepped(30, ap.two_body(eccentricity=0.5), kernel="reference"),
+        ),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) else "",
+)
+def test_bits_are_the_programs(arguments: str, simulate: Any, tmp_path: Path) -> None:
+    options = ["--device", "cpu", "--no-cache", "--out", "run"]
+    ran = program("run", *arguments.split(), *options, folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    expected = ap.load(tmp_path / "run" / "final.allpairs")
+    found = simulate().bodies
+    for array in ("pos", "vel", "m", "id", "kind"):
+        assert (getattr(found, array) == getattr(expected, array)).all(), array
+    assert found.time == expected.time
+
+
+def test_the_program_is_there(tmp_path: Path) -> None:
+    told = program("--version", folder=tmp_path)
+    assert told.returncode == 0 and ap.__version__ in told.stdout
+    refused = program("run", "plumer", folder=tmp_path)
+    assert refused.returncode == 65 and "did you mean `plummer`" in refused.stderr

@@ -230,8 +230,8 @@ class Bodies:
         units = f", units={self.units.text!r}" if self.units else ""
         return f"<Bodies: {len(self)} of total mass {self.m.sum():.6g}, time={self.time:g}{units}>"
 
-    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Bodies:
-        """Some of the bodies, as a copy: by a slice, a mask or a list of indices."""
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Bodies:
+        """Some of the bodies, as a copy: by an index, a slice, a mask or a list of indices."""
         if isinstance(index, (int, np.integer)):
             index = [int(index)]
         chosen = Bodies._of(

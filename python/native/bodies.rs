@@ -28,11 +28,12 @@ pub(crate) type NewArrays<'py> = (
 /// Bodies of arrays; they are not checked.
 pub(crate) fn bodies(arrays: &Arrays<'_>) -> PyResult<Bodies> {
     let (pos, vel, m, id, kind) = arrays;
+    let py = pos.py();
     let kinds = kind.as_slice()?.iter().map(|&number| {
         let kind = Kind::ALL.get(usize::from(number)).copied();
         kind.ok_or_else(|| {
             let text = format!("`kind` holds {number}: use 0 (gas), 1 (dark) or 2 (star)");
-            Failure::of("kind", text).raise(kind_py(arrays))
+            Failure::of("kind", text).raise(py)
         })
     });
     let kind = kinds.collect::<PyResult<Vec<_>>>()?;
@@ -49,10 +50,6 @@ pub(crate) fn bodies(arrays: &Arrays<'_>) -> PyResult<Bodies> {
         id: id.as_slice()?.to_vec(),
         kind,
     })
-}
-
-fn kind_py<'py>(arrays: &Arrays<'py>) -> Python<'py> {
-    arrays.0.py()
 }
 
 fn columns(rows: &PyReadonlyArray2<'_, f64>) -> PyResult<[Vec<f64>; 3]> {

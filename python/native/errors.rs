@@ -143,6 +143,16 @@ impl From<ForceError> for Failure {
     }
 }
 
+impl From<PictureError> for Failure {
+    fn from(error: PictureError) -> Self {
+        let kind = match error {
+            PictureError::File { .. } => Kind::File,
+            _ => Kind::Argument,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// Errors that are of one kind whatever they say.
 macro_rules! kinds {
     ($($error:ty => $kind:ident,)*) => {
@@ -162,7 +172,6 @@ kinds! {
     io::Error => File,
     ViewError => File,
     ChartError => File,
-    PictureError => Argument,
     LogFault => Argument,
     GenerateError => Argument,
     SizeError => Argument,

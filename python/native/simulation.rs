@@ -38,7 +38,6 @@ struct Running {
 }
 
 /// What was chosen for a simulation: the settings by which it can be resumed.
-#[derive(Clone, Debug)]
 struct Chosen {
     softening: f64,
     g: f64,
@@ -75,79 +74,74 @@ fn builder(all: &Arrays<'_>, settings: &Settings<'_, '_>) -> PyResult<Simulation
     let mut builder = simulation::Simulation::builder(bodies(all)?)
         .systems(settings.get("systems")?)
         .start(settings.get("start")?);
-    let resolve = |builder: SimulationBuilder| -> PyResult<SimulationBuilder> {
-        let mut builder = builder;
-        let raise = |failure: Failure| failure.raise(py);
-        if let Some(units) = text("units")? {
-            builder = builder.units(parsed(&units, "units").map_err(raise)?);
-        }
-        if let Some((name, of)) = settings.get::<Option<(String, Option<String>)>>("made_by")? {
-            let generator = initial_conditions::find(&name);
-            let generator = generator.map_err(|error| raise(error.into()))?;
-            let options = options(of.as_deref()).map_err(raise)?;
-            builder = builder.made_by(generator.name, generator.advice_of(&options));
-        }
-        let law = match settings.get::<String>("law")?.as_str() {
-            "unit" => Law::Unit,
-            "attract-repel" => {
-                let (repulsion, drag) = (number("repulsion")?, number("drag")?);
-                match Law::ATTRACT_REPEL {
-                    Law::AttractRepel {
-                        repulsion: default,
-                        damping,
-                    } => Law::AttractRepel {
-                        repulsion: repulsion.unwrap_or(default),
-                        damping: drag.unwrap_or(damping),
-                    },
-                    law => law,
-                }
+    let raise = |failure: Failure| failure.raise(py);
+    if let Some(units) = text("units")? {
+        builder = builder.units(parsed(&units, "units").map_err(raise)?);
+    }
+    if let Some((name, of)) = settings.get::<Option<(String, Option<String>)>>("made_by")? {
+        let generator = initial_conditions::find(&name);
+        let generator = generator.map_err(|error| raise(error.into()))?;
+        let options = options(of.as_deref()).map_err(raise)?;
+        builder = builder.made_by(generator.name, generator.advice_of(&options));
+    }
+    let law = match settings.get::<String>("law")?.as_str() {
+        "unit" => Law::Unit,
+        "attract-repel" => {
+            let (repulsion, drag) = (number("repulsion")?, number("drag")?);
+            match Law::ATTRACT_REPEL {
+                Law::AttractRepel {
+                    repulsion: default,
+                    damping,
+                } => Law::AttractRepel {
+                    repulsion: repulsion.unwrap_or(default),
+                    damping: drag.unwrap_or(damping),
+                },
+                law => law,
             }
-            _ => Law::Gravity,
-        };
-        builder = builder.law(law);
-        if let Some(integrator) = text("integrator")? {
-            let mut all = Integrator::ALL.into_iter();
-            let found = all.find(|known| known.name() == integrator);
-            let found = found.ok_or_else(|| {
-                raise(Failure::of(
-                    "integrator",
-                    format!("no integrator is called `{integrator}`"),
-                ))
-            })?;
-            builder = builder.integrator(match (found, number("damping")?) {
-                (Integrator::DampedEuler { .. }, Some(rate)) => Integrator::DampedEuler { rate },
-                (found, _) => found,
-            });
         }
-        if let Some(g) = number("g")? {
-            builder = builder.g(g);
-        }
-        if let Some(softening) = number("softening")? {
-            builder = builder.softening(softening);
-        }
-        if let Some(dt) = number("dt")? {
-            builder = builder.dt(dt);
-        }
-        if let Some(eta) = number("eta")? {
-            builder = builder.eta(eta);
-        }
-        if settings.get("block")? {
-            builder = builder.block_steps();
-        }
-        if let Some(accuracy) = accuracy(text("accuracy")?.as_deref()).map_err(raise)? {
-            builder = builder.accuracy(accuracy);
-        }
-        if let Some(kernel) = kernel(text("kernel")?.as_deref()).map_err(raise)? {
-            builder = builder.kernel(kernel);
-        }
-        if settings.get("allow_inaccurate")? {
-            builder = builder.allow_inaccurate();
-        }
-        let device = device(&settings.get::<String>("device")?).map_err(raise)?;
-        Ok(builder.device(device))
+        _ => Law::Gravity,
     };
-    builder = resolve(builder)?;
-    Ok(builder)
+    builder = builder.law(law);
+    if let Some(integrator) = text("integrator")? {
+        let mut all = Integrator::ALL.into_iter();
+        let found = all.find(|known| known.name() == integrator);
+        let found = found.ok_or_else(|| {
+            raise(Failure::of(
+                "integrator",
+                format!("no integrator is called `{integrator}`"),
+            ))
+        })?;
+        builder = builder.integrator(match (found, number("damping")?) {
+            (Integrator::DampedEuler { .. }, Some(rate)) => Integrator::DampedEuler { rate },
+            (found, _) => found,
+        });
+    }
+    if let Some(g) = number("g")? {
+        builder = builder.g(g);
+    }
+    if let Some(softening) = number("softening")? {
+        builder = builder.softening(softening);
+    }
+    if let Some(dt) = number("dt")? {
+        builder = builder.dt(dt);
+    }
+    if let Some(eta) = number("eta")? {
+        builder = builder.eta(eta);
+    }
+    if settings.get("block")? {
+        builder = builder.block_steps();
+    }
+    if let Some(accuracy) = accuracy(text("accuracy")?.as_deref()).map_err(raise)? {
+        builder = builder.accuracy(accuracy);
+    }
+    if let Some(kernel) = kernel(text("kernel")?.as_deref()).map_err(raise)? {
+        builder = builder.kernel(kernel);
+    }
+    if settings.get("allow_inaccurate")? {
+        builder = builder.allow_inaccurate();
+    }
+    let device = device(&settings.get::<String>("device")?).map_err(raise)?;
+    Ok(builder.device(device))
 }
 
 #[pymethods]
@@ -262,7 +256,7 @@ impl Simulation {
         Sample::COLUMNS.to_vec()
     }
 
-    /// The step that a simulation at `time` and `steps` takes.
+    /// Takes so many steps.
     fn step(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
         if steps == 1 {
             return self.with(py, |running| Ok(running.simulation.step()?));
@@ -307,7 +301,7 @@ impl Simulation {
         })
     }
 
-    /// Accelerations of the bodies as they are now.
+    /// A checkpoint, as the library writes it.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |running| {
             let Running { simulation, origin } = running;

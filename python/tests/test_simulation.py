@@ -122,7 +122,7 @@ def test_bad_settings_are_refused_by_name() -> None:
         ("n", lambda: simulation.step(-1)),
     ]:
         with pytest.raises(ap.ArgumentError, match=f"`{argument}`"):
-            call()
+            call()  # type: ignore[no-untyped-call]
     if not ap.devices():
         with pytest.raises(ap.DeviceError, match="device cuda needs a GPU"):
             ap.Simulation(ap.plummer(16), device="cuda")

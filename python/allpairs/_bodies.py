@@ -199,7 +199,7 @@ class Bodies:
     @classmethod
     def _of(
         cls,
-        arrays: _native.Arrays,
+        arrays: _native._Arrays,
         time: float,
         units: str | None,
         made_by: _Made | None = None,
@@ -212,7 +212,7 @@ class Bodies:
         bodies._made_by = made_by
         return bodies
 
-    def _native(self) -> _native.Arrays:
+    def _native(self) -> _native._Arrays:
         """The arrays as the library takes them; they may have been replaced."""
         n = len(self)
         return (

@@ -193,7 +193,7 @@ class Simulation:
         self._begin(bodies._native(), None)
         self._rows: list[tuple[float, ...]] = []
 
-    def _begin(self, arrays: _native.Arrays, saved: bytes | None) -> None:
+    def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         self._simulation = _native.Simulation(arrays, self._settings, saved)
         chosen = self._simulation.chosen()
         self._place, self._why = str(chosen.pop("place")), str(chosen.pop("why"))

@@ -112,7 +112,7 @@ pub fn interact_with_jerk<A: Arithmetic>(
 }
 
 /// As [`interact_with_jerk`], of what the source has relative to the target, and their squared
-/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's pull changes by its change of
+/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's force changes by its change of
 /// distance.
 #[inline(always)]
 pub fn add_with_jerk<A: Arithmetic>(

@@ -24,7 +24,7 @@ pub(super) struct KernelOptions {
     #[arg(long)]
     kernel: Option<String>,
     /// Error that forces may have, by which the kernel is chosen; where not given, single, or
-    /// double where the softening is chosen to be 0, and for hermite4 on a GPU.
+    /// double where the softening is chosen to be 0, and for hermite4.
     #[arg(long, conflicts_with = "kernel")]
     accuracy: Option<AccuracyName>,
     /// Accuracy that suits the bodies, where none was asked for.

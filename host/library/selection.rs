@@ -367,16 +367,18 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
         device,
         kernel,
-        accuracy,
         ..
     } = *request;
+    let accuracy = request.accuracy.unwrap_or(preferred::WITH_JERKS);
     let blocks = request.steps == Stepping::Blocks;
     let on_cpu = blocks && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
     let mut selection = choose(&request.on(device), |place| match place {
-        Place::Cpu => vec![preferred::cpu(accuracy.unwrap_or_default())],
+        Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
-        Place::Emulator | Place::Gpu(_) if blocks => vec![preferred::with_jerks(None)],
+        Place::Emulator | Place::Gpu(_) if blocks => {
+            vec![preferred::with_jerks(ForceAccuracy::Double)]
+        },
         Place::Emulator | Place::Gpu(_) => vec![preferred::with_jerks(accuracy)],
     })?;
     if !selection.variant.gives_jerks() {

@@ -336,7 +336,7 @@ fn the_first_step_is_short_enough_where_jerks_say_nothing() {
     }
 }
 
-/// Where every body may take the longest step, blocks are Hermite's scheme with that step.
+/// Blocks are Hermite's scheme with one step where every body may take the longest.
 #[test]
 fn one_block_is_a_shared_step() {
     let bodies = cloud(40, 5);

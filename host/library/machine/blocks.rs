@@ -9,8 +9,8 @@ use crate::force::resident::Resident;
 use crate::plan::block_steps::{BlockScheme, GUARD};
 
 impl Machine {
-    /// Whether bodies on a device shall be able to take block time steps, and in which digits their
-    /// pairs are computed. The CPU's always are.
+    /// Prepares bodies on a device for block time steps, with pairs in these digits; those of the CPU
+    /// always are prepared.
     pub fn block_steps(self, digits: Option<DigitsName>) -> Self {
         Self {
             block_steps: digits,

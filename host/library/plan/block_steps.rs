@@ -9,7 +9,7 @@ use gpu_kernels::schedule::block_steps::{
 
 use super::{Launch, Limits, PlanError, WARP};
 
-/// What block time steps are made of.
+/// Parts of block time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockScheme {
     /// Order of Hermite's scheme, 4 or 6.

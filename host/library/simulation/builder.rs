@@ -63,7 +63,7 @@ pub enum BuildError {
     /// Block time steps without an accuracy.
     #[error("block time steps need `eta`, the accuracy that each body's step is chosen by")]
     BlocksWithoutEta,
-    /// A device or kernel that cannot be had.
+    /// An unavailable device or kernel.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     /// A launch that does not fit the device.
@@ -206,7 +206,7 @@ impl SimulationBuilder {
     /// The simulation, with the first accelerations computed.
     ///
     /// # Errors
-    /// A fault of the bodies or a setting; or a device or kernel that cannot be had.
+    /// A fault of the bodies or a setting; or an unavailable device or kernel.
     pub fn build(self) -> Result<Simulation, BuildError> {
         self.check()?;
         let physics = Physics {

@@ -56,8 +56,8 @@ impl KernelOptions {
     }
 
     /// The digits of block time steps on a device, for such steps.
-    pub(super) fn block_digits(&self, steps: Stepping) -> Option<DigitsName> {
-        let digits = preferred::block_digits(self.accuracy.map(ForceAccuracy::from));
+    pub(super) fn block_digits(&self, order: u32, steps: Stepping) -> Option<DigitsName> {
+        let digits = preferred::block_digits(order, self.accuracy.map(ForceAccuracy::from));
         (steps == Stepping::Blocks).then_some(digits)
     }
 

@@ -135,7 +135,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
 
     let machine = Machine::new(selection.place.clone())
         .allow_inaccurate(asked.kernel.allow_inaccurate)
-        .block_steps(asked.kernel.block_digits(asked.stepping()));
+        .block_steps(
+            integrator,
+            asked
+                .kernel
+                .block_digits(integrator.order(), asked.stepping()),
+        );
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;

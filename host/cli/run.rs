@@ -344,7 +344,12 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
 
     let machine = Machine::new(selection.place.clone())
         .allow_inaccurate(options.kernel.allow_inaccurate)
-        .block_steps(options.kernel.block_digits(options.stepping()));
+        .block_steps(
+            integrator,
+            options
+                .kernel
+                .block_digits(integrator.order(), options.stepping()),
+        );
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.accelerate()?;
     let mut step_why = None;

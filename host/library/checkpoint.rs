@@ -3,7 +3,7 @@
 //! offset  bytes
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 1
-//!     20      4  u32: 1 if there are jerks, and 2 more if there are own steps, else 0
+//!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -12,6 +12,7 @@
 //!                angular momentum, three each; the scales of these two
 //!    200         mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
+//!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
@@ -42,6 +43,7 @@ const CRC_BYTES: u64 = 4;
 /// Flags of what only some integrators need.
 const JERKS: u32 = 1;
 const OWN_STEPS: u32 = 2;
+const HIGHER: u32 = 4;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -178,7 +180,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
     let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
-    let flags = flag(JERKS, !state.jerks.is_empty()) | flag(OWN_STEPS, !state.own_steps.is_empty());
+    let flags = flag(JERKS, !state.jerks.is_empty())
+        | flag(OWN_STEPS, !state.own_steps.is_empty())
+        | flag(HIGHER, !state.higher.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -211,6 +215,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     for vectors in vectors {
         numbers(file, vectors.as_flattened())?;
     }
+    numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)
 }
 
@@ -239,13 +244,15 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         return Err(CheckpointFault::Foreign);
     }
     let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags > JERKS | OWN_STEPS {
+    if flags & !(JERKS | OWN_STEPS | HIGHER) != 0 {
         return Err(CheckpointFault::Foreign);
     }
-    let (jerks, own_steps) = (flags & JERKS != 0, flags & OWN_STEPS != 0);
+    let has = |flag: u32| flags & flag != 0;
+    let (jerks, own_steps, higher) = (has(JERKS), has(OWN_STEPS), has(HIGHER));
     let n = u64::from_le_bytes(array(&mut file)?);
     // Nothing is allocated before the file's size has confirmed the number.
-    let each = 8 + 8 + 1 + 24 * if jerks { 4 } else { 3 } + if own_steps { 8 } else { 0 };
+    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher);
+    let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
     let expected = n
         .saturating_mul(each)
         .saturating_add(HEADER_BYTES + CRC_BYTES);
@@ -306,6 +313,13 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         velocities: vectors(n)?,
         accelerations: vectors(n)?,
         jerks: vectors(if jerks { n } else { 0 })?,
+        higher: {
+            let pairs = vectors(if higher { 2 * n } else { 0 })?;
+            pairs
+                .chunks_exact(2)
+                .map(|pair| [pair[0], pair[1]])
+                .collect()
+        },
         own_steps: (0..if own_steps { n } else { 0 })
             .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
             .collect::<io::Result<_>>()?,
@@ -364,6 +378,15 @@ mod tests {
             accelerations: vectors(3),
             jerks: if steps.is_multiple_of(2) {
                 vectors(4)
+            } else {
+                vec![]
+            },
+            higher: if steps.is_multiple_of(4) {
+                vectors(5)
+                    .into_iter()
+                    .zip(vectors(6))
+                    .map(|(s, c)| [s, c])
+                    .collect()
             } else {
                 vec![]
             },

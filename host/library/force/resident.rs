@@ -283,6 +283,7 @@ impl<D: Device> Backend for Resident<D> {
                 slots.to_bodies(&by_slot)
             },
             jerks: self.saved_jerks()?,
+            higher: self.saved_higher()?,
             own_steps: self.saved_own_steps()?,
         })
     }
@@ -301,7 +302,7 @@ impl<D: Device> Backend for Resident<D> {
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())?;
         self.restore_jerks(&saved.jerks)?;
-        self.restore_own_steps(&saved.own_steps)
+        self.restore_blocks(saved)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -130,12 +130,14 @@ fn orbits_over_many_periods() {
         (Integrator::Yoshida4, 1000, 1e-7, 1e-3),
         (Integrator::Yoshida6, 500, 1e-9, 1e-5),
         (Integrator::Hermite4, 1000, 1e-6, 1e-3),
+        (Integrator::Hermite6, 500, 1e-6, 1e-3),
     ] {
         let dt = TAU / f64::from(steps);
         let end = after(integrator, &bodies, dt, steps * periods);
         let drift = ((energy(&end) - start) / start).abs();
         let off = distance(&end, &bodies);
         let name = integrator.name();
+        println!("{name}: {drift:e} {off:e}");
         assert!(drift <= energy_bound, "{name}: energy drift {drift:e}");
         assert!(off <= phase_bound, "{name}: off by {off:e}");
     }
@@ -209,7 +211,7 @@ fn steps_follow_the_orbit() {
 }
 
 #[test]
-fn jerks_agree_with_the_reference_and_with_differences() {
+fn derivatives_agree_with_the_reference_and_with_differences() {
     for softening in [0.0, 0.05] {
         let physics = Physics {
             softening,
@@ -218,25 +220,34 @@ fn jerks_agree_with_the_reference_and_with_differences() {
         let mut bodies = cloud(300, 4);
         bodies.push(bodies.body(7)); // coincident, but for its velocity
         bodies.vx[300] += 0.5;
-        let jerks = |backend: &mut dyn Backend| {
-            backend.hermite().unwrap().accelerate_with_jerk().unwrap();
-            backend.save().unwrap().jerks
+        let derivatives = |backend: &mut dyn Backend| {
+            Integrator::Hermite6.prepare(backend).unwrap();
+            let saved = backend.save().unwrap();
+            let snaps = saved.higher.iter().map(|&[snap, _]| snap).collect();
+            [saved.accelerations, saved.jerks, snaps]
         };
-        let expected = jerks(&mut Reference::new(&bodies, physics));
+        let [_, expected, snaps] = derivatives(&mut Reference::new(&bodies, physics));
         let size = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let largest_snap = largest(snaps.iter().map(size));
         let largest = largest(expected.iter().map(size));
         // Close pairs decide the jerks, and their separations decide the error: in f32 relative
         // 2⁻²⁴ of the frame over the closest distance of some 1e-2, five times over.
-        let f64_jerks = jerks(&mut Cpu::<f64>::new(&bodies, physics));
-        let f32_jerks = jerks(&mut Cpu::<f32>::new(&bodies, physics));
-        for (computed, bound) in [(f64_jerks, 1e-12), (f32_jerks, 1e-4)] {
-            for (i, (c, e)) in computed.iter().zip(&expected).enumerate() {
-                let off = size(&[c[0] - e[0], c[1] - e[1], c[2] - e[2]]);
-                assert!(off <= bound * largest, "body {i}: {c:?} {e:?}");
+        let in_f64 = derivatives(&mut Cpu::<f64>::new(&bodies, physics));
+        let in_f32 = derivatives(&mut Cpu::<f32>::new(&bodies, physics));
+        for ([_, computed, computed_snaps], bound) in [(in_f64, 1e-12), (in_f32, 1e-4)] {
+            for (computed, expected, largest) in [
+                (&computed, &expected, largest),
+                (&computed_snaps, &snaps, largest_snap),
+            ] {
+                for (i, (c, e)) in computed.iter().zip(expected).enumerate() {
+                    let off = size(&[c[0] - e[0], c[1] - e[1], c[2] - e[2]]);
+                    assert!(off <= bound * largest, "body {i}: {c:?} {e:?}");
+                }
             }
         }
 
-        // A central difference of the accelerations along the velocities.
+        // Central differences: of the accelerations along the velocities, and of the jerks along
+        // velocities and accelerations.
         let h = 1e-6;
         let moved = |h: f64| {
             let mut bodies = bodies.clone();
@@ -251,6 +262,23 @@ fn jerks_agree_with_the_reference_and_with_differences() {
             for ((a, b), e) in moved(h).iter().zip(&moved(-h)).zip(&expected) {
                 let off = size(&[0, 1, 2].map(|k| (a[k] - b[k]) / (2.0 * h) - e[k]));
                 assert!(off <= 1e-6 * largest, "{off:e} of {largest:e}");
+            }
+            let accelerations = crate::force::reference::accelerations(&bodies, &physics);
+            let jerks = |h: f64| {
+                let mut bodies = bodies.clone();
+                for (i, a) in accelerations.iter().enumerate() {
+                    bodies.x[i] += h * (bodies.vx[i] + 0.5 * h * a[0]);
+                    bodies.y[i] += h * (bodies.vy[i] + 0.5 * h * a[1]);
+                    bodies.z[i] += h * (bodies.vz[i] + 0.5 * h * a[2]);
+                    bodies.vx[i] += h * a[0];
+                    bodies.vy[i] += h * a[1];
+                    bodies.vz[i] += h * a[2];
+                }
+                crate::force::reference::jerks(&bodies, &physics)
+            };
+            for ((a, b), e) in jerks(h).iter().zip(&jerks(-h)).zip(&snaps) {
+                let off = size(&[0, 1, 2].map(|k| (a[k] - b[k]) / (2.0 * h) - e[k]));
+                assert!(off <= 1e-6 * largest_snap, "{off:e} of {largest_snap:e}");
             }
         }
     }
@@ -351,7 +379,8 @@ fn one_block_is_a_shared_step() {
     Integrator::Hermite4.prepare(&mut blocks).unwrap();
     for _ in 0..5 {
         Integrator::Hermite4.step(&mut shared, dt).unwrap();
-        let evaluated = blocks.block_steps().unwrap().advance(dt, 1.0).unwrap();
+        // First steps are a hundredth of √η of what a body's own derivatives say.
+        let evaluated = blocks.block_steps().unwrap().advance(dt, 1e4).unwrap();
         assert_eq!(evaluated, 40);
     }
     let end = |backend: &mut Cpu<f64>| {
@@ -365,9 +394,9 @@ fn one_block_is_a_shared_step() {
 #[test]
 fn errors_of_block_steps_fall_with_their_accuracy() {
     let bodies = two_body(0.5, 0.9).unwrap();
-    let run = |eta: f64| {
+    let run = |integrator: Integrator, eta: f64| {
         let mut backend = Cpu::<f64>::new(&bodies, GRAVITY);
-        Integrator::Hermite4.prepare(&mut backend).unwrap();
+        integrator.prepare(&mut backend).unwrap();
         for _ in 0..8 {
             let blocks = backend.block_steps().unwrap();
             blocks.advance(TAU / 8.0, eta).unwrap();
@@ -376,9 +405,20 @@ fn errors_of_block_steps_fall_with_their_accuracy() {
         backend.download(&mut end).unwrap();
         distance(&end, &bodies)
     };
-    // Steps go with √η, errors of fourth order with η²; steps halve, and do not follow exactly.
-    let (coarse, fine) = (run(0.01), run(0.01 / 16.0));
-    assert!(fine <= 1e-3 && coarse / fine >= 64.0, "{coarse:e} {fine:e}");
+    // Steps go with √η, errors of fourth order with η² and of sixth with η³; steps halve, and do not
+    // follow exactly.
+    for (integrator, eta, least) in [
+        (Integrator::Hermite4, 0.01, 64.0),
+        (Integrator::Hermite6, 0.1, 512.0),
+    ] {
+        let (coarse, fine) = (run(integrator, eta), run(integrator, eta / 16.0));
+        let name = integrator.name();
+        println!("{name}: {coarse:e} {fine:e}");
+        assert!(
+            fine <= 1e-3 && coarse / fine >= least,
+            "{name}: {coarse:e} {fine:e}"
+        );
+    }
     // Head on, no step is short enough.
     let mut head_on = two_body(1.0, 0.0).unwrap();
     (head_on.vx, head_on.vy) = (vec![0.0; 2], vec![0.0; 2]);

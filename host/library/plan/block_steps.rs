@@ -32,11 +32,6 @@ pub struct BlockKernels {
     chunk: u32,
 }
 
-/// The most by which a pair may change its distance in a step, as a part of the distance. It takes a
-/// few steps in a thousand, and most of the error that rare fast encounters make, which the criterion
-/// of a body's own derivatives notices when they are over.
-pub const GUARD: f64 = 0.4;
-
 /// How block time steps are carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPlan {

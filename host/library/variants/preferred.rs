@@ -64,10 +64,11 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
 
 /// The digits of pairs in block time steps on a GPU. Energies are as good with two f32 as with f64
 /// (10⁻⁹), which takes twice the time.
-pub const fn block_digits(accuracy: Option<ForceAccuracy>) -> DigitsName {
+/// Single precision alone is not for sixth order, whose criterion would take its rounding for change.
+pub const fn block_digits(order: u32, accuracy: Option<ForceAccuracy>) -> DigitsName {
     match accuracy {
-        Some(ForceAccuracy::Fast) => DigitsName::Single,
-        Some(ForceAccuracy::Single) | None => DigitsName::Mixed,
+        Some(ForceAccuracy::Fast) if order < 6 => DigitsName::Single,
+        Some(ForceAccuracy::Fast | ForceAccuracy::Single) | None => DigitsName::Mixed,
         Some(ForceAccuracy::Double) => DigitsName::Double,
     }
 }

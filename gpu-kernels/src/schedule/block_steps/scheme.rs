@@ -1,4 +1,4 @@
-//! Hermite's scheme of an order, as block time steps ask for it.
+//! Hermite's scheme of an order: steps of either, for kernels and for the CPU.
 
 use crate::{hermite, hermite6};
 
@@ -10,11 +10,14 @@ pub type Begun = hermite6::Beginning<f64>;
 
 /// End of a step.
 pub struct Ended {
-    pub(super) x: [f64; 3],
-    pub(super) v: [f64; 3],
-    pub(super) crackle: [f64; 3],
+    /// Position.
+    pub x: [f64; 3],
+    /// Velocity.
+    pub v: [f64; 3],
+    /// Crackle, zero where the scheme has none.
+    pub crackle: [f64; 3],
     /// The step that is allowed next, as far as the body's own derivatives say.
-    pub(super) allowed: f64,
+    pub allowed: f64,
 }
 
 /// Hermite's scheme of an order.

@@ -8,8 +8,8 @@
 //! estimate of 1/√ starts the roots, unless they are [`RootName::Exact`] and each pair is computed
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
+mod derivatives;
 mod instruction_set;
-mod jerk;
 mod kernel;
 mod once;
 #[cfg(test)]
@@ -24,8 +24,8 @@ pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use super::host_state::HostState;
-use super::in_memory::InMemory;
-use crate::backend::Targets;
+use super::in_memory::{Forces, InMemory};
+use crate::backend::{Derivatives, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
@@ -134,8 +134,17 @@ impl<R: Lane> InMemory for Cpu<R> {
         }
     }
 
-    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2] {
-        jerk::accelerations_and_jerks(self, targets)
+    fn frame(&self) -> Frame {
+        frame::<R>(&self.state.bodies, &self.physics)
+    }
+
+    fn forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+        match asked {
+            Derivatives::None | Derivatives::Jerk => {
+                derivatives::forces::<R, 2>(self, frame, targets)
+            }
+            Derivatives::Snap => derivatives::forces::<R, 3>(self, frame, targets),
+        }
     }
 
     fn potential_energy(&self) -> f64 {

@@ -85,7 +85,7 @@ fn agrees<R: Lane>(bodies: &Bodies, physics: Physics) {
     };
     for choices in all_choices() {
         let pair_ulps = pair_ulps(choices, R::PRECISION);
-        let tolerance = tolerance(u, additions(choices.pairs, n), pair_ulps);
+        let tolerance = tolerance(u, additions(choices.pairs, R::PRECISION, n), pair_ulps);
         let computed = forces::<R>(bodies, physics, choices);
         if let Err(fault) = check(&computed, &fields, tolerance, position_error) {
             panic!("{choices:?}, {n} bodies, {physics:?}: {fault}");

@@ -1,5 +1,6 @@
 //! Verification of variants: their forces on a table of cases, compared with the f64 reference,
-//! within what rounding explains and the variants state. Tests, `allpairs verify` and benchmarks all judge by this file.
+//! within what rounding explains and the variants state. Tests, `allpairs verify` and benchmarks all judge
+//! by this file.
 
 pub mod bounds;
 mod jerks;

@@ -4,6 +4,9 @@ mod bench;
 mod bench_study;
 mod config;
 mod convert;
+#[cfg(test)]
+#[path = "../../tests/damage.rs"]
+mod damage;
 mod devices;
 mod drive;
 mod ic;

@@ -53,8 +53,8 @@ pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
 
 fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
     let mut sums = [CompensatedSum::default(); 3];
-    let mut scale = 0.0;
-    let mut gradient = 0.0;
+    let (mut scale, mut gradient) = (0.0, 0.0);
+    let (mut squares, mut gradient_squares) = (0.0, 0.0);
     for j in (0..bodies.len()).filter(|&j| j != i) {
         let r = separation(bodies, i, j);
         let Some(distance) = distance(r, physics.softening) else {
@@ -74,16 +74,22 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
             .map(|component| component * component)
             .sum::<f64>()
             .sqrt();
-        scale += (far.abs() + near.abs()) * (length / distance);
-        gradient += (2.0 * far.abs() + 4.0 * near.abs()) / distance;
+        let size = (far.abs() + near.abs()) * (length / distance);
+        scale += size;
+        squares += size * size;
+        let size = (2.0 * far.abs() + 4.0 * near.abs()) / distance;
+        gradient += size;
+        gradient_squares += size * size;
     }
     let drag = drag(bodies, physics, i);
     sums.iter_mut().zip(drag).for_each(|(sum, d)| sum.add(-d));
-    scale += drag.iter().map(|d| d * d).sum::<f64>().sqrt();
+    let size_squared = drag.iter().map(|d| d * d).sum::<f64>();
     Field {
         acceleration: sums.map(|sum| sum.value()),
-        scale,
+        scale: scale + size_squared.sqrt(),
         gradient,
+        scatter: (squares + size_squared).sqrt(),
+        gradient_scatter: gradient_squares.sqrt(),
     }
 }
 
@@ -125,18 +131,23 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Fi
     };
     let field = |&i: &usize| {
         let (mut scale, mut gradient) = (0.0, 0.0);
+        let (mut squares, mut gradient_squares) = (0.0, 0.0);
         for j in (0..bodies.len()).filter(|&j| j != i) {
             if let Some(distance) = distance(separation(bodies, i, j), physics.softening) {
                 let pull = physics.coupling().abs() * physics.weight(bodies.mass[j]);
                 let term = (speed(i) + speed(j)) * pull / distance.powi(3);
                 scale += 4.0 * term;
+                squares += (4.0 * term).powi(2);
                 gradient += 24.0 * term / distance;
+                gradient_squares += (24.0 * term / distance).powi(2);
             }
         }
         Field {
             acceleration: jerk_at(bodies, physics, i),
             scale,
             gradient,
+            scatter: squares.sqrt(),
+            gradient_scatter: gradient_squares.sqrt(),
         }
     };
     targets.par_iter().map(field).collect()
@@ -315,6 +326,8 @@ mod tests {
         let a = field[0].acceleration;
         assert!(a[0] == 0.0 && near(a[1], 12.0) && near(a[2], 16.0), "{a:?}");
         assert!(near(field[0].scale, 20.0) && near(field[0].gradient, 8.0));
+        // Of one term, the root of the square.
+        assert!(near(field[0].scatter, 20.0) && near(field[0].gradient_scatter, 8.0));
         let a = field[1].acceleration;
         assert!(
             a[0] == 0.0 && near(a[1], -0.48) && near(a[2], -0.64),

@@ -10,6 +10,7 @@ mod masses;
 mod method;
 pub mod preferred;
 mod shape;
+mod stated;
 
 pub use kernels::{HermiteKernels, Kernels};
 pub use masses::Masses;

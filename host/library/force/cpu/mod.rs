@@ -66,11 +66,13 @@ impl Default for Choices {
     }
 }
 
-/// The longest chain of additions that a pair's force goes through, for n bodies.
-pub fn additions(pairs: PairsName, n: usize) -> usize {
-    let parts = match pairs {
-        PairsName::Twice => n.div_ceil(BLOCK),
-        PairsName::Once | PairsName::ByNumber => once::parts(n),
+/// The longest chain of additions in the type of the pairs that a pair's force goes through, for n bodies.
+/// Sums of blocks are added in f64, which costs pairs of another type nothing.
+pub fn additions(pairs: PairsName, precision: Precision, n: usize) -> usize {
+    let parts = match (precision, pairs) {
+        (Precision::F64, PairsName::Twice) => n.div_ceil(BLOCK),
+        (Precision::F64, PairsName::Once | PairsName::ByNumber) => once::parts(n),
+        (Precision::F32 | Precision::DoubleSingle | Precision::F16, _) => 0,
     };
     BLOCK.min(n) + parts
 }

@@ -338,6 +338,17 @@ pub enum ForceError {
         /// Shortest step.
         shortest: f64,
     },
+    /// A number overflowed, most often where bodies came too close.
+    #[error(
+        "the acceleration, position or velocity of body {body} is not a finite number any more:          soften the force, or take shorter steps"
+    )]
+    NotFinite {
+        /// Index of the body.
+        body: usize,
+    },
+    /// A saved state of another integrator.
+    #[error("the saved state has no jerks, which {0} needs: it is of a run with another integrator")]
+    NoJerksSaved(&'static str),
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -347,7 +347,9 @@ pub enum ForceError {
         body: usize,
     },
     /// A saved state of another integrator.
-    #[error("the saved state has no jerks, which {0} needs: it is of a run with another integrator")]
+    #[error(
+        "the saved state has no jerks, which {0} needs: it is of a run with another integrator"
+    )]
     NoJerksSaved(&'static str),
     /// The launch does not fit the device.
     #[error(transparent)]

@@ -556,7 +556,10 @@ mod tests {
         write(folder.path(), &checkpoint(3, 1)).unwrap();
         let path = folder.path().join("checkpoint");
         let mut bytes = fs::read(&path).unwrap();
-        for (version, part) in [(1_u32, "of format 1"), (3, "not a checkpoint of this version")] {
+        for (version, part) in [
+            (1_u32, "of format 1"),
+            (3, "not a checkpoint of this version"),
+        ] {
             bytes[16..20].copy_from_slice(&version.to_le_bytes());
             fs::write(&path, &bytes).unwrap();
             let fault = read(&path).unwrap_err().to_string();

@@ -452,6 +452,11 @@ impl Simulation {
         }
     }
 
+    /// Number of bodies.
+    pub fn number_of_bodies(&self) -> usize {
+        self.bodies.len()
+    }
+
     /// The bodies as they were when they were last looked at: their masses, ids and kinds do not change.
     pub(crate) fn bodies_last_seen(&self) -> &Bodies {
         &self.bodies
@@ -520,7 +525,9 @@ fn check_step(backend: &mut dyn Backend, allowed: f64, shortest: f64) -> Result<
     let accelerations = backend.accelerations()?;
     let squares = accelerations.iter().map(|a| a.iter().map(|x| x * x).sum());
     // NaN comes after all numbers.
-    let worst = squares.enumerate().max_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1));
+    let worst = squares
+        .enumerate()
+        .max_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1));
     let (body, square) = worst.unwrap_or_default();
     Err(match square.is_finite() && allowed.is_finite() {
         true => ForceError::StepTooShort {

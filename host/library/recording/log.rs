@@ -255,6 +255,9 @@ mod tests {
         assert_eq!(rows.iter().filter(|&&byte| byte == b'\n').count(), 17);
         assert_eq!(rows, csv[..rows.len()]);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("diagnostics.csv: line 6 and 1 more"), "{found:?}");
+        assert!(
+            found[0].contains("diagnostics.csv: line 6 and 1 more"),
+            "{found:?}"
+        );
     }
 }

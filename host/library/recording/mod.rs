@@ -117,19 +117,8 @@ pub enum RecordingError {
     #[error(transparent)]
     Force(#[from] ForceError),
     /// The run cannot go on; its last good state was written as a checkpoint.
-    #[error("the run stopped at step {steps}, time {time:?}: {why}")]
-    Stopped {
-        /// Reason.
-        why: ForceError,
-        /// Steps done.
-        steps: u64,
-        /// Time reached.
-        time: f64,
-        /// The last good state.
-        good: Box<Snapshot>,
-        /// Steps of the last good state.
-        good_steps: u64,
-    },
+    #[error(transparent)]
+    Stopped(Box<Stopped>),
     /// A snapshot could not be written.
     #[error(transparent)]
     Snapshot(#[from] WriteError),
@@ -141,6 +130,22 @@ pub enum RecordingError {
         /// The file system's refusal.
         fault: io::Error,
     },
+}
+
+/// A run that cannot go on.
+#[derive(Debug, Error)]
+#[error("the run stopped at step {steps}, time {time:?}: {why}")]
+pub struct Stopped {
+    /// Reason.
+    pub why: ForceError,
+    /// Steps done.
+    pub steps: u64,
+    /// Time reached.
+    pub time: f64,
+    /// The last good state.
+    pub good: Snapshot,
+    /// Its steps.
+    pub good_steps: u64,
 }
 
 /// A claim on a run's folder, which ends with the process however that ends.
@@ -497,13 +502,13 @@ impl Recording {
             })
         });
         match written {
-            Ok(()) => RecordingError::Stopped {
+            Ok(()) => RecordingError::Stopped(Box::new(Stopped {
                 why,
                 steps,
                 time,
-                good: Box::new(good),
+                good,
                 good_steps: clock.steps,
-            },
+            })),
             Err(unwritten) => unwritten,
         }
     }
@@ -612,7 +617,11 @@ impl Plan {
 
     /// When something is next to be done.
     fn next_stop(&self, clock: &Clock, pace: Pace) -> Stop {
-        let multiple = |every: u64| (clock.steps / every).saturating_add(1).saturating_mul(every);
+        let multiple = |every: u64| {
+            (clock.steps / every)
+                .saturating_add(1)
+                .saturating_mul(every)
+        };
         let mut steps = self.steps;
         if let Some(every) = self.diagnostics_every {
             steps = steps.min(multiple(every));

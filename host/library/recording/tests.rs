@@ -297,7 +297,12 @@ fn snapshots_and_the_end_are_at_their_times() {
         let mut times: Vec<f64> = files(folder.path())
             .into_iter()
             .filter(|(name, _)| name.starts_with("snapshot"))
-            .map(|(name, _)| crate::io::read(&folder.path().join(name), None).unwrap().0.time)
+            .map(|(name, _)| {
+                crate::io::read(&folder.path().join(name), None)
+                    .unwrap()
+                    .0
+                    .time
+            })
             .collect();
         times.sort_by(f64::total_cmp);
         assert_eq!(times, [1.0, 1.025, 1.05], "{pace:?}");
@@ -331,9 +336,10 @@ fn a_run_that_cannot_go_on_leaves_its_last_good_state() {
         .unwrap()
         .of_settings("dt = 1".into());
     let outcome = recording.run(&mut simulation, |_| ControlFlow::Continue(()));
-    let Err(RecordingError::Stopped { why, good, .. }) = outcome else {
+    let Err(RecordingError::Stopped(stopped)) = outcome else {
         panic!("{outcome:?}");
     };
+    let Stopped { why, good, .. } = *stopped;
     assert!(matches!(why, ForceError::NotFinite { .. }), "{why}");
     let (checkpoint, _) = checkpoint::find(folder.path()).checkpoint.unwrap();
     assert_eq!(checkpoint.bodies, good.bodies);

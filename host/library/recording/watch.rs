@@ -100,7 +100,11 @@ impl Watch {
     }
 
     /// Keeps the present state as a good one, if it is one.
-    pub(super) fn keep(&mut self, simulation: &mut Simulation, share: f64) -> Result<(), ForceError> {
+    pub(super) fn keep(
+        &mut self,
+        simulation: &mut Simulation,
+        share: f64,
+    ) -> Result<(), ForceError> {
         let began = Instant::now();
         let (clock, state) = simulation.save()?;
         if let Some(body) = state.first_not_finite() {

@@ -110,7 +110,10 @@ fn steps_of_all_bodies_that_become_too_short_are_refused() {
     let mut simulation = builder.eta(0.01).build().expect("sound");
     let refused = simulation.run_until(10.0).expect_err("they collide");
     let said = refused.to_string();
-    assert!(said.starts_with("body ") && said.contains("soften the force"), "{said}");
+    assert!(
+        said.starts_with("body ") && said.contains("soften the force"),
+        "{said}"
+    );
     let Clock { time, steps, .. } = simulation.clock();
     assert!(time > 0.1 && steps < 100_000, "{time} {steps}");
 }

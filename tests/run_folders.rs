@@ -41,7 +41,7 @@ fn time_of(file: &Path) -> f64 {
 }
 
 /// Two bodies that fall on each other.
-const HEAD_ON: &str = "x,y,z,vx,vy,vz,mass\n-0.5,0,0,0,0,0,0.5\n0.5,0,0,0,0,0,0.5\n";
+const HEAD_ON: &str = "x,y,z,vx,vy,vz,mass\n-0.5,0,0,0,0,0,1\n0.5,0,0,0,0,0,1\n";
 
 /// Steps that become too short, of each body or of all, end the run: with its last good state, and
 /// without the results of an earlier run.
@@ -75,7 +75,7 @@ fn a_run_that_cannot_go_on_leaves_where_it_stands() {
         }
         let folder = at.path().join("run");
         let time = time_of(&folder.join("final.csv"));
-        assert!((0.5..1.0).contains(&time), "{time}");
+        assert!((0.4..1.0).contains(&time), "{time}");
         let (found, _) = allpairs::checkpoint::find(&folder)
             .checkpoint
             .expect("a checkpoint");
@@ -173,7 +173,7 @@ fn changed_physics_are_refused() {
     let sound = fs::read_to_string(&config).expect("options");
     for (from, to, part) in [
         ("softening = 0.1", "softening = 0.5", "with softening = 0.1"),
-        ("seed = \"3\"", "seed = \"4\"", "with seed = \"3\""),
+        ("seed = 3", "seed = 4", "with seed = 3"),
         ("gravity = 1.0", "gravity = 2.0", "with gravity = 1.0"),
         (
             "integrator = \"leapfrog\"",
@@ -274,7 +274,7 @@ fn absurd_numbers_end_with_a_short_message() {
     for (arguments, part) in [
         ("--dt 5e-324", "got 5e-324"),
         ("--dt 1e-300 --until 1", "steps of 1e-300"),
-        ("--dt -1e-300 --until -1", "steps of -1e-300"),
+        ("--dt=-1e-300 --until -1", "steps of -1e-300"),
         ("--until 1e300 --dt 1e-3", "--until 1e300"),
         ("--dt 0.1 --max-drift -1e300", "got -1e300"),
         ("--dt 0.1 --softening -1e300", "got -1e300"),

@@ -22,6 +22,11 @@ use super::watch::Watch;
 
 /// Run to continue, and its new end.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run keeps its physics and its step: `allpairs run` with its last snapshot \
+                        begins another. What it records (diagnostics, snapshot-every, \
+                        checkpoint-every) may be changed in its run.toml."
+)]
 pub(super) struct Options {
     /// The folder of the run.
     folder: PathBuf,

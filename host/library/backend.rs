@@ -327,7 +327,7 @@ pub enum ForceError {
     RoundedSixthOrder,
     /// A close pair, most often.
     #[error(
-        "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \
+        "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
          or choose a shorter longest step"
     )]
     StepTooShort {

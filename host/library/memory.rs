@@ -7,10 +7,10 @@ use std::path::Path;
 /// Bytes of memory that a body takes at least while it is of any use: itself, and a copy of it.
 pub const BYTES_PER_BODY: u64 = 2 * 65;
 
-/// Bytes of host memory per body of a run: the bodies, state and accelerations of a backend with its
-/// packed copy, the last good state, and what a checkpoint and a snapshot copy. Measured for
-/// Hermite's scheme on the CPU, which needs the most; others need half.
-pub const BYTES_PER_BODY_OF_A_RUN: u64 = 900;
+/// Bytes of host memory per body of a run: the bodies, a backend's state and its packed copy, the last
+/// good state, and what a checkpoint and a snapshot copy. Measured: 320 for leapfrog on the CPU, and 620
+/// for Hermite's scheme, which needs the most.
+pub const BYTES_PER_BODY_OF_A_RUN: u64 = 650;
 
 /// More memory would be needed than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

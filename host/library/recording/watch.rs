@@ -10,6 +10,8 @@ use crate::simulation::{Clock, Simulation};
 const LOOKS: f64 = 50.0;
 /// Longest time between two looks, where their cost allows.
 const LONGEST: Duration = Duration::from_secs(60);
+/// Time that looks of a kind may take in all, however short the run.
+const FREE: Duration = Duration::from_millis(10);
 /// Time between two looks, in times of what one costs: less than 1 % of the run.
 const COSTS: u32 = 101;
 
@@ -19,6 +21,7 @@ struct Spacing {
     done: Instant,
     share: f64,
     cost: Duration,
+    spent: Duration,
 }
 
 impl Spacing {
@@ -27,13 +30,24 @@ impl Spacing {
             done: Instant::now(),
             share,
             cost,
+            spent: Duration::ZERO,
         }
+    }
+
+    /// It was done, at this share of the run.
+    fn has_taken(&mut self, cost: Duration, share: f64) {
+        *self = Self {
+            done: Instant::now(),
+            share,
+            cost,
+            spent: self.spent + cost,
+        };
     }
 
     /// Returns whether it is due now that this share of the run is done.
     fn is_due(&self, share: f64) -> bool {
         let since = self.done.elapsed();
-        since >= COSTS * self.cost
+        (since >= COSTS * self.cost || self.spent + self.cost <= FREE)
             && (since >= LONGEST || (share - self.share).abs() >= 1.0 / LOOKS)
     }
 }
@@ -89,7 +103,7 @@ impl Watch {
         }
         let began = Instant::now();
         let energy = simulation.energy()?;
-        self.energy = Spacing::new(share, began.elapsed());
+        self.energy.has_taken(began.elapsed(), share);
         let clock = simulation.clock();
         Ok(Some(EnergyLook {
             steps: clock.steps,
@@ -111,7 +125,7 @@ impl Watch {
             return Err(ForceError::NotFinite { body });
         }
         self.good = Good { clock, state };
-        self.state = Spacing::new(share, began.elapsed());
+        self.state.has_taken(began.elapsed(), share);
         Ok(())
     }
 }
@@ -126,10 +140,16 @@ mod tests {
             done: Instant::now() - Duration::from_millis(ago),
             share: 0.5,
             cost: Duration::from_millis(cost),
+            spent: FREE,
         };
         assert!(at(1000, 9).is_due(0.52) && !at(1000, 9).is_due(0.51));
         assert!(!at(1000, 10).is_due(0.9), "that would be 1 %");
         assert!(at(61_000, 600).is_due(0.5), "a minute has passed");
         assert!(!at(61_000, 610).is_due(0.9));
+        let cheap = Spacing {
+            spent: Duration::ZERO,
+            ..at(0, 9)
+        };
+        assert!(cheap.is_due(0.52) && !cheap.is_due(0.51));
     }
 }

@@ -5,7 +5,7 @@
 //! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
 //! `checkpoint.previous`, and a [`lock`]. Everything but the diagnostics appears whole or not at all,
 //! and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
-//! the wall, depends on the steps alone, so that a run which was stopped and resumed leaves the same
+//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped and resumed leaves the same
 //! bytes as one which was not — if its variant adds forces in a fixed order; others differ in the last
 //! digits from run to run.
 //!

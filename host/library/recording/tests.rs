@@ -76,7 +76,13 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
         .filter(|path| !path.ends_with("checkpoint.previous"))
         .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (name, fs::read(path).unwrap())
+            let mut bytes = fs::read(path).unwrap();
+            if name == "checkpoint" {
+                // The largest drift that was seen depends on when it was looked at.
+                bytes[216..224].fill(0);
+                bytes.truncate(bytes.len() - 4); // and with it the checksum
+            }
+            (name, bytes)
         })
         .collect();
     files.sort();

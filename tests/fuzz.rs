@@ -300,6 +300,7 @@ const PHYSICS: Physics = Physics {
 };
 
 const PLAN: Plan = Plan {
+    until: None,
     steps: 12,
     diagnostics_every: Some(1),
     snapshot_every: None,

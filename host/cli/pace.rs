@@ -20,7 +20,13 @@ pub(super) fn pace(
     if let Some(dt) = options.dt {
         ensure!(
             dt.is_finite() && dt != 0.0,
-            "`--dt` must be finite and not 0 (negative to go back in time), got {dt}"
+            "`--dt` must be finite and not 0 (negative to go back in time), got {}",
+            super::plain(dt)
+        );
+        ensure!(
+            dt.is_normal() && start + dt != start,
+            "`--dt` must be long enough to get on from time {}, got {dt:e}",
+            super::plain(start)
         );
     }
     let Some(eta) = options.eta else {
@@ -51,7 +57,8 @@ pub(super) fn pace(
     );
     ensure!(
         eta.is_finite() && eta > 0.0,
-        "`--eta` must be > 0 and finite, got {eta}"
+        "`--eta` must be > 0 and finite, got {}",
+        super::plain(eta)
     );
     let steps = options.stepping();
     let share = match steps {
@@ -60,7 +67,16 @@ pub(super) fn pace(
     };
     match options.until {
         Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
-            let longest = options.dt.unwrap_or((end - start) / share);
+            let longest = options.dt.unwrap_or_else(|| {
+                let longest = (end - start) / share;
+                match (steps, options.kept.snapshot_every) {
+                    // A whole number of longest steps from one snapshot to the next.
+                    (Stepping::Blocks, Some(every)) if every < end - start => {
+                        every / (every / longest).ceil()
+                    }
+                    _ => longest,
+                }
+            });
             Ok(Pace::Adaptive {
                 eta,
                 longest: longest.min(end - start),
@@ -68,12 +84,16 @@ pub(super) fn pace(
                 steps,
             })
         }
-        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
+        Some(end) => bail!(
+            "steps by --eta go forward: from time {} not to {}",
+            super::plain(start),
+            super::plain(end)
+        ),
         None => bail!("steps by --eta need --until, the time to reach"),
     }
 }
 
-/// Steps from the beginning of the run to its end.
+/// Steps from the beginning of the run to its end, the last of them shortened to end there.
 pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
     match (pace, options.until) {
         (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
@@ -83,7 +103,10 @@ pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result
             let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
             ensure!(
                 (0.0..1e18).contains(&steps),
-                "steps of {dt} do not lead from time {start} to --until {end}"
+                "steps of {} do not lead from time {} to --until {}",
+                super::plain(dt),
+                super::plain(start),
+                super::plain(end)
             );
             Ok(steps as u64)
         }

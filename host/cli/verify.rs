@@ -40,6 +40,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
         None if emulated => BODIES_EMULATED,
         None => BODIES,
     };
+    super::check_memory(n as u64)?;
     let mut cases = edge_cases(BLOCK);
     let mut two_steps = vec![];
     // Gravity last: its statistics are shown where a kernel computes it.

@@ -353,7 +353,7 @@ pub enum ForceError {
     RoundedSixthOrder,
     /// A close pair, most often.
     #[error(
-        "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \
+        "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
          or choose a shorter longest step"
     )]
     StepTooShort {
@@ -364,6 +364,19 @@ pub enum ForceError {
         /// Shortest step.
         shortest: f64,
     },
+    /// A number overflowed, most often where bodies came too close.
+    #[error(
+        "the acceleration, position or velocity of body {body} is not a finite number any more:          soften the force, or take shorter steps"
+    )]
+    NotFinite {
+        /// Index of the body.
+        body: usize,
+    },
+    /// A saved state of another integrator.
+    #[error(
+        "the saved state has no jerks, which {0} needs: it is of a run with another integrator"
+    )]
+    NoJerksSaved(&'static str),
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

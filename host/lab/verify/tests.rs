@@ -33,9 +33,10 @@ impl Right {
         }
         let others: Vec<usize> = (0..n).filter(|i| !case.targets.contains(i)).collect();
         let mass: f64 = others.iter().map(|&i| weight(i)).sum();
-        for axis in 0..3 {
-            let total: f64 = (0..n).map(|i| weight(i) * forces[i][axis]).sum();
-            others.iter().for_each(|&i| forces[i][axis] -= total / mass);
+        let total = |axis: usize| -> f64 { (0..n).map(|i| weight(i) * forces[i][axis]).sum() };
+        let totals = [total(0), total(1), total(2)];
+        for &i in &others {
+            (0..3).for_each(|axis| forces[i][axis] -= totals[axis] / mass);
         }
         Self { case, forces }
     }

@@ -42,7 +42,7 @@ use thiserror::Error;
 use crate::bodies::{Bodies, BodyFault};
 use crate::units::Units;
 
-pub use atomic::{Overwrite, is_partial, write_atomically};
+pub use atomic::{Overwrite, is_partial, remove_abandoned, write_atomically};
 #[cfg(feature = "pictures")]
 pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;

@@ -8,9 +8,6 @@ use super::run::Options;
 /// Steps where none are asked for.
 const DEFAULT_STEPS: u64 = 100;
 
-/// Longest block time steps in a run where their length is not given.
-const BLOCKS_A_RUN: f64 = 64.0;
-
 /// Length of the steps; `suggested` where it is not given.
 pub(super) fn pace(
     options: &Options,
@@ -52,7 +49,7 @@ pub(super) fn pace(
     let integrator = options.method();
     ensure!(
         integrator.needs_jerks(),
-        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
+        "--eta needs an integrator with jerks: --integrator hermite4 or hermite6, not {}",
         integrator.name()
     );
     ensure!(
@@ -61,22 +58,22 @@ pub(super) fn pace(
         super::plain(eta)
     );
     let steps = options.stepping();
-    let share = match steps {
-        Stepping::Blocks => BLOCKS_A_RUN,
-        Stepping::Shared => 1.0, // bodies that nothing accelerates get there in one step
-    };
     match options.until {
         Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
-            let longest = options.dt.unwrap_or_else(|| {
-                let longest = (end - start) / share;
-                match (steps, options.kept.snapshot_every) {
-                    // A whole number of longest steps from one snapshot to the next.
-                    (Stepping::Blocks, Some(every)) if every < end - start => {
-                        every / (every / longest).ceil()
+            let longest = match (options.dt, steps) {
+                (Some(dt), _) => dt,
+                // Bodies that nothing accelerates get there in one step.
+                (None, Stepping::Shared) => end - start,
+                (None, Stepping::Blocks) => match suggested()? {
+                    0.0 => end - start,
+                    longest => {
+                        // A whole number of longest steps from one snapshot to the next, or to the end.
+                        let every = options.kept.snapshot_every.unwrap_or(f64::INFINITY);
+                        let span = every.min(end - start);
+                        span / (span / longest).ceil()
                     }
-                    _ => longest,
-                }
-            });
+                },
+            };
             Ok(Pace::Adaptive {
                 eta,
                 longest: longest.min(end - start),

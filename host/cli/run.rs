@@ -66,7 +66,7 @@ pub(super) struct Options {
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
     pub(super) eta: Option<f64>,
-    /// With --eta, a step for each body: the longest step (--dt, or 1/64 of the run) halved as often
+    /// With --eta, a step for each body: the longest step (--dt, or an eighth of the dynamical time) halved as often
     /// as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     pub(super) block_steps: bool,
@@ -214,7 +214,9 @@ impl Asked {
         steps: u64,
     ) -> toml::Table {
         let mut table = self.table.clone();
-        table.remove("accuracy"); // the kernel has it
+        if self.options.stepping() != Stepping::Blocks {
+            table.remove("accuracy"); // the kernel has it
+        }
         let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
         set("softening", physics.softening.into());
         set("gravity", physics.g.into());
@@ -374,6 +376,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let mut step_why = None;
     let pace = pace(options, start, || {
         let accelerations = backend.accelerations()?;
+        if options.eta.is_some() {
+            return Ok(suggest::longest_step(&bodies, &accelerations));
+        }
         let times = options.leapfrogs_a_step();
         let chosen = suggest::choose_step(&bodies, &physics, &accelerations, times);
         step_why = Some(chosen.why);

@@ -11,10 +11,7 @@ use crate::plan::PlanError;
 use crate::selection::{DeviceChoice, Request, Selection, SelectionError, fits, select};
 use crate::suggest;
 use crate::variants::Variant;
-use crate::variants::preferred::ForceAccuracy;
-
-/// Longest steps by an accuracy where none is given, in dynamical times of the bodies.
-const LONGEST: f64 = 1.0 / 8.0;
+use crate::variants::preferred::{self, ForceAccuracy};
 
 /// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
@@ -134,7 +131,7 @@ impl SimulationBuilder {
     }
 
     /// Time step, negative to go back in time; the longest one with [`eta`](Self::eta). Where not given,
-    /// what [`suggest::time_step`] says, or with `eta` an eighth of [`suggest::dynamical_time`].
+    /// what [`suggest::time_step`] says, or with `eta` [`suggest::longest_step`].
     #[must_use]
     pub fn dt(self, dt: f64) -> Self {
         let dt = Some(dt);
@@ -227,7 +224,11 @@ impl SimulationBuilder {
             steps: self.stepping,
         })?;
         fits(variant, &place, self.law, self.bodies.len())?;
-        let machine = Machine::new(place).allow_inaccurate(self.allow_inaccurate);
+        let digits = preferred::block_digits(self.integrator.order(), self.accuracy);
+        let digits = (self.stepping == Stepping::Blocks).then_some(digits);
+        let machine = Machine::new(place)
+            .allow_inaccurate(self.allow_inaccurate)
+            .block_steps(self.integrator, digits);
         let mut backend = machine.backend(variant, &self.bodies, physics)?;
         let dt = match self.dt {
             Some(dt) => dt,
@@ -235,7 +236,7 @@ impl SimulationBuilder {
                 backend.accelerate()?;
                 let accelerations = backend.accelerations()?;
                 let suggested = match self.eta {
-                    Some(_) => LONGEST * suggest::dynamical_time(&self.bodies, &accelerations),
+                    Some(_) => suggest::longest_step(&self.bodies, &accelerations),
                     None => suggest::time_step(&self.bodies, &physics, &accelerations),
                 };
                 if suggested == 0.0 {

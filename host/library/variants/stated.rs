@@ -84,7 +84,7 @@ mod tests {
     use crate::variants::find;
 
     /// The figures of `docs/guide.md` and the records, measured with 262 144 bodies, are within a factor
-    /// of three of those stated, and none is above.
+    /// of five of those stated, and none is above.
     #[test]
     fn measured_errors_are_as_stated() {
         for (name, measured) in [

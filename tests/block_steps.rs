@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use allpairs::backend::{Backend, ForceError, Hermite, SavedState};
+use allpairs::backend::{Backend, ForceError, GUARD, Hermite, SavedState};
 use allpairs::bodies::Bodies;
 use allpairs::force::emulated::Emulator;
 use allpairs::force::resident::{BlockCounts, Resident};
 use allpairs::frame::Frame;
 use allpairs::initial_conditions::{plummer, two_body};
+use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::plan::block_steps::BlockScheme;
@@ -18,9 +19,6 @@ use allpairs::variants;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 const DIGITS: [DigitsName; 3] = [DigitsName::Single, DigitsName::Mixed, DigitsName::Double];
-
-/// No bound of approaches.
-const UNGUARDED: f64 = f64::INFINITY;
 
 fn gravity(softening: f64) -> Physics {
     Physics {
@@ -84,17 +82,20 @@ fn farthest(a: &SavedState, b: &SavedState) -> f64 {
 #[test]
 fn steps_in_f64_are_those_of_the_cpu() {
     const ETA: f64 = 0.02;
-    for (n, slices, softening) in [(100, 4, 1e-3), (300, 3, 0.0)] {
+    for (integrator, n, slices, softening) in [
+        (Integrator::Hermite4, 100, 4, 1e-3),
+        (Integrator::Hermite4, 300, 3, 0.0),
+        (Integrator::Hermite6, 150, 4, 1e-3),
+    ] {
         let (bodies, physics) = (plummer(n, 1).expect("in range"), gravity(softening));
         let variant = variants::find("cpu-f64").expect("listed");
         let cpu = Machine::new(Place::Cpu).backend(variant, &bodies, physics);
         let mut cpu = cpu.expect("a CPU");
-        let hermite = cpu.hermite().expect("jerks");
-        hermite.accelerate_with_jerk().expect("jerks");
+        integrator.prepare(&mut *cpu).expect("derivatives");
         advance(&mut *cpu, 1.0 / 64.0, ETA);
         let start = cpu.save().expect("there");
-        let scheme = scheme(4, DigitsName::Double, slices);
-        let mut device = emulated(&bodies, physics, scheme, UNGUARDED, 7);
+        let scheme = scheme(integrator.order(), DigitsName::Double, slices);
+        let mut device = emulated(&bodies, physics, scheme, GUARD, 7);
         device.restore(&start).expect("the same bodies");
         for _ in 0..2 {
             let expected = advance(&mut *cpu, 1.0 / 32.0, ETA);
@@ -122,7 +123,7 @@ fn run(
     eta: f64,
     thread_order: u64,
 ) -> (SavedState, f64, BlockCounts) {
-    let mut backend = emulated(bodies, physics, scheme, 0.4, thread_order);
+    let mut backend = emulated(bodies, physics, scheme, GUARD, thread_order);
     let before = backend.energy().expect("there").total();
     for _ in 0..2 {
         advance(&mut backend, 1.0 / 64.0, eta);
@@ -134,8 +135,8 @@ fn run(
 }
 
 /// All orders and digits end where fourth order in f64 with far shorter steps does, at the price in
-/// energy that their digits ask, and all but f32 with as many steps. Sixth order with rounded pairs, which
-/// takes more steps than in f64, is refused.
+/// energy that their digits ask, and all but f32 with as many steps: two f32 take a few more at sixth
+/// order, whose criterion looks at fifth derivatives. With one f32 that is refused.
 #[test]
 fn orders_and_digits_agree() {
     let (bodies, physics) = (plummer(130, 3).expect("in range"), gravity(1e-3));
@@ -145,8 +146,8 @@ fn orders_and_digits_agree() {
         let mut evaluations = vec![];
         for digits in DIGITS {
             let scheme = scheme(order, digits, 4);
-            if order == 6 && digits != DigitsName::Double {
-                let refused = resident(&bodies, physics, 0).with_block_steps(scheme, 0.4);
+            if order == 6 && digits == DigitsName::Single {
+                let refused = resident(&bodies, physics, 0).with_block_steps(scheme, GUARD);
                 assert!(matches!(refused, Err(ForceError::RoundedSixthOrder)));
                 continue;
             }
@@ -161,10 +162,12 @@ fn orders_and_digits_agree() {
             assert!(off < 1e3 * lost, "{what}: {off:e}");
             evaluations.push(counts.evaluations as f64);
         }
-        if let [_, mixed, double] = evaluations[..] {
-            let more: f64 = mixed / double;
-            assert!((more - 1.0).abs() < 0.02, "{order}: {evaluations:?}");
-        }
+        let [.., mixed, double] = evaluations[..] else {
+            panic!("{order}: {evaluations:?}");
+        };
+        let more: f64 = mixed / double;
+        let allowed = if order == 6 { 0.15 } else { 0.02 };
+        assert!((more - 1.0).abs() < allowed, "{order}: {evaluations:?}");
     }
 }
 
@@ -179,7 +182,7 @@ fn slices_decide_the_bits_and_nothing_else() {
                 &bodies,
                 physics,
                 scheme(order, digits, slices),
-                0.4,
+                GUARD,
                 thread_order,
             );
             advance(&mut backend, 1.0 / 128.0, eta);
@@ -196,17 +199,21 @@ fn slices_decide_the_bits_and_nothing_else() {
 
 /// Continued from what was saved, the bits are those of a run that was not interrupted.
 #[test]
-fn fourth_order_resumes_bit_for_bit() {
+fn both_orders_resume_bit_for_bit() {
     let (bodies, physics) = (plummer(60, 6).expect("in range"), gravity(1e-3));
-    let start = || emulated(&bodies, physics, scheme(4, DigitsName::Mixed, 4), 0.4, 0);
-    let mut whole = start();
-    advance(&mut whole, 1.0 / 16.0, 0.02);
-    let saved = whole.save().expect("there");
-    advance(&mut whole, 1.0 / 16.0, 0.02);
-    let mut resumed = start();
-    resumed.restore(&saved).expect("the same bodies");
-    advance(&mut resumed, 1.0 / 16.0, 0.02);
-    assert_eq!(resumed.save().expect("there"), whole.save().expect("there"));
+    for (order, eta) in [(4, 0.02), (6, 0.4)] {
+        let scheme = scheme(order, DigitsName::Mixed, 4);
+        let start = || emulated(&bodies, physics, scheme, GUARD, 0);
+        let mut whole = start();
+        advance(&mut whole, 1.0 / 16.0, eta);
+        let saved = whole.save().expect("there");
+        assert_eq!(saved.higher.is_empty(), order == 4);
+        advance(&mut whole, 1.0 / 16.0, eta);
+        let mut resumed = start();
+        resumed.restore(&saved).expect("the same bodies");
+        advance(&mut resumed, 1.0 / 16.0, eta);
+        assert_eq!(resumed.save().expect("there"), whole.save().expect("there"));
+    }
 }
 
 /// Two bodies that fall onto each other without softening: nothing hangs, and the error says who.
@@ -218,7 +225,7 @@ fn steps_that_get_too_short_are_an_error() {
     }
     for order in [4, 6] {
         let scheme = scheme(order, DigitsName::Double, 2);
-        let mut backend = emulated(&bodies, gravity(0.0), scheme, 0.4, 0);
+        let mut backend = emulated(&bodies, gravity(0.0), scheme, GUARD, 0);
         let blocks = backend.block_steps().expect("there");
         match blocks.advance(4.0, 0.01) {
             Err(ForceError::StepTooShort {
@@ -245,6 +252,6 @@ fn other_laws_are_refused() {
     let emulator = Arc::new(Emulator::new(0));
     let recipe = recipe(&bodies, physics, Frame::of(&bodies, &physics));
     let resident = Resident::new(emulator, recipe, &bodies).expect("fits");
-    let refused = resident.with_block_steps(scheme(4, DigitsName::Double, 4), 0.4);
+    let refused = resident.with_block_steps(scheme(4, DigitsName::Double, 4), GUARD);
     assert!(matches!(refused, Err(ForceError::NoBlockSteps)));
 }

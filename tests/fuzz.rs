@@ -1,8 +1,10 @@
-//! Readers against files that nobody wrote: damaged, cut, invented.
+//! Readers against files that nobody wrote: damaged, cut, invented. Snapshots of all formats,
+//! checkpoints, logs that a run goes on with, and the winners of `allpairs tune`; `run.toml` is the
+//! program's, whose unit tests do the same.
 //!
 //! Each input is a sound file, or one of `tests/data`, changed at random; the random
 //! numbers are the same in every run. A reader may refuse it or read it. It may not panic, take
-//! more memory than 64 MB and ten times the input, take seconds, or return bodies that cannot be
+//! more memory than 64 MB and ten times the input, take seconds, or return what cannot be
 //! simulated.
 //!
 //! ```text
@@ -13,16 +15,34 @@
 //! broke one in the past belong into `tests/data/damaged`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Display;
 use std::fs;
 use std::io::{Cursor, Read, Write};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::checkpoint::{self, Checkpoint};
+use allpairs::initial_conditions::plummer;
+use allpairs::integrator::{Integrator, Pace};
 use allpairs::io::{Format, Overwrite, Snapshot, load, read_from, read_units, write_in_units};
+use allpairs::machine::Machine;
+use allpairs::output::run_log::RunLog;
+use allpairs::physics::{Law, Physics};
+use allpairs::recording::{Every, Plan, Recording};
+use allpairs::selection::Place;
+use allpairs::simulation::Simulation;
+use allpairs::tuning::{Cache, Key, Winner};
 use allpairs::units::Units;
+use allpairs::variants::preferred::ForceAccuracy;
+use allpairs::variants::{self, Shape};
+
+mod damage;
+
+use damage::{Random, change};
 
 /// The system's allocator, which counts bytes.
 struct Counting;
@@ -60,122 +80,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Xorshift64*: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 11) % limit.max(1) as u64) as usize
-    }
-
-    fn of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-}
-
-/// Numbers at the edges of types.
-const EDGES: [u64; 16] = [
-    0,
-    1,
-    2,
-    0x7f,
-    0x80,
-    0xff,
-    0xffff,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    0x1_0000_0000,
-    i64::MAX as u64,
-    1 << 63,
-    u64::MAX,
-    0x7ff8_0000_0000_0000,
-    0x7ff0_0000_0000_0000,
-];
-
-/// What means something in one of the formats.
-const WORDS: [&str; 16] = [
-    "nan",
-    "-1",
-    "1e999",
-    "18446744073709551616",
-    "\"",
-    ",",
-    ";",
-    "\n",
-    "#",
-    "# bodies = 99\n",
-    "<DataArray ",
-    "</VTKFile>",
-    "NumberOfPoints=\"18446744073709551615\"",
-    "offset=\"9223372036854775807\"",
-    "format=\"ascii\"",
-    "99999999999",
-];
-
-/// Changes a file in one to four places.
-fn change(random: &mut Random, seed: &[u8], other: &[u8]) -> Vec<u8> {
-    let mut bytes = seed.to_vec();
-    for _ in 0..=random.below(4) {
-        if bytes.is_empty() {
-            bytes.push(random.next() as u8);
-        }
-        let length = bytes.len();
-        // Headers are at the beginning: every third change is there.
-        let at = match random.below(3) {
-            0 => random.below(length.min(512)),
-            _ => random.below(length),
-        };
-        let width = random.of(&[1, 2, 4, 8]).min(length - at);
-        match random.below(12) {
-            0 | 1 => bytes[at] ^= 1 << random.below(8),
-            2 => bytes[at] = random.next() as u8,
-            3 => bytes.truncate(at),
-            4 => {
-                let edge = random.of(&EDGES).to_le_bytes();
-                bytes[at..at + width].copy_from_slice(&edge[..width]);
-                if random.below(2) == 0 {
-                    bytes[at..at + width].reverse();
-                }
-            }
-            5 => {
-                let mut number = [0; 8];
-                number[..width].copy_from_slice(&bytes[at..at + width]);
-                let step = (random.below(33) as u64).wrapping_sub(16);
-                let number = u64::from_le_bytes(number).wrapping_add(step).to_le_bytes();
-                bytes[at..at + width].copy_from_slice(&number[..width]);
-            }
-            6 => drop(bytes.drain(at..at + random.below(64).min(length - at))),
-            7 => {
-                let part = bytes[at..at + random.below(128).min(length - at)].to_vec();
-                let to = random.below(length + 1);
-                drop(bytes.splice(to..to, part));
-            }
-            8 => drop(bytes.splice(at..at, random.of(&WORDS).bytes())),
-            9 => {
-                let from = random.below(other.len());
-                let part = &other[from..from + random.below(256).min(other.len() - from)];
-                let end = (at + part.len()).min(length);
-                drop(bytes.splice(at..end, part.iter().copied()));
-            }
-            10 => bytes[at..]
-                .iter_mut()
-                .take(16)
-                .for_each(|byte| *byte = 0xff),
-            _ => bytes[at..].iter_mut().take(16).for_each(|byte| *byte = 0),
-        }
-    }
-    bytes.truncate(1 << 20);
-    bytes
-}
 
 /// Makes checksums right again, so that what is behind them is reached.
 fn mend(format: Format, bytes: &mut [u8]) {
@@ -287,54 +191,70 @@ fn of_folder(folder: &Path, format: Format) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Reads `bytes` in every way there is; says which rule was broken.
-fn judge(format: Format, bytes: &[u8], path: &Path) -> Result<bool, String> {
-    fs::write(path, bytes).map_err(|fault| fault.to_string())?;
+/// Judges a reader of `bytes` by what it `returned`, how long it took and how much memory; returns
+/// whether the bytes were read.
+fn guarded<T>(
+    bytes: &[u8],
+    read: impl FnOnce() -> T,
+    returned: impl FnOnce(T) -> Result<bool, String>,
+) -> Result<bool, String> {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let start = Instant::now();
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let in_memory = read_from(Cursor::new(bytes), Path::new("memory"), Some(format));
-        let in_file = load(path, Some(format));
-        let told = read_units(path, Some(format));
-        (in_memory, in_file, told)
-    }));
+    let outcome = catch_unwind(AssertUnwindSafe(read));
     let (took, memory) = (start.elapsed(), MOST.load(Ordering::Relaxed) - before);
-    let (in_memory, in_file, told) = outcome.map_err(|_| "a panic".to_owned())?;
+    let outcome = outcome.map_err(|_| "a panic".to_owned())?;
     if took > Duration::from_secs(5) {
         return Err(format!("{took:?}"));
     }
     if memory > 10 * bytes.len() + (64 << 20) {
         return Err(format!("{memory} bytes of memory for {}", bytes.len()));
     }
-    match (in_memory, in_file) {
-        (Ok((snapshot, _)), Ok(loaded)) => {
-            if loaded.snapshot != snapshot {
-                return Err("file and memory differ".into());
-            }
-            if told.map_err(|fault| fault.to_string())? != loaded.units {
-                return Err("units differ".into());
-            }
-            let sound = snapshot.bodies.check();
-            sound.map_err(|fault| format!("bad bodies: {fault}"))?;
-            if snapshot.bodies.is_empty() || !snapshot.time.is_finite() {
-                return Err("a snapshot without bodies or time".into());
-            }
-            Ok(true)
-        }
-        (Err(fault), Err(_)) => {
-            let message = fault.to_string();
-            if message.chars().any(char::is_control) || message.len() > 4000 {
-                return Err(format!("a message that is no message: {message:?}"));
-            }
-            Ok(false)
-        }
-        (in_memory, in_file) => Err(format!(
-            "file and memory differ: {:?}, {:?}",
-            in_memory.err().map(|fault| fault.to_string()),
-            in_file.err().map(|fault| fault.to_string())
-        )),
+    returned(outcome)
+}
+
+/// A refusal with a message.
+fn refused(fault: impl Display) -> Result<bool, String> {
+    let message = fault.to_string();
+    if message.chars().any(char::is_control) || message.len() > 4000 {
+        return Err(format!("a message that is no message: {message:?}"));
     }
+    Ok(false)
+}
+
+/// Reads `bytes` as a snapshot in every way there is; says which rule was broken.
+fn judge(format: Format, bytes: &[u8], path: &Path) -> Result<bool, String> {
+    fs::write(path, bytes).map_err(|fault| fault.to_string())?;
+    let read = || {
+        let in_memory = read_from(Cursor::new(bytes), Path::new("memory"), Some(format));
+        let in_file = load(path, Some(format));
+        let told = read_units(path, Some(format));
+        (in_memory, in_file, told)
+    };
+    guarded(bytes, read, |(in_memory, in_file, told)| {
+        match (in_memory, in_file) {
+            (Ok((snapshot, _)), Ok(loaded)) => {
+                if loaded.snapshot != snapshot {
+                    return Err("file and memory differ".into());
+                }
+                if told.map_err(|fault| fault.to_string())? != loaded.units {
+                    return Err("units differ".into());
+                }
+                let sound = snapshot.bodies.check();
+                sound.map_err(|fault| format!("bad bodies: {fault}"))?;
+                if snapshot.bodies.is_empty() || !snapshot.time.is_finite() {
+                    return Err("a snapshot without bodies or time".into());
+                }
+                Ok(true)
+            }
+            (Err(fault), Err(_)) => refused(fault),
+            (in_memory, in_file) => Err(format!(
+                "file and memory differ: {:?}, {:?}",
+                in_memory.err().map(|fault| fault.to_string()),
+                in_file.err().map(|fault| fault.to_string())
+            )),
+        }
+    })
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -342,17 +262,147 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().expect("ALLPAIRS_FUZZ_… are whole numbers"))
 }
 
+/// Judges changed inputs of one kind until the time, or their number where there is none, is over. An
+/// input that breaks a rule is kept.
+fn survive(
+    what: &str,
+    share: Option<Duration>,
+    mut input: impl FnMut() -> Vec<u8>,
+    judge: impl Fn(&[u8]) -> Result<bool, String>,
+) {
+    /// Inputs of each kind, if no time is asked for.
+    const INPUTS: u64 = 1000;
+    let start = Instant::now();
+    let (mut inputs, mut read) = (0_u64, 0);
+    while share.map_or(inputs < INPUTS, |share| start.elapsed() < share) {
+        let input = input();
+        match judge(&input) {
+            Ok(was_read) => read += u64::from(was_read),
+            Err(broken) => {
+                let kept = std::env::temp_dir().join(format!("allpairs-fuzz-{inputs}.{what}"));
+                fs::write(&kept, &input).expect("room for the input");
+                panic!("{what}: {broken}; the input is kept as {}", kept.display());
+            }
+        }
+        inputs += 1;
+    }
+    println!(
+        "{what}: {inputs} inputs, {read} of them read, {:?}",
+        start.elapsed()
+    );
+    assert!(read > 0, "{what}: no input was read");
+}
+
+const PHYSICS: Physics = Physics {
+    law: Law::Gravity,
+    g: 1.0,
+    softening: 0.1,
+};
+
+const PLAN: Plan = Plan {
+    until: None,
+    steps: 12,
+    diagnostics_every: Some(1),
+    snapshot_every: None,
+    checkpoint_every: Some(Every::Steps(5)),
+    format: Format::Allpairs,
+    units: None,
+};
+
+fn backend(of: &Bodies) -> Box<dyn allpairs::backend::Backend> {
+    let kernel = variants::find("cpu-f64").expect("listed");
+    let machine = Machine::new(Place::Cpu);
+    machine.backend(kernel, of, PHYSICS).expect("a few bodies")
+}
+
+/// Folder of a run that is over, with its checkpoints and its log.
+fn run(folder: &Path, integrator: Integrator) {
+    let bodies = plummer(9, 4).expect("in range");
+    let pace = Pace::Fixed(0.01);
+    let simulation = Simulation::new(backend(&bodies), bodies, PHYSICS, integrator, pace, 0.0);
+    let mut simulation = simulation.expect("a few bodies");
+    let recording = Recording::begin(folder, PLAN, &mut simulation, |_| ());
+    let mut recording = recording.expect("an empty folder");
+    let go_on = |_: allpairs::recording::Event<'_>| ControlFlow::Continue(());
+    let _ = recording
+        .run(&mut simulation, go_on)
+        .expect("room for a record");
+}
+
+/// Makes the checksum of a checkpoint right again.
+fn mend_checkpoint(bytes: &mut [u8]) {
+    if let Some(end) = bytes.len().checked_sub(4) {
+        let crc = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Reads a checkpoint.
+fn judge_checkpoint(bytes: &[u8], path: &Path) -> Result<bool, String> {
+    fs::write(path, bytes).map_err(|fault| fault.to_string())?;
+    let read = || checkpoint::read(path);
+    guarded(bytes, read, |read| match read {
+        Ok(read) => {
+            let sound = read.bodies.check();
+            sound.map_err(|fault| format!("bad bodies: {fault}"))?;
+            Ok(true)
+        }
+        Err(fault) => refused(fault),
+    })
+}
+
+/// Reads a log as charts are drawn from it, and goes on with it from a checkpoint: it does not grow, and
+/// no row after the checkpoint is left.
+fn judge_log(name: &str, bytes: &[u8], folder: &Path, from: &Checkpoint) -> Result<bool, String> {
+    let path = folder.join(name);
+    fs::write(&path, bytes).map_err(|fault| fault.to_string())?;
+    let read = || {
+        let charted = RunLog::read(&path);
+        (charted, Recording::resume(folder, PLAN, from).map(drop))
+    };
+    guarded(bytes, read, |(_, resumed)| {
+        if let Err(fault) = resumed {
+            return refused(fault);
+        }
+        let left = fs::read(&path).map_err(|fault| fault.to_string())?;
+        let mut rows = left.split_inclusive(|&byte| byte == b'\n');
+        if left.len() > bytes.len() + rows.next().map_or(0, <[u8]>::len) {
+            return Err("the log has grown".into());
+        }
+        let later = format!("{},", from.clock.steps + 1);
+        if rows.any(|row| row.starts_with(later.as_bytes())) {
+            return Err("a row after the checkpoint is left".into());
+        }
+        Ok(!left.is_empty())
+    })
+}
+
+/// Reads a cache of winners; what was read is written, and then read as the same.
+fn judge_cache(bytes: &[u8], path: &Path) -> Result<bool, String> {
+    fs::write(path, bytes).map_err(|fault| fault.to_string())?;
+    let read = || {
+        let read = Cache::read(path)?;
+        read.write(path)?;
+        Ok::<_, allpairs::tuning::CacheFault>((Cache::read(path)?, read))
+    };
+    guarded(bytes, read, |read| match read {
+        Ok((again, read)) if again == read => Ok(true),
+        Ok(_) => Err("it is another one when it is written".into()),
+        Err(fault) => refused(fault),
+    })
+}
+
 /// One test, for the memory is counted for the whole process.
 #[test]
-fn readers_survive_what_is_no_snapshot() {
+fn readers_survive_what_nobody_wrote() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("input");
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let seconds = number("ALLPAIRS_FUZZ_SECONDS");
     let seed = number("ALLPAIRS_FUZZ_SEED").unwrap_or(1);
-    /// Inputs of each format, if no time is asked for.
-    const INPUTS: u64 = 1000;
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let kinds = Format::ALL.len() + 4;
+    let share = seconds.map(|all| Duration::from_secs(all) / kinds as u32);
 
     for format in Format::ALL {
         let sound = sound(folder.path(), format);
@@ -369,10 +419,7 @@ fn readers_survive_what_is_no_snapshot() {
         }
         seeds.retain(|bytes| bytes.len() < 1 << 15);
         seeds.extend(sound);
-        let share = seconds.map(|all| Duration::from_secs(all) / Format::ALL.len() as u32);
-        let start = Instant::now();
-        let (mut inputs, mut read) = (0_u64, 0);
-        while share.map_or(inputs < INPUTS, |share| start.elapsed() < share) {
+        let input = || {
             let bytes = &seeds[random.below(seeds.len())];
             let other = &seeds[random.below(seeds.len())];
             let packed = match format {
@@ -383,24 +430,73 @@ fn readers_survive_what_is_no_snapshot() {
             if random.below(4) > 0 {
                 mend(format, &mut input);
             }
-            match judge(format, &input, &path) {
-                Ok(was_read) => read += u64::from(was_read),
-                Err(broken) => {
-                    let kept = std::env::temp_dir().join(format!("allpairs-fuzz-{inputs}"));
-                    let kept = kept.with_extension(format.extension());
-                    fs::write(&kept, &input).expect("room for the input");
-                    panic!(
-                        "{format}: {broken}; the input is kept as {}",
-                        kept.display()
-                    );
-                }
-            }
-            inputs += 1;
-        }
-        println!(
-            "{format}: {inputs} inputs, {read} of them read, {:?}",
-            start.elapsed()
-        );
-        assert!(read > 0, "{format}: no input was read");
+            input
+        };
+        survive(format.extension(), share, input, |bytes| {
+            judge(format, bytes, &path)
+        });
     }
+
+    let runs = [Integrator::Leapfrog, Integrator::Hermite4].map(|integrator| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        run(folder.path(), integrator);
+        folder
+    });
+    let seeds = runs.each_ref().map(|folder| {
+        let file = |name: &str| fs::read(folder.path().join(name)).expect("a run leaves it");
+        ["checkpoint", "diagnostics.csv", "diagnostics.jsonl"].map(file)
+    });
+    let input = || {
+        let [[bytes, ..], [other, ..]] = &seeds;
+        if random.below(8) == 0 {
+            let mut flipped = bytes.clone();
+            flipped[random.below(bytes.len())] ^= 1 << random.below(8);
+            let judged = judge_checkpoint(&flipped, &path);
+            assert_eq!(judged, Ok(false), "a changed bit is noticed");
+        }
+        let mut input = match random.below(2) {
+            0 => change(&mut random, bytes, other),
+            _ => change(&mut random, other, bytes),
+        };
+        if random.below(4) > 0 {
+            mend_checkpoint(&mut input);
+        }
+        input
+    };
+    survive("checkpoint", share, input, |bytes| {
+        judge_checkpoint(bytes, &path)
+    });
+
+    let run = runs[0].path();
+    let from = checkpoint::find(run)
+        .checkpoint
+        .expect("of the tenth step")
+        .0;
+    for (index, name) in [(1, "diagnostics.csv"), (2, "diagnostics.jsonl")] {
+        let bytes = &seeds[0][index];
+        let input = || change(&mut random, bytes, &seeds[1][index]);
+        survive(name, share, input, |bytes| {
+            judge_log(name, bytes, run, &from)
+        });
+        fs::write(run.join(name), bytes).expect("it was there");
+    }
+
+    let mut cache = Cache::default();
+    let key = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single);
+    let winner = |bodies, kernel: &str| Winner {
+        bodies,
+        kernel: kernel.into(),
+        shape: Shape::default(),
+        seconds: 0.1,
+    };
+    cache.keep(
+        &key,
+        vec![winner(1000, "cpu-one-sided-f32"), winner(4000, "cpu-f32")],
+    );
+    cache.write(&path).expect("room for it");
+    let bytes = fs::read(&path).expect("it was written");
+    let input = || change(&mut random, &bytes, &bytes);
+    survive("tuned.json", share, input, |bytes| {
+        judge_cache(bytes, &path)
+    });
 }

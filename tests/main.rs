@@ -18,6 +18,7 @@ mod physics;
 mod pictures;
 mod ptx_claims;
 mod readme;
+mod run_folders;
 mod studies;
 mod support;
 mod systems;

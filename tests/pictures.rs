@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::program::{Ended, allpairs};
+use crate::support::program::{Ended, allpairs, galaxy};
 
 /// Snapshots of two bodies that move apart.
 fn series(folder: &Path) {
@@ -156,4 +156,18 @@ fn a_benchmark_becomes_a_record_and_charts() {
     )
     .unwrap();
     run("plot log . --out c --types png").expect(0, &["c/energy-drift.png", "c/energy.png"]);
+}
+
+/// What a file holds that is not used is said by commands that draw too, and of many files once.
+#[test]
+fn notes_of_readers_are_told() {
+    let at = tempfile::tempdir().unwrap();
+    let mut command = allpairs(at.path());
+    let galaxy = galaxy();
+    command.arg("render").args([&galaxy, &galaxy]);
+    command.args(["--size", "64x32", "--output", "p.png"]);
+    let ended = Ended::of(command.output().unwrap());
+    ended.expect(0, &["wrote"]);
+    let notes = ended.complained.matches("note:").count();
+    assert_eq!(notes, 1, "{ended}");
 }

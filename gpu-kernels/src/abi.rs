@@ -43,7 +43,7 @@ pub struct Params {
 pub struct BlockStep {
     /// Which of two places the launch reads: 0 and 1 in turn, from one block step to the next.
     pub parity: u32,
-    /// What the launch is for, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
+    /// Purpose of the launch, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
     pub phase: u32,
     /// Sources that a block keeps in shared memory at a time.
     pub chunk: u32,

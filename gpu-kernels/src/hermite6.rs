@@ -3,7 +3,7 @@
 
 use cuda_std::GpuFloat;
 
-/// What a step of a body begins from.
+/// Beginning of a body's step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beginning<R> {
     /// Position.
@@ -214,8 +214,8 @@ mod tests {
         assert!(cube_root(f64::NAN).is_nan());
     }
 
-    /// Where all is a polynomial that the scheme fits, it is exact: derivatives at the end, and
-    /// prediction from the beginning.
+    /// Polynomials that the scheme fits are met exactly: derivatives at the end, and prediction from
+    /// the beginning.
     #[test]
     fn a_polynomial_is_what_it_fits() {
         // a(t) = Σ c_k t^k / k!, to fifth order.

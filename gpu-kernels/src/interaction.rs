@@ -97,7 +97,7 @@ fn add_contributions<A: PairArithmetic>(
 /// the jerk `weight · (v / d³ − 3 (r·v) r / d⁵)`, to `jerks`; v is the velocity of the source
 /// relative to the target. Makino & Aarseth (1992, PASJ 44, 141, eqs. 1 and 2).
 #[inline(always)]
-pub fn interact_with_jerk<A: Arithmetic>(
+pub fn interact_with_jerk<A: PairArithmetic>(
     [target, target_velocity]: [[A::Real; 3]; 2],
     [source, source_velocity]: [[A::Real; 3]; 2],
     weight: A::Real,
@@ -112,10 +112,10 @@ pub fn interact_with_jerk<A: Arithmetic>(
 }
 
 /// As [`interact_with_jerk`], of what the source has relative to the target, and their squared
-/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's pull changes by its change of
+/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's force changes by its change of
 /// distance.
 #[inline(always)]
-pub fn add_with_jerk<A: Arithmetic>(
+pub fn add_with_jerk<A: PairArithmetic>(
     [r, v]: [[A::Real; 3]; 2],
     distance_squared: A::Real,
     weight: A::Real,
@@ -125,7 +125,7 @@ pub fn add_with_jerk<A: Arithmetic>(
     let inverse = A::inverse_sqrt(distance_squared);
     let inverse_squared = inverse * inverse;
     let scale = (weight * inverse) * inverse_squared;
-    let rate = (A::Real::from_f64(-3.0) * dot::<A>(r, v)) * inverse_squared;
+    let rate = (A::constant(-3.0) * dot::<A>(r, v)) * inverse_squared;
     for axis in 0..3 {
         sum[axis] = A::mul_add(scale, r[axis], sum[axis]);
         jerks[axis] = A::mul_add(scale, A::mul_add(rate, r[axis], v[axis]), jerks[axis]);
@@ -138,7 +138,7 @@ pub fn add_with_jerk<A: Arithmetic>(
 /// `β = (v·v + r·a)/d² + α²` and u the jerk per weight: Nitadori & Makino (2008, New Astron. 13,
 /// 498). `sums` are of accelerations, jerks and snaps.
 #[inline(always)]
-pub fn add_with_snap<A: Arithmetic>(
+pub fn add_with_snap<A: PairArithmetic>(
     [r, v, a]: [[A::Real; 3]; 3],
     distance_squared: A::Real,
     weight: A::Real,
@@ -147,7 +147,7 @@ pub fn add_with_snap<A: Arithmetic>(
     let inverse = A::inverse_sqrt(distance_squared);
     let inverse_squared = inverse * inverse;
     let scale = (weight * inverse) * inverse_squared;
-    let minus_three = A::Real::from_f64(-3.0) * inverse_squared;
+    let minus_three = A::constant(-3.0) * inverse_squared;
     let rate = dot::<A>(r, v) * minus_three; // −3 α
     let second = A::mul_add(v[0], v[0], A::mul_add(v[1], v[1], v[2] * v[2]));
     let second = A::mul_add(
@@ -156,7 +156,7 @@ pub fn add_with_snap<A: Arithmetic>(
         A::mul_add(r[1], a[1], A::mul_add(r[2], a[2], second)),
     );
     // −3 β, of which −3 α² is −(−3 α)²/3.
-    let square = (rate * rate) * A::Real::from_f64(-1.0 / 3.0);
+    let square = (rate * rate) * A::constant(-1.0 / 3.0);
     let bend = A::mul_add(second, minus_three, square);
     let twice = rate + rate;
     for axis in 0..3 {

@@ -13,6 +13,8 @@ pub trait PairArithmetic {
         + Sub<Output = Self::Real>
         + Mul<Output = Self::Real>
         + Neg<Output = Self::Real>;
+    /// The same number everywhere.
+    fn constant(x: f64) -> Self::Real;
     /// `a · b + c`.
     fn mul_add(a: Self::Real, b: Self::Real, c: Self::Real) -> Self::Real;
     /// 1/√x of a squared distance.
@@ -292,6 +294,11 @@ impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numeric
 
 impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> PairArithmetic for Numerics<R, M, S, C> {
     type Real = R;
+
+    #[inline(always)]
+    fn constant(x: f64) -> R {
+        R::from_f64(x)
+    }
 
     #[inline(always)]
     fn mul_add(a: R, b: R, c: R) -> R {

@@ -84,6 +84,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
+    super::check_memory(options.bodies.iter().copied().max().unwrap_or(0).into())?;
     let baseline = options.baseline.as_deref().map(BenchRecord::read);
     let baseline = baseline.transpose()?;
     let record = match &options.study {

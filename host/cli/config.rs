@@ -177,7 +177,10 @@ pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::damage::{Random, change};
     use clap::FromArgMatches;
 
     fn given(arguments: &[&str]) -> ArgMatches {
@@ -261,5 +264,39 @@ mod tests {
             let error = merged(&text, &["x.toml"]).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    /// As `tests/fuzz.rs` does it for other files, with the same variables: files changed at random are
+    /// refused or read. What is read is written, and read again as the same.
+    #[test]
+    fn files_that_nobody_wrote_are_survived() {
+        const INPUTS: u64 = 2000;
+        let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
+        let seed = number("ALLPAIRS_FUZZ_SEED").unwrap_or(1);
+        let end = number("ALLPAIRS_FUZZ_SECONDS").map(Duration::from_secs);
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        let seeds = [
+            vec!["plummer", "--bodies=50", "--dt=1e-3", "--steps=5"],
+            vec!["a.csv", "--until=3", "--integrator=hermite4", "--eta=0.01"],
+            vec!["disk-galaxy", "--accuracy=fast", "--snapshot-every=0.5"],
+        ];
+        let seeds = seeds.map(|options| text(&table(&given(&options)), "cpu-f64", "CPU"));
+        let (start, mut inputs, mut read_ones) = (Instant::now(), 0, 0);
+        while end.map_or(inputs < INPUTS, |end| start.elapsed() < end) {
+            let [one, other] = [0; 2].map(|_| seeds[random.below(seeds.len())].as_bytes());
+            let input = change(&mut random, one, other);
+            fs::write(&path, &input).unwrap();
+            if let Ok(found) = read(&path).and_then(|table| matches(&table, None)) {
+                let again = matches(&table(&found), None);
+                let [found, again] = [found, again.unwrap()].map(|matches| debug(&matches));
+                assert_eq!(found, again, "{}", String::from_utf8_lossy(&input));
+                read_ones += 1;
+            }
+            inputs += 1;
+        }
+        println!("run.toml: {inputs} inputs, {read_ones} of them read");
+        assert!(read_ones > 0);
     }
 }

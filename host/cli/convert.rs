@@ -97,6 +97,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         told = format!("; units are now {target}");
     }
     let overwrite = Overwrite::from(options.overwrite);
+    super::remove_abandoned(&options.output);
     allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! A run under way: the progress bar, Ctrl-C, warnings, and the table at the end.
+//! A run under way: its progress, Ctrl-C, warnings, and the table at the end.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -6,20 +6,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use allpairs::diagnostics::{Conserved, MASS_SHARES, Sample};
-use allpairs::recording::{Event, Recording};
-use allpairs::simulation::Simulation;
+use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
+use allpairs::integrator::{Pace, Stepping};
+use allpairs::recording::{Event, Recording, RecordingError};
+use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Interrupted;
 use super::outputs::Outputs;
+use super::progress::Lines;
 use super::watch::{self, Watch};
+
+/// A limit to the drift of the energy, and what to do where it is exceeded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DriftWatch {
+    pub(super) bound: f64,
+    pub(super) advice: &'static str,
+}
+
+impl DriftWatch {
+    fn warn(&self, look: &EnergyLook) {
+        eprintln!(
+            "allpairs: warning: at step {}, time {}, the energy has drifted by {}, more than \
+             --max-drift {}: {}",
+            look.steps,
+            super::plain(look.time),
+            super::scientific(look.drift),
+            super::plain(self.bound),
+            self.advice
+        );
+    }
+}
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
 /// the last step. With a `watch`, draws the bodies meanwhile.
 pub(super) fn drive(
-    max_drift: f64,
+    drift: DriftWatch,
     watch: Option<Watch>,
     mut simulation: Simulation,
     mut recording: Recording,
@@ -27,22 +50,38 @@ pub(super) fn drive(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let (began, first) = (Instant::now(), simulation.clock().steps);
-    let (outcome, warned) = advance(max_drift, watch, &mut simulation, &mut recording)?;
+    let advanced = advance(&drift, watch, &mut simulation, &mut recording);
     let (seconds, done) = (
         began.elapsed().as_secs_f64(),
         simulation.clock().steps - first,
     );
     let rate = super::scientific(simulation.interactions() / seconds);
+    let of_bodies = match simulation.pace() {
+        Pace::Adaptive {
+            steps: Stepping::Blocks,
+            ..
+        } => {
+            let n = simulation.number_of_bodies() as f64;
+            let steps = super::scientific(simulation.interactions() / n);
+            format!(", {steps} steps of single bodies,")
+        }
+        _ => String::new(),
+    };
     writeln!(
         out,
-        "{} in {seconds:.2} s, {rate} interactions/s",
+        "{}{of_bodies} in {seconds:.2} s, {rate} interactions/s",
         super::counted(done, "step", "steps")
     )?;
-    let end = simulation.sample(recording.origin())?;
-    if !warned && end.has_drifted(max_drift) {
-        warn_of_drift(&end, max_drift);
+    let (outcome, warned) = match advanced {
+        Ok(advanced) => advanced,
+        Err(error) => return Err(stopped(error, outputs, out)),
+    };
+    let end = recording.last_sample(&mut simulation)?;
+    if !warned && end.has_drifted(drift.bound) {
+        drift.warn(&EnergyLook::from(&end));
     }
-    writeln!(out, "{}", conservation(recording.origin(), &end))?;
+    let largest = recording.largest_drift();
+    writeln!(out, "{}", conservation(recording.origin(), &end, largest))?;
     if !end.conserved.energy.has_pairs() && end.energy_drift.is_nan() {
         writeln!(
             out,
@@ -62,10 +101,30 @@ pub(super) fn drive(
     Ok(())
 }
 
-/// Takes the steps, with a progress bar or a picture on a terminal, until done or interrupted by
-/// Ctrl-C. Also says whether drift was warned of.
+/// Writes the last good state of a run that could not go on, if that is the error, as its final
+/// snapshot.
+fn stopped(error: anyhow::Error, outputs: &Outputs, out: &mut impl Write) -> anyhow::Error {
+    let Some(RecordingError::Stopped(stopped)) = error.downcast_ref() else {
+        return error;
+    };
+    let good = &stopped.good;
+    // The picture may fail; the error that the run stopped for is the one to report.
+    if let Err(why) = outputs.write(good.time, &good.bodies, out) {
+        eprintln!("allpairs: warning: {why:#}");
+    }
+    let folder = outputs.folder.display();
+    let (time, steps) = (super::plain(good.time), stopped.good_steps);
+    let _ = writeln!(
+        out,
+        "{folder} has the last good state, of step {steps}, time {time}: final snapshot and checkpoint"
+    );
+    error
+}
+
+/// Takes the steps, with a progress bar or a picture on a terminal and lines elsewhere, until done or
+/// interrupted by Ctrl-C. Also says whether drift was warned of.
 fn advance(
-    max_drift: f64,
+    drift: &DriftWatch,
     mut preview: Option<Watch>,
     simulation: &mut Simulation,
     recording: &mut Recording,
@@ -79,55 +138,83 @@ fn advance(
     })
     .context("cannot listen for Ctrl-C")?;
 
-    let bar = if preview.is_none() && io::stderr().is_terminal() {
+    let is_terminal = io::stderr().is_terminal();
+    let bar = if preview.is_none() && is_terminal {
         ProgressBar::new(1000)
     } else {
         ProgressBar::hidden()
     };
     let template = "{bar:40} {percent} %, {msg}, {eta} left";
     bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
-    let share = recording.share_of(simulation);
+    let share_of = recording.share_of(simulation);
+    let share = |progress: &Progress| share_of(progress.steps, progress.time);
+    let clock = simulation.clock();
+    let mut lines = Lines::new(share_of(clock.steps, clock.time));
     if preview.is_some() {
         recording.preview_every(watch::EVERY);
     }
     let mut warned = false;
+    let (mut last, mut largest) = (None, recording.largest_drift());
     let mut undrawn: Option<anyhow::Error> = None;
     let outcome = recording.run(simulation, |event| {
-        match event {
-            Event::Progress(progress) => {
-                bar.set_position((1000.0 * share(&progress)) as u64);
-                let rate = super::scientific(progress.rate);
-                bar.set_message(format!("step {}, {rate} interactions/s", progress.steps));
-            }
-            Event::Sample(sample) if !warned && sample.has_drifted(max_drift) => {
+        let look = match &event {
+            Event::Sample(sample) => Some(EnergyLook::from(*sample)),
+            Event::Energy(look) => Some(*look),
+            _ => None,
+        };
+        if let Some(look) = look {
+            last = Some(look.drift);
+            largest = largest.max(look.drift);
+            if !warned && look.has_drifted(drift.bound) {
                 warned = true;
                 if let Some(preview) = &mut preview {
                     undrawn = undrawn
                         .take()
                         .or_else(|| Some(preview.clear().err()?.into()));
                 }
-                bar.suspend(|| warn_of_drift(sample, max_drift));
+                bar.suspend(|| drift.warn(&look));
+            }
+        }
+        let status = |progress: &Progress| {
+            let rate = super::scientific(progress.rate);
+            let drift = last.filter(|drift| !drift.is_nan()).map(|drift| {
+                let [now, most] = [drift, largest].map(super::scientific);
+                format!(", energy drift {now} (largest {most})")
+            });
+            let drift = drift.unwrap_or_default();
+            format!("step {}, {rate} interactions/s{drift}", progress.steps)
+        };
+        match event {
+            Event::Progress(progress) => {
+                bar.set_position((1000.0 * share(&progress)) as u64);
+                bar.set_message(status(&progress));
+                if !is_terminal && let Some(left) = lines.due(share(&progress)) {
+                    let percent = 100.0 * share(&progress);
+                    let (status, time) = (status(&progress), progress.time);
+                    eprintln!("allpairs: {percent:.0} %, time {time:.4}, {status}{left}");
+                }
             }
             Event::Preview(progress, bodies) => {
                 let percent = 100.0 * share(&progress);
-                let rate = super::scientific(progress.rate);
                 let status = format!(
-                    "{percent:.0} %, step {}, time {:.4}, {rate} interactions/s",
-                    progress.steps, progress.time
+                    "{percent:.0} %, time {:.4}, {}",
+                    progress.time,
+                    status(&progress)
                 );
                 if let (Some(preview), None) = (&mut preview, &undrawn) {
                     undrawn = preview.draw(bodies, &status).err();
                 }
             }
-            Event::Sample(_) | Event::Wrote(_) => {}
+            Event::Sample(_) | Event::Energy(_) | Event::Wrote(_) => {}
         }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
-    })?;
+    });
     bar.finish_and_clear();
+    let outcome = outcome?;
     if let (Some(preview), None) = (&mut preview, &undrawn) {
         let clock = simulation.clock();
         let status = format!("step {}, time {:.4}", clock.steps, clock.time);
@@ -139,22 +226,16 @@ fn advance(
     Ok((outcome, warned))
 }
 
-fn warn_of_drift(sample: &Sample, bound: f64) {
-    eprintln!(
-        "allpairs: warning: at step {} the energy has drifted by {}, more than --max-drift {bound}: \
-         a smaller --dt or a larger --softening would help",
-        sample.steps,
-        super::scientific(sample.energy_drift)
-    );
-}
-
 /// Decimals of the quantities in the table.
 const DECIMALS: usize = 8;
+/// Its row.
+const ENERGY: &str = "energy";
 
-fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
+/// The conserved quantities at both ends, and their drift; of the energy also the `largest` on the way.
+fn conservation(before: &Conserved, end: &Sample, largest: f64) -> comfy_table::Table {
     let after = &end.conserved;
     let drift = after.drift_since(before);
-    let mut table = super::table(&["", "#start", "#end", "#drift"]);
+    let mut table = super::table(&["", "#start", "#end", "#drift", "#largest drift"]);
     // One notation for all, so that they can be compared at a glance. Momenta and the centre of mass
     // do not decide on it: what they should be is often nothing.
     let scales = [before, after].map(|c| [c.time, c.energy.kinetic, c.energy.potential]);
@@ -169,16 +250,21 @@ fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
             Some(drift) if drift.is_nan() && !after.energy.has_pairs() => "no massive pair".into(),
             drift => drift.map_or_else(String::new, super::scientific),
         };
+        let largest = match name == ENERGY && after.energy.has_pairs() {
+            true => super::scientific(largest),
+            false => String::new(),
+        };
         table.add_row([
             name.into(),
             number(quantity(before)),
             number(quantity(after)),
             drift,
+            largest,
         ]);
     };
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     row("time", &|c| c.time, None);
-    row("energy", &|c| c.energy.total(), Some(drift.energy));
+    row(ENERGY, &|c| c.energy.total(), Some(drift.energy));
     row("kinetic energy", &|c| c.energy.kinetic, None);
     row("potential energy", &|c| c.energy.potential, None);
     row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
@@ -189,7 +275,7 @@ fn conservation(before: &Conserved, end: &Sample) -> comfy_table::Table {
         Some(drift.angular_momentum),
     );
     let mut at_end = |name: String, value: f64| {
-        table.add_row([name, String::new(), number(value), String::new()]);
+        table.add_row([name, String::new(), number(value)]);
     };
     at_end("centre of mass, distance".into(), norm(end.centre_of_mass));
     for (share, radius) in MASS_SHARES.into_iter().zip(end.lagrangian_radii) {

@@ -51,6 +51,7 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         .size
         .make(generator, &options.made.0, options.units)?;
     let n = snapshot.bodies.len();
+    super::remove_abandoned(path);
     allpairs::io::write_in_units(path, format, &snapshot, units, overwrite)?;
     let at = match snapshot.time {
         0.0 => String::new(),

@@ -8,7 +8,7 @@ use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::{self, ForceAccuracy};
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::systems::Many;
@@ -24,8 +24,9 @@ pub(super) struct KernelOptions {
     #[arg(long)]
     kernel: Option<String>,
     /// Error that forces may have, by which the kernel is chosen; where not given, single, or
-    /// double where the softening is chosen to be 0, and for hermite4 on a GPU.
-    #[arg(long, conflicts_with = "kernel")]
+    /// double where the softening is chosen to be 0, and for hermite4 and hermite6.
+    /// With --block-steps on a GPU it chooses the digits of pairs: mixed where not given
+    #[arg(long)]
     accuracy: Option<AccuracyName>,
     /// Accuracy that suits the bodies, where none was asked for.
     #[arg(skip)]
@@ -56,8 +57,8 @@ impl KernelOptions {
     }
 
     /// The digits of block time steps on a device, for such steps.
-    pub(super) fn block_digits(&self, steps: Stepping) -> Option<DigitsName> {
-        let digits = preferred::block_digits(self.accuracy.map(ForceAccuracy::from));
+    pub(super) fn block_digits(&self, order: u32, steps: Stepping) -> Option<DigitsName> {
+        let digits = preferred::block_digits(order, self.accuracy.map(ForceAccuracy::from));
         (steps == Stepping::Blocks).then_some(digits)
     }
 
@@ -68,6 +69,10 @@ impl KernelOptions {
         bodies: usize,
         (integrator, steps): (Integrator, Stepping),
     ) -> anyhow::Result<(Selection, Option<String>)> {
+        ensure!(
+            self.kernel.is_none() || self.accuracy.is_none() || steps == Stepping::Blocks,
+            "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
+        );
         let accuracy = self.accuracy.map(ForceAccuracy::from).or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
         let selection = select(&Request {

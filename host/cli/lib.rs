@@ -4,6 +4,9 @@ mod bench;
 mod bench_study;
 mod config;
 mod convert;
+#[cfg(test)]
+#[path = "../../tests/damage.rs"]
+mod damage;
 mod devices;
 mod drive;
 mod ic;
@@ -16,10 +19,12 @@ mod outputs;
 mod pace;
 mod physics;
 mod plot;
+mod progress;
 mod render;
 mod resume;
 mod run;
 mod series;
+mod settings;
 mod size;
 mod systems;
 mod tune;
@@ -35,6 +40,7 @@ use std::path::Path;
 
 use allpairs::backend::ForceError;
 use allpairs::io::{Format, Loaded, Printable, ReadError, WriteError};
+use allpairs::memory;
 use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
@@ -44,6 +50,7 @@ use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::bench_record::RecordError;
+use anyhow::{Context, ensure};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
@@ -150,6 +157,10 @@ struct Interrupted;
 /// Runs the program with these arguments, of which the first is its name, and returns its exit code.
 /// Arguments that it does not understand end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    fail_at_size_limits();
+    if let Err(error) = start_threads() {
+        return report(&error);
+    }
     let matches = below_zero_too(Arguments::command()).get_matches_from(arguments);
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
@@ -185,6 +196,55 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Lets writing fail at a limit on the size of files (`ulimit -f`) as on a full disk, instead of ending
+/// the process.
+fn fail_at_size_limits() {
+    #[cfg(unix)]
+    // SAFETY: an ignored signal has no handler, whose code could be at fault.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+/// Environment variable for the number of threads; rayon's.
+const THREADS: &str = "RAYON_NUM_THREADS";
+
+/// Starts as many threads as the environment asks for, if it does.
+fn start_threads() -> anyhow::Result<()> {
+    let Some(threads) = std::env::var(THREADS).ok().and_then(|n| n.parse().ok()) else {
+        return Ok(());
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = 16 * processors.max(16);
+    ensure!(
+        threads <= most,
+        "`{THREADS}` must be ≤ {most} on this machine of {}, got {threads}",
+        counted(processors, "processor", "processors")
+    );
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .with_context(|| format!("cannot start the threads that {THREADS} asks for"))
+}
+
+/// Refuses bodies of a run or a test for which there is no memory.
+fn check_memory(bodies: u64) -> Result<(), memory::NoRoom> {
+    memory::check(bodies, memory::BYTES_PER_BODY_OF_A_RUN)
+}
+
+/// Removes what killed processes left half-written in the folder of `file`, which is to be written.
+fn remove_abandoned(file: &Path) {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Where that fails, writing fails or the rest is in nobody's way.
+    for path in allpairs::io::remove_abandoned(folder).unwrap_or_default() {
+        let path = Printable(path.display());
+        eprintln!("allpairs: note: removed {path}, which a killed process left half-written");
+    }
+}
+
 /// Takes `-1` after an option for its value, so that the check of that option can refuse it.
 fn below_zero_too(command: clap::Command) -> clap::Command {
     command
@@ -209,7 +269,10 @@ fn report(error: &anyhow::Error) -> u8 {
         return code::USAGE;
     } else if error.is::<SelectionError>()
         || error.is::<ForceError>()
-        || matches!(error.downcast_ref(), Some(RecordingError::Force(_)))
+        || matches!(
+            error.downcast_ref(),
+            Some(RecordingError::Force(_) | RecordingError::Stopped(_))
+        )
     {
         code::UNAVAILABLE
     } else if error.is::<WriteError>()
@@ -237,9 +300,13 @@ fn report(error: &anyhow::Error) -> u8 {
 fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     let loaded = allpairs::io::load(path, format)?;
     for note in &loaded.notes {
-        eprintln!("allpairs: note: {}: {note}", Printable(path.display()));
+        tell_note(path, note);
     }
     Ok(loaded)
+}
+
+fn tell_note(path: &Path, note: &impl Display) {
+    eprintln!("allpairs: note: {}: {note}", Printable(path.display()));
 }
 
 /// An output that may lose its reader (`allpairs … | head`): from then on what is written to it goes
@@ -415,6 +482,27 @@ fn figure(x: f64) -> String {
     }
 }
 
+/// A number as it was given, in a message: all its digits, but no row of zeros.
+fn plain(x: f64) -> String {
+    match x.abs() {
+        0.0 | 1e-5..1e16 => x.to_string(),
+        _ => format!("{x:e}"),
+    }
+}
+
+/// A duration for people: `42 s`, `12 min`, `3.5 h`, `25 days`.
+fn duration(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    match seconds {
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5_400.0 => format!("{:.0} min", seconds / MINUTE),
+        ..172_800.0 => format!("{:.1} h", seconds / HOUR),
+        _ => format!("{:.0} days", seconds / DAY),
+    }
+}
+
 /// A rate for people: `1.92e12`.
 fn scientific(value: f64) -> String {
     format!("{value:.2e}")
@@ -439,6 +527,30 @@ mod tests {
             assert_eq!(fixed(value, 4), text);
         }
         assert!(is_plain(1e-6, 8) && !is_plain(9e-7, 8) && !is_plain(f64::INFINITY, 8));
+    }
+
+    #[test]
+    fn messages_have_no_rows_of_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-1.0, "-1"),
+            (0.01, "0.01"),
+            (1e-300, "1e-300"),
+            (-5e-324, "-5e-324"),
+            (1e300, "1e300"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
+        for (seconds, text) in [
+            (61.0, "61 s"),
+            (600.0, "10 min"),
+            (9000.0, "2.5 h"),
+            (2_160_000.0, "25 days"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
     }
 
     #[test]

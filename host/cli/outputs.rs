@@ -2,13 +2,13 @@
 //! picture.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::io::{Format, Overwrite, Snapshot, is_partial};
 use allpairs::output::DensityPicture;
-use allpairs::recording;
+use allpairs::recording::{self, Lock};
 use allpairs::selection::Selection;
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
@@ -79,13 +79,22 @@ impl Outputs {
         }
     }
 
+    /// Claims the folder for this process, until the claim is dropped.
+    pub(super) fn claim(&self) -> anyhow::Result<Lock> {
+        recording::lock(&self.folder)
+            .with_context(|| format!("cannot use {}", self.folder.display()))
+    }
+
     /// Removes what an earlier run left, if that was asked for, and what was never finished.
     pub(super) fn clear(&self, out: &mut impl Write) -> anyhow::Result<()> {
-        let _lock = match recording::lock(&self.folder, CONFIG) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
-            lock => Some(lock.with_context(|| format!("cannot use {}", self.folder.display()))?),
-        };
-        for path in recording::leftovers(&self.folder)? {
+        let mut files = recording::leftovers(&self.folder)?;
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if is_final(&path) || path.ends_with(CONFIG) {
+                files.push(path);
+            }
+        }
+        for path in files {
             ensure!(
                 self.overwrite == Overwrite::Allow || is_partial(&path),
                 "{} is there already: give another folder with --out, or --overwrite",
@@ -129,6 +138,13 @@ impl Outputs {
         writeln!(out, "wrote {}", self.picture.display())?;
         Ok(())
     }
+}
+
+/// Returns whether a file is the final snapshot of a run, in whatever format, or its picture.
+fn is_final(path: &Path) -> bool {
+    let is_picture = path.extension().is_some_and(|extension| extension == "png");
+    path.file_stem().is_some_and(|stem| stem == "final")
+        && (is_picture || Format::from_path(path).is_some())
 }
 
 /// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.

@@ -8,9 +8,6 @@ use super::run::Options;
 /// Steps where none are asked for.
 const DEFAULT_STEPS: u64 = 100;
 
-/// Longest block time steps in a run where their length is not given.
-const BLOCKS_A_RUN: f64 = 64.0;
-
 /// Length of the steps; `suggested` where it is not given.
 pub(super) fn pace(
     options: &Options,
@@ -20,7 +17,13 @@ pub(super) fn pace(
     if let Some(dt) = options.dt {
         ensure!(
             dt.is_finite() && dt != 0.0,
-            "`--dt` must be finite and not 0 (negative to go back in time), got {dt}"
+            "`--dt` must be finite and not 0 (negative to go back in time), got {}",
+            super::plain(dt)
+        );
+        ensure!(
+            dt.is_normal() && start + dt != start,
+            "`--dt` must be long enough to get on from time {}, got {dt:e}",
+            super::plain(start)
         );
     }
     let Some(eta) = options.eta else {
@@ -46,21 +49,31 @@ pub(super) fn pace(
     let integrator = options.method();
     ensure!(
         integrator.needs_jerks(),
-        "--eta needs an integrator with jerks: --integrator hermite4, not {}",
+        "--eta needs an integrator with jerks: --integrator hermite4 or hermite6, not {}",
         integrator.name()
     );
     ensure!(
         eta.is_finite() && eta > 0.0,
-        "`--eta` must be > 0 and finite, got {eta}"
+        "`--eta` must be > 0 and finite, got {}",
+        super::plain(eta)
     );
     let steps = options.stepping();
-    let share = match steps {
-        Stepping::Blocks => BLOCKS_A_RUN,
-        Stepping::Shared => 1.0, // bodies that nothing accelerates get there in one step
-    };
     match options.until {
         Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
-            let longest = options.dt.unwrap_or((end - start) / share);
+            let longest = match (options.dt, steps) {
+                (Some(dt), _) => dt,
+                // Bodies that nothing accelerates get there in one step.
+                (None, Stepping::Shared) => end - start,
+                (None, Stepping::Blocks) => match suggested()? {
+                    0.0 => end - start,
+                    longest => {
+                        // A whole number of longest steps from one snapshot to the next, or to the end.
+                        let every = options.kept.snapshot_every.unwrap_or(f64::INFINITY);
+                        let span = every.min(end - start);
+                        span / (span / longest).ceil()
+                    }
+                },
+            };
             Ok(Pace::Adaptive {
                 eta,
                 longest: longest.min(end - start),
@@ -68,12 +81,16 @@ pub(super) fn pace(
                 steps,
             })
         }
-        Some(end) => bail!("steps by --eta go forward: from time {start} not to {end}"),
+        Some(end) => bail!(
+            "steps by --eta go forward: from time {} not to {}",
+            super::plain(start),
+            super::plain(end)
+        ),
         None => bail!("steps by --eta need --until, the time to reach"),
     }
 }
 
-/// Steps from the beginning of the run to its end.
+/// Steps from the beginning of the run to its end, the last of them shortened to end there.
 pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
     match (pace, options.until) {
         (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
@@ -83,7 +100,10 @@ pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result
             let steps = ((end - start) / dt * (1.0 - 1e-12)).ceil();
             ensure!(
                 (0.0..1e18).contains(&steps),
-                "steps of {dt} do not lead from time {start} to --until {end}"
+                "steps of {} do not lead from time {} to --until {}",
+                super::plain(dt),
+                super::plain(start),
+                super::plain(end)
             );
             Ok(steps as u64)
         }

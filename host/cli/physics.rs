@@ -65,7 +65,8 @@ impl ForceOptions {
         };
         ensure!(
             softening >= 0.0 && softening.is_finite(),
-            "`--softening` must be ≥ 0 and finite, got {softening}"
+            "`--softening` must be ≥ 0 and finite, got {}",
+            super::plain(softening)
         );
         let g = match (self.g, self.units_of_g(law)) {
             (Some(g), _) => g,
@@ -81,6 +82,11 @@ impl ForceOptions {
         self.units.filter(|_| self.g.is_none() && law != Law::Unit)
     }
 
+    /// Returns whether neither G nor units that it follows from are known.
+    pub(super) fn has_no_units(&self) -> bool {
+        self.g.is_none() && self.units.is_none()
+    }
+
     fn law(&self, preferred: Law) -> anyhow::Result<Law> {
         let mut law = self.law.map_or(preferred, Law::from);
         if let Law::AttractRepel { repulsion, damping } = &mut law {
@@ -92,7 +98,8 @@ impl ForceOptions {
             );
             ensure!(
                 *damping >= 0.0 && damping.is_finite(),
-                "`--drag` must be ≥ 0 and finite, got {damping}"
+                "`--drag` must be ≥ 0 and finite, got {}",
+                super::plain(*damping)
             );
         } else {
             ensure!(

@@ -123,6 +123,7 @@ impl Target {
         std::fs::create_dir_all(&self.out)
             .with_context(|| format!("cannot make the folder {}", self.out.display()))?;
         let overwrite = Overwrite::from(self.overwrite);
+        super::remove_abandoned(&self.out.join("chart"));
         for (name, chart) in charts {
             for kind in &self.types {
                 let extension = match kind {

@@ -99,6 +99,8 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let target = target(options, &files, out)?;
     let picture = picture(options, &files, &target)?;
     let overwrite = Overwrite::from(options.overwrite);
+    let (Target::Picture(path) | Target::Pictures(path) | Target::Movie(path, _)) = &target;
+    super::remove_abandoned(path);
     let read = |file: &Path| options.series.read(file);
     let path = match target {
         Target::Picture(path) => {

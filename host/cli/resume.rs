@@ -1,7 +1,7 @@
 //! `allpairs resume`.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use allpairs::checkpoint::{self, Found};
@@ -17,10 +17,16 @@ use super::drive::drive;
 use super::outputs::{CONFIG, Outputs};
 use super::pace::{pace, steps};
 use super::run::{self, Asked};
+use super::settings;
 use super::watch::Watch;
 
 /// Run to continue, and its new end.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run keeps its physics and its step: `allpairs run` with its last snapshot \
+                        begins another. What it records (diagnostics, snapshot-every, \
+                        checkpoint-every) may be changed in its run.toml."
+)]
 pub(super) struct Options {
     /// The folder of the run.
     folder: PathBuf,
@@ -48,14 +54,14 @@ pub(super) fn or_continue(folder: &Path) -> String {
 pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let folder = &options.folder;
     let watch = options.watch.then(Watch::new).transpose()?;
-    let cannot = || format!("cannot continue in {}", folder.display());
-    let mut claim = match recording::lock(folder, CONFIG) {
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => bail!(
-            "{} is not the folder of a run: there is no {CONFIG} in it",
-            folder.display()
-        ),
-        claim => claim.with_context(cannot)?,
-    };
+    let config = folder.join(CONFIG);
+    ensure!(
+        config.is_file(),
+        "{} is not the folder of a run: there is no {CONFIG} in it",
+        folder.display()
+    );
+    let _claim = recording::lock(folder)
+        .with_context(|| format!("cannot continue in {}", folder.display()))?;
     for path in recording::leftovers(folder)?
         .iter()
         .filter(|path| is_partial(path))
@@ -70,7 +76,6 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for (path, fault) in unsound {
         writeln!(out, "found {}, but {fault}", path.display())?;
     }
-    let config = folder.join(CONFIG);
     let Some((checkpoint, path)) = checkpoint else {
         bail!(
             "{} has no checkpoint to continue from: `allpairs run {} --out {} --overwrite` starts \
@@ -86,7 +91,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         "found {}: step {}, time {}",
         path.display(),
         clock.steps,
-        clock.time
+        super::plain(clock.time)
     )?;
 
     let asked = config::read(&config).and_then(|table| Asked::of_table(&table, None));
@@ -94,6 +99,8 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         options: mut asked,
         mut table,
     } = asked.with_context(|| format!("in {}", config.display()))?;
+    let name = config.display().to_string();
+    settings::check(&name, &settings::of(&table)?, &checkpoint.settings)?;
     if let Some(steps) = options.steps {
         (asked.steps, asked.until) = (Some(steps), None);
         table.remove("until");
@@ -111,16 +118,13 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
     let steps = steps(&asked, clock.start, pace)?;
     let (at_end, beyond) = match pace {
-        Pace::Fixed(dt) => {
-            ensure!(
-                dt == clock.dt,
-                "{} says dt = {dt}, but the run took steps of {}: put that back, for a run keeps \
-                 its step; `allpairs run` with its last snapshot begins another",
-                config.display(),
-                clock.dt
-            );
-            (clock.steps >= steps, clock.steps > steps)
-        }
+        Pace::Fixed(dt) => match asked.until {
+            Some(end) => {
+                let ahead = (end - clock.time) * dt.signum();
+                (ahead <= 0.0, ahead < 0.0)
+            }
+            None => (clock.steps >= steps, clock.steps > steps),
+        },
         Pace::Adaptive { end, .. } => (clock.time >= end, clock.time > end),
     };
     ensure!(
@@ -135,7 +139,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
 
     let machine = Machine::new(selection.place.clone())
         .allow_inaccurate(asked.kernel.allow_inaccurate)
-        .block_steps(asked.kernel.block_digits(asked.stepping()));
+        .block_steps(
+            integrator,
+            asked
+                .kernel
+                .block_digits(integrator.order(), asked.stepping()),
+        );
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
@@ -147,13 +156,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let outputs = Outputs::of_run(folder, format, asked.force.units);
     if options.steps.is_some() || options.until.is_some() {
         outputs.write_config(&table, &selection)?;
-        // The claim was on the file that this one replaced.
-        claim = recording::lock(folder, CONFIG).with_context(cannot)?;
     }
     let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
     drop(checkpoint);
-    let max_drift = asked.kept.max_drift;
-    let driven = drive(max_drift, watch, simulation, recording, &outputs, out);
-    drop(claim);
-    driven
+    for remark in recording.remarks() {
+        eprintln!("allpairs: warning: {}/{remark}", folder.display());
+    }
+    let drift = asked.drift(physics.softening);
+    drive(drift, watch, simulation, recording, &outputs, out)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
@@ -10,8 +11,9 @@ use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, Pace, Stepping};
 use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::machine::Machine;
+use allpairs::memory::{self, Bytes};
 use allpairs::physics::{Law, Physics};
-use allpairs::recording::{self, Every, Plan, Recording};
+use allpairs::recording::{Every, Plan, Recording};
 use allpairs::selection::{Selection, fits};
 use allpairs::simulation::Simulation;
 use allpairs::suggest::{self, Advice, Chosen};
@@ -24,12 +26,13 @@ use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 
 use super::config;
-use super::drive::drive;
+use super::drive::{DriftWatch, drive};
 use super::kernel::KernelOptions;
 use super::made::Made;
-use super::outputs::{CONFIG, Outputs};
+use super::outputs::Outputs;
 use super::pace::{pace, steps};
 use super::physics::ForceOptions;
+use super::settings;
 use super::size::Size;
 use super::systems;
 use super::watch::Watch;
@@ -63,7 +66,7 @@ pub(super) struct Options {
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
     pub(super) eta: Option<f64>,
-    /// With --eta, a step for each body: the longest step (--dt, or 1/64 of the run) halved as often
+    /// With --eta, a step for each body: the longest step (--dt, or an eighth of the dynamical time) halved as often
     /// as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     pub(super) block_steps: bool,
@@ -109,7 +112,7 @@ pub(super) struct KeptOptions {
     pub(super) max_drift: f64,
     /// Write a snapshot every so much time, beside the final one.
     #[arg(long, value_name = "TIME")]
-    snapshot_every: Option<f64>,
+    pub(super) snapshot_every: Option<f64>,
     /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
     /// written on Ctrl-C. `allpairs resume` continues from it.
     #[arg(long, value_name = "STEPS|TIME")]
@@ -211,7 +214,9 @@ impl Asked {
         steps: u64,
     ) -> toml::Table {
         let mut table = self.table.clone();
-        table.remove("accuracy"); // the kernel has it
+        if self.options.stepping() != Stepping::Blocks {
+            table.remove("accuracy"); // the kernel has it
+        }
         let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
         set("softening", physics.softening.into());
         set("gravity", physics.g.into());
@@ -256,6 +261,9 @@ fn input(options: &Options) -> anyhow::Result<Input> {
         if systems::are_kept_apart(options.kernel.name())? && !generator.has_systems() {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
+        }
+        if let Some(bodies) = made.get(Parameter::Bodies) {
+            super::check_memory(bodies as u64)?; // before they are made
         }
         let (snapshot, units) = options.size.make(generator, &made, options.force.units)?;
         return Ok(Input {
@@ -315,6 +323,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let options = &asked.options;
     let integrator = options.integrator()?;
     options.check_record()?;
+    super::check_memory(bodies.len() as u64)?;
     let (selection, remark) = options.select(physics.law, bodies.len())?;
     let variant = options.shaped(&selection)?;
     fits(&variant, &selection.place, physics.law, bodies.len()).map_err(ForceError::from)?;
@@ -329,13 +338,16 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let (input, n) = (options.input.display(), bodies.len());
     writeln!(
         out,
-        "{input}: {} of total mass {}, at time {start}{}",
+        "{input}: {} of total mass {}, at time {}{}",
         super::counted(n, "body", "bodies"),
         super::fixed(bodies.total_mass(), 6),
+        super::plain(start),
         systems::of_how_many(options.systems()?, n)?
     )?;
     if let Some(units) = options.force.units_of_g(physics.law) {
         writeln!(out, "in units of {units}")?;
+    } else if options.is_without_units(physics.law) {
+        writeln!(out, "units unknown, G = 1")?;
     }
     if let Some(remark) = remark {
         writeln!(out, "{remark}")?;
@@ -344,12 +356,29 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
 
     let machine = Machine::new(selection.place.clone())
         .allow_inaccurate(options.kernel.allow_inaccurate)
-        .block_steps(options.kernel.block_digits(options.stepping()));
+        .block_steps(
+            integrator,
+            options
+                .kernel
+                .block_digits(integrator.order(), options.stepping()),
+        );
     let mut backend = machine.backend(&variant, &bodies, physics)?;
-    backend.accelerate()?;
+    let mut timed = || -> Result<f64, ForceError> {
+        let began = Instant::now();
+        integrator.prepare(&mut *backend)?;
+        backend.synchronize()?;
+        Ok(began.elapsed().as_secs_f64())
+    };
+    let evaluation = match timed()? {
+        seconds if seconds > 0.5 => seconds,
+        _ => timed()?, // warmed up
+    };
     let mut step_why = None;
     let pace = pace(options, start, || {
         let accelerations = backend.accelerations()?;
+        if options.eta.is_some() {
+            return Ok(suggest::longest_step(&bodies, &accelerations));
+        }
         let times = options.leapfrogs_a_step();
         let chosen = suggest::choose_step(&bodies, &physics, &accelerations, times);
         step_why = Some(chosen.why);
@@ -370,7 +399,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
                 Stepping::Shared => ("first step", ""),
                 Stepping::Blocks => ("longest step", chosen(options.dt)),
             };
-            (step, whose, format!("to time {end}"))
+            (step, whose, format!("to time {}", super::plain(end)))
         }
     };
     writeln!(
@@ -387,24 +416,56 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     if let Some(Chosen { value, why }) = softening {
         writeln!(out, "softening {}: {why}", super::figure(value))?;
     }
+    let evaluations = f64::from(integrator.evaluations());
+    let number = match pace {
+        Pace::Fixed(_) => Some(steps as f64),
+        Pace::Adaptive {
+            steps: Stepping::Shared,
+            end,
+            ..
+        } => Some((end - start) / dt),
+        Pace::Adaptive { .. } => None, // how many bodies take short steps shows on the way
+    };
+    let seconds = number.map(|steps| steps * evaluations * evaluation);
+    if let Some(line) = needs(n, seconds) {
+        writeln!(out, "{line}")?;
+    }
     out.flush()?;
 
     let table = asked.with_choices(&selection, &physics, format, pace, steps);
+    let settings = settings::of(&table)?;
     outputs.make_folder()?;
+    let _claim = outputs.claim()?;
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
-    let _lock = recording::lock(&outputs.folder, CONFIG)?;
 
     let plan = plan(options, steps, format);
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
+    let recording = recording.of_settings(settings);
     drive(
-        options.kept.max_drift,
+        options.drift(physics.softening),
         watch,
         simulation,
         recording,
         &outputs,
         out,
     )
+}
+
+/// What a run needs that is worth knowing before it starts: memory, and time at the rate of the first
+/// forces.
+fn needs(bodies: usize, seconds: Option<f64>) -> Option<String> {
+    const MUCH: u64 = 1_000_000_000;
+    const LONG: f64 = 60.0;
+    let memory = bodies as u64 * memory::BYTES_PER_BODY_OF_A_RUN;
+    let memory = (memory >= MUCH).then(|| format!("up to {} of memory", Bytes(memory)));
+    let time = seconds.filter(|&seconds| seconds >= LONG);
+    let time = time.map(|seconds| {
+        let time = super::duration(seconds);
+        format!("about {time} at the rate of the first step")
+    });
+    let parts: Vec<String> = memory.into_iter().chain(time).collect();
+    (!parts.is_empty()).then(|| format!("needs {}", parts.join(", ")))
 }
 
 pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
@@ -416,6 +477,26 @@ pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io:
 }
 
 impl Options {
+    /// Returns whether G is 1 because nothing says otherwise: the bodies of a file without units.
+    fn is_without_units(&self, law: Law) -> bool {
+        self.generator().is_none() && law == Law::Gravity && self.force.has_no_units()
+    }
+
+    /// What to watch the energy for.
+    pub(super) fn drift(&self, softening: f64) -> DriftWatch {
+        DriftWatch {
+            bound: self.kept.max_drift,
+            advice: match (self.eta, softening) {
+                (Some(_), _) => "a smaller --eta would help",
+                (None, 0.0) => {
+                    "a smaller --dt would help, or steps that follow the motion: --integrator \
+                     hermite4 --eta 0.01 --until TIME"
+                }
+                (None, _) => "a smaller --dt or a larger --softening would help",
+            },
+        }
+    }
+
     /// The study that the kernel is a rung of, if it is one.
     fn study(&self) -> Option<&'static Study> {
         let kernel = self.kernel.name()?;
@@ -472,7 +553,8 @@ impl Options {
             (Integrator::DampedEuler { .. }, Some(rate)) => {
                 ensure!(
                     rate.is_finite() && rate >= 0.0,
-                    "`--damping` must be ≥ 0 and finite, got {rate}"
+                    "`--damping` must be ≥ 0 and finite, got {}",
+                    super::plain(rate)
                 );
                 Ok(Integrator::DampedEuler { rate })
             }
@@ -531,11 +613,13 @@ impl Options {
 
     fn check_record(&self) -> anyhow::Result<()> {
         let drift = self.kept.max_drift;
-        ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {drift}");
+        let given = super::plain(drift);
+        ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {given}");
         if let Some(every) = self.kept.snapshot_every {
             ensure!(
                 every.is_finite() && every > 0.0,
-                "`--snapshot-every` must be > 0 and finite, got {every}"
+                "`--snapshot-every` must be > 0 and finite, got {}",
+                super::plain(every)
             );
         }
         Ok(())
@@ -544,7 +628,8 @@ impl Options {
 
 pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
     Plan {
-        steps,
+        steps: options.until.map_or(steps, |_| u64::MAX),
+        until: options.until,
         diagnostics_every: options.kept.diagnostics,
         snapshot_every: options.kept.snapshot_every,
         checkpoint_every: options.kept.checkpoint_every,
@@ -555,7 +640,20 @@ pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::unknown;
+    use super::{needs, unknown};
+
+    #[test]
+    fn needs_are_told_where_they_are_large() {
+        assert_eq!(needs(1000, Some(59.0)), None);
+        assert_eq!(needs(1000, None), None);
+        let long = needs(1000, Some(2.16e6)).expect("25 days");
+        assert_eq!(long, "needs about 25 days at the rate of the first step");
+        let large = needs(100_000_000, Some(1.0)).expect("much memory");
+        assert!(
+            large.starts_with("needs up to ") && large.ends_with(" GB of memory"),
+            "{large}"
+        );
+    }
 
     #[test]
     fn near_names_are_offered() {

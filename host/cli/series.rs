@@ -1,6 +1,8 @@
 //! Snapshots that belong together, as the commands that draw them take them.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,9 @@ pub(super) struct Series {
     #[arg(long, value_name = "COUNT", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
+    /// Notes that were told, of all files once.
+    #[arg(skip)]
+    told: RefCell<BTreeSet<String>>,
 }
 
 impl Series {
@@ -37,7 +42,13 @@ impl Series {
     }
 
     pub(super) fn read(&self, file: &Path) -> anyhow::Result<Snapshot> {
-        Ok(allpairs::io::read(file, self.format)?.0)
+        let loaded = allpairs::io::load(file, self.format)?;
+        for note in loaded.notes {
+            if self.told.borrow_mut().insert(note.to_string()) {
+                super::tell_note(file, &note);
+            }
+        }
+        Ok(loaded.snapshot)
     }
 }
 

@@ -171,6 +171,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         streams: options.streams,
     };
     let variants = chosen(options, &place, law)?;
+    super::check_memory(u64::from(options.systems) * u64::from(options.bodies))?;
     let (case, dt) = many_systems(options.systems, options.bodies as usize, law);
     let steps = options.steps;
     let reference = steps_by_reference(&case, dt, steps.into())?;

@@ -99,6 +99,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         ([], _) => &BODIES_CPU,
         (asked, _) => asked,
     };
+    super::check_memory(sizes.iter().copied().max().unwrap_or(0).into())?;
     writeln!(out, "On {place}, law {law}, force only:")?;
     let machine = Machine::new(place);
     // A kernel that was named has an accuracy of its own.

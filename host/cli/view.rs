@@ -44,6 +44,7 @@ pub(super) fn view(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         None => name.with_extension("html"),
     };
     let overwrite = Overwrite::from(options.overwrite);
+    super::remove_abandoned(&path);
     viewer.write(&path, overwrite)?;
     let bytes = std::fs::metadata(&path)?.len();
     let size = match bytes {

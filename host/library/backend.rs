@@ -43,6 +43,8 @@ pub enum Derivatives {
     None,
     /// Jerks too.
     Jerk,
+    /// Jerks and snaps too, for sixth order.
+    Snap,
 }
 
 /// Bodies that a force is computed on; all bodies exert it.
@@ -109,6 +111,7 @@ pub trait Backend: Send {
             Operation::Drift(dt) => self.drift(dt),
             Operation::Evaluate(Derivatives::None) => self.accelerate(),
             Operation::Evaluate(Derivatives::Jerk) => self.jerks()?.accelerate_with_jerk(),
+            Operation::Evaluate(Derivatives::Snap) => self.jerks()?.accelerate_with_snap(),
             Operation::Predict(dt) => self.jerks()?.predict(dt),
             Operation::Correct(dt) => self.jerks()?.correct(dt),
         }
@@ -221,8 +224,9 @@ pub trait Pipeline {
     fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError>;
 }
 
-/// Operations of Hermite's fourth-order scheme, for a backend with jerks, the derivatives of the
-/// accelerations in time: Makino & Aarseth (1992, PASJ 44, 141).
+/// Operations of Hermite's schemes, for a backend with derivatives of the accelerations in time: fourth
+/// order with jerks (Makino & Aarseth 1992, PASJ 44, 141), sixth with snaps too (Nitadori & Makino
+/// 2008, New Astron. 13, 498). The derivatives computed last decide the order of a step.
 pub trait Hermite {
     /// Computes accelerations and jerks of the current positions and velocities.
     ///
@@ -230,15 +234,22 @@ pub trait Hermite {
     /// As [`Backend::accelerate`].
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError>;
 
-    /// Keeps the state as the beginning of a step and moves on by its Taylor series, positions to
-    /// third order and velocities to second.
+    /// Computes accelerations, jerks and snaps of the current positions and velocities, the snaps by
+    /// the accelerations computed or predicted last.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`]; or that snaps are not computed here.
+    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
+        Err(ForceError::NoSnaps)
+    }
+
+    /// Keeps the state as the beginning of a step and moves on by its Taylor series.
     ///
     /// # Errors
     /// As [`Backend::accelerate`].
     fn predict(&mut self, dt: f64) -> Result<(), ForceError>;
 
-    /// Ends the step: from the beginning and the accelerations and jerks of the prediction to the
-    /// state of fourth order.
+    /// Ends the step: from the beginning and the derivatives of the prediction to the corrected state.
     ///
     /// # Errors
     /// As [`Backend::accelerate`].
@@ -259,12 +270,18 @@ pub trait Hermite {
     fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError>;
 }
 
+/// The most by which a pair may change its distance in a [block time step](BlockSteps), as a part of
+/// the distance. It takes a few steps in a thousand, and most of the error that rare fast encounters
+/// make, which the criterion of a body's own derivatives notices when they are over.
+pub const GUARD: f64 = 0.4;
+
 /// Hermite's scheme with block time steps: for each body a step of its own.
 pub trait BlockSteps {
     /// Advances all bodies by `span`, each with steps that accuracy `eta` allows it, which are the
     /// span halved so many times over; all stand at the same time again at the end. Returns how
-    /// many times the force on a body was computed. Accelerations and jerks must be those of the
-    /// current state ([`Hermite::accelerate_with_jerk`]), and are so afterwards.
+    /// many times the force on a body was computed. Accelerations and their derivatives must be those
+    /// of the current state ([`Hermite::accelerate_with_jerk`]), and are so afterwards. No body takes a
+    /// step in which a pair would change its distance by more than [`GUARD`] of it.
     ///
     /// # Errors
     /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
@@ -285,6 +302,9 @@ pub struct SavedState {
     pub accelerations: Vec<[f64; 3]>,
     /// Jerks computed last, one per body; empty where there are none.
     pub jerks: Vec<[f64; 3]>,
+    /// Snaps computed last and crackles of the last steps, one of each per body; empty where there are
+    /// none.
+    pub higher: Vec<[[f64; 3]; 2]>,
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
@@ -310,6 +330,12 @@ pub enum ForceError {
         "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
     )]
     NoJerks,
+    /// A step of sixth order that all bodies share, on a device.
+    #[error(
+        "steps of sixth order for all bodies at once are not computed on a device: add \
+         --block-steps, or choose --device cpu"
+    )]
+    NoSnaps,
     /// The variant's error would have no bound.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
@@ -321,13 +347,13 @@ pub enum ForceError {
     NoBlockSteps,
     /// Sixth order with forces whose rounding its criterion of steps takes for change.
     #[error(
-        "block time steps of sixth order need pairs in double precision: their step follows from \
-         differences over dt⁵, in which rounded forces are noise"
+        "block time steps of sixth order need more digits than --accuracy fast asks for: their step \
+         follows from differences over dt⁵, in which forces rounded to f32 are noise"
     )]
     RoundedSixthOrder,
     /// A close pair, most often.
     #[error(
-        "body {body} needs steps of {allowed:e}, and the shortest is {shortest:e}: soften the force, \
+        "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
          or choose a shorter longest step"
     )]
     StepTooShort {
@@ -338,6 +364,19 @@ pub enum ForceError {
         /// Shortest step.
         shortest: f64,
     },
+    /// A number overflowed, most often where bodies came too close.
+    #[error(
+        "the acceleration, position or velocity of body {body} is not a finite number any more:          soften the force, or take shorter steps"
+    )]
+    NotFinite {
+        /// Index of the body.
+        body: usize,
+    },
+    /// A saved state of another integrator.
+    #[error(
+        "the saved state has no jerks, which {0} needs: it is of a run with another integrator"
+    )]
+    NoJerksSaved(&'static str),
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

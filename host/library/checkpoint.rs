@@ -2,16 +2,21 @@
 //! ```text
 //! offset  bytes
 //!      0     16  "ALLPAIRS-RESUME\n"
-//!     16      4  u32 version: 1
-//!     20      4  u32: 1 if there are jerks, and 2 more if there are own steps, else 0
+//!     16      4  u32 version: 2
+//!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
-//!     64     48  six f64, the frame of the vectors: centre x, y, z; units of length, mass, time
-//!    112     88  eleven f64, the run's beginning: time; kinetic and potential energy; momentum and
+//!     64     16  f64 and u64: time and steps that steps of a fixed length are counted from
+//!     80     48  six f64, the frame of the vectors: centre x, y, z; units of length, mass, time
+//!    128     88  eleven f64, the run's beginning: time; kinetic and potential energy; momentum and
 //!                angular momentum, three each; the scales of these two
-//!    200         mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
+//!    216      8  f64: the largest drift of the energy so far
+//!    224      8  u64 number of bytes S of the settings
+//!    232      S  settings of the run, in UTF-8: what decides its physics
+//!                mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
+//!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
@@ -36,12 +41,13 @@ use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
 
 const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
-const VERSION: u32 = 1;
-const HEADER_BYTES: u64 = 200;
+const VERSION: u32 = 2;
+const HEADER_BYTES: u64 = 232;
 const CRC_BYTES: u64 = 4;
 /// Flags of what only some integrators need.
 const JERKS: u32 = 1;
 const OWN_STEPS: u32 = 2;
+const HIGHER: u32 = 4;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -53,6 +59,10 @@ pub struct Checkpoint {
     pub clock: Clock,
     /// The conserved quantities of its beginning, for the drift.
     pub origin: Conserved,
+    /// The largest [drift of the energy](crate::diagnostics::Sample::energy_drift) so far.
+    pub largest_drift: f64,
+    /// Settings of the run that decide its physics, as [the recording was told](crate::recording::Recording::of_settings).
+    pub settings: String,
     /// The bodies, as they are now.
     pub bodies: Bodies,
     /// The backend's state.
@@ -66,6 +76,15 @@ pub enum CheckpointFault {
     /// It is something else, or of a later version.
     #[error("it is not a checkpoint of this version of the program")]
     Foreign,
+    /// It is of an earlier version.
+    #[error(
+        "it is of format {0}, of an earlier version of the program, and this one reads format \
+         {VERSION}: finish the run with that version, or begin another from its last snapshot"
+    )]
+    Earlier(u32),
+    /// It is a folder, a device or a pipe.
+    #[error("it is not a regular file")]
+    NotAFile,
     /// It is shorter or longer than its number of bodies asks for.
     #[error("it has {found} bytes and should have {expected}: it was cut off or is damaged")]
     Size {
@@ -125,7 +144,7 @@ pub fn exists(folder: &Path) -> bool {
 /// # Errors
 /// The file system's refusal; the checkpoint before is still there then.
 pub fn write(folder: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
-    let [new, current, previous] = NAMES.map(|name| folder.join(name));
+    let [new, ..] = NAMES.map(|name| folder.join(name));
     write_atomically(&new, Overwrite::Allow, |file| {
         let mut summed = Summed {
             file,
@@ -135,6 +154,25 @@ pub fn write(folder: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
         let crc = summed.hasher.finalize();
         summed.file.write_all(&crc.to_le_bytes())
     })?;
+    take_place(folder)
+}
+
+/// Gives the latest checkpoint of `folder` its name, which a process that was killed may not have come
+/// to do.
+///
+/// # Errors
+/// The file system's refusal.
+pub(crate) fn tidy(folder: &Path) -> io::Result<()> {
+    let [new, ..] = NAMES.map(|name| folder.join(name));
+    match new.exists() && read(&new).is_ok() {
+        true => take_place(folder),
+        false => Ok(()),
+    }
+}
+
+/// Puts the new checkpoint in the place of the last one.
+fn take_place(folder: &Path) -> io::Result<()> {
+    let [new, current, previous] = NAMES.map(|name| folder.join(name));
     match fs::rename(&current, &previous) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
         _ => {}
@@ -172,13 +210,17 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let Checkpoint {
         clock,
         origin,
+        largest_drift,
+        settings,
         bodies,
         state,
     } = checkpoint;
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
     let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
-    let flags = flag(JERKS, !state.jerks.is_empty()) | flag(OWN_STEPS, !state.own_steps.is_empty());
+    let flags = flag(JERKS, !state.jerks.is_empty())
+        | flag(OWN_STEPS, !state.own_steps.is_empty())
+        | flag(HIGHER, !state.higher.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -186,6 +228,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let [px, py, pz] = origin.momentum;
     let [lx, ly, lz] = origin.angular_momentum;
     numbers(file, &[clock.start, clock.time, clock.dt])?;
+    let (time, steps) = clock.counted_from;
+    numbers(file, &[time])?;
+    file.write_all(&steps.to_le_bytes())?;
     numbers(file, &frame.centre)?;
     numbers(file, &[frame.length, frame.mass, frame.time])?;
     let energy = origin.energy;
@@ -195,6 +240,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         file,
         &[origin.momentum_scale, origin.angular_momentum_scale],
     )?;
+    numbers(file, &[*largest_drift])?;
+    file.write_all(&(settings.len() as u64).to_le_bytes())?;
+    file.write_all(settings.as_bytes())?;
     numbers(file, &bodies.mass)?;
     for id in &bodies.id {
         file.write_all(&id.to_le_bytes())?;
@@ -211,6 +259,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     for vectors in vectors {
         numbers(file, vectors.as_flattened())?;
     }
+    numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)
 }
 
@@ -226,42 +275,42 @@ fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
 /// # Errors
 /// The reason why it is not one to continue from.
 pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
+    // Before it is opened: a pipe would be waited for.
+    if !fs::metadata(path)?.is_file() {
+        return Err(CheckpointFault::NotAFile);
+    }
     let file = File::open(path)?;
     let found = file.metadata()?.len();
     let mut file = Summed {
         file: BufReader::with_capacity(1 << 16, file),
         hasher: Hasher::new(),
     };
-    if found < HEADER_BYTES {
+    if found < HEADER_BYTES || array::<16>(&mut file)? != MAGIC {
         return Err(CheckpointFault::Foreign);
     }
-    if array::<16>(&mut file)? != MAGIC || u32::from_le_bytes(array(&mut file)?) != VERSION {
-        return Err(CheckpointFault::Foreign);
+    match u32::from_le_bytes(array(&mut file)?) {
+        VERSION => {}
+        earlier @ 1..VERSION => return Err(CheckpointFault::Earlier(earlier)),
+        _ => return Err(CheckpointFault::Foreign),
     }
     let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags > JERKS | OWN_STEPS {
+    if flags & !(JERKS | OWN_STEPS | HIGHER) != 0 {
         return Err(CheckpointFault::Foreign);
     }
-    let (jerks, own_steps) = (flags & JERKS != 0, flags & OWN_STEPS != 0);
+    let has = |flag: u32| flags & flag != 0;
+    let (jerks, own_steps, higher) = (has(JERKS), has(OWN_STEPS), has(HIGHER));
     let n = u64::from_le_bytes(array(&mut file)?);
-    // Nothing is allocated before the file's size has confirmed the number.
-    let each = 8 + 8 + 1 + 24 * if jerks { 4 } else { 3 } + if own_steps { 8 } else { 0 };
-    let expected = n
-        .saturating_mul(each)
-        .saturating_add(HEADER_BYTES + CRC_BYTES);
-    if found != expected {
-        return Err(CheckpointFault::Size { expected, found });
-    }
-    let n = n as usize;
     let steps = u64::from_le_bytes(array(&mut file)?);
     let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-    let (start, time, dt) = (number()?, number()?, number()?);
+    let (start, time, dt, counted_from) = (number()?, number()?, number()?, number()?);
     let clock = Clock {
         start,
         time,
         steps,
         dt,
+        counted_from: (counted_from, u64::from_le_bytes(array(&mut file)?)),
     };
+    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
     let frame = Frame {
         centre: [number()?, number()?, number()?],
         length: number()?,
@@ -279,6 +328,22 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         momentum_scale: number()?,
         angular_momentum_scale: number()?,
     };
+    let largest_drift = number()?;
+    let settings = u64::from_le_bytes(array(&mut file)?);
+    // Nothing is allocated before the file's size has confirmed the numbers.
+    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher);
+    let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
+    let expected = n
+        .saturating_mul(each)
+        .saturating_add(settings)
+        .saturating_add(HEADER_BYTES + CRC_BYTES);
+    if found != expected {
+        return Err(CheckpointFault::Size { expected, found });
+    }
+    let n = n as usize;
+    let mut text = vec![0; settings as usize];
+    file.read_exact(&mut text)?;
+    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
     let mut mass = Vec::with_capacity(n);
     for _ in 0..n {
         mass.push(number()?);
@@ -306,6 +371,13 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         velocities: vectors(n)?,
         accelerations: vectors(n)?,
         jerks: vectors(if jerks { n } else { 0 })?,
+        higher: {
+            let pairs = vectors(if higher { 2 * n } else { 0 })?;
+            pairs
+                .chunks_exact(2)
+                .map(|pair| [pair[0], pair[1]])
+                .collect()
+        },
         own_steps: (0..if own_steps { n } else { 0 })
             .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
             .collect::<io::Result<_>>()?,
@@ -314,23 +386,49 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
     }
-    let mut bodies = Bodies::with_capacity(n);
-    for i in 0..n {
-        bodies.push(Body {
-            position: frame.position_from_local(state.positions[i]),
-            velocity: frame.velocity_from_local(state.velocities[i]),
-            mass: mass[i],
-            id: id[i],
-            kind: kind[i].ok_or(CheckpointFault::Foreign)?,
-        });
-    }
+    let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
+    let kind: Option<Vec<Kind>> = kind.into_iter().collect();
+    let kind = kind.ok_or(CheckpointFault::Foreign)?;
+    let bodies = bodies_of(&state, &mass, &id, &kind);
     bodies.check()?;
     Ok(Checkpoint {
         clock,
         origin,
+        largest_drift,
+        settings,
         bodies,
         state,
     })
+}
+
+/// The bodies of a backend's state.
+fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[Kind]) -> Bodies {
+    let mut bodies = Bodies::with_capacity(mass.len());
+    for i in 0..mass.len() {
+        bodies.push(Body {
+            position: state.frame.position_from_local(state.positions[i]),
+            velocity: state.frame.velocity_from_local(state.velocities[i]),
+            mass: mass[i],
+            id: id[i],
+            kind: kind[i],
+        });
+    }
+    bodies
+}
+
+impl SavedState {
+    /// The bodies at this state, which are `bodies` otherwise.
+    pub(crate) fn bodies_like(&self, bodies: &Bodies) -> Bodies {
+        bodies_of(self, &bodies.mass, &bodies.id, &bodies.kind)
+    }
+
+    /// The first body of which a coordinate is not finite.
+    pub(crate) fn first_not_finite(&self) -> Option<usize> {
+        let is_finite = |vector: &[f64; 3]| vector.iter().all(|x| x.is_finite());
+        let phase = self.positions.iter().zip(&self.velocities);
+        let mut finite = phase.map(|(x, v)| is_finite(x) && is_finite(v));
+        finite.position(|finite| !finite)
+    }
 }
 
 fn array<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
@@ -367,6 +465,15 @@ mod tests {
             } else {
                 vec![]
             },
+            higher: if steps.is_multiple_of(4) {
+                vectors(5)
+                    .into_iter()
+                    .zip(vectors(6))
+                    .map(|(s, c)| [s, c])
+                    .collect()
+            } else {
+                vec![]
+            },
             own_steps: if steps.is_multiple_of(4) {
                 bodies.x.clone()
             } else {
@@ -393,8 +500,11 @@ mod tests {
                 time: 1.0 + 0.1 * steps as f64,
                 steps,
                 dt: 0.1,
+                counted_from: (1.25, steps / 2),
             },
             origin: Conserved::measure(1.0, &bodies, &physics, energy),
+            largest_drift: 1e-9 * steps as f64,
+            settings: "softening = 0.1\n".repeat(steps as usize % 3),
             bodies,
             state,
         }
@@ -462,5 +572,24 @@ mod tests {
         assert_eq!(found(folder.path()), (2, 0));
         write(folder.path(), &checkpoint(3, 3)).unwrap();
         assert_eq!(found(folder.path()), (3, 0));
+    }
+    #[test]
+    fn of_another_format_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &checkpoint(3, 1)).unwrap();
+        let path = folder.path().join("checkpoint");
+        let mut bytes = fs::read(&path).unwrap();
+        for (version, part) in [
+            (1_u32, "of format 1"),
+            (3, "not a checkpoint of this version"),
+        ] {
+            bytes[16..20].copy_from_slice(&version.to_le_bytes());
+            fs::write(&path, &bytes).unwrap();
+            let fault = read(&path).unwrap_err().to_string();
+            assert!(fault.contains(part), "{fault}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(read(&path), Err(CheckpointFault::NotAFile)));
     }
 }

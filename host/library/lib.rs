@@ -40,6 +40,7 @@ pub mod integrator;
 pub mod io;
 pub mod limits;
 pub mod machine;
+pub mod memory;
 #[cfg(feature = "pictures")]
 pub mod output;
 pub mod physics;

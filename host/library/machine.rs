@@ -34,8 +34,8 @@ pub struct Machine {
     gpus: Mutex<HashMap<(u32, bool), Cuda>>,
     /// Seed of the order in which the emulator runs threads.
     thread_order: u64,
-    /// The digits of block time steps on a device, if a run takes them.
-    block_steps: Option<DigitsName>,
+    /// The order and the digits of block time steps on a device, if a run takes them.
+    block_steps: Option<(u32, DigitsName)>,
 }
 
 impl Machine {
@@ -170,8 +170,8 @@ impl Machine {
         let recipe = Recipe::new(variant, bodies, physics, frame, &limits)?;
         // Denormals of f32 are of no use to block time steps, whose state is f64.
         let build = match self.block_steps {
-            Some(DigitsName::Single | DigitsName::Mixed) => Build::Ftz,
-            Some(DigitsName::Double) | None => build,
+            Some((_, DigitsName::Single | DigitsName::Mixed)) => Build::Ftz,
+            Some((_, DigitsName::Double)) | None => build,
         };
         match &self.place {
             Place::Gpu(info) => {

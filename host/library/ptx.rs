@@ -156,6 +156,12 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_generation_runs_kernels_without_special_needs() {
+        let oldest = PTX_MODULES.iter().map(|module| module.sm).min();
+        assert_eq!(oldest, Some(gpu_kernels::entries::OLDEST));
+    }
+
+    #[test]
     fn the_newest_module_that_a_device_can_run() {
         let modules = [
             module(90, false),

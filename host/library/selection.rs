@@ -183,6 +183,12 @@ pub enum Ineligible {
         /// The integrator.
         integrator: &'static str,
     },
+    /// A step of sixth order that all bodies share, on a device.
+    #[error(
+        "hermite6 takes steps for all bodies at once on the CPU alone: add --block-steps, or choose \
+         --device cpu"
+    )]
+    NoSnaps,
     /// A library that does part of its work is not here.
     #[error("kernel `{kernel}` cannot run: {why}")]
     NoLibrary {
@@ -364,19 +370,18 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
 
 /// As [`select`], among the variants that compute jerks, or take block time steps.
 fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
-    let Request {
-        device,
-        kernel,
-        accuracy,
-        ..
-    } = *request;
+    let Request { device, kernel, .. } = *request;
+    let accuracy = request.accuracy.unwrap_or(preferred::WITH_JERKS);
     let blocks = request.steps == Stepping::Blocks;
-    let on_cpu = blocks && device == DeviceChoice::Auto && kernel.is_none();
+    let sixth = request.integrator == Integrator::Hermite6;
+    let on_cpu = (blocks || sixth) && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
     let mut selection = choose(&request.on(device), |place| match place {
-        Place::Cpu => vec![preferred::cpu(accuracy.unwrap_or_default())],
+        Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
-        Place::Emulator | Place::Gpu(_) if blocks => vec![preferred::with_jerks(None)],
+        Place::Emulator | Place::Gpu(_) if blocks => {
+            vec![preferred::with_jerks(ForceAccuracy::Double)]
+        }
         Place::Emulator | Place::Gpu(_) => vec![preferred::with_jerks(accuracy)],
     })?;
     if !selection.variant.gives_jerks() {
@@ -385,8 +390,11 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
             integrator: request.integrator.name(),
         }));
     }
+    if sixth && !blocks && selection.place != Place::Cpu {
+        return Err(SelectionError::Ineligible(Ineligible::NoSnaps));
+    }
     if on_cpu {
-        selection.why = "the CPU takes block time steps, its preferred kernel".into();
+        selection.why = "the CPU takes such steps, its preferred kernel".into();
     }
     Ok(selection)
 }

@@ -20,6 +20,14 @@ use crate::physics::Physics;
 /// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Shortest step shared by all bodies, as a fraction of the longest one and of the time reached: less
+/// than seven bits of such a step would be left in the time.
+const SHORTEST_STEP: f64 = 1.0 / (1_u64 << 46) as f64;
+
+/// Fraction of a step by which one may be longer than its length, to end where it is to end: what would
+/// be left is rounding.
+const STRETCH: f64 = 1e-9;
+
 /// Bodies on their way through time.
 pub struct Simulation {
     backend: Box<dyn Backend>,
@@ -30,8 +38,6 @@ pub struct Simulation {
     /// Takes the integrator's place, where there is one.
     scheme: Option<Box<dyn Scheme>>,
     clock: Clock,
-    /// Time and steps that steps of a fixed length are counted from.
-    counted_from: (f64, u64),
     /// Computed since it was made.
     interactions: f64,
 }
@@ -79,6 +85,9 @@ pub struct Clock {
     pub steps: u64,
     /// The step to come.
     pub dt: f64,
+    /// Time and steps that steps of a fixed length are counted from: the beginning, or the end of the
+    /// last [shortened](Simulation::run_until) step.
+    pub counted_from: (f64, u64),
 }
 
 /// Progress of a run.
@@ -135,7 +144,11 @@ impl Simulation {
                 longest,
                 steps: Stepping::Shared,
                 ..
-            } => integrator.first_step(&mut *backend, eta, longest)?,
+            } => {
+                let dt = integrator.first_step(&mut *backend, eta, longest)?;
+                check_step(&mut *backend, dt, shortest_step(start, longest))?;
+                dt
+            }
             Pace::Adaptive {
                 longest,
                 steps: Stepping::Blocks,
@@ -152,6 +165,7 @@ impl Simulation {
             time: start,
             steps: 0,
             dt,
+            counted_from: (start, 0),
         };
         Ok(Self {
             backend,
@@ -161,7 +175,6 @@ impl Simulation {
             pace,
             scheme: None,
             clock,
-            counted_from: (start, 0),
             interactions: 0.0,
         })
     }
@@ -171,7 +184,7 @@ impl Simulation {
     /// `state`.
     ///
     /// # Errors
-    /// Errors of the backend.
+    /// Errors of the backend; or that a state has no jerks, and the integrator needs them.
     pub fn resume(
         mut backend: Box<dyn Backend>,
         bodies: Bodies,
@@ -180,16 +193,10 @@ impl Simulation {
         pace: Pace,
         (clock, state): (Clock, &SavedState),
     ) -> Result<Self, ForceError> {
+        if integrator.needs_jerks() && state.jerks.is_empty() {
+            return Err(ForceError::NoJerksSaved(integrator.name()));
+        }
         backend.restore(state)?;
-        // After a shortened step (`run_until`) steps are counted from the time that it led to.
-        let from_start = match pace {
-            Pace::Fixed(dt) => clock.start + clock.steps as f64 * dt == clock.time,
-            Pace::Adaptive { .. } => true, // steps are not counted
-        };
-        let counted_from = match from_start {
-            true => (clock.start, 0),
-            false => (clock.time, clock.steps),
-        };
         Ok(Self {
             backend,
             bodies,
@@ -198,7 +205,6 @@ impl Simulation {
             pace,
             scheme: None,
             clock,
-            counted_from,
             interactions: 0.0,
         })
     }
@@ -276,7 +282,7 @@ impl Simulation {
         match self.pace {
             Pace::Fixed(dt) => {
                 self.take(steps, dt)?;
-                let (time, since) = self.counted_from;
+                let (time, since) = self.clock.counted_from;
                 self.clock.time = time + (self.clock.steps - since) as f64 * dt;
             }
             Pace::Adaptive {
@@ -287,7 +293,7 @@ impl Simulation {
             } => {
                 let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
-                    let last = clock.time + clock.dt >= end;
+                    let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
                     let next = match stepping {
                         Stepping::Shared => {
@@ -308,6 +314,9 @@ impl Simulation {
                     }
                     clock.time += dt;
                     clock.dt = next;
+                    if stepping == Stepping::Shared {
+                        check_step(backend, next, shortest_step(clock.time, longest))?;
+                    }
                 }
             }
         }
@@ -375,6 +384,23 @@ impl Simulation {
         time: f64,
         mut watch: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ForceError> {
+        self.run_within(u64::MAX, time, &mut watch)
+    }
+
+    /// Takes `steps` steps, or fewer to stand at `time` exactly, unless `watch`, called several times a
+    /// second, breaks off. Where it is broken off or stops in between does not change the steps.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    ///
+    /// # Panics
+    /// If the time is not finite.
+    pub fn run_within(
+        &mut self,
+        steps: u64,
+        time: f64,
+        mut watch: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ForceError> {
         assert!(
             time.is_finite(),
             "a simulation runs until a finite time, not {time}"
@@ -382,7 +408,7 @@ impl Simulation {
         match &mut self.pace {
             Pace::Adaptive { end, .. } => {
                 let before = std::mem::replace(end, time);
-                let ended = self.run(u64::MAX, watch);
+                let ended = self.run(steps, watch);
                 if let Pace::Adaptive { end, .. } = &mut self.pace {
                     *end = before;
                 }
@@ -390,23 +416,28 @@ impl Simulation {
             }
             Pace::Fixed(dt) => {
                 let dt = *dt;
-                let left = (time - self.clock.time) / dt;
+                let (from, first) = self.clock.counted_from;
+                let left = (time - from) / dt;
                 if left <= 0.0 {
                     return Ok(ControlFlow::Continue(()));
                 }
+                let bound = self.clock.steps.saturating_add(steps);
                 // What is left of a step by rounding is none.
                 let whole = (left * (1.0 + 1e-12)).floor();
-                if self.run(whole as u64, &mut watch)?.is_break() {
+                let last = first.saturating_add(whole as u64);
+                let of_full_length = last.min(bound).saturating_sub(self.clock.steps);
+                if self.run(of_full_length, &mut watch)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let rest = time - self.clock.time;
-                if left - whole > 1e-9 {
-                    self.take(1, rest)?;
+                let remains = left - whole > STRETCH;
+                if self.clock.steps < last || (remains && self.clock.steps >= bound) {
+                    return Ok(ControlFlow::Continue(()));
                 }
-                if self.clock.time != time {
-                    self.clock.time = time;
-                    self.counted_from = (time, self.clock.steps);
+                if remains {
+                    self.take(1, time - self.clock.time)?;
                 }
+                self.clock.time = time;
+                self.clock.counted_from = (time, self.clock.steps);
                 Ok(ControlFlow::Continue(()))
             }
         }
@@ -419,6 +450,16 @@ impl Simulation {
             time: self.time(),
             rate,
         }
+    }
+
+    /// Number of bodies.
+    pub fn number_of_bodies(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// The bodies as they were when they were last looked at: their masses, ids and kinds do not change.
+    pub(crate) fn bodies_last_seen(&self) -> &Bodies {
+        &self.bodies
     }
 
     /// The bodies as they are now.
@@ -467,4 +508,33 @@ impl Simulation {
         let steps = self.clock.steps;
         Ok(Sample::measure(steps, conserved, origin, bodies, physics))
     }
+}
+
+/// Shortest step shared by all bodies at this time, of steps of which the longest is given.
+fn shortest_step(time: f64, longest: f64) -> f64 {
+    let longest = if longest.is_finite() { longest } else { 0.0 };
+    SHORTEST_STEP * longest.max(time.abs())
+}
+
+/// Refuses a step that is too short, or not a number, and names the body that asks for it: the one with
+/// the largest acceleration.
+fn check_step(backend: &mut dyn Backend, allowed: f64, shortest: f64) -> Result<(), ForceError> {
+    if allowed >= shortest {
+        return Ok(());
+    }
+    let accelerations = backend.accelerations()?;
+    let squares = accelerations.iter().map(|a| a.iter().map(|x| x * x).sum());
+    // NaN comes after all numbers.
+    let worst = squares
+        .enumerate()
+        .max_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1));
+    let (body, square) = worst.unwrap_or_default();
+    Err(match square.is_finite() && allowed.is_finite() {
+        true => ForceError::StepTooShort {
+            body,
+            allowed,
+            shortest,
+        },
+        false => ForceError::NotFinite { body },
+    })
 }

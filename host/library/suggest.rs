@@ -265,6 +265,12 @@ pub fn dynamical_time(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
     if times.is_empty() { 0.0 } else { median(times) }
 }
 
+/// The longest step of bodies whose steps follow the motion, an eighth of the
+/// [dynamical time](dynamical_time): few bodies could take longer ones. 0 where nothing is accelerated.
+pub fn longest_step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
+    dynamical_time(bodies, accelerations) / 8.0
+}
+
 /// A time step of a fixed-step integrator, from the state and the accelerations at the start, and
 /// why this one. An integrator of higher order than leapfrog can take several `times` as much.
 ///

@@ -30,13 +30,13 @@ class Integrator:
     ----------
     name : str
         ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
-        ``"euler"`` or ``"damped-euler"``.
+        ``"hermite6"``, ``"euler"`` or ``"damped-euler"``.
     dt : float, optional
         Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
         accelerations at the start where not given.
     eta : float, optional
         Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
-        hermite4.
+        hermite4 and hermite6.
     block : bool
         With `eta`, a step of its own for each body.
     damping : float, optional
@@ -74,6 +74,12 @@ def Hermite4(dt: float | None = None, *, eta: float | None = None, block: bool =
     """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
     body's own (`block`)."""
     return Integrator("hermite4", dt, eta, block)
+
+
+def Hermite6(dt: float | None = None, *, eta: float | None = None, block: bool = False) -> Integrator:
+    """Hermite's scheme with jerks and snaps: sixth order, steps as those of `Hermite4`; on a GPU
+    each body's own alone."""
+    return Integrator("hermite6", dt, eta, block)
 
 
 def Euler(dt: float | None = None) -> Integrator:

@@ -36,6 +36,7 @@ def state(simulation: ap.Simulation) -> bytes:
         ap.Hermite4(0.01),
         ap.Hermite4(eta=0.02),
         ap.Hermite4(eta=0.02, block=True),
+        ap.Hermite6(eta=0.3, block=True),
         ap.Euler(0.001),
         ap.DampedEuler(0.001, damping=0.0),
     ],

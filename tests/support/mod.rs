@@ -56,11 +56,6 @@ impl Table {
     }
 }
 
-/// Bodies for which tensor cores state the error of their forces, and that error: root mean square,
-/// relative. The errors of pairs are independent, so it falls with the root of their number.
-pub(crate) const TENSOR_BODIES: usize = 16_384;
-pub(crate) const TENSOR_ERROR: f64 = 2e-5;
-
 /// Systems of `n` bodies, softened by the given part of their extent: even, and concentrated.
 pub(crate) fn softened(n: usize, part: f64) -> Vec<Case> {
     let (even, _) = large_case(n, Law::Gravity);

@@ -1,6 +1,6 @@
 //! The force kernels of one thread per target.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{AttractRepel, AttractRepelDivided, Gravity, Law, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, Soa};
@@ -60,12 +60,12 @@ macro_rules! forces {
         @row [$($law:ident $law_name:literal),*], $name:literal, $schedule:ident, $layout:ty,
         $root:ty, $unroll:literal, $mul_add:ty, $own:ident, $scalars:ident
     ) => {
-        &[$(
+        Row::new($name, &[$(
             force!(concat!("force_", $name, "_", $law_name), $schedule, $layout, $root, $unroll,
                 $mul_add, $scalars, $law, $own<Softened>),
             force!(concat!("force_", $name, "_", $law_name, "_eps0"), $schedule, $layout, $root,
                 $unroll, $mul_add, $scalars, $law, $own<Unsoftened>),
-        )*]
+        )*])
     };
     (
         $(#[$doc:meta])*
@@ -76,7 +76,7 @@ macro_rules! forces {
         )*
     ) => {
         $(#[$doc])*
-        pub const $list: &[&[Entry]] = &[$(
+        pub const $list: &[Row] = &[$(
             forces!(@row $laws, $name, $schedule, $layout, $root, $unroll
                 $(, $mul_add, $own, $scalars)?)
         ),*];

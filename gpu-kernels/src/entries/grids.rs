@@ -1,6 +1,6 @@
 //! The force kernels of two-dimensional blocks, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw};
 use crate::layout::{Float4, Layout};
@@ -64,12 +64,12 @@ macro_rules! grids {
     ($($name:literal: $root:ty, $unroll:literal, $sources:ident, $registers:expr;)*) => {
         /// The force kernels of two-dimensional blocks; each row one combination, softened
         /// and not.
-        pub const GRIDS: &[[Entry; 2]] = &[$([
+        pub const GRIDS: &[Row] = &[$(Row::new($name, &[
             grid!(concat!("force_", $name, "_gravity"), $root, $unroll, $sources, $registers,
                 Gravity, Softened),
             grid!(concat!("force_", $name, "_gravity_eps0"), $root, $unroll, $sources, $registers,
                 Gravity, Unsoftened),
-        ]),*];
+        ])),*];
     };
 }
 

@@ -1,6 +1,6 @@
 //! The kernels of Hermite's scheme: forces with jerks, and what its steps are made of.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
@@ -59,14 +59,14 @@ macro_rules! force {
 macro_rules! forces {
     ($($name:literal: $layout:ty, $lane:literal x $steps:literal;)*) => {
         /// The force kernels that compute jerks too.
-        pub const JERKS: &[[Entry; 4]] = &[$([
+        pub const JERKS: &[Row] = &[$(Row::new($name, &[
             force!(concat!("force_", $name, "_unit"), $layout, $lane x $steps, Unit, Softened),
             force!(concat!("force_", $name, "_unit_eps0"), $layout, $lane x $steps, Unit, Unsoftened),
             force!(concat!("force_", $name, "_gravity"), $layout, $lane x $steps, Gravity, Softened),
             force!(
                 concat!("force_", $name, "_gravity_eps0"), $layout, $lane x $steps, Gravity, Unsoftened
             ),
-        ]),*];
+        ])),*];
     };
 }
 

@@ -35,8 +35,8 @@ mod block_steps;
 mod forces;
 mod grids;
 mod hermite;
-mod in_space;
 mod separated;
+mod spatial_sort;
 mod symmetric;
 mod systems;
 mod tensor;
@@ -46,9 +46,9 @@ pub use block_steps::BLOCK_STEPS;
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
-pub use in_space::SPATIAL_SORT;
 pub use separated::{BOXES, FAR, NEAR};
-pub use symmetric::{BY_FORCES, GATHERS, SYMMETRIC};
+pub use spatial_sort::SPATIAL_SORT;
+pub use symmetric::{GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
 pub use tensor::TENSOR;
 
@@ -57,7 +57,7 @@ use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsPolicy, Precision, Real};
 use crate::schedule::block_steps::DigitsName;
-use crate::schedule::in_space::SortStage;
+use crate::schedule::spatial_sort::SortStage;
 use crate::schedule::symmetric::Order;
 use crate::schedule::{Reduction, ScheduleName};
 
@@ -132,7 +132,7 @@ pub enum Work {
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// A stage of the [spatial sort](crate::schedule::in_space) of the bodies: pointers as the stage
+    /// A stage of the [spatial sort](crate::schedule::spatial_sort) of the bodies: pointers as the stage
     /// takes them.
     SpatialSort(SortStage),
     /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
@@ -165,7 +165,7 @@ pub enum Work {
         order: u32,
         /// The digits of pairs.
         digits: DigitsName,
-        /// Whether it is for ε = 0.
+        /// True if it is for ε = 0.
         unsoftened: bool,
     },
     /// The ends of block time steps: pointers `(state, acceleration, jerk, higher, begun, levels,
@@ -231,34 +231,152 @@ impl LayoutDescription {
 /// The oldest compute capability that modules are made for.
 pub const OLDEST: u32 = 75;
 
-/// The entry with this symbol.
-#[inline] // which keeps it out of the PTX
-pub fn find(symbol: &str) -> Option<&'static Entry> {
-    all().find(|entry| entry.symbol == symbol)
+/// Force kernels that differ in law, formula and softening only.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// Part of their symbols that they share.
+    pub name: &'static str,
+    /// At least one.
+    kernels: &'static [Entry],
+}
+
+impl Row {
+    #[inline]
+    const fn new(name: &'static str, kernels: &'static [Entry]) -> Self {
+        assert!(!kernels.is_empty(), "a row has kernels");
+        Self { name, kernels }
+    }
+
+    /// The row of this name, found by the compiler where the call is a constant.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline] // which keeps it out of the PTX, as all of these
+    pub const fn named(name: &str) -> Self {
+        let mut list = 0;
+        while list < ROWS.len() {
+            let mut row = 0;
+            while row < ROWS[list].len() {
+                if same(ROWS[list][row].name, name) {
+                    return ROWS[list][row];
+                }
+                row += 1;
+            }
+            list += 1;
+        }
+        panic!("no row of kernels has this name")
+    }
+
+    /// The kernel for a law, for ε = 0 or ε > 0, whose sums are of accelerations.
+    #[inline]
+    pub fn force(self, law: Law, unsoftened: bool) -> Option<&'static Entry> {
+        self.find(law, unsoftened, false)
+    }
+
+    /// The kernel of gravity, for ε = 0 or ε > 0, whose sums are of [forces](Formula::Forces).
+    #[inline]
+    pub fn by_forces(self, unsoftened: bool) -> Option<&'static Entry> {
+        self.find(Law::Gravity, unsoftened, true)
+    }
+
+    /// One of the kernels: gravity's with softening, if it is there.
+    #[inline]
+    pub fn any(self) -> &'static Entry {
+        let gravity = self.force(Law::Gravity, false);
+        gravity.unwrap_or(&self.kernels[0])
+    }
+
+    #[inline]
+    fn find(self, law: Law, unsoftened: bool, by_forces: bool) -> Option<&'static Entry> {
+        self.kernels.iter().find(|entry| match entry.work {
+            Work::Force {
+                law: computed,
+                formula,
+                numerics,
+                ..
+            } => {
+                computed == law
+                    && numerics.unsoftened == unsoftened
+                    && (formula == Formula::Forces) == by_forces
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Compares strings where `==` cannot be used yet: in constants.
+#[inline]
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+impl PartialEq for Row {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Row {}
+
+impl core::fmt::Debug for Row {
+    #[inline]
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Row").field(&self.name).finish()
+    }
+}
+
+/// All rows of force kernels.
+const ROWS: &[&[Row]] = &[
+    FORCES,
+    ECL,
+    VENUS,
+    ATTRACT_REPEL,
+    ATTRACT_REPEL_DIVIDED,
+    GRIDS,
+    SYMMETRIC,
+    TENSOR,
+    FAR,
+    SYSTEMS,
+    JERKS,
+];
+
+impl Entry {
+    /// The kernel that does this work with bodies as this one has them.
+    #[inline]
+    pub fn partner(&self, work: Work) -> Option<&'static Entry> {
+        all().find(|entry| {
+            entry.work == work
+                && entry.layout.name == self.layout.name
+                && entry.layout.vectors == self.layout.vectors
+                && entry.layout.stored == self.layout.stored
+        })
+    }
 }
 
 /// All entries.
 #[inline]
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    [FORCES, ECL, VENUS, ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED]
-        .into_iter()
-        .flatten()
-        .copied()
-        .flatten()
+    let rows = ROWS.iter().copied().flatten();
+    rows.flat_map(|row| row.kernels)
         .chain(RESTS)
-        .chain(GRIDS.iter().flatten())
         .chain(REDUCTIONS)
-        .chain(SYMMETRIC.iter().flatten())
-        .chain(BY_FORCES.iter().flatten())
         .chain(GATHERS)
-        .chain(TENSOR.iter().flatten())
-        .chain(FAR)
         .chain(NEAR)
         .chain(BOXES)
         .chain(SPATIAL_SORT)
-        .chain(SYSTEMS.iter().copied().flatten())
         .chain(SYSTEM_DRIFTS)
-        .chain(JERKS.iter().flatten())
         .chain(HERMITE.iter().flatten())
         .chain(BLOCK_STEPS.iter().flatten())
         .chain(LAYOUTS.iter().flatten())

@@ -1,6 +1,6 @@
 //! The kernels that compute far pairs on tensor cores, and what they need beside.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::Float4;
@@ -49,12 +49,15 @@ macro_rules! far {
 }
 
 /// The force kernels of far pairs, for both laws, for ε > 0 and ε = 0, where they are the same.
-pub const FAR: &[Entry] = &[
-    far!("force_tensor_unit", Unit, false),
-    far!("force_tensor_unit_eps0", Unit, true),
-    far!("force_tensor_gravity", Gravity, false),
-    far!("force_tensor_gravity_eps0", Gravity, true),
-];
+pub const FAR: &[Row] = &[Row::new(
+    "tensor",
+    &[
+        far!("force_tensor_unit", Unit, false),
+        far!("force_tensor_unit_eps0", Unit, true),
+        far!("force_tensor_gravity", Gravity, false),
+        far!("force_tensor_gravity_eps0", Gravity, true),
+    ],
+)];
 
 macro_rules! near {
     ($symbol:expr, $law:ty, $closest:ty) => {{

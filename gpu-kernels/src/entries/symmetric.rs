@@ -1,6 +1,6 @@
 //! The force kernels that take each pair once, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::double_single::DoubleSingle;
 use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
@@ -48,7 +48,8 @@ macro_rules! force {
 
 /// A line each, compiled for both laws and for ε > 0 and ε = 0. `8 x 2`: eight targets per thread
 /// against two sources in the loop's body. `unit 104`: registers at most of the kernels without
-/// masses, 0 for no limit.
+/// masses, 0 for no limit. `forces 116`: there are kernels too whose sums over pairs are of forces,
+/// by [`GravityByForces`](crate::interaction::GravityByForces), with at most so many registers.
 ///
 /// A limit is not for occupancy. With another number the assembler lays the values out anew in the
 /// two banks of the register file, and where most of an inner loop's operands lie in one bank it
@@ -56,10 +57,11 @@ macro_rules! force {
 /// targets, 120 to 168 in double precision) by ptxas 13.0 for compute capability 9.0.
 macro_rules! forces {
     ($(
-        $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, unit $unit:literal;
+        $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, unit $unit:literal
+        $(, forces $forces:literal)?;
     )*) => {
         /// The force kernels that take each pair once.
-        pub const SYMMETRIC: &[[Entry; 4]] = &[$([
+        pub const SYMMETRIC: &[Row] = &[$(Row::new($name, const { &[
             force!(concat!("force_", $name, "_unit"), $layout, $lane x $steps, $sums, $unit,
                 Unit, Softened),
             force!(concat!("force_", $name, "_unit_eps0"), $layout, $lane x $steps, $sums, $unit,
@@ -68,43 +70,26 @@ macro_rules! forces {
                 Gravity, Softened),
             force!(concat!("force_", $name, "_gravity_eps0"), $layout, $lane x $steps, $sums, 0,
                 Gravity, Unsoftened),
-        ]),*];
+            $(
+                force!(concat!("force_", $name, "_forces"), $layout, $lane x $steps, $sums, $forces,
+                    GravityByForces, Softened),
+                force!(concat!("force_", $name, "_forces_eps0"), $layout, $lane x $steps, $sums,
+                    $forces, GravityByForces, Unsoftened),
+            )?
+        ] })),*];
     };
 }
 
 forces! {
     "symmetric_float4_f32_1x16_slabs": Float4<f32>, 1 x 16, Slabs, unit 0;
     "symmetric_float4_f32_8x2_slabs": Float4<f32>, 8 x 2, Slabs, unit 0;
-    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs, unit 96;
-    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic, unit 104;
-    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic, unit 72;
-    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, unit 0;
+    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs, unit 96, forces 0;
+    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic, unit 104, forces 116;
+    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic, unit 72, forces 72;
+    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, unit 0, forces 0;
     "symmetric_float4_f64_8x4": Float4<f64>, 8 x 4, Atomic, unit 128;
     "symmetric_float4_f64_8x2": Float4<f64>, 8 x 2, Atomic, unit 128;
     "symmetric_float4_double_single_4x4": Float4<DoubleSingle, f64>, 4 x 4, Atomic, unit 0;
-}
-
-/// As `forces`, for the rows that add forces where masses allow it, with their registers at most.
-macro_rules! by_forces {
-    ($(
-        $name:literal: $layout:ty, $lane:literal x $steps:literal, $sums:ty, $registers:literal;
-    )*) => {
-        /// The force kernels whose sums over pairs are of forces, by
-        /// [`GravityByForces`](crate::interaction::GravityByForces).
-        pub const BY_FORCES: &[[Entry; 2]] = &[$([
-            force!(concat!("force_", $name, "_forces"), $layout, $lane x $steps, $sums, $registers,
-                GravityByForces, Softened),
-            force!(concat!("force_", $name, "_forces_eps0"), $layout, $lane x $steps, $sums,
-                $registers, GravityByForces, Unsoftened),
-        ]),*];
-    };
-}
-
-by_forces! {
-    "symmetric_float4_f32_8x4_slabs": Float4<f32>, 8 x 4, Slabs, 0;
-    "symmetric_float4_f32_8x4": Float4<f32>, 8 x 4, Atomic, 116;
-    "symmetric_float4_f32_4x8": Float4<f32>, 4 x 8, Atomic, 72;
-    "symmetric_float4_f32_2x16": Float4<f32>, 2 x 16, Atomic, 0;
 }
 
 macro_rules! gathers {

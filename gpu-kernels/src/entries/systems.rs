@@ -1,6 +1,6 @@
 //! The kernels of many systems.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
@@ -93,12 +93,12 @@ macro_rules! systems {
         @row [$($law:ident $law_name:literal),*], $name:literal, $schedule:ident, $layout:ty,
         $mul_add:ty, $root:ty, $unroll:literal
     ) => {
-        &[$(
+        Row::new(concat!("systems_", $name), &[$(
             entry!(concat!("force_systems_", $name, "_", $law_name), $schedule, $layout, $mul_add,
                 $root, $unroll, $law, Softened),
             entry!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $schedule, $layout,
                 $mul_add, $root, $unroll, $law, Unsoftened),
-        )*]
+        )*])
     };
     (
         $(
@@ -107,7 +107,7 @@ macro_rules! systems {
         )*
     ) => {
         /// The kernels of many systems.
-        pub const SYSTEMS: &[&[Entry]] = &[$(
+        pub const SYSTEMS: &[Row] = &[$(
             systems!(@row $laws, $name, $schedule, $layout, $mul_add, $root, $unroll)
         ),*];
     };

@@ -1,6 +1,6 @@
 //! The force kernels on tensor cores.
 
-use super::{Entry, LayoutDescription, Scalars, Work};
+use super::{Entry, LayoutDescription, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::Float4;
@@ -45,10 +45,10 @@ macro_rules! force {
 macro_rules! forces {
     ($($name:literal: $tiles:literal, $registers:literal;)*) => {
         /// The force kernels on tensor cores, for both laws; `unroll` are the tiles of a block.
-        pub const TENSOR: &[[Entry; 2]] = &[$([
+        pub const TENSOR: &[Row] = &[$(Row::new($name, &[
             force!(concat!("force_", $name, "_unit"), $tiles, $registers, Unit),
             force!(concat!("force_", $name, "_gravity"), $tiles, $registers, Gravity),
-        ]),*];
+        ])),*];
     };
 }
 

@@ -1,5 +1,5 @@
-//! What the schedules on tensor cores share: who holds what of the fragments, and numbers as sums of
-//! halves.
+//! Parts common to the schedules on tensor cores: which lane holds which part of the fragments, and
+//! numbers as sums of halves.
 
 use crate::interaction::inverse_cube;
 use cuda_std::GpuFloat;
@@ -19,7 +19,7 @@ pub(super) struct Lane {
     pub(super) row: u32,
     /// Coordinate of them, and 3 for the mass.
     pub(super) component: u32,
-    /// What the lane's part of a square is multiplied by: 1 for the first of its halves, and the
+    /// Factor of the lane's part of a square: 1 for the first of its halves, and the
     /// inverse of their scale for the others.
     one: f32,
 }
@@ -46,7 +46,7 @@ impl Lane {
         self.component == 3
     }
 
-    /// What the lane of the same row that has the mass passes.
+    /// Value that the lane of the same row that has the mass passes.
     #[inline(always)]
     pub(super) fn of_mass(self, value: f32) -> f32 {
         value.shuffle(self.index | 3)

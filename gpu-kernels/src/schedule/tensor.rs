@@ -44,7 +44,7 @@ use cuda_std::{GpuFloat, global, thread, warp};
 /// This algorithm's name.
 pub const NAME: ScheduleName = ScheduleName::Tensor;
 
-/// Its arithmetic; pairs without softening at distance zero have no bound.
+/// Arithmetic of the schedule; pairs without softening at distance zero have no bound.
 pub const NUMERICS: NumericsPolicy = NumericsPolicy {
     precision: Precision::F16,
     fused: true,
@@ -185,14 +185,14 @@ fn scale_for(softening_squared: f32) -> f32 {
     }
 }
 
-/// What a lane has of a body: a coordinate (0 where it has the mass instead), and the weight.
+/// Share of a lane in a body: a coordinate (0 where it has the mass instead), and the weight.
 #[derive(Clone, Copy)]
 struct Body {
     coordinate: f32,
     weight: f32,
 }
 
-/// What a lane has of a group of sources.
+/// Share of a lane in a group of sources.
 struct Sources {
     bodies: [Body; 2],
     /// The right factors of the squared distances, of sources 0–7 and 8–15.
@@ -295,7 +295,7 @@ impl<W: PairLaw> Problem<W> {
         let [a, b, c, d] = sums;
         let forces = [(coordinates[0], [a, b]), (coordinates[1], [c, d])]
             .map(|(coordinate, parts)| fragments::force(lane, self.unit, -coordinate, parts));
-        // SAFETY: the caller's promise. Lanes of masses add 0 to what nobody reads.
+        // SAFETY: the caller's promise. Lanes of masses add 0 to what is not read.
         unsafe {
             f32::atomic_add(self.acceleration, 4 * TILE * tile, forces[0]);
             f32::atomic_add(self.acceleration, 4 * TILE * tile + 32, forces[1]);
@@ -410,7 +410,7 @@ unsafe fn one_sided<const TILES: usize>(
         let targets = unsafe { Targets::read(lane, shared, tile) };
         let mut cubes = targets.cubes(sources.places);
         if first_tile + tile as u32 == group {
-            // A body does not pull itself: the diagonals of the first and last quarter.
+            // A body does not attract itself: the diagonals of the first and last quarter.
             let mask = if lane.row == 2 * lane.component {
                 0xffff_0000
             } else if lane.row == 2 * lane.component + 1 {

@@ -103,7 +103,7 @@ impl Experiment {
         };
         let name = match place {
             Place::Cpu => preferred::cpu(accuracy),
-            _ if jerks => preferred::with_jerks(Some(accuracy)),
+            _ if jerks => preferred::with_jerks(accuracy),
             _ => preferred::gpu(self.bodies[effort as usize], accuracy, false)[0],
         };
         variants::find(name).expect("a test finds all of them")

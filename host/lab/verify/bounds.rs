@@ -138,7 +138,7 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
     let in_blocks = |size: usize| size.min(n) + n.div_ceil(size);
     match variant.fitted(n).method {
         Method::Reference => 1,
-        Method::Cpu(path) => cpu::additions(path.pairs, n),
+        Method::Cpu(path) => cpu::additions(path.pairs, path.precision, n),
         Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
         Method::Kernel { block, split, .. } => match variant.schedule() {
             ScheduleName::Direct

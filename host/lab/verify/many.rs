@@ -1,5 +1,6 @@
 //! Cases of many systems.
 
+use super::stated::are_independent;
 use super::{Case, MOST_TARGETS, altered};
 use allpairs::backend::{Backend, ForceError};
 use allpairs::bodies::Bodies;
@@ -32,6 +33,7 @@ impl Case {
         });
         Self {
             expected: expected.collect(),
+            independent: are_independent(&bodies),
             name: name.into(),
             bodies,
             physics,

@@ -99,17 +99,13 @@ impl Conserved {
 
     /// Drift of `self` from an earlier state of the same run.
     pub fn drift_since(&self, start: &Self) -> Drift {
-        let (now, then) = (self.energy.total(), start.energy.total());
         // A collapse starts at rest; the larger scale of the two is the one that means something.
         let momentum_scale = self.momentum_scale.max(start.momentum_scale);
         let angular_scale = self
             .angular_momentum_scale
             .max(start.angular_momentum_scale);
         Drift {
-            energy: match self.energy.has_pairs() || start.energy.has_pairs() {
-                true => relative((now - then).abs(), then.abs()),
-                false => f64::NAN,
-            },
+            energy: self.energy.drift_since(start.energy),
             momentum: relative(norm(minus(self.momentum, start.momentum)), momentum_scale),
             angular_momentum: relative(
                 norm(minus(self.angular_momentum, start.angular_momentum)),

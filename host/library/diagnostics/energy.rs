@@ -1,6 +1,6 @@
 //! Energy of a state.
 
-use super::CompensatedSum;
+use super::{CompensatedSum, relative};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
@@ -27,10 +27,43 @@ impl Energy {
         self.potential != 0.0
     }
 
+    /// `|E − E₀| / |E₀|` since `start`; infinite where E₀ is zero and E is not; not a number where no
+    /// [two bodies with mass](Self::has_pairs) attract each other.
+    pub fn drift_since(self, start: Self) -> f64 {
+        match self.has_pairs() || start.has_pairs() {
+            true => relative((self.total() - start.total()).abs(), start.total().abs()),
+            false => f64::NAN,
+        }
+    }
+
     /// `2K / |W|`: 1 for a system in virial equilibrium, 0 for one at rest, 2 for one that is
     /// just unbound. NaN where there is neither kinetic nor potential energy.
     pub fn virial_ratio(self) -> f64 {
         2.0 * self.kinetic / self.potential.abs()
+    }
+}
+
+/// A look at the energy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnergyLook {
+    /// Steps done.
+    pub steps: u64,
+    /// Time reached.
+    pub time: f64,
+    /// Drift of the energy, as in [`Sample::energy_drift`](super::Sample::energy_drift).
+    pub drift: f64,
+    /// Energy measured.
+    pub energy: Energy,
+}
+
+impl EnergyLook {
+    /// Returns whether the energy has drifted by more than `bound`: a drift that is not a number has
+    /// passed every bound, unless there is no energy to judge by.
+    pub fn has_drifted(&self, bound: f64) -> bool {
+        match self.drift.is_nan() {
+            true => self.energy.has_pairs(),
+            false => self.drift > bound,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod sample;
 pub use compensated::CompensatedSum;
 pub use conserved::{Conserved, Drift, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
-pub use energy::{Energy, kinetic};
+pub use energy::{Energy, EnergyLook, kinetic};
 pub use force_error::{Accuracy, Disagreement, Field, LengthMismatch, check, tolerance};
 pub use sample::{MASS_SHARES, Sample, lagrangian_radii};
 

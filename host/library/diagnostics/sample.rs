@@ -1,6 +1,6 @@
 //! Samples of a run: conserved quantities and the distribution of mass at one moment.
 
-use super::{CompensatedSum, Conserved, centre_of_mass, minus, norm};
+use super::{CompensatedSum, Conserved, EnergyLook, centre_of_mass, minus, norm};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
@@ -69,10 +69,7 @@ impl Sample {
     /// Returns whether the energy has drifted by more than `bound`: one that is not a number has
     /// passed every bound, unless there is no energy to judge by.
     pub fn has_drifted(&self, bound: f64) -> bool {
-        match self.energy_drift.is_nan() {
-            true => self.conserved.energy.has_pairs(),
-            false => self.energy_drift > bound,
-        }
+        EnergyLook::from(self).has_drifted(bound)
     }
 
     /// The numbers of a row of a log, beside the steps.
@@ -98,6 +95,17 @@ impl Sample {
             .chain(vectors.into_iter().flatten());
         values.iter_mut().zip(all).for_each(|(value, v)| *value = v);
         values
+    }
+}
+
+impl From<&Sample> for EnergyLook {
+    fn from(sample: &Sample) -> Self {
+        Self {
+            steps: sample.steps,
+            time: sample.conserved.time,
+            drift: sample.energy_drift,
+            energy: sample.conserved.energy,
+        }
     }
 }
 

@@ -1,14 +1,16 @@
-//! Hermite's scheme with a step for each body: block time steps.
+//! Hermite's schemes with a step for each body: block time steps.
 //!
 //! Steps are a span of time halved so many times over, so that bodies end their steps together in
 //! blocks, and all of them at the end of the span. In between, a block is corrected with the forces
 //! of all other bodies where Taylor's series predicts them (McMillan 1986; Makino 1991, PASJ 43,
 //! 859).
 
-use super::hermite::first_steps;
+use gpu_kernels::hermite6;
+use gpu_kernels::schedule::block_steps::{Ended, Fourth, Scheme, Sixth};
+
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockSteps, ForceError, Targets};
+use crate::backend::{BlockSteps, Derivatives, ForceError, GUARD, Targets};
 
 /// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
@@ -16,18 +18,43 @@ const SPAN: u64 = 1 << DEEPEST;
 
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
-        advance(self, span, eta)
+        if self.state().own_steps.is_empty() {
+            self.state_mut().own_steps = first_steps(self, eta);
+        }
+        if self.state().is_sixth() {
+            advance::<Sixth>(self, span, eta)
+        } else {
+            advance::<Fourth>(self, span, eta)
+        }
     }
 }
 
+/// Steps with which bodies begin a run of either order.
+fn first_steps(backend: &impl InMemory, eta: f64) -> Vec<f64> {
+    let forces = backend.forces(&backend.frame(), Targets::All, Derivatives::Snap);
+    let steps = forces.iter().map(|force| {
+        let allowed = hermite6::first_step(eta, force.derivatives);
+        guarded(allowed, force.approach)
+    });
+    steps.collect()
+}
+
+/// The step that is allowed, and in which no pair changes its distance by more than [`GUARD`] of it.
+fn guarded(allowed: f64, approach: f64) -> f64 {
+    allowed.min(GUARD / approach)
+}
+
 /// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them; returns how
-/// many times a body's force was computed. Accelerations and jerks must be those of the current
-/// state, and are so again at the end.
-fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, ForceError> {
+/// many times a body's force was computed. Accelerations and their derivatives must be those of the
+/// current state, and are so again at the end.
+fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, ForceError> {
     let n = backend.state().bodies.len();
-    if backend.state().own_steps.is_empty() {
-        backend.state_mut().own_steps = first_steps(backend, eta, span)?.1;
-    }
+    let frame = backend.frame();
+    let derivatives = if S::SNAP {
+        Derivatives::Snap
+    } else {
+        Derivatives::Jerk
+    };
     let state = backend.state_mut();
     state.begin();
     let levels = (0..n).map(|i| level(state.own_steps[i], span, i));
@@ -43,21 +70,31 @@ fn advance(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, Forc
         block.extend((0..n).filter(|&i| end(i) == now));
         let state = backend.state_mut();
         for (i, &begun) in begun.iter().enumerate() {
-            let [x, v] = state.beginnings[i].predicted(time(now - begun));
+            let [x, v, a] = S::predicted(&state.beginnings[i], time(now - begun));
             state.set_phase(i, x, v);
+            if S::SNAP {
+                state.accelerations[i] = a;
+            }
         }
-        let [accelerations, jerks] = backend.accelerations_and_jerks(Targets::Active(&block));
+        let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
         evaluations += block.len() as u64;
         let state = backend.state_mut();
-        for ((&i, a), j) in block.iter().zip(accelerations).zip(jerks) {
+        for (&i, force) in block.iter().zip(forces) {
             let dt = time(SPAN >> levels[i]);
-            let beginning = state.beginnings[i];
-            let [x, v] = beginning.corrected(dt, a, j);
-            let allowed = beginning.next_step(eta, dt, a, j);
+            let Ended {
+                x,
+                v,
+                crackle: c,
+                allowed,
+            } = S::ended(&state.beginnings[i], dt, eta, force.derivatives);
+            let [a, j, s] = force.derivatives;
             state.set_phase(i, x, v);
-            state.beginnings[i] = Beginning { x, v, a, j };
+            state.beginnings[i] = Beginning { x, v, a, j, s, c };
             (state.accelerations[i], state.jerks[i]) = (a, j);
-            state.own_steps[i] = allowed.min(2.0 * dt);
+            if S::SNAP {
+                state.higher[i] = [s, c];
+            }
+            state.own_steps[i] = guarded(allowed, force.approach).min(2.0 * dt);
             begun[i] = now;
             let wanted = level(state.own_steps[i], span, i)?;
             // A longer step must begin where steps of its length begin.

@@ -1,50 +1,112 @@
-//! Hermite's scheme for backends whose state is in host memory: O(N) beside the forces.
+//! Hermite's schemes for backends whose state is in host memory: O(N) beside the forces.
+
+use gpu_kernels::schedule::block_steps::{Fourth, Scheme, Sixth};
 
 use super::host_state::HostState;
 use super::in_memory::InMemory;
-use crate::backend::{ForceError, Hermite, Targets};
+use crate::backend::{Derivatives, ForceError, Hermite, Targets};
 
 impl HostState {
+    fn predict<S: Scheme>(&mut self, dt: f64) {
+        for i in 0..self.bodies.len() {
+            let [x, v, a] = S::predicted(&self.beginnings[i], dt);
+            self.set_phase(i, x, v);
+            if S::SNAP {
+                self.accelerations[i] = a;
+            }
+        }
+    }
+
+    fn correct<S: Scheme>(&mut self, dt: f64) {
+        for i in 0..self.bodies.len() {
+            // η plays no part in where a step ends.
+            let ended = S::ended(&self.beginnings[i], dt, 1.0, self.derivatives(i));
+            self.set_phase(i, ended.x, ended.v);
+            if let Some([_, crackle]) = self.higher.get_mut(i) {
+                *crackle = ended.crackle;
+            }
+        }
+    }
+
     /// Steps that accuracy `eta` allows each body after a step of `dt`.
     fn next_steps(&self, eta: f64, dt: f64) -> Vec<f64> {
-        let ends = self.accelerations.iter().zip(&self.jerks);
-        let steps = self.beginnings.iter().zip(ends);
-        steps
-            .map(|(beginning, (&a, &j))| beginning.next_step(eta, dt, a, j))
+        let allowed = if self.is_sixth() {
+            |begun: &_, dt, eta, ends| Sixth::ended(begun, dt, eta, ends).allowed
+        } else {
+            |begun: &_, dt, eta, ends| Fourth::ended(begun, dt, eta, ends).allowed
+        };
+        let bodies = self.beginnings.iter().enumerate();
+        bodies
+            .map(|(i, begun)| allowed(begun, dt, eta, self.derivatives(i)))
             .collect()
+    }
+
+    /// Acceleration, jerk and snap of body i, the last zero at fourth order.
+    fn derivatives(&self, i: usize) -> [[f64; 3]; 3] {
+        let [snap, _] = self.higher.get(i).copied().unwrap_or_default();
+        [self.accelerations[i], self.jerks[i], snap]
     }
 }
 
 impl<B: InMemory> Hermite for B {
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        let [accelerations, jerks] = self.accelerations_and_jerks(Targets::All);
+        let forces = self.forces(&self.frame(), Targets::All, Derivatives::Jerk);
         let state = self.state_mut();
-        (state.accelerations, state.jerks) = (accelerations, jerks);
+        let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
+        state.accelerations = vectors(0).collect();
+        state.jerks = vectors(1).collect();
+        state.higher.clear();
+        Ok(())
+    }
+
+    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
+        let forces = self.forces(&self.frame(), Targets::All, Derivatives::Snap);
+        let state = self.state_mut();
+        state.higher.resize(forces.len(), Default::default());
+        state.jerks.resize(forces.len(), Default::default());
+        for (i, force) in forces.into_iter().enumerate() {
+            let [_, crackle] = state.higher[i];
+            let [a, j, s] = force.derivatives;
+            (state.accelerations[i], state.jerks[i]) = (a, j);
+            state.higher[i] = [s, crackle];
+        }
         Ok(())
     }
 
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
         let state = self.state_mut();
         state.begin();
-        for i in 0..state.bodies.len() {
-            let [x, v] = state.beginnings[i].predicted(dt);
-            state.set_phase(i, x, v);
+        if state.is_sixth() {
+            state.predict::<Sixth>(dt);
+        } else {
+            state.predict::<Fourth>(dt);
         }
         Ok(())
     }
 
     fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
         let state = self.state_mut();
-        for i in 0..state.bodies.len() {
-            let (a, j) = (state.accelerations[i], state.jerks[i]);
-            let [x, v] = state.beginnings[i].corrected(dt, a, j);
-            state.set_phase(i, x, v);
+        if state.is_sixth() {
+            state.correct::<Sixth>(dt);
+        } else {
+            state.correct::<Fourth>(dt);
         }
         Ok(())
     }
 
     fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        Ok(first_steps(self, eta, longest)?.0)
+        let start = self.state().clone();
+        agreed_step(longest, |dt| {
+            self.predict(dt)?;
+            if start.is_sixth() {
+                self.accelerate_with_snap()?;
+            } else {
+                self.accelerate_with_jerk()?;
+            }
+            let allowed = self.state().next_steps(eta, dt);
+            self.state_mut().clone_from(&start);
+            Ok(allowed)
+        })
     }
 
     fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
@@ -52,25 +114,8 @@ impl<B: InMemory> Hermite for B {
     }
 }
 
-/// The first step that accuracy `eta` allows all bodies, and what it allows each of them; bodies
-/// stay where they are.
-pub(super) fn first_steps(
-    backend: &mut impl InMemory,
-    eta: f64,
-    longest: f64,
-) -> Result<(f64, Vec<f64>), ForceError> {
-    let start = backend.state().clone();
-    agreed_step(longest, |dt| {
-        backend.predict(dt)?;
-        backend.accelerate_with_jerk()?;
-        let allowed = backend.state().next_steps(eta, dt);
-        backend.state_mut().clone_from(&start);
-        Ok(allowed)
-    })
-}
-
-/// The first step, at most `longest`, and what is allowed each body after it, from what `allowed`
-/// finds at the end of a step that is tried and taken back.
+/// The first step, at most `longest`, from the steps that `allowed` finds at the end of one that is
+/// tried and taken back.
 ///
 /// Before a step nothing is known but accelerations and jerks, which say little where bodies are at
 /// rest or contributions cancel: `longest` is tried, and shortened until the criterion at its end
@@ -78,7 +123,7 @@ pub(super) fn first_steps(
 pub(super) fn agreed_step(
     longest: f64,
     mut allowed: impl FnMut(f64) -> Result<Vec<f64>, ForceError>,
-) -> Result<(f64, Vec<f64>), ForceError> {
+) -> Result<f64, ForceError> {
     let mut dt = longest;
     loop {
         let allowed = allowed(dt)?;
@@ -87,7 +132,7 @@ pub(super) fn agreed_step(
         let least = if overflowed { 0.0 } else { least(&allowed) };
         // A step that has come to nothing cannot be shortened.
         if least >= dt || dt == 0.0 {
-            return Ok((dt, allowed));
+            return Ok(dt);
         }
         // Far too long a step is not believed how much too long it is.
         dt = least.clamp(dt / 8.0, dt / 2.0);

@@ -5,7 +5,7 @@ use crate::bodies::Bodies;
 use crate::frame::Frame;
 
 /// State that a body's step began from.
-pub(super) type Beginning = gpu_kernels::hermite::Beginning<f64>;
+pub(super) type Beginning = gpu_kernels::hermite6::Beginning<f64>;
 
 /// f64 state, and the accelerations and jerks last computed for it.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(super) struct HostState {
     pub(super) accelerations: Vec<[f64; 3]>,
     /// Empty until they are needed.
     pub(super) jerks: Vec<[f64; 3]>,
+    /// Snaps and crackles of sixth order; empty where the scheme is of fourth.
+    pub(super) higher: Vec<[[f64; 3]; 2]>,
     /// Of the step that is under way, or of the last.
     pub(super) beginnings: Vec<Beginning>,
     /// The steps that block time steps allow each body next; empty where there are none.
@@ -26,17 +28,24 @@ impl HostState {
             bodies: bodies.clone(),
             accelerations: vec![[0.0; 3]; bodies.len()],
             jerks: vec![],
+            higher: vec![],
             beginnings: vec![],
             own_steps: vec![],
         }
     }
 
-    /// Keeps the state, and the accelerations and jerks of it, as the beginning of a step.
+    /// Returns whether steps are of sixth order.
+    pub(super) fn is_sixth(&self) -> bool {
+        !self.higher.is_empty()
+    }
+
+    /// Keeps the state, and the accelerations of it with their derivatives, as the beginning of a step.
     pub(super) fn begin(&mut self) {
         let beginnings = (0..self.bodies.len()).map(|i| {
             let (x, v) = self.phase(i);
             let (a, j) = (self.accelerations[i], self.jerks[i]);
-            Beginning { x, v, a, j }
+            let [s, c] = self.higher.get(i).copied().unwrap_or_default();
+            Beginning { x, v, a, j, s, c }
         });
         self.beginnings = beginnings.collect();
     }
@@ -98,6 +107,7 @@ impl HostState {
             velocities,
             accelerations: self.accelerations.clone(),
             jerks: self.jerks.clone(),
+            higher: self.higher.clone(),
             own_steps: self.own_steps.clone(),
         }
     }
@@ -109,6 +119,7 @@ impl HostState {
         }
         self.accelerations.clone_from(&saved.accelerations);
         self.jerks.clone_from(&saved.jerks);
+        self.higher.clone_from(&saved.higher);
         self.own_steps.clone_from(&saved.own_steps);
     }
 

@@ -1,10 +1,20 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use super::host_state::HostState;
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, SavedState, Targets};
+use crate::backend::{Backend, BlockSteps, Derivatives, ForceError, Hermite, SavedState, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
+use crate::frame::Frame;
 use crate::physics::Physics;
+
+/// Force on a body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Forces {
+    /// Acceleration, jerk and snap; zero where they were not asked for.
+    pub(super) derivatives: [[f64; 3]; 3],
+    /// `max_j |r·v| / d²`, the rate at which the distance of a pair changes, as a part of the distance.
+    pub(super) approach: f64,
+}
 
 /// The forces of a backend whose bodies lie in host memory.
 pub(super) trait InMemory: Send {
@@ -17,8 +27,13 @@ pub(super) trait InMemory: Send {
     /// Computes the accelerations of the current positions, into the state.
     fn pull(&mut self);
 
-    /// Accelerations and jerks of the targets, by the current positions and velocities of all bodies.
-    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2];
+    /// Units and origin to compute in, of the current state; those of a state shortly before serve as
+    /// well.
+    fn frame(&self) -> Frame;
+
+    /// Accelerations of the targets and their derivatives, by the current positions and velocities of
+    /// all bodies, and for snaps by the accelerations that the state has.
+    fn forces(&self, frame: &Frame, targets: Targets<'_>, derivatives: Derivatives) -> Vec<Forces>;
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
     fn potential_energy(&self) -> f64;

@@ -101,6 +101,7 @@ impl<B: Backend> Backend for Independent<B> {
             all.velocities.extend(saved.velocities);
             all.accelerations.extend(saved.accelerations);
             all.jerks.extend(saved.jerks);
+            all.higher.extend(saved.higher);
             all.own_steps.extend(saved.own_steps);
         }
         Ok(all)
@@ -115,6 +116,7 @@ impl<B: Backend> Backend for Independent<B> {
                 velocities: part(&saved.velocities, s, n),
                 accelerations: part(&saved.accelerations, s, n),
                 jerks: part(&saved.jerks, s, n),
+                higher: part(&saved.higher, s, n),
                 own_steps: part(&saved.own_steps, s, n),
             })?;
         }

@@ -1,7 +1,7 @@
 //! Order of bodies in a device's memory, and the acceptance criterion for far pairs.
 
 use gpu_kernels::abi::Separation;
-use gpu_kernels::schedule::in_space;
+use gpu_kernels::schedule::spatial_sort;
 
 use crate::physics::Law;
 
@@ -53,7 +53,7 @@ impl Slots {
 /// Acceptance criterion: which pairs of these bodies are far enough for tensor cores, in the units
 /// of the arguments: the formulas are explained at [`gpu_kernels::schedule::separated`]. And the
 /// cube in which they are
-/// [ordered](gpu_kernels::schedule::in_space): its lowest corner, and cells in a length.
+/// [ordered](gpu_kernels::schedule::spatial_sort): its lowest corner, and cells in a length.
 pub(super) fn measured(
     positions: &[[f64; 3]],
     masses: &[f64],
@@ -99,7 +99,7 @@ pub(super) fn measured(
         .flat_map(|x| [0, 1, 2].map(|axis| (x[axis] - centre[axis]).abs()));
     let half_side = distances.fold(0.0, f64::max).min(RADII_IN_CUBE * radius);
     let [x, y, z] = centre.map(|c| (c - half_side) as f32);
-    let cells = f64::from(1_u32 << in_space::BITS) / (2.0 * half_side);
+    let cells = f64::from(1_u32 << spatial_sort::BITS) / (2.0 * half_side);
     (separation, [x, y, z, cells.min(f64::from(f32::MAX)) as f32])
 }
 

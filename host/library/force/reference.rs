@@ -10,10 +10,11 @@
 use rayon::prelude::*;
 
 use super::host_state::HostState;
-use super::in_memory::InMemory;
-use crate::backend::Targets;
+use super::in_memory::{Forces, InMemory};
+use crate::backend::{Derivatives, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Field};
+use crate::frame::Frame;
 use crate::physics::Physics;
 
 /// Accelerations of all bodies.
@@ -52,8 +53,8 @@ pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
 
 fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
     let mut sums = [CompensatedSum::default(); 3];
-    let mut scale = 0.0;
-    let mut gradient = 0.0;
+    let (mut scale, mut gradient) = (0.0, 0.0);
+    let (mut squares, mut gradient_squares) = (0.0, 0.0);
     for j in (0..bodies.len()).filter(|&j| j != i) {
         let r = separation(bodies, i, j);
         let Some(distance) = distance(r, physics.softening) else {
@@ -73,16 +74,22 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
             .map(|component| component * component)
             .sum::<f64>()
             .sqrt();
-        scale += (far.abs() + near.abs()) * (length / distance);
-        gradient += (2.0 * far.abs() + 4.0 * near.abs()) / distance;
+        let size = (far.abs() + near.abs()) * (length / distance);
+        scale += size;
+        squares += size * size;
+        let size = (2.0 * far.abs() + 4.0 * near.abs()) / distance;
+        gradient += size;
+        gradient_squares += size * size;
     }
     let drag = drag(bodies, physics, i);
     sums.iter_mut().zip(drag).for_each(|(sum, d)| sum.add(-d));
-    scale += drag.iter().map(|d| d * d).sum::<f64>().sqrt();
+    let size_squared = drag.iter().map(|d| d * d).sum::<f64>();
     Field {
         acceleration: sums.map(|sum| sum.value()),
-        scale,
+        scale: scale + size_squared.sqrt(),
         gradient,
+        scatter: (squares + size_squared).sqrt(),
+        gradient_scatter: gradient_squares.sqrt(),
     }
 }
 
@@ -124,18 +131,23 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Fi
     };
     let field = |&i: &usize| {
         let (mut scale, mut gradient) = (0.0, 0.0);
+        let (mut squares, mut gradient_squares) = (0.0, 0.0);
         for j in (0..bodies.len()).filter(|&j| j != i) {
             if let Some(distance) = distance(separation(bodies, i, j), physics.softening) {
                 let pull = physics.coupling().abs() * physics.weight(bodies.mass[j]);
                 let term = (speed(i) + speed(j)) * pull / distance.powi(3);
                 scale += 4.0 * term;
+                squares += (4.0 * term).powi(2);
                 gradient += 24.0 * term / distance;
+                gradient_squares += (24.0 * term / distance).powi(2);
             }
         }
         Field {
             acceleration: jerk_at(bodies, physics, i),
             scale,
             gradient,
+            scatter: squares.sqrt(),
+            gradient_scatter: gradient_squares.sqrt(),
         }
     };
     targets.par_iter().map(field).collect()
@@ -156,11 +168,7 @@ fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
         let Some(distance) = distance(r, physics.softening) else {
             continue;
         };
-        let v = [
-            bodies.vx[j] - bodies.vx[i],
-            bodies.vy[j] - bodies.vy[i],
-            bodies.vz[j] - bodies.vz[i],
-        ];
+        let v = relative_velocity(bodies, i, j);
         let strength = physics.weight(bodies.mass[j]) / (distance * distance) / distance;
         let approach = (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) / distance;
         for (axis, sum) in sums.iter_mut().enumerate() {
@@ -169,6 +177,58 @@ fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
         }
     }
     sums.map(|sum| physics.coupling() * sum.value())
+}
+
+/// Second derivative of body i's acceleration in time, where bodies have these accelerations: of
+/// `m r/d³`, term by term, with `(d⁻³)′ = −3 (r·v) d⁻⁵` and
+/// `(d⁻³)″ = −3 (v·v + r·a) d⁻⁵ + 15 (r·v)² d⁻⁷`.
+pub fn snap_at(
+    bodies: &Bodies,
+    accelerations: &[[f64; 3]],
+    physics: &Physics,
+    i: usize,
+) -> [f64; 3] {
+    let mut sums = [CompensatedSum::default(); 3];
+    for j in (0..bodies.len()).filter(|&j| j != i) {
+        let r = separation(bodies, i, j);
+        let Some(distance) = distance(r, physics.softening) else {
+            continue;
+        };
+        let v = relative_velocity(bodies, i, j);
+        let a = [0, 1, 2].map(|axis| accelerations[j][axis] - accelerations[i][axis]);
+        let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let mass = physics.weight(bodies.mass[j]);
+        let first = -3.0 * dot(r, v) / distance.powi(5);
+        let second = -3.0 * (dot(v, v) + dot(r, a)) / distance.powi(5)
+            + 15.0 * dot(r, v).powi(2) / distance.powi(7);
+        for (axis, sum) in sums.iter_mut().enumerate() {
+            sum.add(mass * a[axis] / distance.powi(3));
+            sum.add(2.0 * mass * first * v[axis]);
+            sum.add(mass * second * r[axis]);
+        }
+    }
+    sums.map(|sum| physics.coupling() * sum.value())
+}
+
+/// `max_j |r·v| / d²` of body i.
+fn fastest_approach(bodies: &Bodies, physics: &Physics, i: usize) -> f64 {
+    let rates = (0..bodies.len()).filter(|&j| j != i).filter_map(|j| {
+        let r = separation(bodies, i, j);
+        let v = relative_velocity(bodies, i, j);
+        let distance = distance(r, physics.softening)?;
+        let along = r[0] * v[0] + r[1] * v[1] + r[2] * v[2];
+        Some(along.abs() / (distance * distance))
+    });
+    rates.fold(0.0, f64::max)
+}
+
+/// Velocity of body j relative to body i.
+fn relative_velocity(bodies: &Bodies, i: usize, j: usize) -> [f64; 3] {
+    [
+        bodies.vx[j] - bodies.vx[i],
+        bodies.vy[j] - bodies.vy[i],
+        bodies.vz[j] - bodies.vz[i],
+    ]
 }
 
 /// The reference as a backend: slow, and the one to compare whole runs with.
@@ -206,13 +266,29 @@ impl InMemory for Reference {
         self.state.accelerations = accelerations(&self.state.bodies, &self.physics);
     }
 
-    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2] {
-        let (bodies, physics) = (&self.state.bodies, &self.physics);
+    fn frame(&self) -> Frame {
+        Frame::IDENTITY
+    }
+
+    fn forces(&self, _: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+        let HostState {
+            bodies,
+            accelerations,
+            ..
+        } = &self.state;
+        let force = |&i: &usize| Forces {
+            derivatives: [
+                field_at(bodies, &self.physics, i).acceleration,
+                jerk_at(bodies, &self.physics, i),
+                match asked {
+                    Derivatives::None | Derivatives::Jerk => [0.0; 3],
+                    Derivatives::Snap => snap_at(bodies, accelerations, &self.physics, i),
+                },
+            ],
+            approach: fastest_approach(bodies, &self.physics, i),
+        };
         let targets = targets.indices(bodies.len());
-        let fields = accelerations_of(bodies, physics, &targets);
-        let jerks = targets.par_iter().map(|&i| jerk_at(bodies, physics, i));
-        let accelerations = fields.into_iter().map(|field| field.acceleration);
-        [accelerations.collect(), jerks.collect()]
+        targets.par_iter().map(force).collect()
     }
 
     fn potential_energy(&self) -> f64 {
@@ -250,6 +326,8 @@ mod tests {
         let a = field[0].acceleration;
         assert!(a[0] == 0.0 && near(a[1], 12.0) && near(a[2], 16.0), "{a:?}");
         assert!(near(field[0].scale, 20.0) && near(field[0].gradient, 8.0));
+        // Of one term, the root of the square.
+        assert!(near(field[0].scatter, 20.0) && near(field[0].gradient_scatter, 8.0));
         let a = field[1].acceleration;
         assert!(
             a[0] == 0.0 && near(a[1], -0.48) && near(a[2], -0.64),

@@ -3,7 +3,7 @@
 
 mod block_steps;
 mod hermite;
-mod in_space;
+mod spatial_sort;
 
 pub use block_steps::BlockCounts;
 
@@ -16,7 +16,7 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use self::block_steps::Blocks;
 use self::hermite::Jerks;
-use self::in_space::InSpace;
+use self::spatial_sort::SpatialSort;
 use super::device::Device;
 use super::pack::{self, Scalars};
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
@@ -47,7 +47,7 @@ pub struct Resident<D: Device> {
     force_steps: Vec<Step>,
     /// State of the spatial sort along the Hilbert curve, if there is one; else body i is in slot
     /// i.
-    in_space: Option<InSpace<D>>,
+    spatial_sort: Option<SpatialSort<D>>,
     elementwise_launch: Launch,
     energy: &'static Entry,
     energy_launch: Launch,
@@ -83,8 +83,8 @@ impl<D: Device> Resident<D> {
         };
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
-        let in_space = force.order.map(|plan| InSpace::new(&*device, plan, n));
-        let in_space = in_space.transpose()?;
+        let spatial_sort = force.order.map(|plan| SpatialSort::new(&*device, plan, n));
+        let spatial_sort = spatial_sort.transpose()?;
         let jerks = kernels
             .hermite
             .map(|kernels| Jerks::new(&*device, kernels, &layout, n, stride));
@@ -109,7 +109,7 @@ impl<D: Device> Resident<D> {
             energy_sums,
             scratch,
             force_steps: force.steps,
-            in_space,
+            spatial_sort,
             elementwise_launch: recipe.elementwise,
             energy: recipe.energy,
             energy_launch: recipe.energy_launch,
@@ -283,6 +283,7 @@ impl<D: Device> Backend for Resident<D> {
                 slots.to_bodies(&by_slot)
             },
             jerks: self.saved_jerks()?,
+            higher: self.saved_higher()?,
             own_steps: self.saved_own_steps()?,
         })
     }
@@ -301,7 +302,7 @@ impl<D: Device> Backend for Resident<D> {
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())?;
         self.restore_jerks(&saved.jerks)?;
-        self.restore_own_steps(&saved.own_steps)
+        self.restore_blocks(saved)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -33,6 +33,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use thiserror::Error;
 
 use crate::bodies::Bodies;
+use crate::memory;
 use crate::suggest::Advice;
 
 pub use cold_collapse::cold_collapse;
@@ -348,6 +349,9 @@ pub enum GenerateError {
     #[error("0 bodies were asked for, there must be at least 1")]
     NoBodies,
     /// More bodies than memory.
+    #[error(transparent)]
+    NoRoom(#[from] memory::NoRoom),
+    /// More bodies than the allocator has memory for.
     #[error("there is no memory for {bodies} bodies; ask for fewer")]
     OutOfMemory {
         /// The number asked for.
@@ -355,11 +359,20 @@ pub enum GenerateError {
     },
 }
 
+#[cfg(test)]
+impl GenerateError {
+    /// Returns whether there is too little memory.
+    fn is_of_memory(&self) -> bool {
+        matches!(self, Self::NoRoom(_) | Self::OutOfMemory { .. })
+    }
+}
+
 /// Empty arrays with room for `n` bodies, at least one.
 fn room_for(n: usize) -> Result<Bodies, GenerateError> {
     if n == 0 {
         return Err(GenerateError::NoBodies);
     }
+    memory::check(n as u64, memory::BYTES_PER_BODY)?;
     let mut bodies = Bodies::default();
     bodies
         .try_reserve(n)

@@ -35,6 +35,8 @@ pub enum Integrator {
     /// Hermite's scheme with jerks, predicted, evaluated and corrected once (Makino & Aarseth
     /// 1992): fourth order, one evaluation per step, and the step may vary.
     Hermite4,
+    /// Hermite's scheme with jerks and snaps (Nitadori & Makino 2008): sixth order, for high accuracy.
+    Hermite6,
 }
 
 impl Integrator {
@@ -42,12 +44,13 @@ impl Integrator {
     pub const DEFAULT_DAMPING: f64 = 0.1;
 
     /// All integrators.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Leapfrog,
         Self::LeapfrogDkd,
         Self::Yoshida4,
         Self::Yoshida6,
         Self::Hermite4,
+        Self::Hermite6,
         Self::SemiImplicitEuler,
         Self::DampedEuler {
             rate: Self::DEFAULT_DAMPING,
@@ -64,6 +67,7 @@ impl Integrator {
             Self::Yoshida4 => "yoshida4",
             Self::Yoshida6 => "yoshida6",
             Self::Hermite4 => "hermite4",
+            Self::Hermite6 => "hermite6",
         }
     }
 
@@ -79,6 +83,9 @@ impl Integrator {
             Self::Hermite4 => {
                 "Hermite with jerks: fourth order, fixed or varying steps, or each body's own"
             }
+            Self::Hermite6 => {
+                "Hermite with jerks and snaps: sixth order, steps as hermite4's; on a GPU each body's own"
+            }
         }
     }
 
@@ -88,13 +95,13 @@ impl Integrator {
             Self::SemiImplicitEuler | Self::DampedEuler { .. } => 1,
             Self::Leapfrog | Self::LeapfrogDkd => 2,
             Self::Yoshida4 | Self::Hermite4 => 4,
-            Self::Yoshida6 => 6,
+            Self::Yoshida6 | Self::Hermite6 => 6,
         }
     }
 
     /// Returns whether it needs a backend with jerks, [`Backend::hermite`].
     pub const fn needs_jerks(self) -> bool {
-        matches!(self, Self::Hermite4)
+        matches!(self, Self::Hermite4 | Self::Hermite6)
     }
 
     /// Force evaluations per step.
@@ -112,7 +119,7 @@ impl Integrator {
             Self::LeapfrogDkd => Some(splitting::LEAPFROG_DKD),
             Self::Yoshida4 => Some(splitting::YOSHIDA4),
             Self::Yoshida6 => Some(splitting::YOSHIDA6),
-            Self::Hermite4 => None,
+            Self::Hermite4 | Self::Hermite6 => None,
         }
     }
 
@@ -123,6 +130,12 @@ impl Integrator {
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
             Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
+            Self::Hermite6 => {
+                let hermite = backend.jerks()?;
+                // Snaps take accelerations.
+                hermite.accelerate_with_jerk()?;
+                hermite.accelerate_with_snap()
+            }
             _ => backend.accelerate(),
         }
     }
@@ -140,7 +153,10 @@ impl Integrator {
             Some(stages) => step.extend(splitting::operations(stages, dt)),
             None => step.extend([
                 Operation::Predict(dt),
-                Operation::Evaluate(Derivatives::Jerk),
+                Operation::Evaluate(match self {
+                    Self::Hermite6 => Derivatives::Snap,
+                    _ => Derivatives::Jerk,
+                }),
                 Operation::Correct(dt),
             ]),
         }

@@ -2,11 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Names of files that are not complete.
 const PREFIX: &str = ".allpairs-";
 const SUFFIX: &str = ".partial";
+
+/// Files may be without their lock for so long.
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// Policy for a file to be written that is already there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,6 +99,31 @@ pub fn is_partial(path: &Path) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
+/// Removes files of `folder` that processes were killed in the middle of writing, and returns their
+/// names. Those that a process may still be writing stay: they are locked, or younger than a minute.
+///
+/// # Errors
+/// The file system's refusal.
+pub fn remove_abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut removed = vec![];
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if is_partial(&path) && is_abandoned(&path).unwrap_or(false) {
+            fs::remove_file(&path)?;
+            removed.push(path);
+        }
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+fn is_abandoned(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    let age = metadata.modified()?.elapsed().unwrap_or_default();
+    // It is locked a moment after it is made.
+    Ok(metadata.is_file() && age >= YOUNG && File::open(path)?.try_lock().is_ok())
+}
+
 /// A file for what is not complete yet, removed when dropped.
 pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
@@ -103,7 +132,7 @@ pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFil
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // Of the frequent refusals, without the temporary name, which nobody asked for.
-    builder.tempfile_in(folder).map_err(|fault| {
+    let file = builder.tempfile_in(folder).map_err(|fault| {
         let folder = folder.display();
         let why = match fault.kind() {
             io::ErrorKind::NotFound => format!("there is no folder {folder}; make it first"),
@@ -113,7 +142,10 @@ pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFil
             _ => return fault,
         };
         io::Error::new(fault.kind(), why)
-    })
+    })?;
+    // Tells it from a file whose process was killed; some file systems know no locks.
+    let _ = file.as_file().try_lock();
+    Ok(file)
 }
 
 fn already_there() -> io::Error {
@@ -205,6 +237,28 @@ mod tests {
         assert_eq!(
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o640
+        );
+    }
+
+    #[test]
+    fn only_what_nobody_writes_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, age: u64| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age))
+                .unwrap();
+            (path, file)
+        };
+        let (old, _) = make(".allpairs-a.partial", 3600);
+        let (_, locked) = make(".allpairs-b.partial", 3600);
+        locked.try_lock().unwrap();
+        make(".allpairs-c.partial", 1);
+        make("mine.partial", 3600);
+        assert_eq!(remove_abandoned(folder.path()).unwrap(), [old]);
+        assert_eq!(
+            listing(folder.path()),
+            [".allpairs-b.partial", ".allpairs-c.partial", "mine.partial"]
         );
     }
 }

@@ -186,7 +186,7 @@ impl Header {
     }
 }
 
-/// The units that a file tells.
+/// The units recorded in a file.
 pub(super) fn read_units(reader: &mut impl Read, size: u64) -> Result<Option<Units>, ReadFault> {
     Ok(Header::read(reader, size)?.units)
 }

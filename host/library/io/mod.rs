@@ -21,6 +21,7 @@
 mod atomic;
 pub mod binary;
 mod column;
+#[cfg(feature = "csv")]
 pub mod csv;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
@@ -41,11 +42,12 @@ use thiserror::Error;
 use crate::bodies::{Bodies, BodyFault};
 use crate::units::Units;
 
-pub use atomic::{Overwrite, is_partial, write_atomically};
+pub use atomic::{Overwrite, is_partial, remove_abandoned, write_atomically};
 #[cfg(feature = "pictures")]
 pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;
 pub use column::Malformed;
+#[cfg(feature = "csv")]
 pub use csv::CsvFault;
 pub use printable::Printable;
 pub use tipsy::{TipsyDialect, TipsyFault};
@@ -267,6 +269,7 @@ pub enum ReadFault {
     #[error("{0}")]
     Tipsy(TipsyFault),
     /// Not a sound CSV file.
+    #[cfg(feature = "csv")]
     #[error("line {line}: {fault}")]
     Csv {
         /// Line of the file, counted from 1.
@@ -276,7 +279,7 @@ pub enum ReadFault {
     },
     /// This build of the library does not know the format.
     #[error("this build cannot read it: build Allpairs with the feature `{0}`")]
-    NotBuilt(&'static str),
+    NotBuilt(Format),
     /// The file system failed.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -365,7 +368,7 @@ pub enum WriteFault {
     #[error(
         "this build cannot write it: build Allpairs with the feature `{0}`, or write another format"
     )]
-    NotBuilt(&'static str),
+    NotBuilt(Format),
     /// The file system failed, or the file is there and [`Overwrite::Refuse`] was asked for.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -393,7 +396,7 @@ pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
             #[cfg(feature = "hdf5")]
             return Ok(loaded(hdf5::read_file(file, size)?, Format::Hdf5));
             #[cfg(not(feature = "hdf5"))]
-            return Err(ReadFault::NotBuilt("hdf5"));
+            return Err(ReadFault::NotBuilt(Format::Hdf5));
         }
         parse(BufReader::with_capacity(1 << 16, file), size, path, format)
     })
@@ -432,11 +435,9 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
             Some(Format::Npz) => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
             Some(Format::Hdf5) => hdf5::read_units(file.into_inner()),
-            #[cfg(not(feature = "npz"))]
-            Some(Format::Npz) => Err(ReadFault::NotBuilt("npz")),
-            #[cfg(not(feature = "hdf5"))]
-            Some(Format::Hdf5) => Err(ReadFault::NotBuilt("hdf5")),
             Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
+            #[cfg(not(all(feature = "npz", feature = "hdf5")))]
+            Some(format) => Err(ReadFault::NotBuilt(format)),
             None => Err(ReadFault::UnknownFormat),
         }
     })
@@ -496,21 +497,20 @@ fn parse<R: Read + Seek>(
         .ok_or(ReadFault::UnknownFormat)?;
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
+        #[cfg(feature = "csv")]
         Format::Csv => csv::read(&mut reader)?,
         #[cfg(feature = "npz")]
         Format::Npz => npz::read(reader, size)?,
         #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5::read_bytes(&mut reader, size)?,
-        #[cfg(not(feature = "npz"))]
-        Format::Npz => return Err(ReadFault::NotBuilt("npz")),
-        #[cfg(not(feature = "hdf5"))]
-        Format::Hdf5 => return Err(ReadFault::NotBuilt("hdf5")),
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
             let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
             return Ok(loaded(contents, Format::Tipsy(dialect)));
         }
+        #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
+        format => return Err(ReadFault::NotBuilt(format)),
     };
     Ok(loaded(contents, found))
 }
@@ -555,16 +555,15 @@ pub fn write_in_units(
         write_atomically(path, overwrite, |file| match format {
             Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
             Format::Allpairs => binary::write(file, snapshot, units),
+            #[cfg(feature = "csv")]
             Format::Csv => csv::write(file, snapshot),
             #[cfg(feature = "npz")]
             Format::Npz => npz::write(file, snapshot, units),
             #[cfg(feature = "hdf5")]
             Format::Hdf5 => hdf5::write(file, snapshot, units),
-            #[cfg(not(feature = "npz"))]
-            Format::Npz => Err(WriteFault::NotBuilt("npz")),
-            #[cfg(not(feature = "hdf5"))]
-            Format::Hdf5 => Err(WriteFault::NotBuilt("hdf5")),
             Format::Vtp => vtp::write(file, snapshot),
+            #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
+            format => Err(WriteFault::NotBuilt(format)),
         })
     };
     attempt().map_err(|fault| WriteError {

@@ -3,17 +3,18 @@
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Backend, ForceError, GUARD};
 use crate::force::device::Device;
 use crate::force::resident::Resident;
-use crate::plan::block_steps::{BlockScheme, GUARD};
+use crate::integrator::Integrator;
+use crate::plan::block_steps::BlockScheme;
 
 impl Machine {
-    /// Whether bodies on a device shall be able to take block time steps, and in which digits their
-    /// pairs are computed. The CPU's always are.
-    pub fn block_steps(self, digits: Option<DigitsName>) -> Self {
+    /// Prepares bodies on a device for block time steps of an integrator's order, with pairs in these
+    /// digits; those of the CPU always are prepared.
+    pub fn block_steps(self, integrator: Integrator, digits: Option<DigitsName>) -> Self {
         Self {
-            block_steps: digits,
+            block_steps: digits.map(|digits| (integrator.order(), digits)),
             ..self
         }
     }
@@ -25,9 +26,9 @@ impl Machine {
         slices: u32,
     ) -> Result<Box<dyn Backend>, ForceError> {
         Ok(Box::new(match self.block_steps {
-            Some(digits) => {
+            Some((order, digits)) => {
                 let scheme = BlockScheme {
-                    order: 4,
+                    order,
                     digits,
                     slices,
                 };

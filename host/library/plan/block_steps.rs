@@ -9,7 +9,7 @@ use gpu_kernels::schedule::block_steps::{
 
 use super::{Launch, Limits, PlanError, WARP};
 
-/// What block time steps are made of.
+/// Parts of block time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockScheme {
     /// Order of Hermite's scheme, 4 or 6.
@@ -31,11 +31,6 @@ pub struct BlockKernels {
     /// Sources that a block keeps in shared memory at a time.
     chunk: u32,
 }
-
-/// The most by which a pair may change its distance in a step, as a part of the distance. It takes a
-/// few steps in a thousand, and most of the error that rare fast encounters make, which the criterion
-/// of a body's own derivatives notices when they are over.
-pub const GUARD: f64 = 0.4;
 
 /// How block time steps are carried out.
 #[derive(Clone, Copy, Debug)]

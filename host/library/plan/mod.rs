@@ -6,20 +6,20 @@
 
 pub mod block_steps;
 mod grid2d;
-pub mod in_space;
 mod recipe;
 mod separated;
+pub mod spatial_sort;
 pub mod symmetric;
 pub mod systems;
 mod tensor;
 
 pub use self::recipe::Recipe;
 
-use self::in_space::InSpace;
+use self::spatial_sort::SpatialSort;
 use crate::variants::Split;
 use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
-use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::{ScheduleName, tiled_jerks};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
@@ -137,7 +137,7 @@ pub struct ForcePlan {
     /// Steps, in order.
     pub steps: Vec<Step>,
     /// Spatial sort of bodies along the Hilbert curve, if the schedule needs it.
-    pub order: Option<InSpace>,
+    pub order: Option<SpatialSort>,
     /// For [`Params`](gpu_kernels::abi::Params): how sources are split among threads, if they are.
     pub split: Parts,
 }
@@ -166,7 +166,7 @@ pub enum PlanError {
         /// The kernel.
         kernel: &'static str,
         /// Required number.
-        needed: &'static str,
+        needed: String,
         /// Number asked for.
         threads: u32,
     },
@@ -240,7 +240,7 @@ pub enum PlanError {
         /// Bodies.
         n: u32,
     },
-    /// Many systems that cannot be computed so.
+    /// An invalid layout of independent systems.
     #[error(transparent)]
     Systems(#[from] systems::SystemsError),
     /// Kernels count scalars in 32 bits.
@@ -388,14 +388,15 @@ fn hybrid(
     }))
 }
 
+/// Threads of a block that must be whole warps, for [`PlanError::Block`].
+fn multiple_of_a_warp() -> String {
+    format!("a multiple of {WARP}")
+}
+
 /// The kernel that does this work beside a force.
 fn partner(force: &Entry, work: Work) -> &'static Entry {
-    entries::all()
-        .find(|entry| {
-            entry.work == work
-                && entry.layout.name == force.layout.name
-                && entry.layout.vectors == force.layout.vectors
-        })
+    force
+        .partner(work)
         .unwrap_or_else(|| panic!("no kernel does {work:?} for `{}`", force.symbol))
 }
 
@@ -416,9 +417,9 @@ pub fn one_dimensional(
     let halved = matches!(entry.work, Work::Energy(_) | Work::QuickEnergy(_));
     if threads == 0 || !threads.is_multiple_of(WARP) || (halved && !threads.is_power_of_two()) {
         let needed = if halved {
-            "a power of two ≥ 32"
+            format!("a power of two ≥ {WARP}")
         } else {
-            "a multiple of 32"
+            multiple_of_a_warp()
         };
         return Err(PlanError::Block {
             kernel,

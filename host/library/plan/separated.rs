@@ -4,7 +4,7 @@ use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::separated::{self, Pairing};
 
 use super::{
-    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Step, WARP, in_space,
+    Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Step, WARP, spatial_sort,
 };
 
 /// Blocks that a launch shall have where there are pairs enough: many rounds for the largest GPUs,
@@ -31,7 +31,7 @@ pub(super) fn plan(
     if threads != separated::THREADS {
         return Err(PlanError::Block {
             kernel,
-            needed: "128",
+            needed: separated::THREADS.to_string(),
             threads,
         });
     }
@@ -75,7 +75,7 @@ pub(super) fn plan(
     let leaves = padded / separated::LEAF;
     Ok(ForcePlan {
         scratch: vec![leaves as usize * 2 * size_of::<[f32; 4]>()],
-        order: Some(in_space::plan(entry, n, limits)?),
+        order: Some(spatial_sort::plan(entry, n, limits)?),
         ..ForcePlan::of(steps)
     })
 }

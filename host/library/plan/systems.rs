@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use gpu_kernels::abi::{Params, Systems};
-use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping};
 
 use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride};
@@ -219,12 +219,7 @@ impl SystemsPlan {
             shared_bytes: bytes as u32,
             ..blocks
         };
-        let partner = || {
-            entries::all()
-                .find(|e| e.work == Work::SystemDrift && e.layout.name == entry.layout.name)
-                .unwrap_or_else(|| panic!("nothing drifts what `{}` kicks", entry.symbol))
-        };
-        let drift = (stepping == Stepping::Kick).then(partner);
+        let drift = (stepping == Stepping::Kick).then(|| super::partner(entry, Work::SystemDrift));
         Ok(Self {
             systems,
             n,

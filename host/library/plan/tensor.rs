@@ -29,7 +29,7 @@ pub(super) fn plan(
     if threads == 0 || !threads.is_multiple_of(WARP) {
         return Err(PlanError::Block {
             kernel,
-            needed: "a multiple of 32",
+            needed: super::multiple_of_a_warp(),
             threads,
         });
     }

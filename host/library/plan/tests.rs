@@ -11,7 +11,9 @@ const LIMITS: Limits = Limits {
 };
 
 fn entry(symbol: &str) -> &'static Entry {
-    entries::find(symbol).expect("a listed entry")
+    entries::all()
+        .find(|entry| entry.symbol == symbol)
+        .expect("a listed entry")
 }
 
 /// Every target has exactly one thread: blocks cover 0..n, and none lies beyond it whole.

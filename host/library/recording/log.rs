@@ -35,27 +35,41 @@ impl Log {
         Ok(Self { csv, jsonl })
     }
 
-    /// The files of `folder`, without what comes after `steps`; new where they are not there.
-    pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
+    /// The files of `folder`, without what comes after `steps`; new where they are not there. Also
+    /// names the rows before that are damaged, which stay.
+    pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<(Self, Vec<String>)> {
         let open = |name| {
-            OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .open(folder.join(name))
+            let path = folder.join(name);
+            // A pipe would be waited for.
+            if path.exists() && !path.is_file() {
+                let why = format!("{} is not a regular file", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create(true).open(path)
         };
         let (mut csv, mut jsonl) = (open(NAMES[0])?, open(NAMES[1])?);
-        cut(&mut csv, 1, steps, |row| {
+        let of_csv = cut(&mut csv, 1, steps, |row| {
             row.split(',').next()?.parse().ok()
         })?;
-        cut(&mut jsonl, 0, steps, |row| {
+        let of_jsonl = cut(&mut jsonl, 0, steps, |row| {
             let rest = row.strip_prefix("{\"step\":")?;
             rest.split(',').next()?.parse().ok()
         })?;
         if csv.metadata()?.len() == 0 {
             write_header(&mut csv)?;
         }
-        Ok(Self { csv, jsonl })
+        let damaged = [(NAMES[0], of_csv), (NAMES[1], of_jsonl)].map(|(name, lines)| {
+            let first = lines.first()?;
+            let others = match lines.len() - 1 {
+                0 => String::new(),
+                others => format!(" and {others} more"),
+            };
+            Some(format!(
+                "{name}: line {first}{others} cannot be read, and stays as it is"
+            ))
+        });
+        Ok((Self { csv, jsonl }, damaged.into_iter().flatten().collect()))
     }
 
     /// Appends a row to both.
@@ -76,28 +90,37 @@ fn write_header(csv: &mut File) -> io::Result<()> {
     csv.write_all(header.as_bytes())
 }
 
-/// Keeps `header` rows and those after them up to `steps`, and of these only whole ones.
+/// Keeps `header` rows and those after them up to `steps`. Returns the lines among them that are
+/// damaged; half a row at the end is cut off.
 fn cut(
     file: &mut File,
     header: usize,
     steps: u64,
     step_of: impl Fn(&str) -> Option<u64>,
-) -> io::Result<()> {
+) -> io::Result<Vec<usize>> {
     let mut reader = BufReader::new(&mut *file);
-    let (mut kept, mut row) = (0, String::new());
+    let (mut kept, mut read, mut row) = (0, 0, vec![]);
+    let (mut damaged, mut not_yet) = (vec![], vec![]);
     for index in 0.. {
         row.clear();
-        let bytes = reader.read_line(&mut row)? as u64;
-        let whole = row.ends_with('\n');
-        let wanted = index < header || step_of(&row).is_some_and(|step| step <= steps);
-        if !whole || !wanted {
+        read += reader.read_until(b'\n', &mut row)? as u64;
+        if row.last() != Some(&b'\n') {
             break;
         }
-        kept += bytes;
+        match std::str::from_utf8(&row).ok().and_then(&step_of) {
+            _ if index < header => kept = read,
+            Some(step) if step > steps => break,
+            Some(_) => {
+                kept = read;
+                damaged.append(&mut not_yet);
+            }
+            // Kept if a row follows that is.
+            None => not_yet.push(index + 1),
+        }
     }
     file.set_len(kept)?;
     file.seek(SeekFrom::End(0))?;
-    Ok(())
+    Ok(damaged)
 }
 
 /// Numbers in the shortest form that reads back the same; nothing where there is no number.
@@ -185,7 +208,7 @@ mod tests {
             let mut log = Log::create(folder.path()).unwrap();
             log.append(&sample(0)).unwrap();
             fs::remove_file(folder.path().join(NAMES[lost])).unwrap();
-            let mut log = Log::resume(folder.path(), 0).unwrap();
+            let (mut log, _) = Log::resume(folder.path(), 0).unwrap();
             log.append(&sample(10)).unwrap();
             let rows = contents(folder.path()).map(|text| text.lines().count());
             assert_eq!(rows, [[2, 2], [3, 1]][lost]);
@@ -208,11 +231,33 @@ mod tests {
             fs::write(folder.path().join(NAMES[1]), &jsonl[..torn]).unwrap();
             let kept = if torn < expected[1].len() { 0 } else { 19 };
             drop(Log::resume(folder.path(), kept).unwrap());
-            let mut log = Log::resume(folder.path(), kept).unwrap();
+            let (mut log, _) = Log::resume(folder.path(), kept).unwrap();
             if kept == 0 {
                 log.append(&sample(10)).unwrap();
             }
             assert_eq!(contents(folder.path()), expected);
         }
+    }
+    #[test]
+    fn damaged_rows_are_named_and_cost_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::create(folder.path()).unwrap();
+        (0..20).for_each(|i| log.append(&sample(10 * i)).unwrap());
+        drop(log);
+        let path = folder.path().join(NAMES[0]);
+        let mut csv = fs::read(&path).unwrap();
+        let starts: Vec<usize> = (0..csv.len()).filter(|&i| csv[i] == b'\n').collect();
+        csv[starts[4] + 1] = b'x';
+        csv[starts[7] + 1] = 0xff; // not UTF-8
+        fs::write(&path, &csv).unwrap();
+        let (_, found) = Log::resume(folder.path(), 150).unwrap();
+        let rows = fs::read(&path).unwrap();
+        assert_eq!(rows.iter().filter(|&&byte| byte == b'\n').count(), 17);
+        assert_eq!(rows, csv[..rows.len()]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("diagnostics.csv: line 6 and 1 more"),
+            "{found:?}"
+        );
     }
 }

@@ -3,16 +3,22 @@
 //!
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
 //! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
-//! `checkpoint.previous`. Everything but the diagnostics appears whole or not at all, and those are
-//! mended on resuming. What is written depends on the steps alone, never on the clock on the wall,
-//! so that a run which was stopped and resumed leaves the same bytes as one which was not — if its
-//! variant adds forces in a fixed order; others differ in the last digits from run to run.
+//! `checkpoint.previous`, and a [`lock`]. Everything but the diagnostics appears whole or not at all,
+//! and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
+//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped and resumed leaves the same
+//! bytes as one which was not — if its variant adds forces in a fixed order; others differ in the last
+//! digits from run to run.
+//!
+//! The energy is looked at some fifty times in a run and every minute, as far as that takes less than
+//! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
+//! good state as a checkpoint.
 
 mod log;
+mod watch;
 mod writer;
 
 use std::cell::Cell;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -23,24 +29,27 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use self::log::Log;
+use self::watch::{Good, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint};
-use crate::diagnostics::{Conserved, Sample};
+use crate::diagnostics::{Conserved, EnergyLook, Sample};
 use crate::integrator::Pace;
-use crate::io::{Format, WriteError, is_partial};
+use crate::io::{Format, Snapshot, WriteError, is_partial};
 use crate::simulation::{Clock, Progress, Simulation};
 use crate::units::Units;
 
 /// Records to keep, and the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Steps of the whole run, counted from its beginning.
+    /// Steps of the whole run, counted from its beginning; or `u64::MAX`, to go on until a time.
     pub steps: u64,
+    /// Time at which the run ends, exactly, if not before by its steps.
+    pub until: Option<f64>,
     /// Steps between two looks.
     pub diagnostics_every: Option<u64>,
-    /// Time between two snapshots, in the unit of the run.
+    /// Time between two snapshots, in the unit of the run; steps are shortened to meet it.
     pub snapshot_every: Option<f64>,
     /// When checkpoints are written, beside when the run is broken off.
     pub checkpoint_every: Option<Every>,
@@ -92,6 +101,8 @@ pub enum Event<'a> {
     Progress(Progress),
     /// A look was taken.
     Sample(&'a Sample),
+    /// The energy was looked at, beside samples.
+    Energy(EnergyLook),
     /// A snapshot or a checkpoint was written.
     Wrote(&'a Path),
     /// The bodies as they are now, for those who asked for [previews](Recording::preview_every).
@@ -105,6 +116,9 @@ pub enum RecordingError {
     /// The backend failed.
     #[error(transparent)]
     Force(#[from] ForceError),
+    /// The run cannot go on; its last good state was written as a checkpoint.
+    #[error(transparent)]
+    Stopped(Box<Stopped>),
     /// A snapshot could not be written.
     #[error(transparent)]
     Snapshot(#[from] WriteError),
@@ -118,16 +132,37 @@ pub enum RecordingError {
     },
 }
 
+/// A run that cannot go on.
+#[derive(Debug, Error)]
+#[error("the run stopped at step {steps}, time {time:?}: {why}")]
+pub struct Stopped {
+    /// Reason.
+    pub why: ForceError,
+    /// Steps done.
+    pub steps: u64,
+    /// Time reached.
+    pub time: f64,
+    /// The last good state.
+    pub good: Snapshot,
+    /// Its steps.
+    pub good_steps: u64,
+}
+
 /// A claim on a run's folder, which ends with the process however that ends.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
-/// Claims a run's folder through its file `name`, which must be there.
+/// File of a run's folder that the claim on it is made through: never replaced and never removed.
+const LOCK: &str = ".lock";
+
+/// Claims a folder, which must be there.
 ///
 /// # Errors
 /// `WouldBlock` if another process has it.
-pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
-    let file = File::open(folder.join(name))?;
+pub fn lock(folder: &Path) -> io::Result<Lock> {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).write(true).truncate(false);
+    let file = file.open(folder.join(LOCK))?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(io::Error::new(
@@ -175,6 +210,14 @@ pub struct Recording {
     /// Snapshots that were due up to now.
     snapshots: u64,
     preview_every: Option<Duration>,
+    /// Steps of the checkpoint that it was resumed from.
+    resumed_at: Option<u64>,
+    largest_drift: f64,
+    /// Time that a measurement of the energy took.
+    energy_cost: Duration,
+    settings: String,
+    /// Remarks about what was found on resuming.
+    remarks: Vec<String>,
 }
 
 impl Recording {
@@ -189,9 +232,12 @@ impl Recording {
         simulation: &mut Simulation,
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Self, RecordingError> {
+        let began = Instant::now();
         let origin = simulation.conserved()?;
+        let energy_cost = began.elapsed();
         let log = plan.diagnostics_every.map(|_| Log::create(folder));
-        let recording = Self::new(folder, plan, origin, log, 0)?;
+        let mut recording = Self::new(folder, plan, origin, log.transpose(), 0)?;
+        recording.energy_cost = energy_cost;
         let mut writer = recording.writer(simulation);
         let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
         recording.record(
@@ -209,19 +255,32 @@ impl Recording {
     /// The file system's refusal.
     pub fn resume(folder: &Path, plan: Plan, from: &Checkpoint) -> Result<Self, RecordingError> {
         let steps = from.clock.steps;
-        let log = plan.diagnostics_every.map(|_| Log::resume(folder, steps));
+        checkpoint::tidy(folder).map_err(|fault| io_error(folder, fault))?;
+        let mut remarks = vec![];
+        let log = plan.diagnostics_every.map(|_| {
+            let (log, found) = Log::resume(folder, steps)?;
+            remarks = found;
+            Ok(log)
+        });
         let snapshots = plan.snapshots_due(&from.clock);
-        Self::new(folder, plan, from.origin, log, snapshots)
+        let recording = Self::new(folder, plan, from.origin, log.transpose(), snapshots)?;
+        Ok(Self {
+            resumed_at: Some(steps),
+            largest_drift: from.largest_drift,
+            settings: from.settings.clone(),
+            remarks,
+            ..recording
+        })
     }
 
     fn new(
         folder: &Path,
         plan: Plan,
         origin: Conserved,
-        log: Option<io::Result<Log>>,
+        log: io::Result<Option<Log>>,
         snapshots: u64,
     ) -> Result<Self, RecordingError> {
-        let log = log.transpose().map_err(|fault| io_error(folder, fault))?;
+        let log = log.map_err(|fault| io_error(folder, fault))?;
         Ok(Self {
             folder: folder.to_owned(),
             plan,
@@ -229,7 +288,39 @@ impl Recording {
             log: log.map(|log| Arc::new(Mutex::new(log))),
             snapshots,
             preview_every: None,
+            resumed_at: None,
+            largest_drift: 0.0,
+            energy_cost: Duration::ZERO,
+            settings: String::new(),
+            remarks: vec![],
         })
+    }
+
+    /// Keeps these settings in checkpoints: what decides the physics, for a program that resumes the
+    /// run to compare with what it is told then.
+    #[must_use]
+    pub fn of_settings(self, settings: String) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Remarks about what was found on resuming: rows of the log that are damaged.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The largest [drift of the energy](Sample::energy_drift) that was seen.
+    pub fn largest_drift(&self) -> f64 {
+        self.largest_drift
+    }
+
+    /// The last sample of a run, at its end; its drift counts.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn last_sample(&mut self, simulation: &mut Simulation) -> Result<Sample, ForceError> {
+        let sample = simulation.sample(&self.origin)?;
+        self.largest_drift = self.largest_drift.max(sample.energy_drift);
+        Ok(sample)
     }
 
     fn writer(&self, simulation: &Simulation) -> Writer {
@@ -259,35 +350,62 @@ impl Recording {
     /// breaks off, and at the end if there is an earlier one.
     ///
     /// # Errors
-    /// The file system's or the backend's refusal.
+    /// The file system's or the backend's refusal; [`RecordingError::Stopped`] if the run cannot go on.
     pub fn run(
         &mut self,
         simulation: &mut Simulation,
         mut watch: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
+        let largest = Cell::new(self.largest_drift);
+        let mut watch = |event: Event<'_>| {
+            let drift = match &event {
+                Event::Sample(sample) => sample.energy_drift,
+                Event::Energy(look) => look.drift,
+                _ => 0.0,
+            };
+            largest.set(largest.get().max(drift)); // NaN where no two bodies have mass
+            watch(event)
+        };
         let mut writer = self.writer(simulation);
         let mut written = Instant::now();
-        let mut last_written = None;
+        let mut last_written = self.resumed_at;
         let (mut previewed, mut pause) = (Instant::now(), Duration::ZERO); // one at the beginning
-        while simulation.clock().steps < self.plan.steps && !simulation.is_at_end() {
+        let share_of = self.share_of(simulation);
+        let share = |simulation: &Simulation| {
+            let clock = simulation.clock();
+            share_of(clock.steps, clock.time)
+        };
+        let mut looks = Watch::begin(simulation, share(simulation), self.energy_cost)?;
+        while !self.is_done(simulation) {
             let clock = simulation.clock();
             let stop = self.plan.next_stop(&clock, simulation.pace());
             let broken_off = Cell::new(false);
             let mut overdue = false;
             let mut preview = None;
-            let _ = simulation.run(stop - clock.steps, |progress| {
+            let mut look = false;
+            let during = |progress: Progress| {
                 broken_off.set(watch(Event::Progress(progress)).is_break());
                 overdue = matches!(self.plan.checkpoint_every,
                     Some(Every::Wall(time)) if written.elapsed() >= time);
                 if self.preview_every.is_some() && previewed.elapsed() >= pause {
                     preview = Some(progress);
                 }
-                if broken_off.get() || overdue || preview.is_some() {
+                look = looks.is_due(share_of(progress.steps, progress.time));
+                if broken_off.get() || overdue || preview.is_some() || look {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
                 }
-            })?;
+            };
+            let steps = stop.steps - clock.steps;
+            let gone_on = match stop.time {
+                Some(time) => simulation.run_within(steps, time, during),
+                None => simulation.run(steps, during),
+            };
+            if let Err(why) = gone_on {
+                self.largest_drift = largest.get();
+                return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
+            }
             let mut tell = |event: Event<'_>| {
                 broken_off.set(broken_off.get() | watch(event).is_break());
             };
@@ -298,12 +416,29 @@ impl Recording {
                 pause = every.max(4 * began.elapsed());
                 previewed = Instant::now();
             }
-            self.record_due(simulation, &mut writer)?;
-            writer.poll(&mut tell)?;
             let due = matches!(self.plan.checkpoint_every,
                 Some(Every::Steps(steps)) if clock.steps.is_multiple_of(steps));
-            if due || overdue || broken_off.get() {
+            let checkpoint = due || overdue || broken_off.get();
+            let share = share(simulation);
+            let found = match (look, checkpoint || self.is_done(simulation)) {
+                // What is written is a good state.
+                (_, true) => looks.keep(simulation, share).map(|()| None),
+                (true, false) => looks.look(simulation, &self.origin, share),
+                (false, false) => Ok(None),
+            };
+            match found {
+                Ok(None) => {}
+                Ok(Some(look)) => tell(Event::Energy(look)),
+                Err(why) => {
+                    self.largest_drift = largest.get();
+                    return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
+                }
+            }
+            self.record_due(simulation, &mut writer)?;
+            writer.poll(&mut tell)?;
+            if checkpoint {
                 writer.finish(&mut tell)?;
+                self.largest_drift = largest.get();
                 self.checkpoint(simulation, &mut tell)?;
                 (written, last_written) = (Instant::now(), Some(clock.steps));
             }
@@ -314,6 +449,7 @@ impl Recording {
         writer.finish(&mut |event| {
             let _ = watch(event); // the end either way
         })?;
+        self.largest_drift = largest.get();
         let kept = self.plan.checkpoint_every.is_some() || checkpoint::exists(&self.folder);
         if kept && last_written != Some(simulation.clock().steps) {
             self.checkpoint(simulation, &mut |event| {
@@ -323,12 +459,70 @@ impl Recording {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Progress of a run, 0 to 1, by its steps or by its time.
-    pub fn share_of(&self, simulation: &Simulation) -> impl Fn(&Progress) -> f64 + use<> {
-        let (clock, pace, steps) = (simulation.clock(), simulation.pace(), self.plan.steps);
-        move |progress| match pace {
-            Pace::Fixed(_) => progress.steps as f64 / steps as f64,
-            Pace::Adaptive { end, .. } => (progress.time - clock.start) / (end - clock.start),
+    /// Returns whether the end is reached.
+    fn is_done(&self, simulation: &Simulation) -> bool {
+        let clock = simulation.clock();
+        let until = |end: f64| match simulation.pace() {
+            Pace::Fixed(dt) => (clock.time - end) * dt.signum() >= 0.0,
+            Pace::Adaptive { .. } => clock.time >= end,
+        };
+        clock.steps >= self.plan.steps
+            || self.plan.until.is_some_and(until)
+            || simulation.is_at_end()
+    }
+
+    /// Writes the last good state of a run that cannot go on as a checkpoint, and tells why.
+    fn stop(
+        &self,
+        simulation: &Simulation,
+        looks: Watch,
+        why: ForceError,
+        writer: &mut Writer,
+        watch: &mut impl FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> RecordingError {
+        let mut tell = |event: Event<'_>| {
+            let _ = watch(event); // it has stopped
+        };
+        let written = writer.finish(&mut tell);
+        let Clock { steps, time, .. } = simulation.clock();
+        let Good { clock, state } = looks.good;
+        let bodies = state.bodies_like(simulation.bodies_last_seen());
+        let good = Snapshot {
+            time: clock.time,
+            bodies: bodies.clone(),
+        };
+        let written = written.and_then(|()| {
+            self.write_checkpoint(&Checkpoint {
+                clock,
+                origin: self.origin,
+                largest_drift: self.largest_drift,
+                settings: self.settings.clone(),
+                bodies,
+                state,
+            })
+        });
+        match written {
+            Ok(()) => RecordingError::Stopped(Box::new(Stopped {
+                why,
+                steps,
+                time,
+                good,
+                good_steps: clock.steps,
+            })),
+            Err(unwritten) => unwritten,
+        }
+    }
+
+    /// Progress of a run, 0 to 1, by steps done and time reached.
+    pub fn share_of(&self, simulation: &Simulation) -> impl Fn(u64, f64) -> f64 + use<> {
+        let (start, steps) = (simulation.clock().start, self.plan.steps);
+        let end = match simulation.pace() {
+            Pace::Fixed(_) => self.plan.until,
+            Pace::Adaptive { end, .. } => Some(self.plan.until.unwrap_or(end)),
+        };
+        move |done, time| match end {
+            Some(end) => (time - start) / (end - start),
+            None => done as f64 / steps as f64,
         }
     }
 
@@ -378,20 +572,25 @@ impl Recording {
         tell: &mut impl FnMut(Event<'_>),
     ) -> Result<(), RecordingError> {
         let (clock, state) = simulation.save()?;
-        let checkpoint = Checkpoint {
+        self.write_checkpoint(&Checkpoint {
             clock,
             origin: self.origin,
+            largest_drift: self.largest_drift,
+            settings: self.settings.clone(),
             bodies: simulation.bodies()?.clone(),
             state,
-        };
+        })?;
+        tell(Event::Wrote(&self.folder.join("checkpoint")));
+        Ok(())
+    }
+
+    fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), RecordingError> {
         // The rows before it must not be younger than the checkpoint.
         let log = self.log.as_ref();
         let synced = log.map_or(Ok(()), |log| lock_log(log).sync());
         synced
-            .and_then(|()| checkpoint::write(&self.folder, &checkpoint))
-            .map_err(|fault| io_error(&self.folder, fault))?;
-        tell(Event::Wrote(&self.folder.join("checkpoint")));
-        Ok(())
+            .and_then(|()| checkpoint::write(&self.folder, checkpoint))
+            .map_err(|fault| io_error(&self.folder, fault))
     }
 }
 
@@ -416,34 +615,47 @@ impl Plan {
         })
     }
 
-    /// The next step after which something is to be done.
-    fn next_stop(&self, clock: &Clock, pace: Pace) -> u64 {
-        let multiple = |every: u64| (clock.steps / every + 1) * every;
-        let mut stop = self.steps;
+    /// When something is next to be done.
+    fn next_stop(&self, clock: &Clock, pace: Pace) -> Stop {
+        let multiple = |every: u64| {
+            (clock.steps / every)
+                .saturating_add(1)
+                .saturating_mul(every)
+        };
+        let mut steps = self.steps;
         if let Some(every) = self.diagnostics_every {
-            stop = stop.min(multiple(every));
+            steps = steps.min(multiple(every));
         }
         if let Some(Every::Steps(every)) = self.checkpoint_every {
-            stop = stop.min(multiple(every));
+            steps = steps.min(multiple(every));
         }
-        match (self.snapshot_every, pace) {
-            (None, _) => stop,
-            (Some(_), Pace::Adaptive { .. }) => clock.steps + 1,
-            (Some(every), Pace::Fixed(dt)) => {
-                let at = |steps: u64| Clock {
-                    time: clock.start + steps as f64 * dt,
-                    steps,
-                    ..*clock
-                };
-                let due = self.snapshots_due(clock).saturating_add(1);
-                let about = (due as f64 * every / dt.abs()).floor() as u64;
-                // It may never be due before the end, and the steps until then never be counted.
-                let mut until_stop = about.saturating_sub(1)..stop;
-                let first = until_stop.find(|&s| self.snapshots_due(&at(s)) >= due);
-                first.map_or(stop, |first| stop.min(first.max(clock.steps + 1)))
+        let (end, direction) = match pace {
+            Pace::Fixed(dt) => (self.until, dt.signum()),
+            Pace::Adaptive { end, .. } => (Some(self.until.unwrap_or(end)), 1.0),
+        };
+        let snapshot = self.snapshot_every.map(|every| {
+            let due = self.snapshots_due(clock).saturating_add(1);
+            clock.start + direction * (due as f64 * every)
+        });
+        let time = match (snapshot, end) {
+            // One that rounding alone puts before the end is at the end.
+            (Some(snapshot), Some(end))
+                if direction * (end - snapshot) > 1e-12 * (end - clock.start).abs() =>
+            {
+                Some(snapshot)
             }
-        }
+            (Some(snapshot), None) => Some(snapshot).filter(|time| time.is_finite()),
+            (_, end) => end,
+        };
+        Stop { steps, time }
     }
+}
+
+/// When to stop: whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stop {
+    steps: u64,
+    time: Option<f64>,
 }
 
 #[cfg(test)]

@@ -15,9 +15,6 @@ use crate::units::Units;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{self, Variant};
 
-/// Longest steps by an accuracy where none is given, in dynamical times of the bodies.
-const LONGEST: f64 = 1.0 / 8.0;
-
 /// Many systems on a GPU, where no variant is asked for.
 const MANY_SYSTEMS: &str = "many-systems";
 
@@ -71,7 +68,7 @@ pub enum BuildError {
     /// Block time steps without an accuracy.
     #[error("block time steps need `eta`, the accuracy that each body's step is chosen by")]
     BlocksWithoutEta,
-    /// A device or kernel that cannot be had.
+    /// An unavailable device or kernel.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     /// A launch that does not fit the device.
@@ -181,7 +178,7 @@ impl SimulationBuilder {
     }
 
     /// Time step, negative to go back in time; the longest one with [`eta`](Self::eta). Where not given,
-    /// what [`suggest::choose_step`] says, or with `eta` an eighth of [`suggest::dynamical_time`].
+    /// what [`suggest::choose_step`] says, or with `eta` [`suggest::longest_step`].
     #[must_use]
     pub fn dt(self, dt: f64) -> Self {
         let dt = Some(dt);
@@ -254,7 +251,7 @@ impl SimulationBuilder {
     /// The simulation, with the first accelerations computed.
     ///
     /// # Errors
-    /// A fault of the bodies or a setting; or a device or kernel that cannot be had.
+    /// A fault of the bodies or a setting; or an unavailable device or kernel.
     pub fn build(self) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
@@ -266,7 +263,7 @@ impl SimulationBuilder {
                 backend.accelerate()?;
                 let accelerations = backend.accelerations()?;
                 let suggested = match self.eta {
-                    Some(_) => LONGEST * suggest::dynamical_time(&self.bodies, &accelerations),
+                    Some(_) => suggest::longest_step(&self.bodies, &accelerations),
                     None => {
                         let times = self.leapfrogs_a_step();
                         suggest::choose_step(&self.bodies, &physics, &accelerations, times).value
@@ -369,10 +366,13 @@ impl SimulationBuilder {
     }
 
     fn machine(&self, place: Place) -> Machine {
-        let digits = preferred::block_digits(self.accuracy);
+        let digits = preferred::block_digits(self.integrator.order(), self.accuracy);
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
-            .block_steps((self.stepping == Stepping::Blocks).then_some(digits))
+            .block_steps(
+                self.integrator,
+                (self.stepping == Stepping::Blocks).then_some(digits),
+            )
     }
 
     fn pace(&self, dt: f64) -> Pace {

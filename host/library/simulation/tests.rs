@@ -98,6 +98,47 @@ fn times_are_met_exactly_by_every_pace() {
     }
 }
 
+/// Two bodies that fall on each other need ever shorter steps, in which time would stand still.
+#[test]
+fn steps_of_all_bodies_that_become_too_short_are_refused() {
+    let mut bodies = two_body(0.5, 0.0).expect("in range");
+    for v in [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz] {
+        v.fill(0.0);
+    }
+    let builder = Simulation::builder(bodies).device(DeviceChoice::Cpu);
+    let builder = builder.softening(0.0).integrator(Integrator::Hermite4);
+    let mut simulation = builder.eta(0.01).build().expect("sound");
+    let refused = simulation.run_until(10.0).expect_err("they collide");
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("body ") && said.contains("soften the force"),
+        "{said}"
+    );
+    let Clock { time, steps, .. } = simulation.clock();
+    assert!(time > 0.1 && steps < 100_000, "{time} {steps}");
+}
+
+/// Stopping after any number of steps in between changes nothing.
+#[test]
+fn shortened_steps_do_not_depend_on_stops() {
+    let run = |stops: &[u64]| {
+        let builder = Simulation::builder(binary()).device(DeviceChoice::Cpu);
+        let mut orbit = builder.softening(0.0).dt(0.0123).build().expect("sound");
+        for time in [0.1, 0.25, 1.0] {
+            for &steps in stops {
+                let _ = orbit
+                    .run_within(steps, time, |_| ControlFlow::Continue(()))
+                    .expect("runs");
+            }
+            orbit.run_until(time).expect("runs");
+        }
+        (orbit.clock(), orbit.bodies().expect("on the CPU").clone())
+    };
+    let whole = run(&[]);
+    assert_eq!(run(&[1, 3, 1]), whole);
+    assert_eq!(run(&[8, 1, 1]), whole);
+}
+
 /// Steps that end between two of the given length follow the orbit as the others do.
 #[test]
 fn shortened_steps_keep_to_the_orbit() {

@@ -1,6 +1,6 @@
 //! The kernels of a run.
 
-use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::entries::{Entry, Work};
 
 use super::{Masses, Variant};
 use crate::physics::Law;
@@ -41,14 +41,6 @@ impl Variant {
     /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
     pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
         let force = self.force_for(law, unsoftened, masses)?;
-        let partner = |work: Work| {
-            entries::all().find(|entry| {
-                entry.work == work
-                    && entry.layout.name == force.layout.name
-                    && entry.layout.vectors == force.layout.vectors
-                    && entry.layout.stored == force.layout.stored
-            })
-        };
         let common_mass = match (force.work, masses) {
             (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
                 Some(mass)
@@ -58,16 +50,16 @@ impl Variant {
         Some(Kernels {
             force,
             common_mass,
-            kick: partner(Work::Kick)?,
-            drift: partner(Work::Drift)?,
-            damp: partner(Work::Damp)?,
-            energy: partner(Work::Energy(law.name()))?,
-            quick_energy: partner(Work::QuickEnergy(law.name())),
+            kick: force.partner(Work::Kick)?,
+            drift: force.partner(Work::Drift)?,
+            damp: force.partner(Work::Damp)?,
+            energy: force.partner(Work::Energy(law.name()))?,
+            quick_energy: force.partner(Work::QuickEnergy(law.name())),
             hermite: if self.gives_jerks() {
                 Some(HermiteKernels {
-                    predict: partner(Work::Predict)?,
-                    correct: partner(Work::Correct)?,
-                    own_steps: partner(Work::OwnSteps)?,
+                    predict: force.partner(Work::Predict)?,
+                    correct: force.partner(Work::Correct)?,
+                    own_steps: force.partner(Work::OwnSteps)?,
                 })
             } else {
                 None

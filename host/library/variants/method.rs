@@ -1,5 +1,6 @@
 //! Methods of variants, as data.
 
+use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::Reduction;
 
@@ -12,8 +13,8 @@ pub enum Method {
     Cpu(CpuPath),
     /// Kernels, on a GPU or the emulator.
     Kernel {
-        /// The row of `gpu_kernels::entries::FORCES`, by the common part of its symbols.
-        entry: &'static str,
+        /// Row of its force kernels.
+        row: Row,
         /// Build of its PTX.
         build: Build,
         /// Threads of a block, for kernels that use more than one.
@@ -34,8 +35,8 @@ pub enum Method {
 /// Method for many independent systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemsPath {
-    /// The row of `gpu_kernels::entries::SYSTEMS`, by the common part of its symbols.
-    pub entry: &'static str,
+    /// Row of its force kernels.
+    pub row: Row,
     /// Build of its PTX.
     pub build: Build,
     /// Threads of a block.
@@ -204,9 +205,9 @@ pub struct Shape {
 }
 
 /// A kernel, by its row, as IEEE 754 asks and in blocks of 256.
-pub const fn kernel(entry: &'static str) -> Method {
+pub const fn kernel(row: &str) -> Method {
     Method::Kernel {
-        entry,
+        row: Row::named(row),
         build: Build::Precise,
         block: 256,
         positions: Positions::Device,
@@ -227,9 +228,9 @@ pub const fn cpu(precision: Precision, root: RootName, pairs: PairsName) -> Meth
 }
 
 /// Many systems, by the row of their kernels, as IEEE 754 asks: on one GPU, in one stream.
-pub const fn systems(entry: &'static str) -> SystemsPath {
+pub const fn systems(row: &str) -> SystemsPath {
     SystemsPath {
-        entry,
+        row: Row::named(row),
         build: Build::Precise,
         block: 1024,
         tile: None,
@@ -241,8 +242,8 @@ pub const fn systems(entry: &'static str) -> SystemsPath {
 
 impl SystemsPath {
     /// With this row of kernels.
-    pub const fn by(mut self, entry: &'static str) -> Self {
-        self.entry = entry;
+    pub const fn by(mut self, row: &str) -> Self {
+        self.row = Row::named(row);
         self
     }
 

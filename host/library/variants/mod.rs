@@ -10,6 +10,7 @@ mod masses;
 mod method;
 pub mod preferred;
 mod shape;
+mod stated;
 
 pub use kernels::{HermiteKernels, Kernels};
 pub use masses::Masses;
@@ -19,8 +20,8 @@ pub use method::{
 };
 pub use method::{cpu, kernel, systems};
 
-use gpu_kernels::entries::{self, Entry, Work};
-use gpu_kernels::interaction::{Formula, Law as LawName};
+use gpu_kernels::entries::{Entry, Row, Work};
+use gpu_kernels::interaction::Formula;
 use gpu_kernels::numerics::{NumericsPolicy, Precision};
 use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{ScheduleName, tensor};
@@ -48,16 +49,16 @@ pub struct Variant {
     pub wrong: Option<&'static str>,
 }
 
-const fn symmetric(entry: &'static str, block: u32) -> Method {
-    kernel(entry).ftz().in_blocks_of(block)
+const fn symmetric(row: &str, block: u32) -> Method {
+    kernel(row).ftz().in_blocks_of(block)
 }
 
 const fn double_single() -> Method {
     symmetric("symmetric_float4_double_single_4x4", 128).by_masses()
 }
 
-const fn on_tensor_cores(entry: &'static str) -> Method {
-    kernel(entry).ftz().in_blocks_of(128)
+const fn on_tensor_cores(row: &str) -> Method {
+    kernel(row).ftz().in_blocks_of(128)
 }
 
 /// A variant that differs from `predecessor` in one choice.
@@ -98,7 +99,7 @@ pub const VARIANTS: &[Variant] = &[
     variant("cpu-one-sided", "cpu-exact-f64", cpu(Precision::F64, RootName::Refined, PairsName::Twice),
         "1/√ from the processor's estimate, refined to rounding level"),
     variant("cpu-shared-edge", "cpu-one-sided", cpu(Precision::F64, RootName::Refined, PairsName::Once),
-        "each pair once, for both bodies; tiles meet in the order of a tournament"),
+        "each pair once, for both bodies; tiles are paired in rounds, each in one pair per round"),
     variant("cpu-f64", "cpu-shared-edge", cpu(Precision::F64, RootName::Refined, PairsName::ByNumber),
         "each pair once where there are bodies enough: the fastest in double precision"),
     variant("cpu-one-sided-f32", "cpu-exact-f32", cpu(Precision::F32, RootName::Refined, PairsName::Twice),
@@ -106,7 +107,7 @@ pub const VARIANTS: &[Variant] = &[
     variant("cpu-serial-f32", "cpu-one-sided-f32", cpu(Precision::F32, RootName::Refined, PairsName::Twice).on_one_thread(),
         "one thread: what a serial code with vector instructions takes"),
     variant("cpu-shared-edge-f32", "cpu-one-sided-f32", cpu(Precision::F32, RootName::Refined, PairsName::Once),
-        "each pair once, for both bodies; tiles meet in the order of a tournament"),
+        "each pair once, for both bodies; tiles are paired in rounds, each in one pair per round"),
     variant("cpu-f32", "cpu-shared-edge-f32", cpu(Precision::F32, RootName::Refined, PairsName::ByNumber),
         "each pair once where there are bodies enough: the fastest that is right to rounding"),
     variant("cpu-f32-approximate", "cpu-f32", cpu(Precision::F32, RootName::Estimated, PairsName::ByNumber),
@@ -415,45 +416,37 @@ impl Variant {
     /// # Panics
     /// If it has none.
     pub fn any_force(&self) -> &'static Entry {
-        [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL]
-            .into_iter()
-            .find_map(|law| self.force(law, false))
-            .expect("a variant of kernels names a row of FORCES")
+        self.row().expect("a variant of kernels").any()
+    }
+
+    /// The row of force kernels, if this variant is one of kernels.
+    fn row(&self) -> Option<Row> {
+        match self.method {
+            Method::Kernel { row, .. } | Method::Systems(SystemsPath { row, .. }) => Some(row),
+            Method::Reference | Method::Cpu(_) => None,
+        }
     }
 
     /// The force kernel for a law, for ε = 0 or ε > 0, if this variant is one of kernels.
     pub fn force(&self, law: Law, unsoftened: bool) -> Option<&'static Entry> {
-        let entry = match self.method {
-            Method::Kernel { entry, .. } | Method::Systems(SystemsPath { entry, .. }) => entry,
-            Method::Reference | Method::Cpu(_) => return None,
-        };
-        let law = match law.name() {
-            LawName::Unit => "unit",
-            LawName::Gravity => "gravity",
-            LawName::AttractRepel => "attract_repel",
-        };
-        let closest = if unsoftened { "_eps0" } else { "" };
-        entries::find(&format!("force_{entry}_{law}{closest}"))
+        self.row()?.force(law.name(), unsoftened)
     }
 
     /// As [`force`](Self::force), for bodies of these masses.
     pub fn force_for(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<&'static Entry> {
         let general = self.force(law, unsoftened)?;
         let Method::Kernel {
-            entry,
+            row,
             by_masses: true,
             ..
         } = self.method
         else {
             return Some(general);
         };
-        let closest = if unsoftened { "_eps0" } else { "" };
         let special = match (law, masses) {
             // G times the mass is the launch's business.
             (Law::Gravity, Masses::Equal(_)) => self.force(Law::Unit, unsoftened),
-            (Law::Gravity, Masses::Comparable) => {
-                entries::find(&format!("force_{entry}_forces{closest}"))
-            }
+            (Law::Gravity, Masses::Comparable) => row.by_forces(unsoftened),
             _ => None,
         };
         special.or(Some(general))

@@ -13,7 +13,7 @@ pub(crate) fn clean_environment(command: &mut Command) {
     }
 }
 
-/// Where Cargo keeps and gets its crates stays as the user has set it up.
+/// True for variables that say where Cargo keeps and gets its crates, which stay as they are.
 fn is_inherited(name: &str) -> bool {
     const KEPT: &[&str] = &[
         "CARGO_HOME",

@@ -4,9 +4,7 @@
 //! contents with `\n` line endings, and no dates, absolute paths or directory order.
 
 use crate::BuilderError;
-use fnv::FnvHasher;
 use std::fs;
-use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 /// Hashes `Cargo.toml` and everything under `src` of each crate, and the flags it is built with.
@@ -14,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// A crate without `Cargo.toml` or `src`, or a file that cannot be read; the error names it.
 pub fn source_hash(crates: &[PathBuf], flags: &[String]) -> Result<u64, BuilderError> {
-    let mut hasher = FnvHasher::default();
+    let mut hasher = Hasher::default();
     for directory in crates {
         let mut files = Vec::new();
         collect(&directory.join("src"), "src", &mut files)?;
@@ -31,13 +29,31 @@ pub fn source_hash(crates: &[PathBuf], flags: &[String]) -> Result<u64, BuilderE
     for flag in flags {
         frame(&mut hasher, flag.as_bytes());
     }
-    Ok(hasher.finish())
+    Ok(hasher.0)
 }
 
 /// Adds the length too, so that text moved from one file to the next changes the hash.
-fn frame(hasher: &mut FnvHasher, bytes: &[u8]) {
+fn frame(hasher: &mut Hasher, bytes: &[u8]) {
     hasher.write(&(bytes.len() as u64).to_le_bytes());
     hasher.write(bytes);
+}
+
+/// Fowler, Noll and Vo's hash 1a of 64 bits: the same in every version of the compiler, which the
+/// standard library's are not.
+struct Hasher(u64);
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
 }
 
 fn unix_line_endings(content: &[u8]) -> Vec<u8> {
@@ -133,6 +149,17 @@ mod tests {
             hash_of(&[MANIFEST, ("src/a.rs", "x\r"), ("src/b.rs", "y")], &["-O"]),
         ]);
         assert_eq!(hashes.len(), 8);
+    }
+
+    #[test]
+    fn published_values_are_met() {
+        let hash = |text: &str| {
+            let mut hasher = Hasher::default();
+            hasher.write(text.as_bytes());
+            hasher.0
+        };
+        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Where intermediate results go; by default under `OUT_DIR`.
+    /// Folder of intermediate results; by default under `OUT_DIR`.
     ///
     /// Each generation gets a directory of its own in it, as each needs its own `core`.
     pub fn target_dir(mut self, directory: impl AsRef<Path>) -> Self {
@@ -114,7 +114,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Where the module is written; by default in the target directory.
+    /// Path that the module is written to; by default in the target directory.
     pub fn copy_to(mut self, file: impl AsRef<Path>) -> Self {
         self.copy_to = Some(file.as_ref().to_owned());
         self
@@ -243,7 +243,7 @@ pub enum BuilderError {
     Cargo {
         /// The compiler used.
         toolchain: String,
-        /// Its output.
+        /// Output of the command.
         messages: String,
         /// Advice, where there is none in the messages.
         hint: &'static str,
@@ -255,7 +255,7 @@ pub enum BuilderError {
         target_dir.display()
     )]
     NoPtx {
-        /// Where it should be.
+        /// Place where it should be.
         target_dir: PathBuf,
         /// How many are there.
         count: usize,

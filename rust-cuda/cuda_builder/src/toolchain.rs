@@ -69,7 +69,7 @@ impl Toolchain {
         &self.identity
     }
 
-    /// Where it was found.
+    /// Place where it was found.
     pub fn origin(&self) -> Origin {
         self.origin
     }

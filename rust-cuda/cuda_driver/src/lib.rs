@@ -29,7 +29,7 @@
 //!
 //! # Threads
 //!
-//! What a [`Gpu`] makes can be sent to another thread; each call makes the GPU's context current where it
+//! Everything that a [`Gpu`] makes can be sent to another thread; each call makes the GPU's context current where it
 //! is made. Memory is not shared between threads: what guards it against the host is no lock.
 //! ```
 //! fn can_be_sent(_: impl Send) {}

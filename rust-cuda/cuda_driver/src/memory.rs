@@ -26,7 +26,7 @@ pub struct DeviceMemory {
     /// 0 if there are no bytes: the driver refuses to allocate none.
     pointer: CUdeviceptr,
     bytes: usize,
-    /// Where the host sees the bytes, if they are its own.
+    /// Address where the host sees the bytes, if they are its own.
     host: Option<NonNull<u8>>,
     /// True while the host has a slice of them.
     seen: Cell<bool>,

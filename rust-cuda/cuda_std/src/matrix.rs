@@ -174,7 +174,7 @@ mod tests {
         });
     }
 
-    /// Whether tensor cores or a conversion round the sums: their values are the same where single
+    /// Equality of sums rounded by tensor cores and by a conversion: their values are the same where single
     /// precision has them exactly, and they are those of [`multiply_add`].
     #[test]
     fn sums_are_rounded_to_halves() {

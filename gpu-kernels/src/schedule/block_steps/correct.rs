@@ -43,9 +43,6 @@ const FETCHED: u32 = 5;
 /// # Shared memory
 /// [`correct_bytes`](super::correct_bytes).
 ///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffers are as said and do not overlap.
 ///
@@ -88,7 +85,7 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
         let span = number(time, clock::SPAN);
         let mut now = 0;
         let mut guess = 0;
-        let mut is_settled = true;
+        let mut agreed_on_time = true;
         if is(Phase::Step) || is(Phase::First) {
             now = global::load(time, clock::NOW + before);
             if now >= SPAN {
@@ -106,8 +103,8 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
                 return;
             }
             guess = posts.finest;
-            is_settled = posts.agreed;
-            if is_settled {
+            agreed_on_time = posts.agreed;
+            if agreed_on_time {
                 now += SPAN >> posts.finest;
                 let work = Work {
                     now,
@@ -127,7 +124,7 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
                 let count = |word, more: u64| {
                     global::store(time, word, global::load(time, word) + more);
                 };
-                if is_settled {
+                if agreed_on_time {
                     count(clock::BLOCKS, 1);
                     count(clock::EVALUATIONS, u64::from(posts.active));
                     let finest = global::load(time, clock::FINEST);
@@ -140,7 +137,7 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
             own.begin(is(Phase::All), span);
         }
         let (finest, body) = own.finest();
-        if is_settled {
+        if agreed_on_time {
             guess = guess.max(finest);
         }
         let count = if finest == TOO_FINE {
@@ -168,7 +165,7 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
     }
 }
 
-/// What a block does to its own bodies.
+/// Work of a block on its own bodies.
 struct Own {
     bodies: BodyBuffers,
     levels: *mut u32,
@@ -180,7 +177,7 @@ struct Own {
     list: Shared<u32>,
 }
 
-/// What steps end with.
+/// Ends of steps.
 struct Work {
     now: u64,
     span: f64,
@@ -217,7 +214,7 @@ impl Own {
         count
     }
 
-    /// Whether a body is active, without a branch: the compiler would take it for one that the
+    /// True if a body is active, without a branch: the compiler would take it for one that the
     /// whole of what follows may be written twice for, collectives of the warp among it, which then
     /// wait for each other for ever.
     ///
@@ -467,7 +464,7 @@ impl Own {
     }
 }
 
-/// What a body's step began from.
+/// Beginning of a body's step.
 ///
 /// # Safety
 /// The buffers are those of the kernels, `body` is one of theirs, and nobody else writes it in this

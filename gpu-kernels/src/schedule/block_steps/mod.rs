@@ -19,7 +19,7 @@
 //! posts are also where in the list of all active bodies those of a block begin: the list is
 //! compact, and in the order of the bodies.
 //!
-//! Nobody waits for anybody within a launch, and sums have a fixed order: a number of slices decides
+//! No block waits for another within a launch, and sums have a fixed order: a number of slices decides
 //! the bits, nothing else. Posts and time are kept twice and taken in turn, so that a block that is
 //! done does not overwrite what another is about to read.
 
@@ -54,7 +54,7 @@ pub const HIGHER_VECTORS: u32 = 2;
 /// Most registers a thread, so that a block of 512 has a multiprocessor to itself.
 pub const MOST_REGISTERS: u32 = 128;
 
-/// What a launch of [`correct`] is for.
+/// Purpose of a launch of [`correct`].
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -79,7 +79,7 @@ pub mod clock {
     pub const BLOCKS: u32 = 2;
     /// Forces computed: active bodies of all block steps.
     pub const EVALUATIONS: u32 = 3;
-    /// Launches for a time that somebody guessed wrong.
+    /// Launches for a time that was guessed wrong.
     pub const REPEATED: u32 = 4;
     /// Most halvings of the span that any step took.
     pub const FINEST: u32 = 5;

@@ -1,4 +1,4 @@
-//! What blocks tell each other from one launch to the next, and lists in the order of threads.
+//! Messages of blocks from one launch to the next, and lists in the order of threads.
 
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, warp_id};
@@ -6,14 +6,14 @@ use cuda_std::{global, thread};
 
 use super::{TOO_FINE, control_words};
 
-/// What a block says after a block step.
+/// Message of a block after a block step.
 #[derive(Clone, Copy)]
 pub(super) struct Post {
     /// The finest level of its own bodies, or [`TOO_FINE`].
     pub(super) finest: u32,
     /// The level by which it chose its targets.
     pub(super) guess: u32,
-    /// Its targets; or, with [`TOO_FINE`], the body that needs shorter steps.
+    /// Targets of the block; or, with [`TOO_FINE`], the body that needs shorter steps.
     pub(super) count: u32,
 }
 
@@ -35,14 +35,14 @@ impl From<u64> for Post {
     }
 }
 
-/// What the posts of all blocks say together.
+/// Summary of the posts of all blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Posts {
     /// Targets.
     pub(super) active: u32,
     /// The finest level of all bodies.
     pub(super) finest: u32,
-    /// Whether all targets are those of that level.
+    /// True if all targets are those of that level.
     pub(super) agreed: bool,
     /// With [`TOO_FINE`], the first body that needs shorter steps.
     pub(super) body: u32,
@@ -52,7 +52,7 @@ pub(super) struct Posts {
 /// The part of shared memory in which threads tell each other numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Control {
-    /// Where the targets of each block begin, and where those of the last one end.
+    /// Beginnings of the targets of each block, and the end of those of the last one.
     begins: Shared<u32>,
     /// Four numbers a warp.
     of_warps: Shared<u32>,
@@ -76,7 +76,7 @@ impl Control {
         }
     }
 
-    /// What comes after it, aligned for every vector.
+    /// Offset of the bytes after it, aligned for every vector.
     #[inline(always)]
     pub(super) fn after<T: cuda_std::shared::SharedWord>(self) -> Shared<T> {
         self.begins.after(self.words)

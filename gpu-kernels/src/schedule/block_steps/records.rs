@@ -1,4 +1,4 @@
-//! What lies in memory of a source, of a target and of its sums, and in which digits.
+//! Records in memory of a source, of a target and of its sums, and the digits of each.
 
 use crate::numerics::{Precision, Real};
 use cuda_std::shared::{Shared, SharedWord};
@@ -25,7 +25,7 @@ impl DigitsName {
         self.precision().bytes()
     }
 
-    /// What pairs are computed in.
+    /// Type that pairs are computed in.
     pub const fn precision(self) -> Precision {
         match self {
             Self::Single | Self::Mixed => Precision::F32,
@@ -33,7 +33,7 @@ impl DigitsName {
         }
     }
 
-    /// Whether positions come with what f32 rounds off.
+    /// True if positions come with the part that f32 rounds off.
     pub const fn low(self) -> bool {
         matches!(self, Self::Mixed)
     }
@@ -343,7 +343,7 @@ impl<R: Word> Source<R> {
         }
     }
 
-    /// What [`Target::put_source`] put there.
+    /// Source that [`Target::put_source`] put there.
     ///
     /// # Safety
     /// As [`Shared::load`], for the record.
@@ -409,7 +409,7 @@ impl<R: Word> Sums<R> {
         }
     }
 
-    /// Its numbers in order, the approach first; snaps come last.
+    /// Numbers of the sums in order, the approach first; snaps come last.
     #[inline(always)]
     pub(super) fn numbers(&self) -> [R; MOST_SUMS] {
         let [a, j, s] = self.vectors;
@@ -498,7 +498,7 @@ pub(super) fn together<R: GpuFloat>(k: u32, a: R, b: R) -> R {
     if k == 0 { a.larger(b) } else { a + b }
 }
 
-/// Where number `k` of the sums lies among the scalars of their vectors.
+/// Index of number `k` of the sums among the scalars of their vectors.
 #[inline(always)]
 pub(super) fn scalar_of(k: u32) -> u32 {
     match k {

@@ -1,29 +1,32 @@
-//! Hermite's scheme of an order, as block time steps ask for it.
+//! Hermite's scheme of an order: steps of either, for kernels and for the CPU.
 
 use crate::{hermite, hermite6};
 
 /// Position, velocity and acceleration.
 pub type Moving = [[f64; 3]; 3];
 
-/// What a step began from; snap and crackle are zero where the scheme has none.
+/// Beginning of a step; snap and crackle are zero where the scheme has none.
 pub type Begun = hermite6::Beginning<f64>;
 
-/// What a step ends with.
+/// End of a step.
 pub struct Ended {
-    pub(super) x: [f64; 3],
-    pub(super) v: [f64; 3],
-    pub(super) crackle: [f64; 3],
+    /// Position.
+    pub x: [f64; 3],
+    /// Velocity.
+    pub v: [f64; 3],
+    /// Crackle, zero where the scheme has none.
+    pub crackle: [f64; 3],
     /// The step that is allowed next, as far as the body's own derivatives say.
-    pub(super) allowed: f64,
+    pub allowed: f64,
 }
 
 /// Hermite's scheme of an order.
 pub trait Scheme {
     /// The order, 4 or 6.
     const ORDER: u32;
-    /// Whether it takes snaps, for which sources need accelerations.
+    /// True if it takes snaps, for which sources need accelerations.
     const SNAP: bool = Self::ORDER == 6;
-    /// Where a body is after `dt`. Without [`SNAP`](Scheme::SNAP) the acceleration is not computed.
+    /// Predicts position and velocity after `dt`. Without [`SNAP`](Scheme::SNAP) the acceleration is not computed.
     fn predicted(begun: &Begun, dt: f64) -> Moving;
     /// The end of a step of `dt`, from acceleration, jerk and snap of what was predicted.
     fn ended(begun: &Begun, dt: f64, eta: f64, of_prediction: [[f64; 3]; 3]) -> Ended;

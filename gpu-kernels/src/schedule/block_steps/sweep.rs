@@ -35,7 +35,7 @@ pub(super) struct Sweep<D: Digits> {
     pub(super) targets: *const Vec4<D::Real>,
     /// Targets that each block has room for.
     pub(super) most: u32,
-    /// Where they begin.
+    /// Beginning of them.
     pub(super) posts: Posts,
     /// The sums over this block's slice, for each of the targets in order.
     pub(super) partials: *mut Vec4<D::Real>,
@@ -45,11 +45,11 @@ pub(super) struct Sweep<D: Digits> {
     pub(super) sources: Shared<D::Real>,
     /// How many.
     pub(super) count: u32,
-    /// Whether sums over others came before.
+    /// True if sums over others came before.
     pub(super) more: bool,
     /// Targets, if they fit.
     pub(super) stage: Shared<D::Real>,
-    /// What warps leave for each other.
+    /// Partial sums that warps leave for each other.
     pub(super) exchange: Shared<D::Real>,
 }
 

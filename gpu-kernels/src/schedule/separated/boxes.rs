@@ -64,12 +64,6 @@ impl Bounds {
 /// One-dimensional, blocks of whole warps; warp l has leaf l. Warps beyond the last block of targets
 /// do nothing; leaves beyond the last body are boxes around that.
 ///
-/// # Shared memory
-/// None.
-///
-/// # Constraints
-/// None.
-///
 /// # Safety
 /// The buffers are as said and do not overlap.
 ///

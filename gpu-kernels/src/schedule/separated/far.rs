@@ -260,7 +260,7 @@ struct Problem<W> {
     n: u32,
     /// λ.
     scale: f32,
-    /// What scaled coordinates of the centre are short of 0.
+    /// Negative of the scaled coordinates of the centre.
     shift: [f32; 3],
     /// λ²ε².
     softening_squared: f32,
@@ -426,7 +426,7 @@ impl<W: PairLaw> Problem<W> {
     }
 
     /// Adds the force on the lane's one of eight bodies from its coordinate and the two parts of the
-    /// sum, in units of `unit`. All lanes call it; those of masses compute forces that nobody keeps.
+    /// sum, in units of `unit`. All lanes call it; those of masses compute forces that are not kept.
     ///
     /// # Safety
     /// As [`far()`], and there is room for the eight.

@@ -2,7 +2,7 @@
 //! for every ε ≥ 0, all masses and any origin.
 //!
 //! Bodies lie in an order in which neighbours in memory are neighbours in space (that of
-//! [`in_space`](super::in_space), kept for some steps). 32 of them in a row are a *leaf*, 256 a
+//! [`spatial_sort`](super::spatial_sort), kept for some steps). 32 of them in a row are a *leaf*, 256 a
 //! *block* of targets. [`boxes()`] finds the box around each leaf at every evaluation, so an order
 //! that has aged costs speed, never accuracy. A block and a leaf are far from each other, and then [`far()`] computes their pairs, if
 //!
@@ -20,12 +20,13 @@
 //! * **1/d³** is a half, with all its 11 bits: relative error δ ≈ 1.4·10⁻⁴ in the mean by a root,
 //!   2.2·10⁻⁴ by a polynomial, independent from pair to pair. Polynomials serve leaves whose d² varies
 //!   little (`polynomials.rs`), and have a scale for each. By a root it is in units where 32 gaps are 1, and loses bits beyond 800 gaps, down to 7;
-//!   but there the gap is a part of the system, 1/48 of its radius at least, that is large enough for
+//!   but there the gap is a part of the system's radius (as the host chooses it) that is large enough for
 //!   distances to differ, and rounding to be as often up as down. No ε is needed to keep it finite.
-//! * **A sum** of pulls f_j from far bodies is then off by δ √(Σ f_j²). In a system of radius R and
-//!   mass M, with M_eff = Σm²/M, that is δ · 2.4 √(R M_eff / (gap M)) of a typical pull M/R²: 10⁻⁵
-//!   for gap = 1300 R M_eff / M with roots, and the gap is 2000 of that. And no far pair has more than
-//!   1/32 of a typical pull, for square_per_mass = 32 R²/M, so its δ is less than 10⁻⁵ of it.
+//! * **A sum** of contributions f_j of far bodies is then off by δ √(Σ f_j²). In a system of radius R and
+//!   mass M, with M_eff = Σm²/M, that is δ · 2.4 √(R M_eff / (gap M)) of a typical acceleration M/R²: 10⁻⁵
+//!   for gap = 1300 R M_eff / M with roots. The host asks for a larger gap, and chooses
+//!   square_per_mass so that no far pair has more than a small part of a typical acceleration, and its
+//!   δ less than 10⁻⁵ of it (`host/library/force/order.rs`).
 //!
 //! The fewer the bodies, the more pairs are near, down to all of them. R and M are those of when the
 //! bodies were last measured, R being their median distance from the centre of mass.
@@ -57,7 +58,7 @@ use pack::LARGEST_COORDINATE;
 /// This algorithm's name.
 pub const NAME: ScheduleName = ScheduleName::Separated;
 
-/// Its arithmetic, with ε = 0 or not.
+/// Arithmetic of the schedule, with ε = 0 or not.
 pub const fn numerics(unsoftened: bool) -> NumericsPolicy {
     NumericsPolicy {
         precision: Precision::F16,
@@ -82,15 +83,17 @@ pub const THREADS: u32 = 128;
 /// Leaves that are looked at together, one a lane.
 pub const SPAN: u32 = WARP_SIZE;
 
-/// Part of the block's radius ρ that the distance to a far leaf is at least, squared: 1/8, so that the
-/// terms of d² are at most 17² times d², (|x_i| + |x_j|)² ≤ (8 d + 9 d)².
-const RADIUS_PART_SQUARED: f32 = 1.0 / 64.0;
+/// Part of the block's radius ρ that the distance to a far leaf is at least.
+const RADIUS_PART: f32 = 1.0 / 8.0;
+
+/// Limit of the terms of d² in units of d² itself: 17², as (|x_i| + |x_j|)² ≤ (8 d + 9 d)².
+pub const LARGEST_TERMS: f32 = (2.0 / RADIUS_PART + 1.0) * (2.0 / RADIUS_PART + 1.0);
 
 /// λ times the smallest distance of far pairs: its inverse cube is 2¹⁵, a half.
-const SCALED_GAP: f32 = 1.0 / 32.0;
+pub const SCALED_GAP: f32 = 1.0 / 32.0;
 
 /// Largest scaled distance of a far body from the centre of a block: 1536 gaps. 1/d³ has 7 bits there.
-const REACH: f32 = 1536.0 * SCALED_GAP;
+pub const REACH: f32 = 1536.0 * SCALED_GAP;
 
 /// Blocks of targets.
 #[inline(always)]
@@ -152,7 +155,7 @@ impl Pairing {
 #[derive(Clone, Copy)]
 struct Candidate {
     leaf: u32,
-    /// Whether the pairing has it, and it has bodies.
+    /// True if the pairing has it, and it has bodies.
     exists: bool,
     bounds: Bounds,
 }
@@ -212,7 +215,7 @@ impl Criterion {
             softening_squared: params.softening_squared as f32,
             // No leaf is far from a block too large for halves.
             needed_square: if radius_square <= largest * largest {
-                (gap * gap).max(RADIUS_PART_SQUARED * radius_square)
+                (gap * gap).max((RADIUS_PART * RADIUS_PART) * radius_square)
             } else {
                 f32::INFINITY
             },
@@ -298,7 +301,7 @@ mod tests {
         };
         // In units where the gap is 1/32.
         assert!(far(127.0 * 32.0) && !far(129.0 * 32.0));
-        assert!((129.0 * 32.0_f32).powi(2) * RADIUS_PART_SQUARED < 1099.0_f32.powi(2));
+        assert!((129.0 * 32.0_f32).powi(2) * (RADIUS_PART * RADIUS_PART) < 1099.0_f32.powi(2));
     }
 
     /// Two blocks are paired by exactly one of them, leaf by leaf.

@@ -220,7 +220,7 @@ impl<W: PairLaw> Warp<W> {
         unsafe { self.fetch(leaf) };
         let lane = warp::lane_id();
         let next = (lane + 1) % WARP_SIZE;
-        let mut pull = [0.0; 3];
+        let mut source_sum = [0.0; 3];
         let mut step = 0;
         while step < opaque(WARP_SIZE) {
             unrolled::<STEPS>(|k| {
@@ -232,15 +232,15 @@ impl<W: PairLaw> Warp<W> {
                         [W::weight(targets[r].mass), W::weight(source.mass)],
                         self.eps2,
                         &mut sums[r],
-                        &mut pull,
+                        &mut source_sum,
                     );
                 });
-                pull = pull.map(|component| component.shuffle(next));
+                source_sum = source_sum.map(|component| component.shuffle(next));
             });
             step += STEPS;
         }
         // SAFETY: the caller's promise.
-        unsafe { self.add(leaf * LEAF + lane, pull) };
+        unsafe { self.add(leaf * LEAF + lane, source_sum) };
     }
 
     /// Adds the forces on the targets, which are zero from then on.

@@ -88,13 +88,13 @@ pub(super) fn rounded_alpha(alpha: f32) -> f32 {
 }
 
 impl Polynomial {
-    /// Whether the sources `8 · tile` and on take it.
+    /// True if the sources `8 · tile` and on take it.
     #[inline(always)]
     pub(super) const fn takes(&self, tile: u32) -> bool {
         self.tiles >> tile & 1 != 0
     }
 
-    /// Its values at a pair of halves, without the factor: Horner's scheme, whose first step needs
+    /// Values at a pair of halves, without the factor: Horner's scheme, whose first step needs
     /// no product with a coefficient.
     #[inline(always)]
     pub(super) fn of(&self, x: u32) -> u32 {

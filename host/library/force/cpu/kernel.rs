@@ -37,13 +37,13 @@ pub(super) struct Distance<R> {
 }
 
 /// A loop for one kind of [`Distance`].
-trait Loop<R> {
+pub(super) trait Loop<R> {
     fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self);
 }
 
 impl<R: Lane> Distance<R> {
     #[inline(always)]
-    fn run<V: Vector<Lane = R>>(self, work: impl Loop<R>) {
+    pub(super) fn run<V: Vector<Lane = R>>(self, work: impl Loop<R>) {
         match self.root {
             RootName::Exact => self.run_with::<V, vector::Exact>(work),
             RootName::Refined => self.run_with::<V, Refined>(work),
@@ -151,13 +151,13 @@ fn pull_of_block<V: Vector, S: Root, C: Closest, const COUNT: usize>(
 /// A position in every lane. Not `map`: library functions that are handed closures are compiled
 /// without the vector instructions unless the compiler chooses to inline them.
 #[inline(always)]
-fn splat<V: Vector>(x: V::Lane, y: V::Lane, z: V::Lane) -> [V; 3] {
+pub(super) fn splat<V: Vector>(x: V::Lane, y: V::Lane, z: V::Lane) -> [V; 3] {
     [V::splat(x), V::splat(y), V::splat(z)]
 }
 
 /// Adds the lanes to sums in f64.
 #[inline(always)]
-fn add<V: Vector>(vector: V, sums: &mut [f64]) {
+pub(super) fn add<V: Vector>(vector: V, sums: &mut [f64]) {
     let mut lanes = [V::Lane::default(); LANES];
     vector.store(&mut lanes);
     for (sum, lane) in sums.iter_mut().zip(&lanes[..V::LANES]) {

@@ -8,8 +8,8 @@
 //! estimate of 1/√ starts the roots, unless they are [`RootName::Exact`] and each pair is computed
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
+mod derivatives;
 mod instruction_set;
-mod jerk;
 mod kernel;
 mod once;
 mod points;
@@ -26,8 +26,8 @@ pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use super::host_state::HostState;
-use super::in_memory::InMemory;
-use crate::backend::Targets;
+use super::in_memory::{Forces, InMemory};
+use crate::backend::{Derivatives, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
@@ -68,11 +68,13 @@ impl Default for Choices {
     }
 }
 
-/// The longest chain of additions that a pair's force goes through, for n bodies.
-pub fn additions(pairs: PairsName, n: usize) -> usize {
-    let parts = match pairs {
-        PairsName::Twice => n.div_ceil(BLOCK),
-        PairsName::Once | PairsName::ByNumber => once::parts(n),
+/// The longest chain of additions in the type of the pairs that a pair's force goes through, for n bodies.
+/// Sums of blocks are added in f64, which costs pairs of another type nothing.
+pub fn additions(pairs: PairsName, precision: Precision, n: usize) -> usize {
+    let parts = match (precision, pairs) {
+        (Precision::F64, PairsName::Twice) => n.div_ceil(BLOCK),
+        (Precision::F64, PairsName::Once | PairsName::ByNumber) => once::parts(n),
+        (Precision::F32 | Precision::DoubleSingle | Precision::F16, _) => 0,
     };
     BLOCK.min(n) + parts
 }
@@ -136,8 +138,17 @@ impl<R: Lane> InMemory for Cpu<R> {
         }
     }
 
-    fn accelerations_and_jerks(&self, targets: Targets<'_>) -> [Vec<[f64; 3]>; 2] {
-        jerk::accelerations_and_jerks(self, targets)
+    fn frame(&self) -> Frame {
+        frame::<R>(&self.state.bodies, &self.physics)
+    }
+
+    fn forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+        match asked {
+            Derivatives::None | Derivatives::Jerk => {
+                derivatives::forces::<R, 2>(self, frame, targets)
+            }
+            Derivatives::Snap => derivatives::forces::<R, 3>(self, frame, targets),
+        }
     }
 
     fn potential_energy(&self) -> f64 {

@@ -1,11 +1,11 @@
 //! Each pair once: Newton's third law saves half of the distances and roots.
 //!
 //! A pair's force is added to both bodies, so two threads must never hold the same body. Bodies are
-//! cut into tiles, and the tiles play a tournament: in each round every tile meets one other, all
-//! meetings of a round at the same time, until everyone has met everyone. Its meetings come to a
-//! body in the same order on any number of threads, which therefore leave no trace in the result;
-//! all meetings of a round are equally long; and the sums, one for each body and axis, need no more
-//! memory than the result.
+//! cut into tiles, which are paired in rounds (round robin): in each round every tile is paired with
+//! one other, all pairs of a round at the same time, until each tile has been paired with each. The
+//! contributions to a body come in the same order on any number of threads, which therefore leave no
+//! trace in the result; all pairs of a round take equally long; and the sums, one for each body and
+//! axis, need no more memory than the result.
 
 use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;

@@ -85,7 +85,7 @@ fn agrees<R: Lane>(bodies: &Bodies, physics: Physics) {
     };
     for choices in all_choices() {
         let pair_ulps = pair_ulps(choices, R::PRECISION);
-        let tolerance = tolerance(u, additions(choices.pairs, n), pair_ulps);
+        let tolerance = tolerance(u, additions(choices.pairs, R::PRECISION, n), pair_ulps);
         let computed = forces::<R>(bodies, physics, choices);
         if let Err(fault) = check(&computed, &fields, tolerance, position_error) {
             panic!("{choices:?}, {n} bodies, {physics:?}: {fault}");
@@ -235,15 +235,23 @@ fn third_law() {
             },
             Precision::F64,
         );
-        let terms = additions(choices.pairs, 300) + 2;
+        let terms = |precision| additions(choices.pairs, precision, 300) + 2;
         let totals = [
             (
                 forces::<f32>(&bodies, SOFT, choices),
-                tolerance(Precision::F32.unit_roundoff(), terms, pair_ulps),
+                tolerance(
+                    Precision::F32.unit_roundoff(),
+                    terms(Precision::F32),
+                    pair_ulps,
+                ),
             ),
             (
                 forces::<f64>(&bodies, SOFT, choices),
-                tolerance(Precision::F64.unit_roundoff(), terms, pair_ulps),
+                tolerance(
+                    Precision::F64.unit_roundoff(),
+                    terms(Precision::F64),
+                    pair_ulps,
+                ),
             ),
         ];
         for (accelerations, tolerance) in totals {

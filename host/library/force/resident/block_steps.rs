@@ -9,15 +9,17 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
-use crate::backend::{BlockSteps, ForceError};
+use crate::backend::{BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::Law;
 use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme};
 
-/// What a device keeps for block time steps.
+/// Buffers that a device keeps for block time steps, and their launches.
 pub(super) struct Blocks<D: Device> {
     plan: BlockPlan,
+    /// Of the scheme, 4 or 6.
+    order: u32,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     higher: D::Buffer,
@@ -30,12 +32,12 @@ pub(super) struct Blocks<D: Device> {
     time: D::Buffer,
     /// [`RECORDED`] block steps.
     record: Option<Graph>,
-    /// Whether bodies know what steps they are allowed.
+    /// True if bodies know what steps they are allowed.
     has_steps: bool,
     counts: BlockCounts,
 }
 
-/// What block time steps came to so far.
+/// Counts of block time steps so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// Block steps.
@@ -64,7 +66,7 @@ impl<D: Device> Resident<D> {
     /// # Errors
     /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks,
     /// the force law is not gravity, or the state is not in f64, which block time steps need whatever
-    /// the digits of pairs; or if pairs of sixth order are not in f64 either.
+    /// the digits of pairs; or if pairs of sixth order are in f32 alone.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
         self.jerks()?;
         let layout = &self.layout;
@@ -72,7 +74,7 @@ impl<D: Device> Resident<D> {
         if self.physics.law != Law::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
             return Err(ForceError::NoBlockSteps);
         }
-        if scheme.order == 6 && scheme.digits != DigitsName::Double {
+        if scheme.order == 6 && scheme.digits == DigitsName::Single {
             return Err(ForceError::RoundedSixthOrder);
         }
         let (device, Params { n, stride, .. }) = (&*self.device, self.params);
@@ -88,6 +90,7 @@ impl<D: Device> Resident<D> {
         let bodies = n as usize;
         let blocks = Blocks {
             plan,
+            order: scheme.order,
             guard,
             higher: device.allocate(vectors.bytes().len())?,
             begun: device.allocate(bodies * size_of::<u64>())?,
@@ -106,7 +109,7 @@ impl<D: Device> Resident<D> {
         Ok(self)
     }
 
-    /// What block time steps came to so far, if there are any.
+    /// Counts of block time steps so far, if there are any.
     pub fn block_counts(&self) -> Option<BlockCounts> {
         self.blocks.as_ref().map(|blocks| blocks.counts)
     }
@@ -126,15 +129,40 @@ impl<D: Device> Resident<D> {
         Ok(steps)
     }
 
-    /// Inverse of [`saved_own_steps`](Self::saved_own_steps).
-    pub(super) fn restore_own_steps(&mut self, saved: &[f64]) -> Result<(), ForceError> {
+    /// Snaps and crackles in local units; none at fourth order, or before there are any.
+    pub(super) fn saved_higher(&self) -> Result<Vec<[[f64; 3]; 2]>, ForceError> {
+        let of_sixth = |blocks: &&Blocks<D>| blocks.has_steps && blocks.order == 6;
+        let Some(blocks) = self.blocks.as_ref().filter(of_sixth) else {
+            return Ok(vec![]);
+        };
+        let Params { n, stride, .. } = self.params;
+        let both = HIGHER_VECTORS * stride;
+        let vectors = self.fetch(&blocks.higher, pack::empty_vectors(&self.layout, both))?;
+        let vectors = pack::local_vectors(&self.layout, both, &vectors, both);
+        let (snaps, crackles) = vectors.split_at(stride as usize);
+        let pairs = snaps.iter().zip(crackles).take(n as usize);
+        Ok(pairs.map(|(&snap, &crackle)| [snap, crackle]).collect())
+    }
+
+    /// Restores what [`saved_own_steps`](Self::saved_own_steps) and
+    /// [`saved_higher`](Self::saved_higher) gave.
+    pub(super) fn restore_blocks(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         let time = self.frame.time;
+        let both = HIGHER_VECTORS * self.params.stride;
         let Some(blocks) = &mut self.blocks else {
             return Ok(());
         };
-        blocks.has_steps = !saved.is_empty();
-        let local: Vec<f64> = saved.iter().map(|step| step / time).collect();
-        self.device.upload(&blocks.steps, &local)
+        blocks.has_steps = !saved.own_steps.is_empty();
+        let local: Vec<f64> = saved.own_steps.iter().map(|step| step / time).collect();
+        self.device.upload(&blocks.steps, &local)?;
+        let mut vectors = vec![[0.0; 3]; both as usize];
+        for (i, &[snap, crackle]) in saved.higher.iter().enumerate() {
+            vectors[i] = snap;
+            vectors[self.params.stride as usize + i] = crackle;
+        }
+        let mut scalars = pack::empty_vectors(&self.layout, both);
+        pack::set_local_vectors(&self.layout, both, &mut scalars, &vectors);
+        self.device.upload(&blocks.higher, scalars.bytes())
     }
 
     fn block_params(&self, kernels: &BlockKernels, phase: Phase, parity: u32) -> Params {

@@ -123,6 +123,14 @@ impl<D: Device> Hermite for Resident<D> {
         self.launch_force()
     }
 
+    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
+        // Block time steps begin by computing snaps themselves.
+        match self.blocks {
+            Some(_) => Ok(()),
+            None => Err(ForceError::NoSnaps),
+        }
+    }
+
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
         self.launch_part(|kernels| kernels.predict, dt)
     }
@@ -133,14 +141,13 @@ impl<D: Device> Hermite for Resident<D> {
 
     fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
         let start = self.save()?;
-        let (dt, _) = agreed_step(longest, |dt| {
+        agreed_step(longest, |dt| {
             self.predict(dt)?;
             self.accelerate_with_jerk()?;
             let allowed = self.own_steps(eta, dt)?;
             self.restore(&start)?;
             Ok(allowed)
-        })?;
-        Ok(dt)
+        })
     }
 
     fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {

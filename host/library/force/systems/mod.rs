@@ -401,6 +401,7 @@ impl<D: Streams> Backend for ManySystems<D> {
             velocities,
             accelerations: self.accelerations.clone(),
             jerks: vec![],
+            higher: vec![],
             own_steps: vec![],
         })
     }

@@ -41,7 +41,7 @@ pub(in super::super) fn read_bytes(
     })
 }
 
-/// The units that a file tells.
+/// The units recorded in a file.
 pub(in super::super) fn read_units(file: File) -> Result<Option<Units>, ReadFault> {
     guarded(|| units(&root(&open(file)?)?, &mut Vec::new()))
 }
@@ -150,7 +150,7 @@ impl Attributes {
     }
 }
 
-/// The units that a file tells, in any of the places where programs put them.
+/// The units recorded in a file, in any of the places where programs put them.
 fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFault> {
     const GADGET: [&str; 3] = [
         "UnitLength_in_cm",

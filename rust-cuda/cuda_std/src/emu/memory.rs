@@ -195,7 +195,7 @@ impl GlobalMemory {
     }
 }
 
-/// Where an access outside all regions lies, from the nearest of them.
+/// Place where an access outside all regions lies, from the nearest of them.
 pub(super) fn nearest(regions: &[Region<'_>], address: usize) -> String {
     let distance = |region: &Region<'_>| {
         let end = region.start() + region.bytes();

@@ -79,6 +79,8 @@ pub trait Vector:
     fn estimate(self) -> Self;
     /// Zero in the lanes where `x < limit`. A NaN is not less.
     fn zero_where_less(self, x: Self, limit: Self) -> Self;
+    /// The larger of two numbers, in each lane; `other` where `self` is a NaN.
+    fn larger(self, other: Self) -> Self;
     /// The sum of the lanes.
     fn sum(self) -> Self::Lane;
 }
@@ -196,6 +198,11 @@ impl<V: Vector, S: Root, C: Closest> PairArithmetic for Lanes<V, S, C> {
     type Real = V;
 
     #[inline(always)]
+    fn constant(x: f64) -> V {
+        V::splat(V::Lane::from_f64(x))
+    }
+
+    #[inline(always)]
     fn mul_add(a: V, b: V, c: V) -> V {
         a.mul_add(b, c)
     }
@@ -243,7 +250,7 @@ macro_rules! vector {
         $(#[$doc:meta])*
         $name:ident($register:ty): [$lane:ty; $lanes:literal], $registers:literal registers,
         $splat:path, $load:path, $store:path, $add:path, $sub:path, $mul:path, $neg:path,
-        mul_add $mul_add:path, exact $exact:path, zero $zero:path,
+        mul_add $mul_add:path, exact $exact:path, zero $zero:path, larger $larger:path,
         estimate $estimate:path, off by $error:expr, $terms:literal terms
     ) => {
         $(#[$doc])*
@@ -312,6 +319,11 @@ macro_rules! vector {
             fn zero_where_less(self, x: Self, limit: Self) -> Self {
                 // SAFETY: see above.
                 Self(unsafe { $zero(self.0, x.0, limit.0) })
+            }
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                // SAFETY: see above.
+                Self(unsafe { $larger(self.0, other.0) })
             }
             #[inline(always)]
             fn sum(self) -> $lane {

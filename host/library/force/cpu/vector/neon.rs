@@ -23,7 +23,7 @@ vector! {
     F32x4(float32x4_t): [f32; 4], 32 registers,
     vdupq_n_f32, vld1q_f32, vst1q_f32,
     vaddq_f32, vsubq_f32, vmulq_f32, vnegq_f32,
-    mul_add mul_add_f32, exact exact_f32, zero zero_f32,
+    mul_add mul_add_f32, exact exact_f32, zero zero_f32, larger vmaxnmq_f32,
     estimate estimate_f32, off by AFTER_A_STEP, 1 terms
 }
 
@@ -32,7 +32,7 @@ vector! {
     F64x2(float64x2_t): [f64; 2], 32 registers,
     vdupq_n_f64, vld1q_f64, vst1q_f64,
     vaddq_f64, vsubq_f64, vmulq_f64, vnegq_f64,
-    mul_add mul_add_f64, exact exact_f64, zero zero_f64,
+    mul_add mul_add_f64, exact exact_f64, zero zero_f64, larger vmaxnmq_f64,
     estimate estimate_f64, off by AFTER_A_STEP, 3 terms
 }
 

@@ -43,6 +43,9 @@ impl<R: Lane + GpuFloat> Vector for R {
     fn zero_where_less(self, x: R, limit: R) -> R {
         if x < limit { R::default() } else { self }
     }
+    fn larger(self, other: R) -> R {
+        if self > other { self } else { other }
+    }
     fn sum(self) -> R {
         self
     }

@@ -44,7 +44,7 @@ vector! {
     F32x16(__m512): [f32; 16], 32 registers,
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,
     _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, neg_ps512,
-    mul_add _mm512_fmadd_ps, exact exact_ps512, zero zero_ps512,
+    mul_add _mm512_fmadd_ps, exact exact_ps512, zero zero_ps512, larger _mm512_max_ps,
     estimate _mm512_rsqrt14_ps, off by RSQRT14, 1 terms
 }
 
@@ -53,7 +53,7 @@ vector! {
     F64x8(__m512d): [f64; 8], 32 registers,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd,
     _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, neg_pd512,
-    mul_add _mm512_fmadd_pd, exact exact_pd512, zero zero_pd512,
+    mul_add _mm512_fmadd_pd, exact exact_pd512, zero zero_pd512, larger _mm512_max_pd,
     estimate _mm512_rsqrt14_pd, off by RSQRT14, 3 terms
 }
 
@@ -62,7 +62,7 @@ vector! {
     F32x8(__m256): [f32; 8], 16 registers,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps,
     _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, neg_ps256,
-    mul_add _mm256_fmadd_ps, exact exact_ps256, zero zero_ps256,
+    mul_add _mm256_fmadd_ps, exact exact_ps256, zero zero_ps256, larger _mm256_max_ps,
     estimate _mm256_rsqrt_ps, off by RSQRTPS, 2 terms
 }
 
@@ -72,7 +72,7 @@ vector! {
     F64x4(__m256d): [f64; 4], 16 registers,
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd,
     _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, neg_pd256,
-    mul_add _mm256_fmadd_pd, exact exact_pd256, zero zero_pd256,
+    mul_add _mm256_fmadd_pd, exact exact_pd256, zero zero_pd256, larger _mm256_max_pd,
     estimate exact_pd256, off by 2.0 * f64::EPSILON, 0 terms
 }
 
@@ -81,7 +81,7 @@ vector! {
     F32x4(__m128): [f32; 4], 16 registers,
     _mm_set1_ps, _mm_loadu_ps, _mm_storeu_ps,
     _mm_add_ps, _mm_sub_ps, _mm_mul_ps, neg_ps128,
-    mul_add mul_add_ps128, exact exact_ps128, zero zero_ps128,
+    mul_add mul_add_ps128, exact exact_ps128, zero zero_ps128, larger _mm_max_ps,
     estimate _mm_rsqrt_ps, off by RSQRTPS, 2 terms
 }
 
@@ -90,7 +90,7 @@ vector! {
     F64x2(__m128d): [f64; 2], 16 registers,
     _mm_set1_pd, _mm_loadu_pd, _mm_storeu_pd,
     _mm_add_pd, _mm_sub_pd, _mm_mul_pd, neg_pd128,
-    mul_add mul_add_pd128, exact exact_pd128, zero zero_pd128,
+    mul_add mul_add_pd128, exact exact_pd128, zero zero_pd128, larger _mm_max_pd,
     estimate exact_pd128, off by 2.0 * f64::EPSILON, 0 terms
 }
 

@@ -3,7 +3,7 @@
 use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::layout::Float4;
-use crate::schedule::in_space::{self as order, SortStage};
+use crate::schedule::spatial_sort::{self as order, SortStage};
 use cuda_std::vector::Vec4;
 use cuda_std::{emulated, kernel};
 

@@ -1,7 +1,7 @@
 //! Launch plan for sorting bodies along the Hilbert curve.
 
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::in_space::{self as kernels, SortStage};
+use gpu_kernels::schedule::spatial_sort::{self as kernels, SortStage};
 
 use super::{Buffer, ELEMENTWISE_BLOCK, Launch, Limits, PlanError, Step};
 
@@ -38,7 +38,7 @@ impl Place {
 
 /// Launches that sort bodies along the Hilbert curve.
 #[derive(Clone, Debug)]
-pub struct InSpace {
+pub struct SpatialSort {
     /// Sizes of the buffers, bytes, as [`Place`] numbers them.
     pub scratch: Vec<usize>,
     /// Steps, in order.
@@ -49,7 +49,7 @@ pub struct InSpace {
 ///
 /// # Errors
 /// If a launch would be refused by the device.
-pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError> {
+pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<SpatialSort, PlanError> {
     let each = |part| {
         let entry = super::partner(force, Work::SpatialSort(part));
         Ok::<_, PlanError>((
@@ -129,7 +129,7 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<InSpace, PlanError
         each(SortStage::Renumber)?,
         &[numbers, order[0], numbers_to],
     ));
-    Ok(InSpace {
+    Ok(SpatialSort {
         scratch: scratch(force, n)?,
         steps,
     })

@@ -6,7 +6,7 @@ use crate::force::device::Device;
 use crate::force::order::{self, Slots};
 use crate::force::pack;
 use crate::plan::Step;
-use crate::plan::in_space::{self as plan, Place};
+use crate::plan::spatial_sort::{self as plan, Place};
 
 /// Steps for which an order is kept: bodies that have moved on cost speed, and so does sorting them.
 const STEPS_IN_ORDER: u64 = 4;
@@ -18,16 +18,16 @@ const STEPS_MEASURED: u64 = 64;
 const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * STEPS_IN_ORDER));
 
 /// Memory of a device for the spatial sort.
-pub(super) struct InSpace<D: Device> {
+pub(super) struct SpatialSort<D: Device> {
     steps: Vec<Step>,
     scratch: Vec<D::Buffer>,
     /// Steps since the bodies were measured; in order they are after every [`STEPS_IN_ORDER`].
     age: u64,
 }
 
-impl<D: Device> InSpace<D> {
+impl<D: Device> SpatialSort<D> {
     /// With bodies in the slots of their numbers.
-    pub(super) fn new(device: &D, plan: plan::InSpace, n: u32) -> Result<Self, ForceError> {
+    pub(super) fn new(device: &D, plan: plan::SpatialSort, n: u32) -> Result<Self, ForceError> {
         let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
         let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
         let slots = Slots::as_given(n);
@@ -44,7 +44,7 @@ impl<D: Device> Resident<D> {
     /// Returns the map from slots to bodies.
     pub(super) fn slots(&self) -> Result<Slots, ForceError> {
         let n = self.params.n;
-        let Some(kept) = &self.in_space else {
+        let Some(kept) = &self.spatial_sort else {
             return Ok(Slots::as_given(n));
         };
         let mut numbers = vec![0_u32; n as usize];
@@ -61,7 +61,7 @@ impl<D: Device> Resident<D> {
     }
 
     fn measure(&mut self) -> Result<(), ForceError> {
-        let Some(kept) = &mut self.in_space else {
+        let Some(kept) = &mut self.spatial_sort else {
             return Ok(());
         };
         let (layout, stride) = (&self.layout, self.params.stride);
@@ -79,7 +79,7 @@ impl<D: Device> Resident<D> {
 
     /// Launches only: state, accelerations and numbers exchange places with their copies.
     fn sort(&mut self) -> Result<(), ForceError> {
-        let Some(mut kept) = self.in_space.take() else {
+        let Some(mut kept) = self.spatial_sort.take() else {
             return Ok(());
         };
         let sorted = self.carry_out(&kept.steps, &kept.scratch, self.params);
@@ -90,7 +90,7 @@ impl<D: Device> Resident<D> {
         exchange(Place::Acceleration, &mut self.acceleration);
         let (numbers, to) = (Place::Numbers as usize, Place::NumbersTo as usize);
         kept.scratch.swap(numbers, to);
-        self.in_space = Some(kept);
+        self.spatial_sort = Some(kept);
         sorted
     }
 
@@ -102,7 +102,7 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let device = self.device.clone();
         let mut left = times;
-        while let Some(kept) = &self.in_space
+        while let Some(kept) = &self.spatial_sort
             && left > 0
         {
             let age = kept.age;
@@ -130,7 +130,7 @@ impl<D: Device> Resident<D> {
             left -= taken;
             if age + taken == STEPS_MEASURED {
                 self.measure()?;
-            } else if let Some(kept) = &mut self.in_space {
+            } else if let Some(kept) = &mut self.spatial_sort {
                 kept.age += taken;
             }
         }

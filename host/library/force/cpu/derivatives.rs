@@ -1,0 +1,197 @@
+//! Accelerations with jerks, or with jerks and snaps, on the CPU: the loop of
+//! [`kernel`](super::kernel) with velocities, or velocities and accelerations.
+
+use cuda_std::GpuFloat;
+use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
+use gpu_kernels::numerics::Closest;
+use rayon::prelude::*;
+
+use crate::backend::Targets;
+use crate::force::in_memory::Forces;
+use crate::frame::Frame;
+
+use super::instruction_set::Kernel;
+use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
+use super::vector::{Lane, Lanes, Registers, Root, Vector};
+use super::{Cpu, INTERACTIONS_ALONE, groups_per_task};
+
+/// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
+type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
+
+/// Position and velocity of a source, and for `K` = 3 its acceleration; and its weight.
+type Source<R, const K: usize> = ([[R; 3]; K], R);
+
+/// Sums of a group of targets.
+#[derive(Clone, Copy)]
+struct Sums<const K: usize> {
+    /// Accelerations and jerks, and for `K` = 3 snaps.
+    vectors: [[[f64; LANES]; 3]; K],
+    /// The largest `(3 (r·v) / d²)²`.
+    approach: [f64; LANES],
+}
+
+/// Adds the sums over all sources to `sums`, one for each of `targets`, of whose lanes the first
+/// `count` are bodies.
+struct Pull<'a, R, const K: usize> {
+    targets: &'a [Group<R, K>],
+    count: usize,
+    sources: &'a [Source<R, K>],
+    distance: Distance<R>,
+    sums: &'a mut [Sums<K>],
+}
+
+impl<R: Lane, const K: usize> Kernel for Pull<'_, R, K> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        self.distance.run::<R::In<S>>(self);
+    }
+}
+
+impl<R: Lane, const K: usize> Loop<R> for Pull<'_, R, K> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self) {
+        let softening_squared = V::splat(self.distance.softening_squared);
+        for block in self.sources.chunks(BLOCK) {
+            for first in (0..self.count).step_by(V::LANES) {
+                let (group, lane) = (first / LANES, first % LANES);
+                pull_of_block::<V, S, C, K>(
+                    &self.targets[group],
+                    lane,
+                    block,
+                    softening_squared,
+                    &mut self.sums[group],
+                );
+            }
+        }
+    }
+}
+
+/// Contribution of a block of sources to the targets of a register, from `lane` of their group on.
+#[inline(always)]
+fn pull_of_block<V: Vector, S: Root, C: Closest, const K: usize>(
+    targets: &Group<V::Lane, K>,
+    lane: usize,
+    block: &[Source<V::Lane, K>],
+    softening_squared: V,
+    sums: &mut Sums<K>,
+) {
+    let zero = V::splat(V::Lane::default());
+    let mut at = [[zero; 3]; K];
+    for (at, vector) in at.iter_mut().zip(targets) {
+        for (at, lanes) in at.iter_mut().zip(vector) {
+            *at = V::load(&lanes[lane..]);
+        }
+    }
+    let (mut vectors, mut approach) = ([[zero; 3]; 3], zero);
+    for (source, weight) in block {
+        let mut relative = [[zero; 3]; 3];
+        for k in 0..K {
+            let [x, y, z] = source[k];
+            relative[k] = separation::<Lanes<V, S, C>>(at[k], splat(x, y, z));
+        }
+        let [r, v, _] = relative;
+        let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
+        let weight = V::splat(*weight);
+        let rate = if K == 3 {
+            add_with_snap::<Lanes<V, S, C>>(relative, square, weight, &mut vectors)
+        } else {
+            let [a, j, _] = &mut vectors;
+            add_with_jerk::<Lanes<V, S, C>>([r, v], square, weight, a, j)
+        };
+        approach = (rate * rate).larger(approach);
+    }
+    let lanes = lane..lane + V::LANES;
+    for (sums, vector) in sums.vectors.iter_mut().zip(vectors) {
+        for (sums, component) in sums.iter_mut().zip(vector) {
+            add(component, &mut sums[lanes.clone()]);
+        }
+    }
+    let mut of_block = [V::Lane::default(); LANES];
+    approach.store(&mut of_block);
+    for (largest, of_block) in sums.approach[lanes].iter_mut().zip(of_block) {
+        *largest = largest.max(of_block.to_f64());
+    }
+}
+
+/// Forces on the targets with jerks, `K` = 2, or with snaps too, `K` = 3.
+pub(super) fn forces<R: Lane, const K: usize>(
+    cpu: &Cpu<R>,
+    frame: &Frame,
+    targets: Targets<'_>,
+) -> Vec<Forces> {
+    let bodies = &cpu.state.bodies;
+    let indices = targets.indices(bodies.len());
+    let to_local = frame.time * frame.time / frame.length;
+    let sources: Vec<Source<R, K>> = (0..bodies.len())
+        .map(|i| {
+            let (x, v) = cpu.state.phase(i);
+            let vectors = [
+                frame.position_to_local(x),
+                frame.velocity_to_local(v),
+                cpu.state.accelerations[i].map(|a| a * to_local),
+            ];
+            let weight = cpu.physics.weight(frame.mass_to_local(bodies.mass[i]));
+            let mut local = [[R::default(); 3]; K];
+            for (local, vector) in local.iter_mut().zip(vectors) {
+                *local = vector.map(R::from_f64);
+            }
+            (local, R::from_f64(weight))
+        })
+        .collect();
+    // Lanes past the last target compute on zeros and are never read.
+    let mut targets = vec![[[[R::default(); LANES]; 3]; K]; indices.len().div_ceil(LANES)];
+    for (k, &i) in indices.iter().enumerate() {
+        let (vectors, _) = sources[i];
+        for (which, vector) in vectors.into_iter().enumerate() {
+            for (axis, value) in vector.into_iter().enumerate() {
+                targets[k / LANES][which][axis][k % LANES] = value;
+            }
+        }
+    }
+    let softening = frame.length_to_local(cpu.physics.softening);
+    let distance = Distance {
+        root: cpu.choices.root,
+        softening_squared: R::from_f64(softening * softening),
+    };
+    let nothing = Sums {
+        vectors: [[[0.0; LANES]; 3]; K],
+        approach: [0.0; LANES],
+    };
+    let mut sums = vec![nothing; targets.len()];
+    let pull = |count: usize, sums: &mut [_], targets: &[_]| {
+        cpu.choices.instructions.run(Pull {
+            targets,
+            count,
+            sources: &sources,
+            distance,
+            sums,
+        });
+    };
+    if indices.len() * sources.len() <= INTERACTIONS_ALONE {
+        pull(indices.len(), &mut sums, &targets);
+    } else {
+        let task = groups_per_task(targets.len());
+        let tasks = sums.par_chunks_mut(task).zip(targets.par_chunks(task));
+        tasks.enumerate().for_each(|(index, (sums, targets))| {
+            let rest = indices.len() - index * task * LANES;
+            pull(rest.min(targets.len() * LANES), sums, targets);
+        });
+    }
+    let coupling = frame.coupling_to_local(&cpu.physics);
+    let of_target = |k: usize| {
+        let Sums { vectors, approach } = &sums[k / LANES];
+        let mut forces = Forces {
+            approach: approach[k % LANES].sqrt() / (3.0 * frame.time),
+            ..Forces::default()
+        };
+        let mut unit = 1.0;
+        for (derivative, vector) in forces.derivatives.iter_mut().zip(vectors) {
+            let sum = [0, 1, 2].map(|axis| coupling * vector[axis][k % LANES]);
+            *derivative = frame.acceleration_from_local(sum).map(|a| a / unit);
+            unit *= frame.time;
+        }
+        forces
+    };
+    (0..indices.len()).map(of_target).collect()
+}

@@ -8,12 +8,13 @@ use crate::support::program::{Ended, allpairs, galaxy, new_folder, run, try_in};
 use allpairs::io::read;
 use allpairs::variants::VARIANTS;
 
-/// Runs `allpairs` with these arguments, separated by spaces, in `folder`.
+/// Names of a run's files, sorted, without the file by which a run claims its folder.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a readable folder");
     let mut names: Vec<String> = entries
         .map(|entry| entry.expect("a readable folder").file_name())
         .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name != ".lock")
         .collect();
     names.sort();
     names

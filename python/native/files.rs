@@ -14,18 +14,21 @@ fn format(name: Option<&str>) -> Result<Option<Format>, Failure> {
 }
 
 /// Bodies, time, units, format and notes of a file.
-#[pyfunction]
-pub(crate) fn load<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-    name: Option<&str>,
-) -> PyResult<(
+type Contents<'py> = (
     NewArrays<'py>,
     f64,
     Option<String>,
     &'static str,
     Vec<String>,
-)> {
+);
+
+/// Reads a file.
+#[pyfunction]
+pub(crate) fn load<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    name: Option<&str>,
+) -> PyResult<Contents<'py>> {
     let loaded = compute(py, || Ok(io::load(&path, format(name)?)?))?;
     let Snapshot { time, bodies } = loaded.snapshot;
     let units = loaded.units.map(|units| units.list());

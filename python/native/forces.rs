@@ -139,6 +139,9 @@ pub(crate) fn potentials<'py>(
     Ok(PyArray1::from_vec(py, potentials))
 }
 
+/// Accelerations and potentials.
+type FieldArrays<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
+
 /// Accelerations and potentials at points.
 #[pyfunction]
 pub(crate) fn field_at<'py>(
@@ -148,7 +151,7 @@ pub(crate) fn field_at<'py>(
     m: PyReadonlyArray1<'py, f64>,
     eps: f64,
     g: f64,
-) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<FieldArrays<'py>> {
     let (points, pos, m) = (rows(&points)?, rows(&pos)?, m.as_slice()?);
     let (accelerations, potentials) = compute(py, || {
         let physics = gravity(g, eps)?;

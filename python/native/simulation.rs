@@ -312,6 +312,8 @@ impl Simulation {
                 &Checkpoint {
                     clock,
                     origin: *origin,
+                    largest_drift: 0.0,      // nothing here follows it
+                    settings: String::new(), // those are Python's, beside these bytes
                     bodies: simulation.bodies()?.clone(),
                     state,
                 },

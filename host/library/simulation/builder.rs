@@ -366,11 +366,11 @@ impl SimulationBuilder {
     }
 
     fn machine(&self, place: Place) -> Machine {
-        let digits = preferred::block_digits(self.integrator.order(), self.accuracy);
+        let digits = preferred::block_digits(self.method().order(), self.accuracy);
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
             .block_steps(
-                self.integrator,
+                self.method(),
                 (self.stepping == Stepping::Blocks).then_some(digits),
             )
     }

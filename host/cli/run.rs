@@ -14,7 +14,7 @@ use allpairs::machine::Machine;
 use allpairs::memory::{self, Bytes};
 use allpairs::physics::{Law, Physics};
 use allpairs::recording::{Every, Plan, Recording};
-use allpairs::selection::{Selection, fits};
+use allpairs::selection::{Place, Selection, fits};
 use allpairs::simulation::Simulation;
 use allpairs::suggest::{self, Advice, Chosen};
 use allpairs::units::Units;
@@ -24,6 +24,7 @@ use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::config;
 use super::drive::{DriftWatch, drive};
@@ -353,15 +354,21 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{remark}")?;
     }
     selection_line(&selection, out)?;
+    let digits = options
+        .kernel
+        .block_digits(integrator.order(), options.stepping());
+    if let (Some(digits), Place::Gpu(_) | Place::Emulator) = (digits, &selection.place) {
+        let pairs = match digits {
+            DigitsName::Single => "f32",
+            DigitsName::Mixed => "f32, positions in two",
+            DigitsName::Double => "f64",
+        };
+        writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
+    }
 
     let machine = Machine::new(selection.place.clone())
         .allow_inaccurate(options.kernel.allow_inaccurate)
-        .block_steps(
-            integrator,
-            options
-                .kernel
-                .block_digits(integrator.order(), options.stepping()),
-        );
+        .block_steps(integrator, digits);
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     let mut timed = || -> Result<f64, ForceError> {
         let began = Instant::now();

@@ -73,15 +73,23 @@ impl Case {
     /// As [`allowance`](Self::allowance), where far pairs are computed on tensor cores.
     ///
     /// As in [`tensor_allowance`](Self::tensor_allowance), but d² is a sum of terms that add up to
-    /// 17² of itself at most, truncated twice and packed, and at least 2⁻¹⁰ in units where the
-    /// squares' last parts are good to 2⁻²⁵. So is 1/d³, which is 1/48³ at least. Where it is a
+    /// [`separated::LARGEST_TERMS`] of itself at most, truncated twice and packed, and at least the
+    /// square of [`separated::SCALED_GAP`] in units where the squares' last parts are good to 2⁻²⁵, half
+    /// of the smallest half. So is 1/d³, and d is at most [`separated::REACH`]. Where 1/d³ is a
     /// polynomial, that is off by [`separated::LARGEST_ERROR`] at most.
     fn separated_allowance(&self, variant: &Variant) -> (f64, f64) {
         let frame = Frame::of(&self.bodies, &self.physics);
         let half = Precision::F16.unit_roundoff();
         let bit = 2.0 * Precision::F32.unit_roundoff();
-        let square = 3.0 * 17f64.powi(2) * bit + 2.0 * 2f64.powi(-25 + 10);
-        let root = half + 2f64.powi(-25) * 48f64.powi(3);
+        let [terms, gap, reach] = [
+            separated::LARGEST_TERMS,
+            separated::SCALED_GAP,
+            separated::REACH,
+        ]
+        .map(f64::from);
+        let last = 2f64.powi(-25);
+        let square = 3.0 * terms * bit + 2.0 * last / gap.powi(2);
+        let root = half + last * reach.powi(3);
         let pair = root.max(separated::LARGEST_ERROR) + 1.5 * square;
         let sums = additions(variant, self.bodies.len()) as f64 * bit;
         let position_error = 3f64.sqrt() * (sums + 4.0 * bit) * frame.length;

@@ -1,9 +1,9 @@
 //! Size of generated initial conditions: from N-body units to those of the sky.
 
-use allpairs::initial_conditions::{self, Generator, Options};
+use allpairs::initial_conditions::{self, Generator, Options, SizeError};
 use allpairs::io::Snapshot;
 use allpairs::units::{Length, Mass, Units};
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 
 const HEADING: &str = "Initial conditions";
 
@@ -34,7 +34,19 @@ impl Size {
             (Some(mass), Some(radius)) => Some(initial_conditions::Size { mass, radius }),
             _ => None, // they are required together
         };
-        Ok(generator.make(options, size, wanted)?)
+        generator
+            .make(options, size, wanted)
+            .map_err(|error| match error {
+                SizeError::HasSize(name) => anyhow!(
+                    "`{name}` has its size already: leave --mass and --radius out (--units gives it other \
+                     units)"
+                ),
+                SizeError::NoSize(name) => anyhow!(
+                    "`{name}` is in N-body units, and --units would give its numbers another meaning: \
+                     add its size, as in --mass 1000Msun --radius 1pc, or leave --units out"
+                ),
+                error => error.into(),
+            })
     }
 
     /// Refuses a size for what was not made here.

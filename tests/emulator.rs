@@ -70,7 +70,7 @@ fn offered_kernels_are_right() {
     }
 }
 
-/// What tensor cores state of their error for few bodies: the errors of N pairs average.
+/// Error that tensor cores state for few bodies: the errors of N pairs average.
 /// And what they refuse: an ε just below their range, unless told that the error does not matter,
 /// and no softening in any case.
 #[test]

@@ -158,7 +158,7 @@ fn a_benchmark_becomes_a_record_and_charts() {
     run("plot log . --out c --types png").expect(0, &["c/energy-drift.png", "c/energy.png"]);
 }
 
-/// What a file holds that is not used is said by commands that draw too, and of many files once.
+/// Commands that draw, too, say what a file holds that is not used, and of many files once.
 #[test]
 fn notes_of_readers_are_told() {
     let at = tempfile::tempdir().unwrap();

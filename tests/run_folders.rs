@@ -160,7 +160,7 @@ fn the_energy_is_watched_while_it_runs() {
     assert!(said.contains("steps of single bodies"), "{said}");
 }
 
-/// What decides the physics of a run stays: `resume` says what was changed.
+/// Settings that decide the physics of a run stay: `resume` says what was changed.
 #[test]
 fn changed_physics_are_refused() {
     let at = tempdir().expect("a folder");

@@ -228,7 +228,7 @@ fn advance(
 
 /// Decimals of the quantities in the table.
 const DECIMALS: usize = 8;
-/// Its row.
+/// Row of the energy.
 const ENERGY: &str = "energy";
 
 /// The conserved quantities at both ends, and their drift; of the energy also the `largest` on the way.

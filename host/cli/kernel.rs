@@ -5,11 +5,10 @@ use allpairs::integrator::Stepping;
 use allpairs::physics::Law;
 use allpairs::selection::{Request, Selection, select};
 use allpairs::tuning::{self, Wanted};
-use allpairs::variants::preferred::{self, ForceAccuracy};
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::{bail, ensure};
-use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::systems::Many;
 use super::{AccuracyName, Where};
@@ -56,10 +55,9 @@ impl KernelOptions {
         self.kernel.as_deref()
     }
 
-    /// The digits of block time steps on a device, for such steps.
-    pub(super) fn block_digits(&self, order: u32, steps: Stepping) -> Option<DigitsName> {
-        let digits = preferred::block_digits(order, self.accuracy.map(ForceAccuracy::from));
-        (steps == Stepping::Blocks).then_some(digits)
+    /// The accuracy that was asked for.
+    pub(super) fn accuracy(&self) -> Option<ForceAccuracy> {
+        self.accuracy.map(ForceAccuracy::from)
     }
 
     /// What is to run, and what is to be said about it.
@@ -73,7 +71,7 @@ impl KernelOptions {
             self.kernel.is_none() || self.accuracy.is_none() || steps == Stepping::Blocks,
             "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
         );
-        let accuracy = self.accuracy.map(ForceAccuracy::from).or(self.suggested);
+        let accuracy = self.accuracy().or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
         let selection = select(&Request {
             device: self.place.device,

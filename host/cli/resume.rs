@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use allpairs::checkpoint::{self, Found};
 use allpairs::integrator::Pace;
 use allpairs::io::is_partial;
-use allpairs::machine::Machine;
 use allpairs::recording::{self, Recording};
 use allpairs::simulation::Simulation;
 use anyhow::{Context, bail, ensure};
@@ -137,14 +136,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
-    let machine = Machine::new(selection.place.clone())
-        .allow_inaccurate(asked.kernel.allow_inaccurate)
-        .block_steps(
-            integrator,
-            asked
-                .kernel
-                .block_digits(integrator.order(), asked.stepping()),
-        );
+    let machine = asked.machine(selection.place.clone(), integrator);
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;

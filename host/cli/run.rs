@@ -67,8 +67,8 @@ pub(super) struct Options {
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
     pub(super) eta: Option<f64>,
-    /// With --eta, a step for each body: the longest step (--dt, or an eighth of the dynamical time) halved as often
-    /// as the body needs it. Close pairs then do not slow down all others.
+    /// With --eta, a step for each body: the longest step (--dt, or an eighth of the dynamical time)
+    /// halved as often as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     pub(super) block_steps: bool,
     #[command(flatten)]
@@ -354,10 +354,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{remark}")?;
     }
     selection_line(&selection, out)?;
-    let digits = options
-        .kernel
-        .block_digits(integrator.order(), options.stepping());
-    if let (Some(digits), Place::Gpu(_) | Place::Emulator) = (digits, &selection.place) {
+    let machine = options.machine(selection.place.clone(), integrator);
+    if let (Some(digits), Place::Gpu(_) | Place::Emulator) =
+        (machine.block_digits(), machine.place())
+    {
         let pairs = match digits {
             DigitsName::Single => "f32",
             DigitsName::Mixed => "f32, positions in two",
@@ -366,9 +366,6 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
-    let machine = Machine::new(selection.place.clone())
-        .allow_inaccurate(options.kernel.allow_inaccurate)
-        .block_steps(integrator, digits);
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     let mut timed = || -> Result<f64, ForceError> {
         let began = Instant::now();
@@ -386,7 +383,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         if options.eta.is_some() {
             return Ok(suggest::longest_step(&bodies, &accelerations));
         }
-        let times = options.leapfrogs_a_step();
+        let times = options.advice().leapfrogs_a_step(options.method());
         let chosen = suggest::choose_step(&bodies, &physics, &accelerations, times);
         step_why = Some(chosen.why);
         Ok(chosen.value)
@@ -459,7 +456,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     )
 }
 
-/// What a run needs that is worth knowing before it starts: memory, and time at the rate of the first
+/// Needs of a run that are worth knowing before it starts: memory, and time at the rate of the first
 /// forces.
 fn needs(bodies: usize, seconds: Option<f64>) -> Option<String> {
     const MUCH: u64 = 1_000_000_000;
@@ -489,7 +486,7 @@ impl Options {
         self.generator().is_none() && law == Law::Gravity && self.force.has_no_units()
     }
 
-    /// What to watch the energy for.
+    /// Limit to the drift of the energy.
     pub(super) fn drift(&self, softening: f64) -> DriftWatch {
         DriftWatch {
             bound: self.kept.max_drift,
@@ -519,19 +516,17 @@ impl Options {
         }
     }
 
+    /// The place, ready for a run with these options.
+    pub(super) fn machine(&self, place: Place, integrator: Integrator) -> Machine {
+        Machine::new(place)
+            .allow_inaccurate(self.kernel.allow_inaccurate)
+            .block_steps(integrator, self.stepping(), self.kernel.accuracy())
+    }
+
     /// Advice on how to simulate the initial conditions; files are taken for many bodies.
     fn advice(&self) -> Advice {
         self.generator()
             .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
-    }
-
-    /// Steps of a leapfrog that a step of the integrator is worth.
-    fn leapfrogs_a_step(&self) -> f64 {
-        let advice = self.advice();
-        match self.method() == advice.integrator {
-            true => advice.step,
-            false => 1.0,
-        }
     }
 
     /// Choice between varying steps shared by all bodies and block time steps.

@@ -1,4 +1,4 @@
-//! What decides the physics of a run, as its checkpoints keep it, and what was changed since.
+//! Settings that decide the physics of a run, as its checkpoints keep them, and changes since.
 
 use anyhow::ensure;
 use toml::Table;

@@ -366,7 +366,8 @@ pub enum ForceError {
     },
     /// A number overflowed, most often where bodies came too close.
     #[error(
-        "the acceleration, position or velocity of body {body} is not a finite number any more:          soften the force, or take shorter steps"
+        "the acceleration, position or velocity of body {body} is not a finite number any more: \
+         soften the force, or take shorter steps"
     )]
     NotFinite {
         /// Index of the body.

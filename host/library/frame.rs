@@ -51,7 +51,8 @@ impl Frame {
     /// The centre is the median body along each axis. A mean or the middle of the bounding box
     /// would follow a single escaper and leave the bulk with fewer digits.
     ///
-    /// A unit with nothing to be measured by (no bodies, all at one point and at rest, no mass) is 1. Coordinates that are not finite are ignored.
+    /// A unit with nothing to be measured by (no bodies, all at one point and at rest, no mass) is 1.
+    /// Coordinates that are not finite are ignored.
     pub fn of(bodies: &Bodies, physics: &Physics) -> Self {
         let centre = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x));
         let extent = extent(bodies, centre).max(physics.softening.abs());

@@ -25,7 +25,7 @@ pub struct NoRoom {
     pub needed: u64,
     /// Bytes that can be had.
     pub available: u64,
-    /// What limits them.
+    /// Limit that leaves so many.
     pub limit: &'static str,
 }
 

@@ -53,6 +53,14 @@ impl Advice {
         step: 5.0,
         ..Self::INDIVIDUALS
     };
+
+    /// Steps of a leapfrog that a step of an integrator is worth, as [`choose_step`] takes them.
+    pub fn leapfrogs_a_step(&self, integrator: Integrator) -> f64 {
+        match integrator == self.integrator {
+            true => self.step,
+            false => 1.0,
+        }
+    }
 }
 
 /// A value that was chosen, and why: `fewer than 100 bodies`.

@@ -37,7 +37,7 @@ struct Running {
     origin: Conserved,
 }
 
-/// What was chosen for a simulation: the settings by which it can be resumed.
+/// Settings that were chosen for a simulation, by which it can be resumed.
 struct Chosen {
     softening: f64,
     g: f64,
@@ -202,7 +202,7 @@ impl Simulation {
         Ok(Self { shared, chosen })
     }
 
-    /// What was chosen.
+    /// Settings that were chosen.
     fn chosen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let chosen = PyDict::new(py);
         chosen.set_item("softening", self.chosen.softening)?;

@@ -18,7 +18,7 @@ pub enum Wrong {
     /// One body's.
     #[error(transparent)]
     Body(#[from] Disagreement),
-    /// Those of many bodies.
+    /// Forces on many bodies.
     #[error(
         "the errors of the forces are {times:.1} times as large as stated, {stated:.1e} (root mean square); no \
          more than {TIMES} times are allowed"
@@ -29,7 +29,7 @@ pub enum Wrong {
         /// Stated error.
         stated: f64,
     },
-    /// Their sum, which is zero.
+    /// Sum of all forces, which is zero.
     #[error(
         "the sum of all forces is {sum:.1e} of their sizes; their errors explain no more than {bound:.1e}"
     )]

@@ -69,13 +69,7 @@ fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Resul
         block.clear();
         block.extend((0..n).filter(|&i| end(i) == now));
         let state = backend.state_mut();
-        for (i, &begun) in begun.iter().enumerate() {
-            let [x, v, a] = S::predicted(&state.beginnings[i], time(now - begun));
-            state.set_phase(i, x, v);
-            if S::SNAP {
-                state.accelerations[i] = a;
-            }
-        }
+        state.predict::<S>(|i| time(now - begun[i]));
         let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
         evaluations += block.len() as u64;
         let state = backend.state_mut();

@@ -7,9 +7,10 @@ use super::in_memory::InMemory;
 use crate::backend::{Derivatives, ForceError, Hermite, Targets};
 
 impl HostState {
-    fn predict<S: Scheme>(&mut self, dt: f64) {
+    /// Moves each body on from its beginning, by the time that is given for it.
+    pub(super) fn predict<S: Scheme>(&mut self, dt: impl Fn(usize) -> f64) {
         for i in 0..self.bodies.len() {
-            let [x, v, a] = S::predicted(&self.beginnings[i], dt);
+            let [x, v, a] = S::predicted(&self.beginnings[i], dt(i));
             self.set_phase(i, x, v);
             if S::SNAP {
                 self.accelerations[i] = a;
@@ -77,9 +78,9 @@ impl<B: InMemory> Hermite for B {
         let state = self.state_mut();
         state.begin();
         if state.is_sixth() {
-            state.predict::<Sixth>(dt);
+            state.predict::<Sixth>(|_| dt);
         } else {
-            state.predict::<Fourth>(dt);
+            state.predict::<Fourth>(|_| dt);
         }
         Ok(())
     }

@@ -55,11 +55,7 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
     let mut sums = [CompensatedSum::default(); 3];
     let (mut scale, mut gradient) = (0.0, 0.0);
     let (mut squares, mut gradient_squares) = (0.0, 0.0);
-    for j in (0..bodies.len()).filter(|&j| j != i) {
-        let r = separation(bodies, i, j);
-        let Some(distance) = distance(r, physics.softening) else {
-            continue;
-        };
+    for (j, r, distance) in pairs_of(bodies, physics, i) {
         let weight = physics.weight(bodies.mass[j]);
         let (near, far) = (
             weight * physics.repulsion() / distance.powi(4),
@@ -102,6 +98,20 @@ fn drag(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
     [bodies.vx[i], bodies.vy[i], bodies.vz[i]].map(|v| rate * v)
 }
 
+/// Pairs of body i with those that it interacts with, in order: the other's index, the separation and
+/// the softened distance.
+fn pairs_of(
+    bodies: &Bodies,
+    physics: &Physics,
+    i: usize,
+) -> impl Iterator<Item = (usize, [f64; 3], f64)> {
+    let others = (0..bodies.len()).filter(move |&j| j != i);
+    others.filter_map(move |j| {
+        let r = separation(bodies, i, j);
+        Some((j, r, distance(r, physics.softening)?))
+    })
+}
+
 /// From body i to body j.
 fn separation(bodies: &Bodies, i: usize, j: usize) -> [f64; 3] {
     [
@@ -132,15 +142,13 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Fi
     let field = |&i: &usize| {
         let (mut scale, mut gradient) = (0.0, 0.0);
         let (mut squares, mut gradient_squares) = (0.0, 0.0);
-        for j in (0..bodies.len()).filter(|&j| j != i) {
-            if let Some(distance) = distance(separation(bodies, i, j), physics.softening) {
-                let pull = physics.coupling().abs() * physics.weight(bodies.mass[j]);
-                let term = (speed(i) + speed(j)) * pull / distance.powi(3);
-                scale += 4.0 * term;
-                squares += (4.0 * term).powi(2);
-                gradient += 24.0 * term / distance;
-                gradient_squares += (24.0 * term / distance).powi(2);
-            }
+        for (j, _, distance) in pairs_of(bodies, physics, i) {
+            let pull = physics.coupling().abs() * physics.weight(bodies.mass[j]);
+            let term = (speed(i) + speed(j)) * pull / distance.powi(3);
+            scale += 4.0 * term;
+            squares += (4.0 * term).powi(2);
+            gradient += 24.0 * term / distance;
+            gradient_squares += (24.0 * term / distance).powi(2);
         }
         Field {
             acceleration: jerk_at(bodies, physics, i),
@@ -163,11 +171,7 @@ pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
 
 fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
     let mut sums = [CompensatedSum::default(); 3];
-    for j in (0..bodies.len()).filter(|&j| j != i) {
-        let r = separation(bodies, i, j);
-        let Some(distance) = distance(r, physics.softening) else {
-            continue;
-        };
+    for (j, r, distance) in pairs_of(bodies, physics, i) {
         let v = relative_velocity(bodies, i, j);
         let strength = physics.weight(bodies.mass[j]) / (distance * distance) / distance;
         let approach = (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) / distance;
@@ -182,18 +186,9 @@ fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {
 /// Second derivative of body i's acceleration in time, where bodies have these accelerations: of
 /// `m r/d³`, term by term, with `(d⁻³)′ = −3 (r·v) d⁻⁵` and
 /// `(d⁻³)″ = −3 (v·v + r·a) d⁻⁵ + 15 (r·v)² d⁻⁷`.
-pub fn snap_at(
-    bodies: &Bodies,
-    accelerations: &[[f64; 3]],
-    physics: &Physics,
-    i: usize,
-) -> [f64; 3] {
+fn snap_at(bodies: &Bodies, accelerations: &[[f64; 3]], physics: &Physics, i: usize) -> [f64; 3] {
     let mut sums = [CompensatedSum::default(); 3];
-    for j in (0..bodies.len()).filter(|&j| j != i) {
-        let r = separation(bodies, i, j);
-        let Some(distance) = distance(r, physics.softening) else {
-            continue;
-        };
+    for (j, r, distance) in pairs_of(bodies, physics, i) {
         let v = relative_velocity(bodies, i, j);
         let a = [0, 1, 2].map(|axis| accelerations[j][axis] - accelerations[i][axis]);
         let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -212,12 +207,10 @@ pub fn snap_at(
 
 /// `max_j |r·v| / d²` of body i.
 fn fastest_approach(bodies: &Bodies, physics: &Physics, i: usize) -> f64 {
-    let rates = (0..bodies.len()).filter(|&j| j != i).filter_map(|j| {
-        let r = separation(bodies, i, j);
+    let rates = pairs_of(bodies, physics, i).map(|(j, r, distance)| {
         let v = relative_velocity(bodies, i, j);
-        let distance = distance(r, physics.softening)?;
         let along = r[0] * v[0] + r[1] * v[1] + r[2] * v[2];
-        Some(along.abs() / (distance * distance))
+        along.abs() / (distance * distance)
     });
     rates.fold(0.0, f64::max)
 }

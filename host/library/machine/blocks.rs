@@ -6,17 +6,30 @@ use super::Machine;
 use crate::backend::{Backend, ForceError, GUARD};
 use crate::force::device::Device;
 use crate::force::resident::Resident;
-use crate::integrator::Integrator;
+use crate::integrator::{Integrator, Stepping};
 use crate::plan::block_steps::BlockScheme;
+use crate::variants::preferred::{self, ForceAccuracy};
 
 impl Machine {
-    /// Prepares bodies on a device for block time steps of an integrator's order, with pairs in these
-    /// digits; those of the CPU always are prepared.
-    pub fn block_steps(self, integrator: Integrator, digits: Option<DigitsName>) -> Self {
+    /// Prepares bodies on a device for steps of an integrator, if these are block time steps: with pairs
+    /// in the digits that suit the accuracy. Those of the CPU always are prepared.
+    pub fn block_steps(
+        self,
+        integrator: Integrator,
+        steps: Stepping,
+        accuracy: Option<ForceAccuracy>,
+    ) -> Self {
+        let order = integrator.order();
+        let scheme = (order, preferred::block_digits(order, accuracy));
         Self {
-            block_steps: digits.map(|digits| (integrator.order(), digits)),
+            block_steps: (steps == Stepping::Blocks).then_some(scheme),
             ..self
         }
+    }
+
+    /// The digits of pairs in block time steps on a device, if it is prepared for them.
+    pub fn block_digits(&self) -> Option<DigitsName> {
+        self.block_steps.map(|(_, digits)| digits)
     }
 
     /// With block time steps, if they are asked for.

@@ -5,9 +5,9 @@
 //! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
 //! `checkpoint.previous`, and a [`lock`]. Everything but the diagnostics appears whole or not at all,
 //! and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
-//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped and resumed leaves the same
-//! bytes as one which was not — if its variant adds forces in a fixed order; others differ in the last
-//! digits from run to run.
+//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
+//! and resumed leaves the same bytes as one which was not — if its variant adds forces in a fixed
+//! order; others differ in the last digits from run to run.
 //!
 //! The energy is looked at some fifty times in a run and every minute, as far as that takes less than
 //! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
@@ -144,7 +144,7 @@ pub struct Stopped {
     pub time: f64,
     /// The last good state.
     pub good: Snapshot,
-    /// Its steps.
+    /// Steps done in that state.
     pub good_steps: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
 use crate::suggest::{self, Advice, Known};
 use crate::units::Units;
-use crate::variants::preferred::{self, ForceAccuracy};
+use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{self, Variant};
 
 /// Many systems on a GPU, where no variant is asked for.
@@ -265,7 +265,8 @@ impl SimulationBuilder {
                 let suggested = match self.eta {
                     Some(_) => suggest::longest_step(&self.bodies, &accelerations),
                     None => {
-                        let times = self.leapfrogs_a_step();
+                        let advice = self.made_by.map_or(Advice::MANY, |(_, advice)| advice);
+                        let times = advice.leapfrogs_a_step(self.method());
                         suggest::choose_step(&self.bodies, &physics, &accelerations, times).value
                     }
                 };
@@ -366,13 +367,9 @@ impl SimulationBuilder {
     }
 
     fn machine(&self, place: Place) -> Machine {
-        let digits = preferred::block_digits(self.method().order(), self.accuracy);
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
-            .block_steps(
-                self.method(),
-                (self.stepping == Stepping::Blocks).then_some(digits),
-            )
+            .block_steps(self.method(), self.stepping, self.accuracy)
     }
 
     fn pace(&self, dt: f64) -> Pace {
@@ -393,15 +390,6 @@ impl SimulationBuilder {
         let scheme = self.scheme.as_ref().map(|_| Integrator::Leapfrog);
         let asked = self.integrator.or(scheme);
         asked.or(advised).unwrap_or(Integrator::Leapfrog)
-    }
-
-    /// Steps of a leapfrog that a step of the integrator is worth.
-    fn leapfrogs_a_step(&self) -> f64 {
-        let advice = self.made_by.map_or(Advice::MANY, |(_, advice)| advice);
-        match self.method() == advice.integrator {
-            true => advice.step,
-            false => 1.0,
-        }
     }
 
     fn check(&self) -> Result<(), BuildError> {

@@ -4,7 +4,6 @@
 use cuda_std::GpuFloat;
 use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
 use gpu_kernels::numerics::Closest;
-use rayon::prelude::*;
 
 use crate::backend::Targets;
 use crate::force::in_memory::Forces;
@@ -13,7 +12,7 @@ use crate::frame::Frame;
 use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
 use super::vector::{Lane, Lanes, Registers, Root, Vector};
-use super::{Cpu, INTERACTIONS_ALONE, groups_per_task};
+use super::{Cpu, INTERACTIONS_ALONE, in_tasks, put};
 
 /// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
 type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
@@ -143,10 +142,8 @@ pub(super) fn forces<R: Lane, const K: usize>(
     let mut targets = vec![[[[R::default(); LANES]; 3]; K]; indices.len().div_ceil(LANES)];
     for (k, &i) in indices.iter().enumerate() {
         let (vectors, _) = sources[i];
-        for (which, vector) in vectors.into_iter().enumerate() {
-            for (axis, value) in vector.into_iter().enumerate() {
-                targets[k / LANES][which][axis][k % LANES] = value;
-            }
+        for (group, vector) in targets[k / LANES].iter_mut().zip(vectors) {
+            put(group, k % LANES, vector);
         }
     }
     let softening = frame.length_to_local(cpu.physics.softening);
@@ -159,24 +156,19 @@ pub(super) fn forces<R: Lane, const K: usize>(
         approach: [0.0; LANES],
     };
     let mut sums = vec![nothing; targets.len()];
-    let pull = |count: usize, sums: &mut [_], targets: &[_]| {
+    let pull = |first: usize, sums: &mut [_], targets: &[_]| {
         cpu.choices.instructions.run(Pull {
             targets,
-            count,
+            count: (indices.len() - first).min(targets.len() * LANES),
             sources: &sources,
             distance,
             sums,
         });
     };
     if indices.len() * sources.len() <= INTERACTIONS_ALONE {
-        pull(indices.len(), &mut sums, &targets);
+        pull(0, &mut sums, &targets);
     } else {
-        let task = groups_per_task(targets.len());
-        let tasks = sums.par_chunks_mut(task).zip(targets.par_chunks(task));
-        tasks.enumerate().for_each(|(index, (sums, targets))| {
-            let rest = indices.len() - index * task * LANES;
-            pull(rest.min(targets.len() * LANES), sums, targets);
-        });
+        in_tasks(&mut sums, &targets, pull);
     }
     let coupling = frame.coupling_to_local(&cpu.physics);
     let of_target = |k: usize| {

@@ -192,6 +192,36 @@ fn groups_per_task(groups: usize) -> usize {
         .clamp(2, 16)
 }
 
+/// Shares groups of targets and their sums out among the threads; `work` is also told the number of the
+/// first target.
+fn in_tasks<S: Send, T: Sync>(
+    sums: &mut [S],
+    targets: &[T],
+    work: impl Fn(usize, &mut [S], &[T]) + Sync,
+) {
+    let task = groups_per_task(targets.len());
+    let tasks = sums.par_chunks_mut(task).zip(targets.par_chunks(task));
+    tasks.enumerate().for_each(|(index, (sums, targets))| {
+        work(index * task * LANES, sums, targets);
+    });
+}
+
+/// Puts a vector into a lane of a group.
+fn put<R>(group: &mut Group<R>, lane: usize, vector: [R; 3]) {
+    for (component, value) in group.iter_mut().zip(vector) {
+        component[lane] = value;
+    }
+}
+
+/// The vectors in the lanes of groups, in order.
+fn lanes_of<R: Copy>(groups: &[Group<R>]) -> impl Iterator<Item = [R; 3]> {
+    let lanes = |group: &Group<R>| {
+        let [x, y, z] = *group;
+        (0..LANES).map(move |lane| [x[lane], y[lane], z[lane]])
+    };
+    groups.iter().flat_map(lanes)
+}
+
 /// Interactions that are computed sooner than other threads are woken and waited for, which takes
 /// some 10 µs.
 const INTERACTIONS_ALONE: usize = 1 << 17;
@@ -225,9 +255,7 @@ impl<R: Lane> Packed<R> {
             let position = frame.position_to_local([bodies.x[i], bodies.y[i], bodies.z[i]]);
             let [x, y, z] = position.map(R::from_f64);
             let weight = R::from_f64(physics.weight(frame.mass_to_local(mass)));
-            for (axis, value) in [x, y, z].into_iter().enumerate() {
-                self.targets[i / LANES][axis][i % LANES] = value;
-            }
+            put(&mut self.targets[i / LANES], i % LANES, [x, y, z]);
             self.sources.push([x, y, z, weight]);
         }
     }
@@ -249,7 +277,7 @@ impl<R: Lane> Packed<R> {
             return once::pulls(&self.targets, &self.sources, distance, instructions);
         }
         let mut sums = vec![[[0.0; LANES]; 3]; self.targets.len()];
-        let pull = |(sums, targets): (&mut [_], &[_])| {
+        let pull = |_, sums: &mut [_], targets: &[_]| {
             instructions.run(Pull {
                 targets,
                 sources: &self.sources,
@@ -258,16 +286,11 @@ impl<R: Lane> Packed<R> {
             });
         };
         if threads == Threads::One || n * n <= INTERACTIONS_ALONE {
-            pull((&mut sums, &self.targets));
+            pull(0, &mut sums, &self.targets);
         } else {
-            let task = groups_per_task(self.targets.len());
-            let tasks = sums.par_chunks_mut(task).zip(self.targets.par_chunks(task));
-            tasks.for_each(pull);
+            in_tasks(&mut sums, &self.targets, pull);
         }
-        let pulls = sums
-            .iter()
-            .flat_map(|[x, y, z]| (0..LANES).map(move |lane| [x[lane], y[lane], z[lane]]));
-        pulls.take(n).collect()
+        lanes_of(&sums).take(n).collect()
     }
 }
 
@@ -275,12 +298,10 @@ impl Packed<f64> {
     /// `Σ_{j<i} w_j / d` for every target i.
     fn potentials(&self, instructions: InstructionSet) -> Vec<[f64; LANES]> {
         let mut sums = vec![[0.0; LANES]; self.targets.len()];
-        let task = groups_per_task(self.targets.len());
-        let tasks = sums.par_chunks_mut(task).zip(self.targets.par_chunks(task));
-        tasks.enumerate().for_each(|(index, (sums, targets))| {
+        in_tasks(&mut sums, &self.targets, |first, sums, targets| {
             instructions.run(Potential {
                 targets,
-                first: index * task * LANES,
+                first,
                 sources: &self.sources,
                 softening_squared: self.softening_squared,
                 sums,

@@ -35,9 +35,8 @@ pub fn field_at(
     };
     packed.targets = vec![[[0.0; LANES]; 3]; points.len().div_ceil(LANES)];
     for (i, &point) in points.iter().enumerate() {
-        for (axis, value) in frame.position_to_local(point).into_iter().enumerate() {
-            packed.targets[i / LANES][axis][i % LANES] = value;
-        }
+        let target = &mut packed.targets[i / LANES];
+        super::put(target, i % LANES, frame.position_to_local(point));
     }
     let mut pulls = vec![[[0.0; LANES]; 3]; packed.targets.len()];
     let mut depths = vec![[0.0; LANES]; packed.targets.len()];
@@ -63,10 +62,8 @@ pub fn field_at(
         });
     });
     let coupling = frame.coupling_to_local(physics);
-    let lanes = pulls.iter().flat_map(|[x, y, z]| {
-        (0..LANES).map(move |lane| [x[lane], y[lane], z[lane]].map(|sum| coupling * sum))
-    });
-    let accelerations = lanes.map(|pull| frame.acceleration_from_local(pull));
+    let accelerations = super::lanes_of(&pulls)
+        .map(|pull| frame.acceleration_from_local(pull.map(|sum| coupling * sum)));
     let depth = |sum: &f64| potential(*sum, physics, &frame);
     (
         accelerations.take(points.len()).collect(),

@@ -20,7 +20,7 @@ use allpairs::plan::{self, Launch, Limits, Recipe};
 use allpairs::selection::Place;
 use allpairs::variants::{Bus, Method, Variant};
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{Case, edge_cases, large_case};
+use allpairs_lab::verify::{Case, cloud, edge_cases};
 use cuda_driver::Columns;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
@@ -191,9 +191,9 @@ fn every_class_of_far_leaves_keeps_to_the_error() {
         softening: 0.0,
     };
     for size in [0.05, 0.3, 0.5, 0.8] {
-        let (cloud, _) = large_case(CLUMPS * 256, Law::Gravity);
-        let mut bodies = Bodies::with_capacity(cloud.bodies.len());
-        for (i, body) in cloud.bodies.iter().enumerate() {
+        let cloud = cloud(CLUMPS * 256);
+        let mut bodies = Bodies::with_capacity(cloud.len());
+        for (i, body) in cloud.iter().enumerate() {
             let [x, y, z] = body.position.map(|x| 0.5 * size * x);
             let position = [x + (i % CLUMPS) as f64, y, z];
             bodies.push(Body { position, ..body });

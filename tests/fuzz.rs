@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use allpairs::backend::ForceError;
 use allpairs::bodies::{Bodies, Body, Kind};
 use allpairs::checkpoint::{self, Checkpoint};
 use allpairs::initial_conditions::plummer;
@@ -337,18 +338,51 @@ fn mend_checkpoint(bytes: &mut [u8]) {
     }
 }
 
-/// Reads a checkpoint.
+/// Reads a checkpoint, and takes a step from it.
 fn judge_checkpoint(bytes: &[u8], path: &Path) -> Result<bool, String> {
     fs::write(path, bytes).map_err(|fault| fault.to_string())?;
-    let read = || checkpoint::read(path);
+    let read = || {
+        let read = checkpoint::read(path)?;
+        let stepped = step_from(&read);
+        Ok::<_, checkpoint::CheckpointFault>((read, stepped))
+    };
     guarded(bytes, read, |read| match read {
-        Ok(read) => {
+        Ok((read, stepped)) => {
             let sound = read.bodies.check();
             sound.map_err(|fault| format!("bad bodies: {fault}"))?;
-            Ok(true)
+            match stepped {
+                Ok(()) => Ok(true),
+                Err(fault) => refused(fault),
+            }
         }
         Err(fault) => refused(fault),
     })
+}
+
+/// Continues from a checkpoint by a step.
+fn step_from(checkpoint: &Checkpoint) -> Result<(), ForceError> {
+    let Checkpoint {
+        bodies,
+        clock,
+        state,
+        ..
+    } = checkpoint;
+    let integrator = match state.jerks.is_empty() {
+        true => Integrator::Leapfrog,
+        false => Integrator::Hermite4,
+    };
+    let kernel = variants::find("cpu-f64").expect("listed");
+    let backend = Machine::new(Place::Cpu).backend(kernel, bodies, PHYSICS)?;
+    let saved = (*clock, state);
+    let mut simulation = Simulation::resume(
+        backend,
+        bodies.clone(),
+        PHYSICS,
+        integrator,
+        Pace::Fixed(0.01),
+        saved,
+    )?;
+    simulation.step()
 }
 
 /// Reads a log as charts are drawn from it, and goes on with it from a checkpoint: it does not grow, and
@@ -360,7 +394,10 @@ fn judge_log(name: &str, bytes: &[u8], folder: &Path, from: &Checkpoint) -> Resu
         let charted = RunLog::read(&path);
         (charted, Recording::resume(folder, PLAN, from).map(drop))
     };
-    guarded(bytes, read, |(_, resumed)| {
+    guarded(bytes, read, |(charted, resumed)| {
+        if let Err(fault) = charted {
+            refused(fault)?;
+        }
         if let Err(fault) = resumed {
             return refused(fault);
         }

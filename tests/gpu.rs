@@ -13,7 +13,7 @@ use allpairs::selection::{DeviceChoice, Request, eligible, library, select};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{large_case, many_systems};
+use allpairs_lab::verify::{cloud, many_systems};
 
 /// One test at a time: what else runs on a GPU is in the way of what is timed there.
 static GPU: Mutex<()> = Mutex::new(());
@@ -117,7 +117,7 @@ fn far_pairs_keep_to_their_error() {
         }
         bodies
     };
-    let cube = large_case(BODIES, Law::Gravity).0.bodies;
+    let cube = cloud(BODIES);
     let centres: Vec<[f64; 3]> = cube.iter().take(16).map(|body| body.position).collect();
     let clumps = altered(&cube, &|i, body| {
         body.position = [0, 1, 2].map(|axis| centres[i % 16][axis] + 0.01 * body.position[axis]);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use allpairs::backend::BlockCounts;
 use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
-use allpairs::integrator::{Pace, Stepping};
 use allpairs::recording::{Event, Recording, RecordingError};
 use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
@@ -56,22 +56,15 @@ pub(super) fn drive(
         simulation.clock().steps - first,
     );
     let rate = super::scientific(simulation.interactions() / seconds);
-    let of_bodies = match simulation.pace() {
-        Pace::Adaptive {
-            steps: Stepping::Blocks,
-            ..
-        } => {
-            let n = simulation.number_of_bodies() as f64;
-            let steps = super::scientific(simulation.interactions() / n);
-            format!(", {steps} steps of single bodies,")
-        }
-        _ => String::new(),
-    };
     writeln!(
         out,
-        "{}{of_bodies} in {seconds:.2} s, {rate} interactions/s",
+        "{} in {seconds:.2} s, {rate} interactions/s",
         super::counted(done, "step", "steps")
     )?;
+    let counts = simulation.block_counts();
+    if counts.blocks > 0 {
+        writeln!(out, "{}", blocks(&counts, seconds))?;
+    }
     let (outcome, warned) = match advanced {
         Ok(advanced) => advanced,
         Err(error) => return Err(stopped(error, outputs, out)),
@@ -99,6 +92,22 @@ pub(super) fn drive(
         return Err(Interrupted.into());
     }
     Ok(())
+}
+
+/// Block time steps of a run.
+fn blocks(counts: &BlockCounts, seconds: f64) -> String {
+    let BlockCounts {
+        blocks,
+        steps,
+        shortest,
+    } = *counts;
+    format!(
+        "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}",
+        steps as f64 / blocks as f64,
+        1e6 * seconds / blocks as f64,
+        super::scientific(steps as f64),
+        super::scientific(shortest),
+    )
 }
 
 /// Writes the last good state of a run that could not go on, if that is the error, as its final

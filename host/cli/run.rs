@@ -520,7 +520,12 @@ impl Options {
     pub(super) fn machine(&self, place: Place, integrator: Integrator) -> Machine {
         Machine::new(place)
             .allow_inaccurate(self.kernel.allow_inaccurate)
-            .block_steps(integrator, self.stepping(), self.kernel.accuracy())
+            .block_steps(
+                integrator,
+                self.stepping(),
+                self.eta,
+                self.kernel.accuracy(),
+            )
     }
 
     /// Advice on how to simulate the initial conditions; files are taken for many bodies.

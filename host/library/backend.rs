@@ -161,7 +161,8 @@ pub trait Backend: Send {
     /// follows has the bits that would have followed there.
     ///
     /// # Errors
-    /// As [`accelerate`](Self::accelerate).
+    /// [`ForceError::OtherState`] if it is of other bodies or of another backend; else as
+    /// [`accelerate`](Self::accelerate).
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError>;
 
     /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
@@ -278,14 +279,48 @@ pub const GUARD: f64 = 0.4;
 /// Hermite's scheme with block time steps: for each body a step of its own.
 pub trait BlockSteps {
     /// Advances all bodies by `span`, each with steps that accuracy `eta` allows it, which are the
-    /// span halved so many times over; all stand at the same time again at the end. Returns how
-    /// many times the force on a body was computed. Accelerations and their derivatives must be those
-    /// of the current state ([`Hermite::accelerate_with_jerk`]), and are so afterwards. No body takes a
-    /// step in which a pair would change its distance by more than [`GUARD`] of it.
+    /// span halved so many times over; all stand at the same time again at the end. Accelerations and
+    /// their derivatives must be those of the current state ([`Hermite::accelerate_with_jerk`]), and are
+    /// so afterwards. No body takes a step in which a pair would change its distance by more than
+    /// [`GUARD`] of it.
     ///
     /// # Errors
     /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
-    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError>;
+    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError>;
+
+    /// The steps that bodies are allowed next, in the unit of the run; empty before the first span.
+    ///
+    /// # Errors
+    /// As [`Backend::accelerate`].
+    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError>;
+}
+
+/// Counts of block time steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockCounts {
+    /// Blocks: times at which some bodies ended their steps together.
+    pub blocks: u64,
+    /// Steps of single bodies; a force was computed for each.
+    pub steps: u64,
+    /// The shortest of these steps, in the unit of the run; infinite where there were none.
+    pub shortest: f64,
+}
+
+impl BlockCounts {
+    /// No steps.
+    pub const NONE: Self = Self {
+        blocks: 0,
+        steps: 0,
+        shortest: f64::INFINITY,
+    };
+}
+
+impl std::ops::AddAssign for BlockCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.blocks += more.blocks;
+        self.steps += more.steps;
+        self.shortest = self.shortest.min(more.shortest);
+    }
 }
 
 /// The state of a backend, as [`Backend::save`] gives it: vectors in the units of `frame`, where
@@ -308,6 +343,30 @@ pub struct SavedState {
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
+}
+
+impl SavedState {
+    /// Checks that it can be the state of so many bodies in a frame.
+    ///
+    /// # Errors
+    /// [`ForceError::OtherState`] says what differs.
+    pub(crate) fn fits(&self, bodies: usize, frame: &Frame) -> Result<(), ForceError> {
+        let of_all = |length: usize| length == bodies;
+        let if_any = |length: usize| length == 0 || length == bodies;
+        let complete = of_all(self.positions.len())
+            && of_all(self.velocities.len())
+            && of_all(self.accelerations.len())
+            && if_any(self.jerks.len())
+            && if_any(self.higher.len())
+            && if_any(self.own_steps.len());
+        match complete {
+            false => Err(ForceError::OtherState("it is of another number of bodies")),
+            true if self.frame != *frame => Err(ForceError::OtherState(
+                "its vectors are in other units; it is of another kernel, or was changed",
+            )),
+            true => Ok(()),
+        }
+    }
 }
 
 /// Reason why a force could not be computed.
@@ -375,9 +434,17 @@ pub enum ForceError {
     },
     /// A saved state of another integrator.
     #[error(
-        "the saved state has no jerks, which {0} needs: it is of a run with another integrator"
+        "the saved state has no {missing}, which {integrator} needs: it is of a run with another integrator"
     )]
-    NoJerksSaved(&'static str),
+    NotSaved {
+        /// Derivatives that are missing.
+        missing: &'static str,
+        /// Name of the integrator.
+        integrator: &'static str,
+    },
+    /// A saved state of another backend or of other bodies.
+    #[error("the saved state is not of this backend: {0}")]
+    OtherState(&'static str),
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),

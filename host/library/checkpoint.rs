@@ -96,6 +96,9 @@ pub enum CheckpointFault {
     /// The checksum is not that of the content.
     #[error("its checksum is wrong: it is damaged")]
     Checksum,
+    /// Times, steps or a frame that no run has.
+    #[error("its header has {0} that no run has: it is damaged")]
+    Impossible(&'static str),
     /// A number that no run has.
     #[error("{0}; the run went wrong before this checkpoint")]
     Body(#[from] BodyFault),
@@ -386,6 +389,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
     }
+    possible(&clock, &state.frame)?;
     let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
     let kind: Option<Vec<Kind>> = kind.into_iter().collect();
     let kind = kind.ok_or(CheckpointFault::Foreign)?;
@@ -399,6 +403,29 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         bodies,
         state,
     })
+}
+
+/// Refuses times, steps and units that a run cannot go on from.
+fn possible(clock: &Clock, frame: &Frame) -> Result<(), CheckpointFault> {
+    /// More than any run takes, and few enough to be counted on.
+    const MOST_STEPS: u64 = 1 << 62;
+    let (counted_from, counted_steps) = clock.counted_from;
+    let times = [clock.start, clock.time, counted_from];
+    if !times.iter().all(|time| time.is_finite()) {
+        return Err(CheckpointFault::Impossible("a time"));
+    }
+    if clock.dt.is_nan() || clock.dt == 0.0 {
+        return Err(CheckpointFault::Impossible("a step"));
+    }
+    if counted_steps > clock.steps || clock.steps > MOST_STEPS {
+        return Err(CheckpointFault::Impossible("a number of steps"));
+    }
+    let units = [frame.length, frame.mass, frame.time];
+    let has_units = units.iter().all(|unit| unit.is_finite() && *unit > 0.0);
+    if !has_units || !frame.centre.iter().all(|x| x.is_finite()) {
+        return Err(CheckpointFault::Impossible("a frame"));
+    }
+    Ok(())
 }
 
 /// The bodies of a backend's state.

@@ -370,11 +370,19 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
 
 /// As [`select`], among the variants that compute jerks, or take block time steps.
 fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
-    let Request { device, kernel, .. } = *request;
+    let Request {
+        device,
+        kernel,
+        law,
+        bodies,
+        ..
+    } = *request;
     let accuracy = request.accuracy.unwrap_or(preferred::WITH_JERKS);
     let blocks = request.steps == Stepping::Blocks;
     let sixth = request.integrator == Integrator::Hermite6;
-    let on_cpu = (blocks || sixth) && device == DeviceChoice::Auto && kernel.is_none();
+    let slow_on_gpu = bodies < preferred::BLOCKS_ON_GPU || law != Law::Gravity;
+    let suits_cpu = if blocks { slow_on_gpu } else { sixth };
+    let on_cpu = suits_cpu && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
     let mut selection = choose(&request.on(device), |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
@@ -394,7 +402,7 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
         return Err(SelectionError::Ineligible(Ineligible::NoSnaps));
     }
     if on_cpu {
-        selection.why = "the CPU takes such steps, its preferred kernel".into();
+        selection.why = "the CPU suits such steps best, its preferred kernel".into();
     }
     Ok(selection)
 }

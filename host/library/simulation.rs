@@ -9,7 +9,7 @@ pub use builder::{BuildError, SimulationBuilder};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::backend::{Backend, ForceError, SavedState};
+use crate::backend::{Backend, BlockCounts, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
 use crate::integrator::{Integrator, Pace, Stepping};
@@ -40,6 +40,7 @@ pub struct Simulation {
     clock: Clock,
     /// Computed since it was made.
     interactions: f64,
+    block_counts: BlockCounts,
 }
 
 /// An integrator of one's own. Functions that take a step are integrators:
@@ -176,6 +177,7 @@ impl Simulation {
             scheme: None,
             clock,
             interactions: 0.0,
+            block_counts: BlockCounts::NONE,
         })
     }
 
@@ -193,8 +195,18 @@ impl Simulation {
         pace: Pace,
         (clock, state): (Clock, &SavedState),
     ) -> Result<Self, ForceError> {
-        if integrator.needs_jerks() && state.jerks.is_empty() {
-            return Err(ForceError::NoJerksSaved(integrator.name()));
+        let missing = match integrator.order() {
+            _ if !integrator.needs_jerks() => None,
+            _ if state.jerks.is_empty() => Some("jerks"),
+            6 if state.higher.is_empty() => Some("snaps"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            let integrator = integrator.name();
+            return Err(ForceError::NotSaved {
+                missing,
+                integrator,
+            });
         }
         backend.restore(state)?;
         Ok(Self {
@@ -206,6 +218,7 @@ impl Simulation {
             scheme: None,
             clock,
             interactions: 0.0,
+            block_counts: BlockCounts::NONE,
         })
     }
 
@@ -245,6 +258,27 @@ impl Simulation {
     /// Interactions computed for steps since it was made or resumed.
     pub fn interactions(&self) -> f64 {
         self.interactions
+    }
+
+    /// Block time steps taken since it was made or resumed.
+    pub fn block_counts(&self) -> BlockCounts {
+        self.block_counts
+    }
+
+    /// Block time steps that bodies take next; empty where they do not take such, or none yet.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
+        let Pace::Adaptive {
+            steps: Stepping::Blocks,
+            ..
+        } = self.pace
+        else {
+            return Ok(vec![]);
+        };
+        let blocks = self.backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
+        blocks.own_steps()
     }
 
     /// Interactions of a step.
@@ -303,7 +337,9 @@ impl Simulation {
                         }
                         Stepping::Blocks => {
                             let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
-                            self.interactions += n * blocks.advance(dt, eta)? as f64;
+                            let counts = blocks.advance(dt, eta)?;
+                            self.interactions += n * counts.steps as f64;
+                            self.block_counts += counts;
                             longest
                         }
                     };
@@ -505,8 +541,8 @@ impl Simulation {
     pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
         let conserved = self.conserved()?; // downloads the bodies
         let (bodies, physics) = (&self.bodies, &self.physics);
-        let steps = self.clock.steps;
-        Ok(Sample::measure(steps, conserved, origin, bodies, physics))
+        let sample = Sample::measure(self.clock.steps, conserved, origin, bodies, physics);
+        Ok(sample.with_own_steps(&self.own_steps()?))
     }
 }
 

@@ -17,7 +17,7 @@ pub use conserved::{Conserved, Drift, angular_momentum, centre_of_mass, momentum
 pub use digits::DigitHistogram;
 pub use energy::{Energy, EnergyLook, kinetic};
 pub use force_error::{Accuracy, Disagreement, Field, LengthMismatch, check, tolerance};
-pub use sample::{MASS_SHARES, Sample, lagrangian_radii};
+pub use sample::{MASS_SHARES, OwnSteps, Sample, lagrangian_radii};
 
 /// `error / scale`, where an exact zero error is 0 even if there is nothing to compare it with.
 ///

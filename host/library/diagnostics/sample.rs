@@ -22,11 +22,40 @@ pub struct Sample {
     pub centre_of_mass: [f64; 3],
     /// Radii about the centre of mass that hold [`MASS_SHARES`] of the mass.
     pub lagrangian_radii: [f64; 3],
+    /// Block time steps that bodies take next, if they take such.
+    pub own_steps: Option<OwnSteps>,
+}
+
+/// Distribution of the steps of single bodies at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OwnSteps {
+    /// The shortest.
+    pub shortest: f64,
+    /// Index of a body that takes it.
+    pub body: usize,
+    /// Steps that a tenth, a half and nine tenths of the bodies do not exceed.
+    pub deciles: [f64; 3],
+}
+
+impl OwnSteps {
+    /// The distribution of these steps, one for each body; none if there are no steps.
+    pub fn of(steps: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<usize> = (0..steps.len()).collect();
+        sorted.sort_unstable_by(|&a, &b| steps[a].total_cmp(&steps[b]));
+        let body = *sorted.first()?;
+        let at = |tenths: usize| steps[sorted[(sorted.len() * tenths).div_ceil(10) - 1]];
+        Some(Self {
+            shortest: steps[body],
+            body,
+            deciles: [1, 5, 9].map(at),
+        })
+    }
 }
 
 impl Sample {
     /// Names of what [`values`](Self::values) gives, as log files spell them.
-    pub const COLUMNS: [&str; 18] = [
+    pub const COLUMNS: [&str; 23] = [
         "time",
         "kinetic",
         "potential",
@@ -45,6 +74,11 @@ impl Sample {
         "r10",
         "r50",
         "r90",
+        "step_shortest",
+        "step_body",
+        "step10",
+        "step50",
+        "step90",
     ];
 
     /// Takes the measure of `bodies`, for which `conserved` was found after `steps` steps of a run
@@ -63,7 +97,14 @@ impl Sample {
             energy_drift: conserved.drift_since(origin).energy,
             centre_of_mass: centre,
             lagrangian_radii: lagrangian_radii(bodies, physics, centre, &MASS_SHARES),
+            own_steps: None,
         }
+    }
+
+    /// With the block time steps that bodies take next, if there are any.
+    pub fn with_own_steps(self, steps: &[f64]) -> Self {
+        let own_steps = OwnSteps::of(steps);
+        Self { own_steps, ..self }
     }
 
     /// Returns whether the energy has drifted by more than `bound`: one that is not a number has
@@ -72,7 +113,7 @@ impl Sample {
         EnergyLook::from(self).has_drifted(bound)
     }
 
-    /// The numbers of a row of a log, beside the steps.
+    /// The numbers of a row of a log, beside the steps; not numbers where there are none.
     pub fn values(&self) -> [f64; Self::COLUMNS.len()] {
         let c = &self.conserved;
         let mut values = [f64::NAN; Self::COLUMNS.len()];
@@ -92,7 +133,11 @@ impl Sample {
         let all = energies
             .into_iter()
             .chain(ratios)
-            .chain(vectors.into_iter().flatten());
+            .chain(vectors.into_iter().flatten())
+            .chain(self.own_steps.into_iter().flat_map(|own| {
+                let [step10, step50, step90] = own.deciles;
+                [own.shortest, own.body as f64, step10, step50, step90]
+            }));
         values.iter_mut().zip(all).for_each(|(value, v)| *value = v);
         values
     }
@@ -199,7 +244,10 @@ mod tests {
         assert_eq!((column("time"), column("energy")), (2.5, -3.0));
         assert_eq!((column("virial_ratio"), column("energy_drift")), (0.5, 0.0));
         assert_eq!((column("cx"), column("cy"), column("r90")), (5.0, 5.5, 4.5));
+        assert!(column("step_shortest").is_nan());
+        let values = sample.with_own_steps(&[0.5, 0.25, 1.0]).values();
         assert!(values.iter().all(|value| value.is_finite()));
+        assert_eq!(values[18..], [0.25, 1.0, 0.25, 0.5, 1.0]);
     }
 
     #[test]

@@ -10,22 +10,26 @@ use gpu_kernels::schedule::block_steps::{Ended, Fourth, Scheme, Sixth};
 
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockSteps, Derivatives, ForceError, GUARD, Targets};
+use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Targets};
 
 /// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
 const SPAN: u64 = 1 << DEEPEST;
 
 impl<B: InMemory> BlockSteps for B {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
         if self.state().own_steps.is_empty() {
             self.state_mut().own_steps = first_steps(self, eta);
         }
-        if self.state().is_sixth() {
-            advance::<Sixth>(self, span, eta)
-        } else {
-            advance::<Fourth>(self, span, eta)
-        }
+        // All of it by a thread of the pool: a thread outside would sleep and be woken in each block.
+        rayon::scope(|_| match self.state().is_sixth() {
+            true => advance::<Sixth>(self, span, eta),
+            false => advance::<Fourth>(self, span, eta),
+        })
+    }
+
+    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
+        Ok(self.state().own_steps.clone())
     }
 }
 
@@ -44,10 +48,13 @@ fn guarded(allowed: f64, approach: f64) -> f64 {
     allowed.min(GUARD / approach)
 }
 
-/// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them; returns how
-/// many times a body's force was computed. Accelerations and their derivatives must be those of the
-/// current state, and are so again at the end.
-fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Result<u64, ForceError> {
+/// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them. Accelerations and
+/// their derivatives must be those of the current state, and are so again at the end.
+fn advance<S: Scheme>(
+    backend: &mut impl InMemory,
+    span: f64,
+    eta: f64,
+) -> Result<BlockCounts, ForceError> {
     let n = backend.state().bodies.len();
     let frame = backend.frame();
     let derivatives = if S::SNAP {
@@ -61,7 +68,7 @@ fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Resul
     let mut levels = levels.collect::<Result<Vec<u32>, ForceError>>()?;
     let mut begun = vec![0; n]; // in ticks of the span
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
-    let (mut now, mut evaluations) = (0, 0);
+    let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
     while now < SPAN {
         let end = |i: usize| begun[i] + (SPAN >> levels[i]);
@@ -71,10 +78,12 @@ fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Resul
         let state = backend.state_mut();
         state.predict::<S>(|i| time(now - begun[i]));
         let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
-        evaluations += block.len() as u64;
+        counts.blocks += 1;
+        counts.steps += block.len() as u64;
         let state = backend.state_mut();
         for (&i, force) in block.iter().zip(forces) {
             let dt = time(SPAN >> levels[i]);
+            counts.shortest = counts.shortest.min(dt.abs());
             let Ended {
                 x,
                 v,
@@ -97,7 +106,7 @@ fn advance<S: Scheme>(backend: &mut impl InMemory, span: f64, eta: f64) -> Resul
             }
         }
     }
-    Ok(evaluations)
+    Ok(counts)
 }
 
 /// Number of times a span must be halved to be no longer than the step that body `i` allows.

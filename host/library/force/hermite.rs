@@ -1,21 +1,31 @@
 //! Hermite's schemes for backends whose state is in host memory: O(N) beside the forces.
 
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme, Sixth};
+use rayon::prelude::*;
 
+use super::cpu::ELEMENTWISE;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
 use crate::backend::{Derivatives, ForceError, Hermite, Targets};
 
 impl HostState {
     /// Moves each body on from its beginning, by the time that is given for it.
-    pub(super) fn predict<S: Scheme>(&mut self, dt: impl Fn(usize) -> f64) {
-        for i in 0..self.bodies.len() {
-            let [x, v, a] = S::predicted(&self.beginnings[i], dt(i));
-            self.set_phase(i, x, v);
-            if S::SNAP {
-                self.accelerations[i] = a;
-            }
-        }
+    pub(super) fn predict<S: Scheme>(&mut self, dt: impl Fn(usize) -> f64 + Sync) {
+        let b = &mut self.bodies;
+        let positions = (&mut b.x, &mut b.y, &mut b.z).into_par_iter();
+        let velocities = (&mut b.vx, &mut b.vy, &mut b.vz).into_par_iter();
+        let phases = positions.zip(velocities).zip(&mut self.accelerations);
+        let bodies = phases.zip(&self.beginnings).enumerate();
+        bodies.with_min_len(ELEMENTWISE).for_each(
+            |(i, ((((x, y, z), (vx, vy, vz)), acceleration), begun))| {
+                let [position, velocity, a] = S::predicted(begun, dt(i));
+                [*x, *y, *z] = position;
+                [*vx, *vy, *vz] = velocity;
+                if S::SNAP {
+                    *acceleration = a;
+                }
+            },
+        );
     }
 
     fn correct<S: Scheme>(&mut self, dt: f64) {

@@ -1,6 +1,6 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
-use crate::backend::SavedState;
+use crate::backend::{ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 
@@ -112,8 +112,8 @@ impl HostState {
         }
     }
 
-    pub(super) fn restore(&mut self, saved: &SavedState) {
-        assert_eq!(saved.frame, Frame::IDENTITY, "saved by another backend");
+    pub(super) fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        saved.fits(self.bodies.len(), &Frame::IDENTITY)?;
         for (i, (&x, &v)) in saved.positions.iter().zip(&saved.velocities).enumerate() {
             self.set_phase(i, x, v);
         }
@@ -121,6 +121,7 @@ impl HostState {
         self.jerks.clone_from(&saved.jerks);
         self.higher.clone_from(&saved.higher);
         self.own_steps.clone_from(&saved.own_steps);
+        Ok(())
     }
 
     /// Copies positions and velocities out; masses, ids and kinds never change here.

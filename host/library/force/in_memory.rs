@@ -73,8 +73,7 @@ impl<B: InMemory> Backend for B {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.state_mut().restore(saved);
-        Ok(())
+        self.state_mut().restore(saved)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::frame::Frame;
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::variants::Threads;
@@ -108,6 +109,7 @@ impl<B: Backend> Backend for Independent<B> {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        saved.fits(self.n * self.systems.len(), &Frame::IDENTITY)?;
         for (s, system) in self.systems.iter_mut().enumerate() {
             let n = self.n;
             system.restore(&SavedState {

@@ -5,8 +5,6 @@ mod block_steps;
 mod hermite;
 mod spatial_sort;
 
-pub use block_steps::BlockCounts;
-
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -289,7 +287,7 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        assert_eq!(saved.frame, self.frame, "made by `in_frame`");
+        saved.fits(self.params.n as usize, &self.frame)?;
         let (layout, stride) = (&self.layout, self.params.stride);
         let slots = self.slots()?;
         let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;

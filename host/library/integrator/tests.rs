@@ -383,8 +383,9 @@ fn one_block_is_a_shared_step() {
     for _ in 0..5 {
         Integrator::Hermite4.step(&mut shared, dt).unwrap();
         // First steps are a hundredth of √η of what a body's own derivatives say.
-        let evaluated = blocks.block_steps().unwrap().advance(dt, 1e4).unwrap();
-        assert_eq!(evaluated, 40);
+        let counts = blocks.block_steps().unwrap().advance(dt, 1e4).unwrap();
+        assert_eq!((counts.blocks, counts.steps), (1, 40));
+        assert_eq!(counts.shortest, dt);
     }
     let end = |backend: &mut Cpu<f64>| {
         let mut end = bodies.clone();

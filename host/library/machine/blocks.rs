@@ -12,17 +12,19 @@ use crate::variants::preferred::{self, ForceAccuracy};
 
 impl Machine {
     /// Prepares bodies on a device for steps of an integrator, if these are block time steps: with pairs
-    /// in the digits that suit the accuracy. Those of the CPU always are prepared.
+    /// in the digits that suit `eta` and the accuracy of forces. Those of the CPU always are prepared.
     pub fn block_steps(
         self,
         integrator: Integrator,
         steps: Stepping,
+        eta: Option<f64>,
         accuracy: Option<ForceAccuracy>,
     ) -> Self {
         let order = integrator.order();
-        let scheme = (order, preferred::block_digits(order, accuracy));
+        let of_blocks = eta.filter(|_| steps == Stepping::Blocks);
         Self {
-            block_steps: (steps == Stepping::Blocks).then_some(scheme),
+            block_steps: of_blocks
+                .map(|eta| (order, preferred::block_digits(order, eta, accuracy))),
             ..self
         }
     }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::io::Printable;
+
 /// A log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLog {
@@ -17,7 +19,7 @@ pub struct RunLog {
 
 /// Reason why a log cannot be read.
 #[derive(Debug, Error)]
-#[error("cannot read log `{}`: {fault}", path.display())]
+#[error("cannot read log `{}`: {}", Printable(path.display()), Printable(fault))]
 pub struct LogError {
     /// The file.
     pub path: PathBuf,

@@ -555,6 +555,10 @@ impl Recording {
                 steps: clock.steps,
                 time: clock.time,
                 energy: look.then(|| simulation.energy()).transpose()?,
+                own_steps: match look {
+                    true => simulation.own_steps()?,
+                    false => vec![],
+                },
                 bodies: simulation.bodies()?.clone(),
                 snapshot: snapshot.then_some(path),
             });

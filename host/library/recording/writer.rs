@@ -33,6 +33,8 @@ pub(super) struct Moment {
     pub(super) bodies: Bodies,
     /// For a look.
     pub(super) energy: Option<Energy>,
+    /// Block time steps that bodies take next, for a look.
+    pub(super) own_steps: Vec<f64>,
     /// Path for a snapshot.
     pub(super) snapshot: Option<PathBuf>,
 }
@@ -169,7 +171,8 @@ fn record(run: &Run, moment: Moment) -> Outcome {
     if let (Some(energy), Some(log)) = (moment.energy, &run.log) {
         let (bodies, physics) = (&moment.bodies, &run.physics);
         let conserved = Conserved::measure(moment.time, bodies, physics, energy);
-        let sample = Sample::measure(moment.steps, conserved, &run.origin, bodies, physics);
+        let sample = Sample::measure(moment.steps, conserved, &run.origin, bodies, physics)
+            .with_own_steps(&moment.own_steps);
         let appended = lock(log).append(&sample);
         appended.map_err(|fault| io_error(&run.folder, fault))?;
         done.push(Done::Sample(sample));

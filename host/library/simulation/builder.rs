@@ -369,7 +369,7 @@ impl SimulationBuilder {
     fn machine(&self, place: Place) -> Machine {
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
-            .block_steps(self.method(), self.stepping, self.accuracy)
+            .block_steps(self.method(), self.stepping, self.eta, self.accuracy)
     }
 
     fn pace(&self, dt: f64) -> Pace {

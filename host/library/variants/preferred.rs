@@ -62,16 +62,24 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
     }
 }
 
-/// The digits of pairs in block time steps on a GPU. Energies are as good with two f32 as with f64
-/// (10⁻⁹), which takes twice the time.
+/// The digits of pairs in block time steps of accuracy `eta` on a GPU. Energies are as good with two f32
+/// as with f64 (10⁻⁹), which takes twice the time; but in the shortest steps of fourth order, whose
+/// criterion divides differences of forces by dt³, their rounding would ask for steps shorter still.
 /// Single precision alone is not for sixth order, whose criterion would take its rounding for change.
-pub const fn block_digits(order: u32, accuracy: Option<ForceAccuracy>) -> DigitsName {
+pub fn block_digits(order: u32, eta: f64, accuracy: Option<ForceAccuracy>) -> DigitsName {
+    /// Measured on an H200: at a quarter of this, f32 takes eight times as many steps as f64.
+    const LEAST_ETA_OF_SINGLES: f64 = 0.01;
     match accuracy {
+        _ if order < 6 && eta < LEAST_ETA_OF_SINGLES => DigitsName::Double,
         Some(ForceAccuracy::Fast) if order < 6 => DigitsName::Single,
         Some(ForceAccuracy::Fast | ForceAccuracy::Single) | None => DigitsName::Mixed,
         Some(ForceAccuracy::Double) => DigitsName::Double,
     }
 }
+
+/// The fewest bodies for which block time steps are faster on a GPU than on a CPU, where a block takes
+/// no launches: an H200 beside 16 cores.
+pub const BLOCKS_ON_GPU: usize = 256;
 
 /// Accuracy for an integrator that needs jerks, unless another is asked for. Fourth order is chosen
 /// for more than single precision keeps, and the criterion of its steps takes third differences.

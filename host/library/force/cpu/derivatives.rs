@@ -4,6 +4,7 @@
 use cuda_std::GpuFloat;
 use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
 use gpu_kernels::numerics::Closest;
+use rayon::prelude::*;
 
 use crate::backend::Targets;
 use crate::force::in_memory::Forces;
@@ -12,7 +13,7 @@ use crate::frame::Frame;
 use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
 use super::vector::{Lane, Lanes, Registers, Root, Vector};
-use super::{Cpu, INTERACTIONS_ALONE, in_tasks, put};
+use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
 
 /// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
 type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
@@ -28,6 +29,34 @@ struct Sums<const K: usize> {
     /// The largest `(3 (r·v) / d²)²`.
     approach: [f64; LANES],
 }
+
+impl<const K: usize> Sums<K> {
+    const NONE: Self = Self {
+        vectors: [[[0.0; LANES]; 3]; K],
+        approach: [0.0; LANES],
+    };
+
+    fn add(&mut self, more: &Self) {
+        let sums = self.vectors.as_flattened_mut().as_flattened_mut();
+        let terms = more.vectors.as_flattened().as_flattened();
+        for (sum, term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
+        for (largest, of_part) in self.approach.iter_mut().zip(more.approach) {
+            *largest = largest.max(of_part);
+        }
+    }
+}
+
+/// Sources whose sums on a group are a task of their own: a few active bodies would keep a few threads
+/// busy otherwise. Sums of slices are added in order, so that threads leave no trace in the result.
+const SLICE: usize = 2 * BLOCK;
+
+/// Groups whose sums by slices are kept at a time.
+const GROUPS_AT_A_TIME: usize = 64;
+
+/// Groups of a task.
+const GROUPS_OF_A_TASK: usize = 2;
 
 /// Adds the sums over all sources to `sums`, one for each of `targets`, of whose lanes the first
 /// `count` are bodies.
@@ -123,6 +152,8 @@ pub(super) fn forces<R: Lane, const K: usize>(
     let indices = targets.indices(bodies.len());
     let to_local = frame.time * frame.time / frame.length;
     let sources: Vec<Source<R, K>> = (0..bodies.len())
+        .into_par_iter()
+        .with_min_len(ELEMENTWISE)
         .map(|i| {
             let (x, v) = cpu.state.phase(i);
             let vectors = [
@@ -151,24 +182,47 @@ pub(super) fn forces<R: Lane, const K: usize>(
         root: cpu.choices.root,
         softening_squared: R::from_f64(softening * softening),
     };
-    let nothing = Sums {
-        vectors: [[[0.0; LANES]; 3]; K],
-        approach: [0.0; LANES],
-    };
-    let mut sums = vec![nothing; targets.len()];
-    let pull = |first: usize, sums: &mut [_], targets: &[_]| {
-        cpu.choices.instructions.run(Pull {
-            targets,
-            count: (indices.len() - first).min(targets.len() * LANES),
-            sources: &sources,
-            distance,
-            sums,
-        });
-    };
-    if indices.len() * sources.len() <= INTERACTIONS_ALONE {
-        pull(0, &mut sums, &targets);
-    } else {
-        in_tasks(&mut sums, &targets, pull);
+    let slices = sources.len().div_ceil(SLICE);
+    let alone = indices.len() * sources.len() <= INTERACTIONS_ALONE;
+    let mut sums = vec![Sums::<K>::NONE; targets.len()];
+    let mut of_slices = vec![Sums::<K>::NONE; slices * targets.len().min(GROUPS_AT_A_TIME)];
+    let batches = targets.chunks(GROUPS_AT_A_TIME);
+    for ((batch, targets), sums) in batches.enumerate().zip(sums.chunks_mut(GROUPS_AT_A_TIME)) {
+        let of_slices = &mut of_slices[..slices * targets.len()];
+        of_slices.fill(Sums::NONE);
+        let pull = |task: usize, sums: &mut [_], targets: &[_], slice: &[_]| {
+            let first = (batch * GROUPS_AT_A_TIME + task * GROUPS_OF_A_TASK) * LANES;
+            cpu.choices.instructions.run(Pull {
+                targets,
+                count: (indices.len() - first).min(targets.len() * LANES),
+                sources: slice,
+                distance,
+                sums,
+            });
+        };
+        if alone {
+            let each = of_slices
+                .chunks_mut(targets.len())
+                .zip(sources.chunks(SLICE));
+            for (sums, slice) in each {
+                let tasks = sums.chunks_mut(GROUPS_OF_A_TASK);
+                let tasks = tasks.zip(targets.chunks(GROUPS_OF_A_TASK)).enumerate();
+                tasks.for_each(|(task, (sums, targets))| pull(task, sums, targets, slice));
+            }
+        } else {
+            let each = of_slices.par_chunks_mut(targets.len());
+            each.zip(sources.par_chunks(SLICE))
+                .for_each(|(sums, slice)| {
+                    let tasks = sums.par_chunks_mut(GROUPS_OF_A_TASK);
+                    let tasks = tasks.zip(targets.par_chunks(GROUPS_OF_A_TASK)).enumerate();
+                    tasks.for_each(|(task, (sums, targets))| pull(task, sums, targets, slice));
+                });
+        }
+        for slice in of_slices.chunks(targets.len()) {
+            sums.iter_mut()
+                .zip(slice)
+                .for_each(|(sums, of_slice)| sums.add(of_slice));
+        }
     }
     let coupling = frame.coupling_to_local(&cpu.physics);
     let of_target = |k: usize| {

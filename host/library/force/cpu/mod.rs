@@ -222,6 +222,9 @@ fn lanes_of<R: Copy>(groups: &[Group<R>]) -> impl Iterator<Item = [R; 3]> {
     groups.iter().flat_map(lanes)
 }
 
+/// Bodies that a thread takes where the work of a body is little.
+pub(super) const ELEMENTWISE: usize = 1 << 10;
+
 /// Interactions that are computed sooner than other threads are woken and waited for, which takes
 /// some 10 µs.
 const INTERACTIONS_ALONE: usize = 1 << 17;

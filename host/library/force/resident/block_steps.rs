@@ -9,7 +9,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
-use crate::backend::{BlockSteps, ForceError, SavedState};
+use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::Law;
@@ -34,20 +34,6 @@ pub(super) struct Blocks<D: Device> {
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.
     has_steps: bool,
-    counts: BlockCounts,
-}
-
-/// Counts of block time steps so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockCounts {
-    /// Block steps.
-    pub blocks: u64,
-    /// Forces on a body that they took.
-    pub evaluations: u64,
-    /// Times that were guessed wrong, and cost two idle launches.
-    pub repeated: u64,
-    /// Most halvings of the longest step.
-    pub finest: u64,
 }
 
 /// Block steps that are launched together; an even number, for they take two places in turn.
@@ -102,16 +88,10 @@ impl<D: Device> Resident<D> {
             time: device.allocate(plan.time)?,
             record: None,
             has_steps: false,
-            counts: BlockCounts::default(),
         };
         device.zero(&blocks.higher)?;
         self.blocks = Some(blocks);
         Ok(self)
-    }
-
-    /// Counts of block time steps so far, if there are any.
-    pub fn block_counts(&self) -> Option<BlockCounts> {
-        self.blocks.as_ref().map(|blocks| blocks.counts)
     }
 
     fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
@@ -277,7 +257,7 @@ impl<D: Device> Resident<D> {
 }
 
 impl<D: Device> BlockSteps for Resident<D> {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<u64, ForceError> {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
         let BlockPlan { steps, first, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
         if !self.blocks()?.has_steps {
@@ -298,17 +278,17 @@ impl<D: Device> BlockSteps for Resident<D> {
                 shortest: span / SPAN as f64,
             });
         }
-        let Some(Blocks {
-            counts, has_steps, ..
-        }) = &mut self.blocks
-        else {
-            return Err(ForceError::NoBlockSteps);
-        };
-        *has_steps = true;
-        counts.blocks += word(clock::BLOCKS);
-        counts.evaluations += word(clock::EVALUATIONS);
-        counts.repeated += word(clock::REPEATED);
-        counts.finest = counts.finest.max(word(clock::FINEST));
-        Ok(word(clock::EVALUATIONS))
+        if let Some(blocks) = &mut self.blocks {
+            blocks.has_steps = true;
+        }
+        Ok(BlockCounts {
+            blocks: word(clock::BLOCKS),
+            steps: word(clock::EVALUATIONS),
+            shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
+        })
+    }
+
+    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
+        self.saved_own_steps()
     }
 }

@@ -11,7 +11,7 @@ use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::variants::Variant;
-use allpairs_lab::verify::{Case, TwoSteps, edge_cases, judge, large_case};
+use allpairs_lab::verify::{Case, TwoSteps, cloud, edge_cases, judge, large_case};
 
 /// The repository's root.
 pub(crate) fn root() -> &'static Path {
@@ -58,9 +58,8 @@ impl Table {
 
 /// Systems of `n` bodies, softened by the given part of their extent: even, and concentrated.
 pub(crate) fn softened(n: usize, part: f64) -> Vec<Case> {
-    let (even, _) = large_case(n, Law::Gravity);
     let concentrated = plummer(n, 1).expect("in range");
-    let systems = [("even", even.bodies), ("concentrated", concentrated)];
+    let systems = [("even", cloud(n)), ("concentrated", concentrated)];
     let cases = systems.map(|(name, bodies)| {
         let unsoftened = Physics {
             law: Law::Gravity,

@@ -83,7 +83,7 @@ enum Command {
     /// Continue a run that was stopped or killed, from its last checkpoint.
     Resume(resume::Options),
     /// Make initial conditions and write them to a file; or list what can be made.
-    Ic(ic::Options),
+    Ic(Box<ic::Options>),
     /// Convert a snapshot to another format, and to other units.
     Convert(convert::Options),
     /// List the GPUs of this machine, or why there is none.

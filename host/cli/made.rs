@@ -1,6 +1,6 @@
 //! Options of generated initial conditions: read from the library's list.
 
-use allpairs::initial_conditions::{GENERATORS, Options, Parameter};
+use allpairs::initial_conditions::{GENERATORS, MassFunction, Options, Parameter};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 /// Initial conditions to make.
@@ -25,9 +25,19 @@ impl Args for Made {
             .hide_possible_values(true)
             .help_heading(HEADING)
             .help("What each of many systems is: the name of other initial conditions [many-galaxies: plummer]");
+        let masses = Arg::new("masses")
+            .long("masses")
+            .value_name("FUNCTION")
+            .value_parser(MassFunction::ALL.map(MassFunction::name))
+            .help_heading(HEADING)
+            .help(
+                "Masses of the stars of a sphere, from --least-mass to --greatest-mass: Kroupa (2001), \
+                 Salpeter (1955) or flat; equal where not given",
+            );
+        let command = command.arg(seed).arg(of).arg(masses);
         Parameter::ALL
             .into_iter()
-            .fold(command.arg(seed).arg(of), |command, parameter| {
+            .fold(command, |command, parameter| {
                 command.arg(
                     Arg::new(parameter.name())
                         .long(parameter.name())
@@ -72,10 +82,12 @@ fn defaults(parameter: Parameter) -> String {
 impl FromArgMatches for Made {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let seed = matches.get_one("seed").copied().unwrap_or_default();
-        let start = match matches.get_one::<String>("of") {
+        let mut start = match matches.get_one::<String>("of") {
             Some(of) => Options::new(seed).of(of).expect("a possible value"),
             None => Options::new(seed),
         };
+        let masses = matches.get_one::<String>("masses");
+        start.masses = masses.map(|name| name.parse().expect("a possible value"));
         let options = Parameter::ALL
             .into_iter()
             .fold(start, |options, parameter| {

@@ -16,8 +16,8 @@ pub(super) struct Size {
     mass: Option<Mass>,
     /// Size of a model in N-body units, such as 1pc: the length that is 1 in the model, which is the
     /// virial radius of plummer, king and hernquist, the radius of the other spheres, the scale
-    /// length of disks. With --mass. Bodies are then in pc, solar masses and km/s, or --units.
-    #[arg(long, value_name = "LENGTH", requires = "mass", help_heading = HEADING)]
+    /// length of disks. With --mass, or --masses. Bodies are then in pc, solar masses and km/s, or --units.
+    #[arg(long, value_name = "LENGTH", help_heading = HEADING)]
     radius: Option<Length>,
 }
 
@@ -30,10 +30,11 @@ impl Size {
         options: &Options,
         wanted: Option<Units>,
     ) -> anyhow::Result<(Snapshot, Option<Units>)> {
-        let size = match (self.mass, self.radius) {
-            (Some(mass), Some(radius)) => Some(initial_conditions::Size { mass, radius }),
-            _ => None, // they are required together
-        };
+        // clap has seen to it that a mass comes with a radius.
+        let mass = self.mass;
+        let size = self
+            .radius
+            .map(|radius| initial_conditions::Size { mass, radius });
         generator
             .make(options, size, wanted)
             .map_err(|error| match error {
@@ -44,6 +45,13 @@ impl Size {
                 SizeError::NoSize(name) => anyhow!(
                     "`{name}` is in N-body units, and --units would give its numbers another meaning: \
                      add its size, as in --mass 1000Msun --radius 1pc, or leave --units out"
+                ),
+                SizeError::HasMass => {
+                    anyhow!("the mass follows from --masses: leave out --mass or --masses")
+                }
+                SizeError::NoMass => anyhow!(
+                    "--radius alone gives no size: add --mass, as in --mass 1000Msun, or --masses, as in \
+                     --masses kroupa, from which it follows"
                 ),
                 error => error.into(),
             })

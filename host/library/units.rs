@@ -258,6 +258,13 @@ pub struct Length(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mass(pub f64);
 
+impl Mass {
+    /// So many solar masses.
+    pub const fn solar(number: f64) -> Self {
+        Self(number * SOLAR_MASS)
+    }
+}
+
 impl FromStr for Length {
     type Err = UnknownUnits;
 

@@ -94,16 +94,13 @@ pub(crate) fn generate<'py>(
             }
         };
         let size = match (mass, unit) {
-            (Some(mass), Some(radius)) => Some(Size {
-                mass: parsed::<Mass>(mass, "mass")?,
+            (mass, Some(radius)) => Some(Size {
+                mass: mass.map(|mass| parsed::<Mass>(mass, "mass")).transpose()?,
                 radius: Length(radius),
             }),
             (None, None) => None,
             (Some(_), None) => {
                 return Err(Failure::of("radius", "`mass` needs `radius` as well"));
-            }
-            (None, Some(_)) => {
-                return Err(Failure::of("mass", "a radius needs `mass` as well"));
             }
         };
         Ok(generator.make(&options, size, units)?)

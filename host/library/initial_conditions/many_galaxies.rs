@@ -90,6 +90,7 @@ pub(super) fn by_options(values: &Values) -> Result<Bodies, GenerateError> {
     let of = find(given.of.unwrap_or(DEFAULT_MODEL))?;
     let mut inner = Options::new(given.seed);
     inner.of = Some(of.name);
+    inner.masses = given.masses;
     let takes_bodies = of.parameters.iter().any(|(p, _)| *p == Parameter::Bodies);
     for parameter in Parameter::ALL {
         let value = match parameter {

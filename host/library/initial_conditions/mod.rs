@@ -22,6 +22,7 @@ mod many_galaxies;
 mod options;
 mod orbit;
 mod plummer;
+mod population;
 mod size;
 mod solar_system;
 mod sun_earth;
@@ -46,6 +47,8 @@ pub use king::king;
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
+pub use population::MassFunction;
+use population::Population;
 pub use size::{Size, SizeError};
 use solar_system::time_of_epoch;
 pub use solar_system::{
@@ -76,6 +79,23 @@ pub struct Generator {
 pub const DEFAULT_BODIES: usize = 16_384;
 
 const BODIES: (Parameter, f64) = (Parameter::Bodies, DEFAULT_BODIES as f64);
+/// Options of a sphere: its own, and those of its stars.
+const fn sphere<const OWN: usize, const ALL: usize>(
+    own: [(Parameter, f64); OWN],
+) -> [(Parameter, f64); ALL] {
+    assert!(OWN + population::OPTIONS.len() == ALL);
+    let mut all = [BODIES; ALL];
+    let mut i = 0;
+    while i < ALL {
+        all[i] = if i < OWN {
+            own[i]
+        } else {
+            population::OPTIONS[i - OWN]
+        };
+        i += 1;
+    }
+    all
+}
 /// Astronomical units and solar masses, G = 1.
 const AU: Option<&str> = Some("au,Msun");
 
@@ -85,7 +105,7 @@ pub const GENERATORS: &[Generator] = &[
         name: "plummer",
         summary: "Plummer sphere in equilibrium, standard units (energy -1/4)",
         units: None,
-        parameters: &[BODIES],
+        parameters: &sphere::<1, 8>([BODIES]),
         advice: Advice::MANY,
         make: |values| plummer(values.bodies(), values.seed()),
     },
@@ -93,7 +113,7 @@ pub const GENERATORS: &[Generator] = &[
         name: "king",
         summary: "King model in equilibrium, a star cluster with an edge, standard units",
         units: None,
-        parameters: &[BODIES, (Parameter::W0, 6.0)],
+        parameters: &sphere::<2, 9>([BODIES, (Parameter::W0, 6.0)]),
         advice: Advice::MANY,
         make: |values| king(values.bodies(), values.seed(), values.get(Parameter::W0)),
     },
@@ -101,7 +121,7 @@ pub const GENERATORS: &[Generator] = &[
         name: "hernquist",
         summary: "Hernquist sphere in equilibrium, a bulge or halo with a cusp, standard units",
         units: None,
-        parameters: &[BODIES],
+        parameters: &sphere::<1, 8>([BODIES]),
         advice: Advice::MANY,
         make: |values| hernquist(values.bodies(), values.seed()),
     },
@@ -109,7 +129,7 @@ pub const GENERATORS: &[Generator] = &[
         name: "uniform-sphere",
         summary: "homogeneous sphere of radius 1, at rest unless a virial ratio is given",
         units: None,
-        parameters: &[BODIES, (Parameter::VirialRatio, 0.0)],
+        parameters: &sphere::<2, 9>([BODIES, (Parameter::VirialRatio, 0.0)]),
         advice: Advice::MANY,
         make: |values| {
             let virial_ratio = values.get(Parameter::VirialRatio);
@@ -120,7 +140,7 @@ pub const GENERATORS: &[Generator] = &[
         name: "cold-collapse",
         summary: "sphere of density 1/r that falls together, bounces and relaxes",
         units: None,
-        parameters: &[BODIES, (Parameter::VirialRatio, 0.05)],
+        parameters: &sphere::<2, 9>([BODIES, (Parameter::VirialRatio, 0.05)]),
         advice: Advice::MANY,
         make: |values| {
             let virial_ratio = values.get(Parameter::VirialRatio);
@@ -256,7 +276,26 @@ impl Generator {
     /// # Errors
     /// A value out of range, or an option that this generator does not listen to.
     pub fn generate(&self, options: &Options) -> Result<Bodies, GenerateError> {
-        (self.make)(&Values::of(self, options)?)
+        Ok(self.stars(options)?.0)
+    }
+
+    /// The bodies, and their total mass in solar masses if they are stars of a mass function.
+    fn stars(&self, options: &Options) -> Result<(Bodies, Option<f64>), GenerateError> {
+        let values = Values::of(self, options)?;
+        let population = match self.has_stars() {
+            true => Population::of(&values)?,
+            false => None,
+        };
+        match population {
+            Some(population) => population.fill(&values, |n| (self.make)(&values.of_bodies(n))),
+            None => Ok(((self.make)(&values)?, None)),
+        }
+    }
+
+    /// Returns whether its bodies are stars, whose masses and binaries can be chosen: it is a sphere.
+    fn has_stars(&self) -> bool {
+        let mut parameters = self.parameters.iter();
+        parameters.any(|(parameter, _)| *parameter == Parameter::Binaries)
     }
 
     /// Returns whether it makes systems out of what another generator makes, [`Options::of`].
@@ -271,9 +310,13 @@ impl Generator {
     }
 
     /// Advice for bodies made with these options, as [`advice`](Self::advice): that of its
-    /// systems, if it has any.
+    /// systems, if it has any. Binaries are stars that stand for themselves.
     pub fn advice_of(&self, options: &Options) -> Advice {
-        self.inner(options).advice
+        let has_binaries = |share: f64| share > 0.0;
+        match options.get(Parameter::Binaries).is_some_and(has_binaries) {
+            true => Advice::INDIVIDUALS,
+            false => self.inner(options).advice,
+        }
     }
 
     /// The time at which it makes things with these options, in the unit of its numbers: that of the
@@ -332,6 +375,23 @@ pub enum GenerateError {
     /// A model of systems for a generator that makes one.
     #[error("`{0}` is one system, not made of others: leave `of` out, or make {MANY}")]
     NoSystems(&'static str),
+    /// A mass function for bodies that have masses of their own.
+    #[error("`{0}` has masses of its own: leave the mass function out")]
+    NoStars(&'static str),
+    /// No mass function of this name.
+    #[error(
+        "no mass function is called `{0}`; there are {names}",
+        names = MassFunction::ALL.map(MassFunction::name).join(", ")
+    )]
+    UnknownMassFunction(String),
+    /// An option that means nothing without another.
+    #[error("the {} means nothing without {needs}: add that, or leave it out", parameter.words())]
+    WithoutEffect {
+        /// The option.
+        parameter: Parameter,
+        /// The other one.
+        needs: &'static str,
+    },
     /// Systems of systems.
     #[error("{MANY} cannot be made of {MANY}: name another model")]
     Nested,

@@ -1,6 +1,6 @@
 //! Parameters of generators: one list, which the command line reads as well.
 
-use super::{GenerateError, Generator};
+use super::{GenerateError, Generator, MassFunction};
 
 /// An option that some generators listen to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,11 +35,25 @@ pub enum Parameter {
     Each,
     /// Distance of neighbouring systems, in radii of the largest.
     Spacing,
+    /// Least mass of a mass function, in solar masses.
+    LeastMass,
+    /// Greatest mass of a mass function, in solar masses.
+    GreatestMass,
+    /// Order of the masses by energy: 0 none, 1 complete.
+    Segregation,
+    /// Binaries among systems of one star or two, as a share.
+    Binaries,
+    /// Least semi-major axis of binaries, in the unit of the model.
+    ClosestBinary,
+    /// Greatest semi-major axis of binaries, in the unit of the model.
+    WidestBinary,
+    /// Share of those turning back about the z axis that are turned round.
+    Rotation,
 }
 
 impl Parameter {
     /// All parameters, in the order in which they are listed.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 22] = [
         Self::Bodies,
         Self::VirialRatio,
         Self::MassRatio,
@@ -55,6 +69,13 @@ impl Parameter {
         Self::Systems,
         Self::Each,
         Self::Spacing,
+        Self::LeastMass,
+        Self::GreatestMass,
+        Self::Segregation,
+        Self::Binaries,
+        Self::ClosestBinary,
+        Self::WidestBinary,
+        Self::Rotation,
     ];
 
     /// Name on the command line.
@@ -75,6 +96,13 @@ impl Parameter {
             Self::Systems => "systems",
             Self::Each => "each",
             Self::Spacing => "spacing",
+            Self::LeastMass => "least-mass",
+            Self::GreatestMass => "greatest-mass",
+            Self::Segregation => "segregation",
+            Self::Binaries => "binaries",
+            Self::ClosestBinary => "closest-binary",
+            Self::WidestBinary => "widest-binary",
+            Self::Rotation => "rotation",
         }
     }
 
@@ -89,6 +117,12 @@ impl Parameter {
             Self::Systems => "number of systems",
             Self::Each => "number of bodies of each system",
             Self::Moon => "Moon of its own",
+            Self::LeastMass => "least mass of a star",
+            Self::GreatestMass => "greatest mass of a star",
+            Self::Segregation => "mass segregation",
+            Self::Binaries => "share of binaries",
+            Self::ClosestBinary => "semi-major axis of the closest binary",
+            Self::WidestBinary => "semi-major axis of the widest binary",
             other => other.name(),
         }
     }
@@ -122,6 +156,21 @@ impl Parameter {
             Self::Spacing => {
                 "Distance of neighbouring systems, in radii that hold 9 of 10 of the largest's bodies"
             }
+            Self::LeastMass => "Least mass of a star, in solar masses; with --masses",
+            Self::GreatestMass => "Greatest mass of a star, in solar masses; with --masses",
+            Self::Segregation => {
+                "Mass segregation, the heaviest being the most bound: 0 none, 1 complete; with --masses"
+            }
+            Self::Binaries => "Binaries among the systems of one star or two, as a share",
+            Self::ClosestBinary => {
+                "Least semi-major axis of binaries, in the length that is 1 in the model"
+            }
+            Self::WidestBinary => {
+                "Greatest semi-major axis of binaries, which are even in its logarithm"
+            }
+            Self::Rotation => {
+                "Rotation about z: the share of bodies turning back that are turned round"
+            }
         }
     }
 }
@@ -134,6 +183,8 @@ pub struct Options {
     /// Name of the generator that makes each of [many systems](super::many_galaxies); a Plummer
     /// sphere where none is given.
     pub of: Option<&'static str>,
+    /// Masses of stars, for models that are spheres; equal ones where not given.
+    pub masses: Option<MassFunction>,
     given: [Option<f64>; Parameter::ALL.len()],
 }
 
@@ -188,6 +239,9 @@ impl Values {
         if options.of.is_some() && !generator.has_systems() {
             return Err(GenerateError::NoSystems(generator.name));
         }
+        if options.masses.is_some() && !generator.has_stars() && !generator.has_systems() {
+            return Err(GenerateError::NoStars(generator.name));
+        }
         let mut values = [f64::NAN; Parameter::ALL.len()];
         for parameter in Parameter::ALL {
             let default = generator.parameters.iter().find(|(p, _)| *p == parameter);
@@ -226,6 +280,13 @@ impl Values {
     /// Seed of the random numbers.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// The same for another number of bodies.
+    pub(super) fn of_bodies(&self, n: usize) -> Self {
+        let mut values = self.values;
+        values[Parameter::Bodies as usize] = n as f64;
+        Self { values, ..*self }
     }
 
     /// Options as they were given.

@@ -12,8 +12,9 @@ const UNITS: &str = "pc";
 /// The size of a model in N-body units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
-    /// The mass that is 1 in the model.
-    pub mass: Mass,
+    /// The mass that is 1 in the model; not given for stars of a [mass function](super::MassFunction), of
+    /// which it follows.
+    pub mass: Option<Mass>,
     /// The length that is 1 in the model.
     pub radius: Length,
 }
@@ -34,6 +35,15 @@ pub enum SizeError {
          such as a mass of 1000Msun and a radius of 1pc, or leave the units out"
     )]
     NoSize(&'static str),
+    /// A mass for stars that have masses.
+    #[error("the mass follows from that of the stars: leave it out, or the mass function")]
+    HasMass,
+    /// A radius without a mass.
+    #[error(
+        "a radius alone gives no size: add a mass such as 1000Msun, or a mass function such as kroupa, \
+         from which it follows"
+    )]
+    NoMass,
     /// A size whose unit of time is beyond the range of f64.
     #[error("no unit of time follows from this mass and radius: give them nearer to 1")]
     NoTime,
@@ -58,11 +68,19 @@ impl Generator {
             text.parse()
                 .expect("a test parses the units of all generators")
         };
+        let (mut bodies, stars) = self.stars(options)?;
+        let mut time = self.time_of(options);
         let own = self.units_of(options).map(parse);
         let (own, wanted) = match (own, size) {
             (Some(own), None) => (own, wanted.unwrap_or(own)),
             (Some(_), Some(_)) => return Err(SizeError::HasSize(self.name)),
             (None, Some(Size { mass, radius })) => {
+                let mass = match (mass, stars) {
+                    (Some(mass), None) => mass,
+                    (None, Some(solar_masses)) => Mass::solar(solar_masses),
+                    (Some(_), Some(_)) => return Err(SizeError::HasMass),
+                    (None, None) => return Err(SizeError::NoMass),
+                };
                 let own = Units::with_unit_g(radius.0, mass.0);
                 if !own.time.is_normal() {
                     return Err(SizeError::NoTime);
@@ -70,14 +88,8 @@ impl Generator {
                 (own, wanted.unwrap_or_else(|| parse(UNITS)))
             }
             (None, None) if wanted.is_some() => return Err(SizeError::NoSize(self.name)),
-            (None, None) => {
-                let bodies = self.generate(options)?;
-                let time = self.time_of(options);
-                return Ok((Snapshot { time, bodies }, None));
-            }
+            (None, None) => return Ok((Snapshot { time, bodies }, None)),
         };
-        let mut bodies = self.generate(options)?;
-        let mut time = self.time_of(options);
         if own != wanted {
             let factors = own.factors_to(&wanted);
             factors.apply(&mut bodies);

@@ -35,6 +35,19 @@ pub struct Params {
     pub velocity_factor: f64,
     /// Which part of which block step, for block time steps.
     pub blocks: BlockStep,
+    /// This device's part of the blocks, where several devices share a launch.
+    pub share: Share,
+}
+
+/// The blocks of a launch that a device carries out, counted along the grid's first axis as if one
+/// device carried out all: block b of its grid is block `first + b` of all.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The first.
+    pub first: u32,
+    /// The one behind the last.
+    pub end: u32,
 }
 
 /// A launch of block time steps: see [`block_steps`](crate::schedule::block_steps).
@@ -62,11 +75,13 @@ const _: () = assert!(
             + size_of::<Separation>()
             + size_of::<Systems>()
             + size_of::<BlockStep>()
+            + size_of::<Share>()
 );
 const _: () = assert!(size_of::<Tiling>() == 2 * size_of::<u32>());
 const _: () = assert!(size_of::<Separation>() == 2 * size_of::<f64>());
 const _: () = assert!(size_of::<Systems>() == 4 * size_of::<u32>());
 const _: () = assert!(size_of::<BlockStep>() == 4 * size_of::<u32>());
+const _: () = assert!(size_of::<Share>() == 2 * size_of::<u32>());
 
 /// Acceptance criterion for two groups of bodies that are far from each other: see
 /// [`separated`](crate::schedule::separated).

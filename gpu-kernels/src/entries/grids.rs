@@ -85,11 +85,17 @@ grids! {
 pub const REDUCTIONS: &[Entry] = &{
     type F = Float4<f32>;
     type Word = <F as Layout>::Word;
+    type WordF64 = <Float4<f64> as Layout>::Word;
     const LAYOUT: LayoutDescription = LayoutDescription::of::<F>();
     #[kernel(name = "reduce_serial_float4_f32")]
     unsafe fn serial(partial: *const Word, acceleration: *mut Word, params: Params) {
         // SAFETY: the launch's promise.
         unsafe { reduce::serial::<F>(partial, acceleration, params) }
+    }
+    #[kernel(name = "reduce_serial_float4_f64")]
+    unsafe fn serial_f64(partial: *const WordF64, acceleration: *mut WordF64, params: Params) {
+        // SAFETY: the launch's promise.
+        unsafe { reduce::serial::<Float4<f64>>(partial, acceleration, params) }
     }
     #[kernel(name = "reduce_tree_float4_f32")]
     unsafe fn tree(partial: *const Word, acceleration: *mut Word, params: Params) {
@@ -121,6 +127,16 @@ pub const REDUCTIONS: &[Entry] = &{
             writes: &[false, true],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe { serial(a.pointer(0), a.pointer(1), a.params) }),
+        },
+        Entry {
+            symbol: "reduce_serial_float4_f64",
+            work: Work::Reduce(Reduction::Serial),
+            layout: LayoutDescription::of::<Float4<f64>>(),
+            scalars: Scalars::Argument,
+            since: OLDEST,
+            writes: &[false, true],
+            // SAFETY: the launch's promise.
+            emulate: emulated!(|a| unsafe { serial_f64(a.pointer(0), a.pointer(1), a.params) }),
         },
         Entry {
             symbol: "reduce_tree_float4_f32",

@@ -27,7 +27,7 @@ type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 /// so the result is the same from run to run.
 ///
 /// # Thread mapping
-/// One-dimensional; thread i has body i. Threads beyond n contribute zero and reach every barrier.
+/// One-dimensional, all blocks or those of `params.share`; thread i of all has body i. Threads beyond n contribute zero and reach every barrier.
 ///
 /// # Shared memory
 /// Four f64 per thread: first a tile of sources, then the two sums.
@@ -44,7 +44,7 @@ type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 #[inline(always)]
 pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f64, params: Params) {
     let (slot, block) = (thread::thread_idx_x(), thread::block_dim_x());
-    let i = thread::index_1d();
+    let i = body(&params);
     let shared: Shared<f64> = dynamic_shared_mem();
     // SAFETY: bodies beyond n are not accessed; every slot is written before the barrier after
     // which it is read; two sums a block are this block's alone.
@@ -127,7 +127,7 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
     sums: *mut f64,
     params: Params,
 ) {
-    let i = thread::index_1d();
+    let i = body(&params);
     let tile = Tile::<L>::of_block();
     // G comes last.
     let constants = Constants {
@@ -171,6 +171,12 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
         let potential = -0.5 * params.g * weight * depth;
         keep(sums, [kinetic_energy(weight, v), potential]);
     }
+}
+
+/// The number of this thread's body.
+#[inline(always)]
+fn body(params: &Params) -> u32 {
+    params.share.first * thread::block_dim_x() + thread::index_1d()
 }
 
 #[inline(always)]

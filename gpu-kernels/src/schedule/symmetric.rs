@@ -18,6 +18,11 @@
 //!           └───────────────────┘
 //! ```
 //!
+//! Where partial sums are [kept apart](Slabs), the blocks have other numbers: row by row of the lower
+//! triangle ([`TilePair::of_row`]), so that for every tile the blocks that come first have the sums over
+//! the first tiles. Several devices, each with a range of blocks, can then add a body's sums one device
+//! after the other, in the order in which one device adds them.
+//!
 //! Every row has equally many numbers: each tile is the targets of half of its pairs, and the sources
 //! of the others. With an even number of tiles, pairs at the last offset, half of that number, would be
 //! there twice; only the first half of the tiles are targets in them.
@@ -99,6 +104,40 @@ impl TilePair {
         }
     }
 
+    /// As [`of_block`](Self::of_block), in another order of the same pairs: those of tile 0 and itself,
+    /// of tile 1 and those up to it, of tile 2 and those up to it, and so on. The sums over tiles `0..k` of
+    /// any tile's bodies are then those of its blocks up to some block, for every k.
+    #[inline(always)]
+    pub const fn of_row(block: u32, tiles: u32, parts: u32) -> Self {
+        let (pair, part) = (block / parts, block % parts);
+        // The row: the largest with as many pairs before it, found bit by bit.
+        let (mut row, mut bit) = (0, 1 << 15);
+        while bit > 0 {
+            if Self::in_row(0, row | bit) <= pair {
+                row |= bit;
+            }
+            bit /= 2;
+        }
+        let other = pair - Self::in_row(0, row);
+        let (targets, sources) = if Self::is_target(row, other, tiles) {
+            (row, other)
+        } else {
+            (other, row)
+        };
+        Self {
+            targets,
+            sources,
+            part,
+        }
+    }
+
+    /// The number of the pair of two tiles, among those that [`of_row`](Self::of_row) counts.
+    #[inline(always)]
+    pub const fn in_row(a: u32, b: u32) -> u32 {
+        let (less, more) = if a < b { (a, b) } else { (b, a) };
+        more * (more + 1) / 2 + less
+    }
+
     /// True if `tile` is the targets of its pair with `other`, false if it is the sources.
     #[inline(always)]
     pub const fn is_target(tile: u32, other: u32, tiles: u32) -> bool {
@@ -111,6 +150,8 @@ impl TilePair {
 pub trait Sums {
     /// The order in which they are added.
     const ORDER: Order;
+    /// The work of a block among [`Tiling::blocks`].
+    fn pair(block: u32, tiles: u32, parts: u32) -> TilePair;
     /// Adds `sum` to the result of body `i`. `slab` distinguishes this partial sum from all others of
     /// the body; `first` says that nothing was added to it before.
     ///
@@ -141,6 +182,11 @@ pub enum Atomic {}
 
 impl Sums for Atomic {
     const ORDER: Order = Order::Any;
+    /// Neighbouring blocks add to different tiles.
+    #[inline(always)]
+    fn pair(block: u32, tiles: u32, parts: u32) -> TilePair {
+        TilePair::of_block(block, tiles, parts)
+    }
     #[inline(always)]
     unsafe fn add<L: Accumulate>(
         sums: *mut L::Word,
@@ -162,6 +208,10 @@ pub enum Slabs {}
 
 impl Sums for Slabs {
     const ORDER: Order = Order::Fixed;
+    #[inline(always)]
+    fn pair(block: u32, tiles: u32, parts: u32) -> TilePair {
+        TilePair::of_row(block, tiles, parts)
+    }
     #[inline(always)]
     unsafe fn add<L: Accumulate>(
         sums: *mut L::Word,
@@ -209,7 +259,7 @@ fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
 /// `L` with `params.stride`.
 ///
 /// # Thread mapping
-/// One-dimensional, [`Tiling::blocks`] blocks; a block takes 1/`parts` of a tile of sources against
+/// One-dimensional, [`Tiling::blocks`] blocks, or `params.share` of them; a block takes 1/`parts` of a tile of sources against
 /// a whole tile of targets, `LANE` targets per thread at a time.
 ///
 /// # Shared memory
@@ -241,7 +291,8 @@ pub unsafe fn force<L, A, W, S, const LANE: usize, const STEPS: u32, const REGIS
         thread::limit_registers::<REGISTERS>();
     }
     let Params { n, tiling, .. } = params;
-    let pair = TilePair::of_block(thread::block_idx_x(), tiling.tiles(n), tiling.parts);
+    let block = params.share.first + thread::block_idx_x();
+    let pair = S::pair(block, tiling.tiles(n), tiling.parts);
     let block = Block::<L, A, W, LANE> {
         state,
         params,
@@ -504,11 +555,13 @@ where
 /// Accelerations from the slabs that [`force`] filled.
 ///
 /// # Formula
-/// `a_i = G Σ` of the partial sums of body i, tile by tile.
+/// `a_i = G Σ` of the partial sums of body i, tile by tile. Of the blocks of `params.share` alone: the
+/// sum that is there already goes on, unless the share begins with the first block; and is
+/// multiplied by G only if the share ends with the last block.
 ///
 /// # Arguments
-/// `slabs`: as [`force`] leaves them, read. `acceleration`: n vectors, written. Both of layout `L`
-/// with `params.stride`.
+/// `slabs`: as [`force`] leaves them for `params.share`, read. `acceleration`: n vectors, written;
+/// read, unless the share begins with the first block. Both of layout `L` with `params.stride`.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i adds for body i, threads beyond n do nothing.
@@ -521,17 +574,30 @@ where
 #[inline(always)]
 pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Word, params: Params) {
     let Params {
-        n, stride, tiling, ..
+        n,
+        stride,
+        tiling,
+        share,
+        ..
     } = params;
     let i = thread::index_1d();
     if i >= n {
         return;
     }
-    let tiles = tiling.tiles(n);
-    let mut sum = [L::Real::from_f64(0.0); 3];
+    let (tile, tiles) = (i / tiling.side, tiling.tiles(n));
+    let mut sum = if share.first == 0 {
+        [L::Real::from_f64(0.0); 3]
+    } else {
+        // SAFETY: the sum over the blocks before the share's.
+        unsafe { L::vector(acceleration, stride, i) }
+    };
     let mut other = 0;
     while other < tiles {
-        let parts = if TilePair::is_target(i / tiling.side, other, tiles) {
+        // A share has all parts of a pair, or none.
+        let block = TilePair::in_row(tile, other) * tiling.parts;
+        let parts = if block < share.first || block >= share.end {
+            0
+        } else if TilePair::is_target(tile, other, tiles) {
             tiling.parts
         } else {
             1
@@ -545,7 +611,11 @@ pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Wor
         }
         other += 1;
     }
-    let g = L::Real::from_f64(params.g);
+    let g = if share.end == tiling.blocks(n) {
+        L::Real::from_f64(params.g)
+    } else {
+        L::Real::from_f64(1.0)
+    };
     // SAFETY: vector i is this thread's alone.
     unsafe { L::set_vector(acceleration, stride, i, sum.map(|s| g * s)) }
 }
@@ -584,23 +654,42 @@ mod tests {
             .map(|t| (t, 1))
             .chain([(1, 8), (2, 3), (7, 4), (128, 2)])
         {
-            let tiling = Tiling { side: 10, parts };
-            let mut seen = vec![0; (tiles * tiles * parts) as usize];
-            for block in 0..tiling.blocks(10 * tiles) {
-                let pair = TilePair::of_block(block, tiles, parts);
-                assert!(pair.part < parts);
-                let mut see = |a: u32, b: u32| {
-                    seen[((a * tiles + b) * parts + pair.part) as usize] += 1;
-                };
-                see(pair.targets, pair.sources);
-                if pair.targets != pair.sources {
-                    see(pair.sources, pair.targets);
-                    assert!(TilePair::is_target(pair.targets, pair.sources, tiles));
-                    assert!(!TilePair::is_target(pair.sources, pair.targets, tiles));
+            for of in [Atomic::pair, Slabs::pair] {
+                let tiling = Tiling { side: 10, parts };
+                let mut seen = vec![0; (tiles * tiles * parts) as usize];
+                for block in 0..tiling.blocks(10 * tiles) {
+                    let pair = of(block, tiles, parts);
+                    assert!(pair.part < parts);
+                    let mut see = |a: u32, b: u32| {
+                        seen[((a * tiles + b) * parts + pair.part) as usize] += 1;
+                    };
+                    see(pair.targets, pair.sources);
+                    if pair.targets != pair.sources {
+                        see(pair.sources, pair.targets);
+                        assert!(TilePair::is_target(pair.targets, pair.sources, tiles));
+                        assert!(!TilePair::is_target(pair.sources, pair.targets, tiles));
+                    }
+                }
+                assert!(seen.iter().all(|&times| times == 1), "{tiles} tiles");
+                assert!((0..tiles).all(|tile| TilePair::is_target(tile, tile, tiles)));
+            }
+        }
+    }
+
+    /// A tile's pairs with tiles 0, 1, 2, … belong to blocks of rising numbers: devices with ranges of
+    /// blocks add a body's sums in the order of one device.
+    #[test]
+    fn rows_keep_the_order_of_every_tiles_sums() {
+        for (tiles, parts) in [(1, 1), (2, 1), (5, 1), (64, 2), (128, 1)] {
+            for tile in 0..tiles {
+                let pairs: Vec<u32> = (0..tiles).map(|other| TilePair::in_row(tile, other)).collect();
+                assert!(pairs.is_sorted_by(|a, b| a < b), "{pairs:?}");
+                for (other, pair) in (0..).zip(pairs) {
+                    let found = TilePair::of_row(pair * parts, tiles, parts);
+                    let both = [found.targets.min(found.sources), found.targets.max(found.sources)];
+                    assert_eq!(both, [tile.min(other), tile.max(other)]);
                 }
             }
-            assert!(seen.iter().all(|&times| times == 1), "{tiles} tiles");
-            assert!((0..tiles).all(|tile| TilePair::is_target(tile, tile, tiles)));
         }
     }
 }

@@ -84,7 +84,7 @@ const LARGEST_CUBE: u32 = 0x7800_7800;
 /// Both with room for `params.stride`.
 ///
 /// # Thread mapping
-/// Blocks of whole warps. Block (x, y) has the targets of `TILES` tiles from `x · TILES` on, and
+/// Blocks of whole warps, all or those of `params.share` along x. Block (x, y) has the targets of `TILES` tiles from `x · TILES` on, and
 /// those sources of the y-th part of all that do not come before them.
 ///
 /// # Shared memory
@@ -111,7 +111,7 @@ pub unsafe fn force<W: PairLaw, const TILES: usize>(
     // that part ways.
     let own_warp = warp::warp_id().shuffle(0);
     let warps = thread::block_dim_x() / warp::WARP_SIZE;
-    let first_tile = thread::block_idx_x() * TILES as u32;
+    let first_tile = (params.share.first + thread::block_idx_x()) * TILES as u32;
     let groups = params.n.div_ceil(TILE);
     // Parts are whole blocks' worth of targets, so that a group is either among a block's own
     // targets or behind all of them.

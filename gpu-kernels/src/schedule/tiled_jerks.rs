@@ -27,7 +27,7 @@ pub const TILES: u32 = 2;
 /// `params.stride`.
 ///
 /// # Thread mapping
-/// One-dimensional; a block computes `LANE` bodies for each of its threads, a thread every
+/// One-dimensional, all blocks or those of `params.share`; a block computes `LANE` bodies for each of its threads, a thread every
 /// [`block_dim_x`](thread::block_dim_x)-th of them. Threads beyond n compute nothing that is kept,
 /// but fetch sources and reach every barrier.
 ///
@@ -56,7 +56,8 @@ pub unsafe fn force<L, A, W, const LANE: usize, const STEPS: u32>(
 {
     let Params { n, stride, .. } = params;
     let (slot, capacity) = (thread::thread_idx_x(), thread::block_dim_x());
-    let body = |k: usize| (thread::block_idx_x() * LANE as u32 + k as u32) * capacity + slot;
+    let block = params.share.first + thread::block_idx_x();
+    let body = |k: usize| (block * LANE as u32 + k as u32) * capacity + slot;
     let softening_squared = A::Real::from_f64(params.softening_squared);
     let nothing = A::Real::from_f64(0.0);
     let zero = [[[nothing; 3]; 2]; LANE];

@@ -16,7 +16,7 @@ use cuda_std::constant;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Scalars};
 
-use super::device::{Device, Streams};
+use super::device::{Device, Peers, Streams};
 use crate::backend::ForceError;
 use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
@@ -33,6 +33,8 @@ pub struct Cuda {
     stream: Stream,
     /// For launches beside others, once there were any.
     beside: OnceLock<Beside>,
+    /// For other devices to wait for, once there were any.
+    reached: OnceLock<Event>,
     /// The library for linear algebra, once it was needed.
     blas: Mutex<Option<Blas>>,
     /// Shared by all that compute on this GPU with these kernels: each is compiled once.
@@ -104,6 +106,7 @@ impl Cuda {
             kernels,
             stream,
             beside: OnceLock::new(),
+            reached: OnceLock::new(),
             blas: Mutex::default(),
             functions: Arc::default(),
         })
@@ -119,9 +122,18 @@ impl Cuda {
             kernels: self.kernels,
             stream: self.gpu.stream()?,
             beside: OnceLock::new(),
+            reached: OnceLock::new(),
             blas: Mutex::default(),
             functions: Arc::clone(&self.functions),
         })
+    }
+
+    fn reached(&self) -> Result<&Event, DriverError> {
+        if let Some(reached) = self.reached.get() {
+            return Ok(reached);
+        }
+        let reached = self.gpu.event()?;
+        Ok(self.reached.get_or_init(|| reached))
     }
 
     fn beside(&self) -> Result<&Beside, DriverError> {
@@ -412,6 +424,45 @@ impl Device for Cuda {
         end.synchronize()?;
         self.seconds(&start, &end)
     }
+}
+
+impl Peers for Cuda {
+    fn connect(devices: &[Arc<Self>]) -> Result<(), ForceError> {
+        for (from, to) in pairs(devices) {
+            from.gpu.reach(&to.gpu)?; // without a direct way, copies go through the host
+        }
+        Ok(())
+    }
+
+    fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError> {
+        for device in devices {
+            device.reached()?.record(&device.stream)?;
+        }
+        for (device, other) in pairs(devices) {
+            device.stream.wait_for(other.reached()?)?;
+        }
+        Ok(())
+    }
+
+    fn copy_from(
+        &self,
+        target: &CudaMemory,
+        at: usize,
+        source: &CudaMemory,
+        bytes: Range<usize>,
+    ) -> Result<(), ForceError> {
+        let (target, source) = (&target.memory, &source.memory);
+        Ok(target.copy_from(at, source, bytes, &self.stream)?)
+    }
+}
+
+/// Each device with each of the others.
+fn pairs(devices: &[Arc<Cuda>]) -> impl Iterator<Item = (&Cuda, &Cuda)> {
+    let others = |device| devices.iter().filter(move |other| !Arc::ptr_eq(other, device));
+    let pairs = devices
+        .iter()
+        .flat_map(move |device| others(device).map(move |other| (device, other)));
+    pairs.map(|(device, other)| (&**device, &**other))
 }
 
 /// Host memory that a GPU copies from and to.

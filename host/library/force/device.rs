@@ -1,6 +1,7 @@
 //! A machine that runs kernels: a GPU, or the emulator.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::Pod;
@@ -105,6 +106,36 @@ pub trait Streams: Device {
     /// # Errors
     /// The failure of what it did.
     fn join(&self, stream: &Self::Stream) -> Result<(), ForceError>;
+}
+
+/// [`Device`]s that read each other's memory.
+pub trait Peers: Device {
+    /// Opens the direct ways between the memories of devices, where there are any.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn connect(devices: &[Arc<Self>]) -> Result<(), ForceError>;
+
+    /// Lets all that is queued on any of the devices from now on wait for all that was queued on all of
+    /// them.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError>;
+
+    /// Queues a copy of these bytes of a buffer of another device, or of this one, to `at` and on in a
+    /// buffer of this device. The other has [met](Self::meet) this one since it was given the work that
+    /// writes the bytes, and will before it is given work that overwrites them.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn copy_from(
+        &self,
+        target: &Self::Buffer,
+        at: usize,
+        source: &Self::Buffer,
+        bytes: Range<usize>,
+    ) -> Result<(), ForceError>;
 }
 
 /// A machine that runs kernels, one after another, on memory of its own.

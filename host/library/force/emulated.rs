@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -12,7 +12,8 @@ use cuda_std::emu::{self, Region};
 use gpu_kernels::abi::{Arguments, Params};
 use gpu_kernels::entries::Entry;
 
-use super::device::{Device, Streams};
+use super::device::{Device, Peers, Streams};
+use super::order_of_peers::{Clock, History};
 use crate::backend::ForceError;
 use crate::plan::{Launch, Limits};
 use crate::variants::Bus;
@@ -23,6 +24,7 @@ pub struct Emulator {
     seed: AtomicU64,
     streams: AtomicU32,
     queued: Mutex<Vec<Queued>>,
+    clock: Clock,
 }
 
 /// Work that was queued in a stream. It was done at once: the emulator keeps the order in which work
@@ -62,6 +64,8 @@ pub struct EmulatedMemory {
     bytes: usize,
     /// Way by which the host reaches it, if it does.
     bus: Option<Bus>,
+    /// Accesses by several devices.
+    history: RefCell<History>,
 }
 
 impl Emulator {
@@ -72,6 +76,7 @@ impl Emulator {
             seed: AtomicU64::new(seed),
             streams: AtomicU32::new(0),
             queued: Mutex::default(),
+            clock: Clock::new(),
         }
     }
 
@@ -86,6 +91,10 @@ impl Emulator {
 
     fn note(&self, stream: u32, work: QueuedWork) {
         self.queued().push(Queued { stream, work });
+    }
+
+    fn note_write(&self, buffer: &EmulatedMemory, bytes: Range<usize>) {
+        buffer.history.borrow_mut().write(&self.clock, bytes);
     }
 
     fn next_seed(&self) -> u64 {
@@ -115,6 +124,7 @@ impl Device for Emulator {
             words: RefCell::new(words),
             bytes,
             bus: None,
+            history: RefCell::new(History::new(&self.clock)),
         })
     }
 
@@ -176,12 +186,14 @@ impl Device for Emulator {
     }
 
     fn zero(&self, buffer: &EmulatedMemory) -> Result<(), ForceError> {
+        self.note_write(buffer, 0..buffer.bytes);
         buffer.words.borrow_mut().fill(0);
         Ok(())
     }
 
     fn upload<T: Pod>(&self, target: &EmulatedMemory, source: &[T]) -> Result<(), ForceError> {
         let source: &[u8] = bytemuck::cast_slice(source);
+        self.note_write(target, 0..source.len());
         let mut words = target.words.borrow_mut();
         bytemuck::cast_slice_mut(&mut words)[..source.len()].copy_from_slice(source);
         Ok(())
@@ -208,6 +220,11 @@ impl Device for Emulator {
         let kernel = entry
             .emulate
             .expect("off the device every entry can be emulated");
+        for (buffer, &written) in buffers.iter().zip(entry.writes) {
+            if written {
+                self.note_write(buffer, 0..buffer.bytes);
+            }
+        }
         let mut borrowed: Vec<_> = buffers.iter().map(|b| b.words.borrow_mut()).collect();
         let regions: Vec<Region<'_>> = borrowed
             .iter_mut()
@@ -250,6 +267,37 @@ impl Device for Emulator {
         let start = Instant::now();
         work()?;
         Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+/// Work is done as it comes, but an access that another device's queue might have made at another time is
+/// found: memory is read before the device that wrote it was [met](Peers::meet), or overwritten before
+/// the device that reads it was.
+impl Peers for Emulator {
+    fn connect(_devices: &[Arc<Self>]) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError> {
+        Clock::meet(devices.iter().map(|device| &device.clock));
+        Ok(())
+    }
+
+    fn copy_from(
+        &self,
+        target: &EmulatedMemory,
+        at: usize,
+        source: &EmulatedMemory,
+        bytes: Range<usize>,
+    ) -> Result<(), ForceError> {
+        source.history.borrow_mut().read(&self.clock, bytes.clone());
+        self.note_write(target, at..at + bytes.len());
+        let source = source.words.borrow();
+        let source = &bytemuck::cast_slice::<u128, u8>(&source)[bytes];
+        let mut words = target.words.borrow_mut();
+        bytemuck::cast_slice_mut::<u128, u8>(&mut words)[at..at + source.len()]
+            .copy_from_slice(source);
+        Ok(())
     }
 }
 

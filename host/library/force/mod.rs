@@ -11,6 +11,7 @@ mod host_state;
 mod in_memory;
 pub mod independent;
 mod order;
+mod order_of_peers;
 mod pack;
 pub mod reference;
 pub mod resident;

@@ -3,13 +3,16 @@
 
 mod block_steps;
 mod hermite;
+mod several;
 mod spatial_sort;
+
+pub use several::Several;
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpu_kernels::abi::Params;
+use gpu_kernels::abi::{Params, Share};
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use self::block_steps::Blocks;
@@ -49,6 +52,8 @@ pub struct Resident<D: Device> {
     elementwise_launch: Launch,
     energy: &'static Entry,
     energy_launch: Launch,
+    /// Blocks of the energy among those of all devices that share the bodies.
+    energy_share: Share,
     /// Spent in copies of steps.
     transfers: Cell<Duration>,
 }
@@ -111,6 +116,7 @@ impl<D: Device> Resident<D> {
             elementwise_launch: recipe.elementwise,
             energy: recipe.energy,
             energy_launch: recipe.energy_launch,
+            energy_share: recipe.energy_share,
             transfers: Cell::default(),
         };
         resident.settle()?;
@@ -125,11 +131,15 @@ impl<D: Device> Resident<D> {
     }
 
     fn launch_force(&self) -> Result<(), ForceError> {
-        let params = Params {
+        self.carry_out(&self.force_steps, &self.scratch, self.force_params())
+    }
+
+    /// Scalars of the launches of a force.
+    fn force_params(&self) -> Params {
+        Params {
             g: self.force_g,
             ..self.params
-        };
-        self.carry_out(&self.force_steps, &self.scratch, params)
+        }
     }
 
     /// The one place where a plan is carried out.
@@ -184,6 +194,40 @@ impl<D: Device> Resident<D> {
         let on_bus = self.device.on_host(&self.state, &mut drift)?;
         self.transfers.set(self.transfers.get() + on_bus);
         Ok(())
+    }
+
+    fn launch_energy(&self) -> Result<(), ForceError> {
+        let (launch, share) = (self.energy_launch, self.energy_share);
+        if share.first == share.end {
+            return Ok(());
+        }
+        let buffers = [&self.state, &self.energy_sums];
+        let params = Params {
+            share,
+            ..self.params
+        };
+        // SAFETY: a state buffer of the energy's layout and stride, and two sums per block.
+        unsafe { self.device.launch(self.energy, launch, &buffers, params) }
+    }
+
+    /// Kinetic and potential energy of the bodies of each block, in local units.
+    fn energy_sums(&self) -> Result<Vec<[f64; 2]>, ForceError> {
+        let mut sums = vec![[f64::NAN; 2]; self.energy_launch.grid[0] as usize];
+        self.device.download(&self.energy_sums, &mut sums)?;
+        Ok(sums)
+    }
+
+    /// The energy of these blocks together.
+    fn total_energy(&self, sums: &[[f64; 2]]) -> Energy {
+        let total = |which: usize| {
+            let mut sum = CompensatedSum::default();
+            sums.iter().for_each(|block| sum.add(block[which]));
+            self.frame.energy_from_local(&self.physics, sum.value())
+        };
+        Energy {
+            kinetic: total(0),
+            potential: total(1),
+        }
     }
 
     fn buffer<'a>(
@@ -329,24 +373,9 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
-        let buffers = [&self.state, &self.energy_sums];
-        let launch = self.energy_launch;
-        // SAFETY: a state buffer of the energy's layout and stride, and two sums per block.
-        unsafe {
-            self.device
-                .launch(self.energy, launch, &buffers, self.params)?
-        };
-        let mut sums = vec![[f64::NAN; 2]; launch.grid[0] as usize];
-        self.device.download(&self.energy_sums, &mut sums)?;
-        let total = |which: usize| {
-            let mut sum = CompensatedSum::default();
-            sums.iter().for_each(|block| sum.add(block[which]));
-            self.frame.energy_from_local(&self.physics, sum.value())
-        };
-        Ok(Energy {
-            kinetic: total(0),
-            potential: total(1),
-        })
+        self.launch_energy()?;
+        let sums = self.energy_sums()?;
+        Ok(self.total_energy(&sums))
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

@@ -8,6 +8,7 @@ pub mod block_steps;
 mod grid2d;
 mod recipe;
 mod separated;
+pub mod shares;
 pub mod spatial_sort;
 pub mod symmetric;
 pub mod systems;

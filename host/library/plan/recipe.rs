@@ -1,6 +1,6 @@
 //! Recipe for moving given bodies on a device: a variant resolved to kernels and their launches.
 
-use gpu_kernels::abi::{BlockStep, Params, Separation, Systems};
+use gpu_kernels::abi::{BlockStep, Params, Separation, Share, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
@@ -25,13 +25,15 @@ pub struct Recipe {
     pub energy: &'static Entry,
     /// Launch of the energy kernel.
     pub energy_launch: Launch,
+    /// Its blocks among those of all devices.
+    pub energy_share: Share,
     /// Processor that advances the positions.
     pub positions: Positions,
     /// Origin and units of the numbers on the device.
     pub frame: Frame,
     /// The force, in the units of the bodies.
     pub physics: Physics,
-    /// Scalars of all launches, in the frame.
+    /// Scalars of all launches, in the frame; the share is that of the force.
     pub params: Params,
 }
 
@@ -88,6 +90,14 @@ impl Recipe {
             systems: Systems::default(),
             velocity_factor: 1.0,
             blocks: BlockStep::default(),
+            share: Share {
+                first: 0,
+                end: force.blocks(),
+            },
+        };
+        let energy_share = Share {
+            first: 0,
+            end: energy_launch.grid[0],
         };
         let common_mass = kernels
             .common_mass
@@ -99,6 +109,7 @@ impl Recipe {
             elementwise,
             energy,
             energy_launch,
+            energy_share,
             positions,
             frame,
             physics,

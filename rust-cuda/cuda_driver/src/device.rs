@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cust::CudaFlags;
 use cust::device::Device;
-use cust_raw::{self as sys, CUdevice_attribute};
+use cust_raw::{self as sys, CUcontext, CUdevice_P2PAttribute, CUdevice_attribute, CUresult};
 
 use crate::blas::{Blas, BlasError};
 use crate::error::{DriverError, NoGpu, check, check_cust};
@@ -133,6 +133,41 @@ fn open_device(ordinal: u32) -> Result<(Device, DeviceInfo), DriverError> {
     Ok((device, DeviceInfo::of(device, ordinal)?))
 }
 
+/// A way from the memory of one GPU to that of another, as the driver describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// True if one can read and write the other's memory directly; else copies go through the host.
+    pub direct: bool,
+    /// True if atomic operations work over it, as over NVLink and not over PCI Express.
+    pub atomics: bool,
+    /// Rank by speed among the ways of this machine: 0 is the fastest.
+    pub rank: u32,
+}
+
+/// The way on which GPU `from` reaches the memory of GPU `to`.
+///
+/// # Errors
+///
+/// If there is no such GPU, or both are the same; or the driver's refusal.
+pub fn link(from: u32, to: u32) -> Result<Link, DriverError> {
+    use CUdevice_P2PAttribute::*;
+    device_count()?;
+    let ends = [open_device(from)?.0, open_device(to)?.0].map(|device| device.as_raw());
+    let get = |which| {
+        let mut value = 0;
+        // SAFETY: both devices exist and `value` is a valid place for the answer.
+        let result = unsafe { sys::cuDeviceGetP2PAttribute(&mut value, which, ends[0], ends[1]) };
+        check("cuDeviceGetP2PAttribute", result)
+            .map_err(|error| error.doing(format!("asking how GPU {from} reaches GPU {to}")))?;
+        Ok::<_, DriverError>(value)
+    };
+    Ok(Link {
+        direct: get(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)? != 0,
+        atomics: get(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)? != 0,
+        rank: get(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)?.unsigned_abs(),
+    })
+}
+
 /// A retained primary context. Everything made on a GPU holds one of these, so it stays until the
 /// last of them is gone.
 #[derive(Debug)]
@@ -147,12 +182,17 @@ impl Context {
     pub(crate) fn bind(&self) -> Result<(), DriverError> {
         // SAFETY: the context is retained as long as `self`.
         check("cuCtxSetCurrent", unsafe {
-            sys::cuCtxSetCurrent(self.primary.as_raw())
+            sys::cuCtxSetCurrent(self.raw())
         })
     }
 
     pub(crate) fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    /// The driver's handle, the same for all that retain a GPU's primary context.
+    pub(crate) fn raw(&self) -> CUcontext {
+        self.primary.as_raw()
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
@@ -205,6 +245,39 @@ impl Gpu {
     /// Properties of this GPU.
     pub fn info(&self) -> &DeviceInfo {
         self.context.info()
+    }
+
+    /// Lets this GPU read and write the memory of another directly, if there is such a way; returns
+    /// whether there is. Without it, [copies](DeviceMemory::copy_from) go through the host.
+    ///
+    /// # Errors
+    ///
+    /// The driver's refusal.
+    pub fn reach(&self, other: &Gpu) -> Result<bool, DriverError> {
+        if self.context.raw() == other.context.raw() {
+            return Ok(true);
+        }
+        let (from, to) = (self.info().ordinal, other.info().ordinal);
+        let doing = |error: DriverError| error.doing(format!("letting GPU {from} reach GPU {to}"));
+        let ends = [open_device(from)?.0, open_device(to)?.0].map(|device| device.as_raw());
+        let mut can = 0;
+        // SAFETY: both devices exist and `can` is a valid place for the answer.
+        let result = unsafe { sys::cuDeviceCanAccessPeer(&mut can, ends[0], ends[1]) };
+        check("cuDeviceCanAccessPeer", result).map_err(doing)?;
+        if can == 0 {
+            return Ok(false);
+        }
+        self.context.bind()?;
+        // SAFETY: this context is current, and the other is retained as long as `other`. That it may go
+        // first is no harm: a way to a context that is gone goes with it.
+        let result = unsafe { sys::cuCtxEnablePeerAccess(other.context.raw(), 0) };
+        match result {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            CUresult::CUDA_ERROR_TOO_MANY_PEERS => Ok(false),
+            result => check("cuCtxEnablePeerAccess", result)
+                .map(|()| true)
+                .map_err(doing),
+        }
     }
 
     /// Free and total memory, bytes.

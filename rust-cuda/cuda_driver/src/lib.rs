@@ -16,6 +16,7 @@
 //! | a stream | [`Gpu::stream`] | `Stream::new` drops `NON_BLOCKING` |
 //! | an event | [`Gpu::event`], [`Gpu::timed_event`] | `wait_event` consumes it |
 //! | device memory | [`Gpu::allocate`] | synchronous copies use the legacy stream |
+//! | copies between GPUs | [`DeviceMemory::copy_from`], [`Gpu::reach`], [`link`] | has none |
 //! | pinned host memory | [`Gpu::pinned`] | `LockedBuffer` may be freed during a copy |
 //! | host memory that the GPU works on | [`Gpu::mapped`] | `DeviceCopy` pointers outlive it |
 //! | more than 48 KiB shared memory | [`Function::set_max_dynamic_shared`] | has no such call |
@@ -81,7 +82,7 @@ mod stream;
 pub use cust;
 
 pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, NoBlas, blas_library};
-pub use device::{DeviceInfo, Gpu, devices};
+pub use device::{DeviceInfo, Gpu, Link, devices, link};
 pub use error::{DriverError, LibraryAttempt, NoGpu};
 pub use graph::Graph;
 pub use memory::DeviceMemory;

@@ -1,6 +1,6 @@
 //! Memory of the GPU, and copies between it and the host.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -30,11 +30,13 @@ pub struct DeviceMemory {
     host: Option<NonNull<u8>>,
     /// True while the host has a slice of them.
     seen: Cell<bool>,
+    /// Other GPUs that have been asked to read them.
+    readers: RefCell<Vec<Arc<Context>>>,
     context: Arc<Context>,
 }
 
 // SAFETY: the bytes are nobody else's, and the driver takes calls from any thread. Not `Sync`: `seen`
-// guards the bytes against the thread alone that looks at them.
+// guards the bytes against the thread alone that looks at them, and `readers` has no lock.
 unsafe impl Send for DeviceMemory {}
 
 impl Drop for DeviceMemory {
@@ -43,9 +45,12 @@ impl Drop for DeviceMemory {
             // Queued work may use these bytes. If waiting fails they are leaked: the GPU may still
             // write them (while work is recorded the driver refuses every wait), or the context is
             // lost and takes them with it.
-            if self.context.synchronize().is_err() {
+            let readers = self.readers.get_mut().drain(..);
+            let mut users = readers.chain([Arc::clone(&self.context)]);
+            if users.any(|context| context.synchronize().is_err()) {
                 return;
             }
+            // The last to be made current is this memory's own.
             let _ = match self.host {
                 // SAFETY: allocated by `mapped`, and nothing queued uses it any more.
                 Some(host) => unsafe { sys::cuMemFreeHost(host.as_ptr().cast()) },
@@ -78,6 +83,7 @@ impl DeviceMemory {
             bytes,
             host: None,
             seen: Cell::new(false),
+            readers: RefCell::default(),
             context: Arc::clone(context),
         })
     }
@@ -91,6 +97,7 @@ impl DeviceMemory {
             bytes,
             host: None,
             seen: Cell::new(false),
+            readers: RefCell::default(),
             context: Arc::clone(context),
         };
         if bytes > 0 {
@@ -236,6 +243,66 @@ impl DeviceMemory {
             // stream has copied them.
             unsafe { self.queue_download(offset, elements, stream) }
         })
+    }
+
+    /// Queues a copy of `source[range]`, bytes of another GPU or of the same, to this one's, from `offset`
+    /// on, in a stream of this one's GPU. It goes directly where [`Gpu::reach`](crate::Gpu::reach) has
+    /// opened a way, else by way of the host, through the driver's own page-locked memory. What the
+    /// other GPU's streams do is in order with it only as far as events tie them.
+    ///
+    /// # Errors
+    ///
+    /// Code 1 beyond either end, within [`on_host`](Self::on_host) of either's bytes, and for a stream of
+    /// another GPU; or the driver's refusal.
+    pub fn copy_from(
+        &self,
+        offset: usize,
+        source: &DeviceMemory,
+        range: Range<usize>,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        const CALL: &str = "cuMemcpyPeerAsync";
+        let Some(bytes) = range.end.checked_sub(range.start) else {
+            let reason = format!("copying bytes {range:?}");
+            return Err(DriverError::refused(CALL, reason));
+        };
+        let (target, from) = (
+            self.place(CALL, offset, bytes)?,
+            source.place(CALL, range.start, bytes)?,
+        );
+        let (Some(target), Some(from)) = (target, from) else {
+            return Ok(());
+        };
+        if !Arc::ptr_eq(stream.context(), &self.context)
+            && stream.context().raw() != self.context.raw()
+        {
+            let reason = "copying in a stream of another GPU".to_owned();
+            return Err(DriverError::refused(CALL, reason));
+        }
+        source.note_reader(&self.context);
+        self.context.bind()?;
+        // SAFETY: both ends lie within their allocations, as `place` has checked, and the contexts are
+        // theirs. Neither is freed before the copy is done: the target waits for its own context, in a
+        // stream of which the copy is, and the source for those of its readers.
+        check(CALL, unsafe {
+            sys::cuMemcpyPeerAsync(
+                target,
+                self.context.raw(),
+                from,
+                source.context.raw(),
+                bytes,
+                stream.raw(),
+            )
+        })
+    }
+
+    /// Lets the bytes live until a GPU has read them.
+    fn note_reader(&self, reader: &Arc<Context>) {
+        let mut readers = self.readers.borrow_mut();
+        let is_known = |known: &Arc<Context>| known.raw() == reader.raw();
+        if reader.raw() != self.context.raw() && !readers.iter().any(is_known) {
+            readers.push(Arc::clone(reader));
+        }
     }
 
     /// Queues setting `bytes` bytes from `offset` on to `value`.

@@ -5,7 +5,7 @@ mod support;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cuda_driver::{BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library};
+use cuda_driver::{BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library, link};
 use support::{Library, fake_number, in_child};
 
 /// Adds one to each of `count` numbers.
@@ -298,7 +298,46 @@ fn exercise() -> Result<(), DriverError> {
     mapped(&gpu, &module)?;
     nothing(&gpu)?;
     streams(&gpu)?;
+    between_gpus(&gpu)?;
     dropped_in_use(gpu, module)
+}
+
+/// From one GPU to the other where there are two, else from the one to itself.
+fn between_gpus(gpu: &Gpu) -> Result<(), DriverError> {
+    let last = devices().unwrap().len() as u32 - 1;
+    let other = Gpu::open(last)?;
+    assert!(gpu.reach(gpu)?, "itself");
+    assert!(link(0, 0).is_err() && link(0, last + 1).is_err());
+    if last > 0 {
+        let direct = link(0, last)?.direct;
+        assert_eq!(gpu.reach(&other)?, direct);
+        assert_eq!(gpu.reach(&other)?, direct, "once more");
+        other.reach(gpu)?;
+    }
+    let (here, there) = (gpu.stream()?, other.stream()?);
+    let (source, target) = (gpu.allocate(8)?, other.allocate(8)?);
+    source.upload(0, &[1_u8, 2, 3, 4, 5, 6, 7, 8], &here)?;
+    target.fill(0, 8, 0, &there)?;
+    target.copy_from(1, &source, 4..8, &there)?;
+    target.copy_from(8, &source, 8..8, &there)?;
+    let mut bytes = [0_u8; 8];
+    target.download(0, &mut bytes, &there)?;
+    assert_eq!(bytes, [0, 5, 6, 7, 8, 0, 0, 0]);
+    #[expect(clippy::reversed_empty_ranges)]
+    for (offset, range) in [(5, 4..8), (0, 5..9), (9, 0..0), (0, 6..5)] {
+        let refused = target.copy_from(offset, &source, range, &there);
+        assert_eq!(refused.unwrap_err().code(), 1);
+    }
+    if last > 0 {
+        let refused = target.copy_from(0, &source, 0..8, &here).unwrap_err();
+        assert!(refused.to_string().contains("another GPU"), "{refused}");
+    }
+    // Freed while another GPU is still to read it.
+    target.copy_from(0, &source, 0..8, &there)?;
+    drop(source);
+    target.download(0, &mut bytes, &there)?;
+    assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
+    Ok(())
 }
 
 fn modules(gpu: &Gpu) -> Result<Module, DriverError> {

@@ -47,7 +47,7 @@ pub const SHARED_BYTES: u32 = WARPS * (2 * PACKED_WORDS + SPAN) * size_of::<Vec4
 /// comes to bodies beyond the n-th means nothing; other launches only add to them.
 ///
 /// # Thread mapping
-/// Blocks of [`THREADS`]. Row x of blocks has block x of targets, 4 tiles of 16 a warp, in
+/// Blocks of [`THREADS`]. Row x of blocks, of all or of `params.share`, has block x of targets, 4 tiles of 16 a warp, in
 /// registers; block y of it an equal part of the leaves. Each warp packs a leaf into shared memory,
 /// then all warps compute the pairs of all these leaves, while the next leaves go elsewhere: one
 /// barrier for up to 128 sources. Leaves of a class follow one another.
@@ -73,7 +73,7 @@ pub unsafe fn far<W: PairLaw>(
     let lane = Lane::of_thread();
     // The same in all lanes, and this way the compiler knows it.
     let own_warp = warp::warp_id().shuffle(0);
-    let block = thread::block_idx_x();
+    let block = params.share.first + thread::block_idx_x();
     let pairing = Pairing::of(block, blocks(params.n));
     let part = pairing.spans().div_ceil(thread::grid_dim_y());
     let mut span = thread::block_idx_y() * part;

@@ -28,8 +28,8 @@ const STEPS: u32 = 2;
 /// `acceleration`: n vectors; other launches only add to them.
 ///
 /// # Thread mapping
-/// Blocks of whole warps. Row x of blocks has block x of targets, 8 a lane; its warps, of all blocks
-/// along y, take turns with the leaves.
+/// Blocks of whole warps. Row x of blocks, of all or of `params.share`, has block x of targets, 8 a lane;
+/// its warps, of all blocks along y, take turns with the leaves.
 ///
 /// # Shared memory
 /// 64 bodies a warp.
@@ -53,7 +53,7 @@ pub unsafe fn near<A: Arithmetic<Real = f32>, W: PairLaw>(
     let block_warps = thread::block_dim_x() / WARP_SIZE;
     let turn = thread::block_idx_y() * block_warps + own_warp;
     let turns = thread::grid_dim_y() * block_warps;
-    let block = thread::block_idx_x();
+    let block = params.share.first + thread::block_idx_x();
     let pairing = Pairing::of(block, blocks(params.n));
     let sources: Shared<Vec4<f32>> = dynamic_shared_mem();
     let warp = Warp::<W> {

@@ -74,7 +74,7 @@ impl<D: Device> Resident<D> {
     }
 
     /// Steps that accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
-    fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
+    pub(super) fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
         let jerks = self.jerks()?;
         let buffers = [
             &self.acceleration,

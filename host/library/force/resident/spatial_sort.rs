@@ -1,5 +1,7 @@
 //! Spatial sort of a device's bodies along the Hilbert curve.
 
+use gpu_kernels::abi::Separation;
+
 use super::Resident;
 use crate::backend::ForceError;
 use crate::force::device::Device;
@@ -24,6 +26,9 @@ pub(super) struct SpatialSort<D: Device> {
     /// Steps since the bodies were measured; in order they are after every [`STEPS_IN_ORDER`].
     age: u64,
 }
+
+/// What a look at all bodies tells: what is far, and the cube around them.
+type Measured = (Separation, [f32; 4]);
 
 impl<D: Device> SpatialSort<D> {
     /// With bodies in the slots of their numbers.
@@ -61,20 +66,60 @@ impl<D: Device> Resident<D> {
     }
 
     fn measure(&mut self) -> Result<(), ForceError> {
-        let Some(kept) = &mut self.spatial_sort else {
-            return Ok(());
-        };
+        match self.measured()? {
+            Some(measured) => self.set_measured(&measured),
+            None => Ok(()),
+        }
+    }
+
+    /// What is far in the system, and the cube around it; nothing where it does not matter.
+    fn measured(&self) -> Result<Option<Measured>, ForceError> {
+        if self.spatial_sort.is_none() {
+            return Ok(None);
+        }
         let (layout, stride) = (&self.layout, self.params.stride);
         let mut state = pack::empty_state(layout, stride);
         self.device.download(&self.state, state.bytes_mut())?;
         let (positions, masses) = pack::local_sources(layout, stride, &state, self.params.n);
         let softening = self.params.softening_squared.sqrt();
-        let (separation, cube) = order::measured(&positions, &masses, self.physics.law, softening);
+        let law = self.physics.law;
+        Ok(Some(order::measured(&positions, &masses, law, softening)))
+    }
+
+    fn set_measured(&mut self, (separation, cube): &Measured) -> Result<(), ForceError> {
+        let Some(kept) = &mut self.spatial_sort else {
+            return Ok(());
+        };
         self.device
-            .upload(&kept.scratch[Place::Bounds as usize], &cube)?;
-        self.params.separation = separation;
+            .upload(&kept.scratch[Place::Bounds as usize], cube)?;
+        self.params.separation = *separation;
         kept.age = 0;
         Ok(())
+    }
+
+    /// As [`repeat_in_order`](Self::repeat_in_order) after each step, of devices that take the same step:
+    /// puts the bodies in order now and then.
+    pub(super) fn keep_in_order(parts: &mut [Self]) -> Result<(), ForceError> {
+        for part in &mut *parts {
+            let Some(kept) = &mut part.spatial_sort else {
+                return Ok(());
+            };
+            kept.age += 1;
+            if kept.age.is_multiple_of(STEPS_IN_ORDER) {
+                part.sort()?;
+            }
+        }
+        let ages = parts.iter().filter_map(|part| part.spatial_sort.as_ref());
+        if ages.map(|kept| kept.age).max() != Some(STEPS_MEASURED) {
+            return Ok(());
+        }
+        // All have the same bodies: one look is enough.
+        let Some(measured) = parts[0].measured()? else {
+            return Ok(());
+        };
+        parts
+            .iter_mut()
+            .try_for_each(|part| part.set_measured(&measured))
     }
 
     /// Launches only: state, accelerations and numbers exchange places with their copies.

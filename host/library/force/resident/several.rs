@@ -1,0 +1,337 @@
+//! One system on several devices.
+//!
+//! Each device holds all bodies and moves all of them, which is nothing beside the forces; of a force each
+//! computes a part of the pairs. What they have computed is exchanged and added in an order that does
+//! not depend on which is ready first, so that all devices always hold the same bits.
+
+use std::sync::Arc;
+
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Entry;
+
+use super::Resident;
+use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
+use crate::bodies::Bodies;
+use crate::diagnostics::Energy;
+use crate::force::device::Peers;
+use crate::force::hermite::{agreed_step, least};
+use crate::plan::shares::{SharedRecipe, Union};
+use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
+
+/// A system on several devices, which compute it together.
+pub struct Several<D: Peers> {
+    devices: Vec<Arc<D>>,
+    /// At least one.
+    parts: Vec<Resident<D>>,
+    union: Union,
+    /// Of each device, where parts of sums are added.
+    adders: Vec<Adder<D>>,
+}
+
+/// A device's means to add what all devices have computed of the sums of its bodies.
+struct Adder<D: Peers> {
+    add: &'static Entry,
+    launch: Launch,
+    params: Params,
+    /// Bytes of the parts of a device.
+    part_bytes: usize,
+    parts: D::Buffer,
+    sums: D::Buffer,
+}
+
+impl<D: Peers> Several<D> {
+    /// Puts `bodies` on devices, to be moved as `recipe` says, which was made for them on one.
+    ///
+    /// # Errors
+    /// If a device's driver refuses a kernel, or its memory is too small.
+    ///
+    /// # Panics
+    /// If there is no device, or the force kernel cannot be shared: see
+    /// [`eligible`](crate::selection::eligible).
+    pub fn new(
+        devices: Vec<Arc<D>>,
+        recipe: &Recipe,
+        bodies: &Bodies,
+    ) -> Result<Self, ForceError> {
+        assert!(!devices.is_empty(), "somebody has to compute");
+        D::connect(&devices)?;
+        let limits = devices[0].limits();
+        let SharedRecipe { parts, union } = recipe.shared(devices.len(), &limits)?;
+        let resident = |(device, part): (&Arc<D>, Recipe)| {
+            Resident::new(Arc::clone(device), part, bodies)
+        };
+        let parts = devices.iter().zip(parts).map(resident);
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let adders = match &union {
+            Union::Sums { bodies, add } => {
+                let most = bodies.iter().map(|slice| slice.end - slice.start).max();
+                let adder = |(part, slice): (&Resident<D>, &std::ops::Range<u32>)| {
+                    let count = slice.end - slice.start;
+                    Adder::new(part, add, [count, most.unwrap_or(count)], devices.len())
+                };
+                let adders = parts.iter().zip(bodies).map(adder);
+                adders.collect::<Result<Vec<_>, _>>()?
+            }
+            Union::Bodies(_) | Union::Chain => vec![],
+        };
+        Ok(Self {
+            devices,
+            parts,
+            union,
+            adders,
+        })
+    }
+
+    /// The first device's bodies, which are those of all.
+    fn first(&mut self) -> &mut Resident<D> {
+        &mut self.parts[0]
+    }
+
+    fn on_all(
+        &mut self,
+        mut work: impl FnMut(&mut Resident<D>) -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        self.parts.iter_mut().try_for_each(&mut work)
+    }
+
+    fn meet(&self) -> Result<(), ForceError> {
+        D::meet(&self.devices)
+    }
+
+    /// The force on all bodies, on all devices.
+    fn force(&self) -> Result<(), ForceError> {
+        match &self.union {
+            Union::Bodies(bodies) => {
+                self.launch_parts()?;
+                self.meet()?;
+                for to in &self.parts {
+                    for (from, range) in self.parts.iter().zip(bodies) {
+                        if !std::ptr::eq(to, from) {
+                            to.take_vectors(from, range.clone())?;
+                        }
+                    }
+                }
+            }
+            Union::Sums { bodies, .. } => {
+                self.launch_parts()?;
+                self.meet()?;
+                for ((to, adder), slice) in self.parts.iter().zip(&self.adders).zip(bodies) {
+                    let bytes = to.bytes_of(slice.clone());
+                    for (k, from) in self.parts.iter().enumerate() {
+                        let (parts, at) = (&adder.parts, k * adder.part_bytes);
+                        let source = &from.acceleration;
+                        to.device.copy_from(parts, at, source, bytes.clone())?;
+                    }
+                    adder.launch(&to.device)?;
+                }
+                self.meet()?;
+                for to in &self.parts {
+                    for (from, slice) in self.adders.iter().zip(bodies) {
+                        let bytes = to.bytes_of(slice.clone());
+                        let (at, length) = (bytes.start, bytes.len());
+                        let target = &to.acceleration;
+                        to.device.copy_from(target, at, &from.sums, 0..length)?;
+                    }
+                }
+                // The next parts overwrite nothing that is still read: all have met since.
+                return Ok(());
+            }
+            Union::Chain => self.force_by_chain()?,
+        }
+        // The next force overwrites what others may still be reading.
+        self.meet()
+    }
+
+    fn launch_parts(&self) -> Result<(), ForceError> {
+        self.parts.iter().try_for_each(Resident::launch_force)
+    }
+
+    /// Terms on all devices at a time, then their sums from device to device.
+    fn force_by_chain(&self) -> Result<(), ForceError> {
+        // Devices without blocks have no terms.
+        let has_blocks = |part: &&Resident<D>| part.params.share.first < part.params.share.end;
+        let chain: Vec<_> = self.parts.iter().filter(has_blocks).collect();
+        for part in &chain {
+            let (terms, _) = part.terms_and_sum();
+            part.carry_out(terms, &part.scratch, part.force_params())?;
+        }
+        let n = self.parts[0].params.n;
+        let mut before: Option<&Resident<D>> = None;
+        for part in chain {
+            if let Some(before) = before {
+                self.meet()?;
+                part.take_vectors(before, 0..n)?;
+            }
+            let (_, sum) = part.terms_and_sum();
+            part.carry_out(sum, &part.scratch, part.force_params())?;
+            before = Some(part);
+        }
+        self.meet()?;
+        let Some(last) = before else {
+            return Ok(());
+        };
+        let others = self.parts.iter().filter(|part| !std::ptr::eq(*part, last));
+        others
+            .into_iter()
+            .try_for_each(|part| part.take_vectors(last, 0..n))
+    }
+}
+
+impl<D: Peers> Adder<D> {
+    /// For `bodies` of those that `part` has, the most that any device adds being the second number.
+    fn new(
+        part: &Resident<D>,
+        add: &'static Entry,
+        [bodies, most]: [u32; 2],
+        devices: usize,
+    ) -> Result<Self, ForceError> {
+        let device = &*part.device;
+        device.prepare(add)?;
+        let part_bytes = part.bytes_of(0..most).len();
+        let launch = plan::one_dimensional(add, bodies.max(1), ELEMENTWISE_BLOCK, &device.limits())?;
+        let params = Params {
+            n: bodies,
+            stride: most,
+            partials: devices as u32,
+            ..Params::default()
+        };
+        Ok(Self {
+            add,
+            launch,
+            params,
+            part_bytes,
+            parts: device.allocate(devices * part_bytes)?,
+            sums: device.allocate(part_bytes)?,
+        })
+    }
+
+    fn launch(&self, device: &D) -> Result<(), ForceError> {
+        if self.params.n == 0 {
+            return Ok(());
+        }
+        let buffers = [&self.parts, &self.sums];
+        // SAFETY: vectors of the kernel's layout, `partials` times as many as it writes.
+        unsafe { device.launch(self.add, self.launch, &buffers, self.params) }
+    }
+}
+
+impl<D: Peers> Resident<D> {
+    /// Places of some bodies' vectors in a buffer of accelerations.
+    fn bytes_of(&self, bodies: std::ops::Range<u32>) -> std::ops::Range<usize> {
+        let each = self.layout.vector_scalars as usize * self.layout.vectors.bytes() as usize;
+        bodies.start as usize * each..bodies.end as usize * each
+    }
+
+    /// Copies some bodies' accelerations, and jerks if there are any, from another device.
+    fn take_vectors(&self, from: &Self, bodies: std::ops::Range<u32>) -> Result<(), ForceError> {
+        let bytes = self.bytes_of(bodies);
+        let take = |to: &D::Buffer, of: &D::Buffer| {
+            self.device.copy_from(to, bytes.start, of, bytes.clone())
+        };
+        take(&self.acceleration, &from.acceleration)?;
+        match (&self.jerks, &from.jerks) {
+            (Some(to), Some(of)) => take(to.jerk(), of.jerk()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Steps of a force that leaves the terms of its sums, and the step that adds them.
+    fn terms_and_sum(&self) -> (&[Step], &[Step]) {
+        self.force_steps.split_at(self.force_steps.len() - 1)
+    }
+}
+
+impl<D: Peers> Backend for Several<D> {
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.force()
+    }
+
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.kick(dt))
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.drift(dt))
+    }
+
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.damp(factor))
+    }
+
+    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+        for _ in 0..times {
+            step.iter().try_for_each(|&part| self.perform(part))?;
+            Resident::keep_in_order(&mut self.parts)?;
+        }
+        Ok(())
+    }
+
+    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
+        match self.first().jerks {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
+
+    fn save(&mut self) -> Result<SavedState, ForceError> {
+        self.first().save()
+    }
+
+    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
+        self.on_all(|part| part.restore(saved))
+    }
+
+    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+        self.first().download(bodies)
+    }
+
+    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        self.first().accelerations()
+    }
+
+    fn energy(&mut self) -> Result<Energy, ForceError> {
+        self.parts.iter().try_for_each(Resident::launch_energy)?;
+        let sums = self.parts.iter().map(Resident::energy_sums);
+        let sums = sums.collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(self.first().total_energy(&sums))
+    }
+
+    fn synchronize(&mut self) -> Result<(), ForceError> {
+        self.devices.iter().try_for_each(|device| device.synchronize())
+    }
+
+    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
+        self.synchronize()?;
+        self.devices[0].seconds_of(|| self.force())
+    }
+}
+
+impl<D: Peers> Hermite for Several<D> {
+    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
+        self.first().jerks()?;
+        self.force()
+    }
+
+    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.predict(dt))
+    }
+
+    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.correct(dt))
+    }
+
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        let start = self.save()?;
+        agreed_step(longest, |dt| {
+            self.predict(dt)?;
+            self.accelerate_with_jerk()?;
+            let allowed = self.first().own_steps(eta, dt)?;
+            self.restore(&start)?;
+            Ok(allowed)
+        })
+    }
+
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        Ok(least(&self.first().own_steps(eta, dt)?))
+    }
+}

@@ -19,6 +19,7 @@ mod pictures;
 mod ptx_claims;
 mod readme;
 mod run_folders;
+mod several_devices;
 mod studies;
 mod support;
 mod systems;

@@ -3,7 +3,7 @@
 use allpairs::integrator::Integrator;
 use allpairs::integrator::Stepping;
 use allpairs::physics::Law;
-use allpairs::selection::{Request, Selection, select};
+use allpairs::selection::{DeviceChoice, Request, Selection, select};
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
@@ -53,6 +53,11 @@ impl KernelOptions {
     /// The kernel's name, if one was asked for.
     pub(super) fn name(&self) -> Option<&str> {
         self.kernel.as_deref()
+    }
+
+    /// Takes another device than was asked for.
+    pub(super) fn go_on_with(&mut self, device: DeviceChoice) {
+        self.place.device = device;
     }
 
     /// The accuracy that was asked for.

@@ -8,6 +8,7 @@ use allpairs::checkpoint::{self, Found};
 use allpairs::integrator::Pace;
 use allpairs::io::is_partial;
 use allpairs::recording::{self, Recording};
+use allpairs::selection::DeviceChoice;
 use allpairs::simulation::Simulation;
 use anyhow::{Context, bail, ensure};
 
@@ -35,6 +36,10 @@ pub(super) struct Options {
     /// The run's new end, as a time.
     #[arg(long, value_name = "TIME")]
     until: Option<f64>,
+    /// Device to go on with, where not the one that it ran on: cpu kernels on cpu, others on cuda,
+    /// cuda:1, cuda:0,1, cuda:all or emulator.
+    #[arg(long)]
+    device: Option<DeviceChoice>,
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
     watch: bool,
@@ -110,6 +115,9 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         table.insert("until".into(), until.into());
     }
 
+    if let Some(device) = options.device {
+        asked.kernel.go_on_with(device);
+    }
     let physics = asked.physics(&checkpoint.bodies)?;
     let (selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     run::selection_line(&selection, out)?;
@@ -146,7 +154,11 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         bail!("{} names no `format`", config.display());
     };
     let outputs = Outputs::of_run(folder, format, asked.force.units);
-    if options.steps.is_some() || options.until.is_some() {
+    if options.device.is_some() {
+        let device = selection.place.choice().to_string();
+        table.insert("device".into(), device.into());
+    }
+    if options.steps.is_some() || options.until.is_some() || options.device.is_some() {
         outputs.write_config(&table, &selection)?;
     }
     let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;

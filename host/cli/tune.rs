@@ -59,7 +59,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let law = Law::from(options.law);
     let place = select(&Request::new(0).on(options.place.device).law(law))?.place;
     ensure!(
-        place != Place::Emulator,
+        !place.is_emulated(),
         "the emulator's times say nothing about a GPU: choose --device cuda or cpu"
     );
     ensure!(
@@ -95,7 +95,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         })?),
     };
     let sizes: &[u32] = match (options.bodies.as_slice(), &place) {
-        ([], Place::Gpu(_)) => &BODIES,
+        ([], Place::Gpu(_) | Place::Gpus(_)) => &BODIES,
         ([], _) => &BODIES_CPU,
         (asked, _) => asked,
     };

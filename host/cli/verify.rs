@@ -34,7 +34,7 @@ pub(super) struct Options {
 
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let place = place(&options.place, &options.kernel)?;
-    let emulated = place == Place::Emulator;
+    let emulated = place.is_emulated();
     let n = match options.bodies {
         Some(n) => n as usize,
         None if emulated => BODIES_EMULATED,

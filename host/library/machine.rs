@@ -11,7 +11,7 @@ use crate::force::device::Device;
 use crate::force::emulated::Emulator;
 use crate::force::independent::Independent;
 use crate::force::reference::Reference;
-use crate::force::resident::Resident;
+use crate::force::resident::{Resident, Several};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::plan::systems::SystemsError;
@@ -56,6 +56,14 @@ impl Machine {
         Self {
             thread_order,
             ..Self::new(Place::Emulator)
+        }
+    }
+
+    /// As many [emulators](Self::emulator), which compute one system together.
+    pub fn emulators(count: u32, thread_order: u64) -> Self {
+        Self {
+            thread_order,
+            ..Self::new(Place::Emulators(count))
         }
     }
 
@@ -183,6 +191,18 @@ impl Machine {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 let slices = emulator.multiprocessors();
                 self.stepped(Resident::new(emulator, recipe, bodies)?, slices)
+            }
+            Place::Gpus(_) | Place::Emulators(_) if self.block_steps.is_some() => {
+                Err(ForceError::NoBlockSteps)
+            }
+            Place::Gpus(infos) => {
+                let gpus = infos.iter().map(|info| self.gpu(info, build));
+                let gpus = gpus.collect::<Result<_, _>>()?;
+                Ok(Box::new(Several::new(gpus, &recipe, bodies)?))
+            }
+            Place::Emulators(count) => {
+                let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
+                Ok(Box::new(Several::new(emulators.collect(), &recipe, bodies)?))
             }
         }
     }

@@ -1,7 +1,11 @@
 //! Choice of variant and device: eligibility (can it run there?) apart from preference (which would
 //! be best?). A forced choice skips the preference, never the eligibility.
 
+mod numbers;
+
 use std::fmt;
+
+pub use numbers::{GpuNumbers, MOST_DEVICES};
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
@@ -22,25 +26,54 @@ pub enum DeviceChoice {
     Cpu,
     /// The CPU emulator of a GPU.
     Emulator,
+    /// As many emulated GPUs, at least two, which compute one system together.
+    Emulators(u32),
     /// This GPU.
     Cuda(u32),
+    /// These GPUs, which compute one system together.
+    Gpus(GpuNumbers),
+    /// All GPUs of the machine, which compute one system together if they are several.
+    AllGpus,
 }
 
-/// `auto`, `cpu`, `emulator`, `cuda` or `cuda:1`.
+/// `auto`, `cpu`, `emulator`, `cuda` or `cuda:1`; and several devices together: `cuda:all`, `cuda:0,1` or
+/// `emulator:3`.
 impl std::str::FromStr for DeviceChoice {
     type Err = UnknownDevice;
 
     fn from_str(text: &str) -> Result<Self, UnknownDevice> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "emulator" => Ok(Self::Emulator),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => text
-                .strip_prefix("cuda:")
-                .and_then(|ordinal| ordinal.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| UnknownDevice(text.to_owned())),
+        let named = match text {
+            "auto" => Some(Self::Auto),
+            "cpu" => Some(Self::Cpu),
+            "emulator" => Some(Self::Emulator),
+            "cuda" => Some(Self::Cuda(0)),
+            "cuda:all" => Some(Self::AllGpus),
+            _ => match text.split_once(':') {
+                Some(("cuda", numbers)) => Self::gpus(numbers),
+                Some(("emulator", count)) => Self::emulators(count),
+                _ => None,
+            },
+        };
+        named.ok_or_else(|| UnknownDevice(text.to_owned()))
+    }
+}
+
+impl DeviceChoice {
+    /// GPUs of these numbers, separated by commas.
+    fn gpus(numbers: &str) -> Option<Self> {
+        let numbers = numbers.split(',').map(|number| number.parse().ok());
+        let numbers = numbers.collect::<Option<Vec<u32>>>()?;
+        match numbers.as_slice() {
+            [one] => Some(Self::Cuda(*one)),
+            several => GpuNumbers::new(several).map(Self::Gpus),
+        }
+    }
+
+    fn emulators(count: &str) -> Option<Self> {
+        match count.parse().ok()? {
+            1 => Some(Self::Emulator),
+            count if (2..=MOST_DEVICES as u32).contains(&count) => Some(Self::Emulators(count)),
+            _ => None,
         }
     }
 }
@@ -51,14 +84,20 @@ impl fmt::Display for DeviceChoice {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
             Self::Emulator => f.write_str("emulator"),
+            Self::Emulators(count) => write!(f, "emulator:{count}"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Gpus(numbers) => write!(f, "cuda:{numbers}"),
+            Self::AllGpus => f.write_str("cuda:all"),
         }
     }
 }
 
 /// No device is called this.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no device `{0}`: use auto, cpu, emulator, cuda, or cuda:1 for the second GPU")]
+#[error(
+    "there is no device `{0}`: use auto, cpu, emulator, cuda, cuda:1 for the second GPU, or several \
+     together: cuda:0,1, cuda:all, emulator:3 (up to {MOST_DEVICES})"
+)]
 pub struct UnknownDevice(pub String);
 
 /// A place that can run variants.
@@ -68,8 +107,12 @@ pub enum Place {
     Cpu,
     /// The emulator.
     Emulator,
+    /// As many emulators, which compute one system together.
+    Emulators(u32),
     /// A GPU.
     Gpu(Box<DeviceInfo>),
+    /// GPUs, two to [`MOST_DEVICES`], which compute one system together.
+    Gpus(Vec<DeviceInfo>),
 }
 
 impl fmt::Display for Place {
@@ -80,7 +123,9 @@ impl fmt::Display for Place {
                 write!(f, "CPU ({threads} threads, {})", InstructionSet::detect())
             }
             Self::Emulator => f.write_str("CPU emulator of a GPU"),
+            Self::Emulators(count) => write!(f, "CPU emulator of {count} GPUs"),
             Self::Gpu(info) => write!(f, "GPU {} ({})", info.ordinal, info.name),
+            Self::Gpus(infos) => write!(f, "GPUs {} ({})", numbers(infos), names(infos)),
         }
     }
 }
@@ -91,7 +136,9 @@ impl Place {
         match self {
             Self::Cpu => DeviceChoice::Cpu,
             Self::Emulator => DeviceChoice::Emulator,
+            Self::Emulators(count) => DeviceChoice::Emulators(*count),
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
+            Self::Gpus(infos) => DeviceChoice::Gpus(numbers(infos)),
         }
     }
 
@@ -99,6 +146,7 @@ impl Place {
     pub fn device(&self) -> String {
         match self {
             Self::Gpu(info) => info.name.clone(),
+            Self::Gpus(infos) => names(infos),
             other => other.to_string(),
         }
     }
@@ -107,20 +155,59 @@ impl Place {
     pub fn limits(&self) -> Limits {
         match self {
             Self::Gpu(info) => Limits::of(info),
-            Self::Cpu | Self::Emulator => Limits::EVERYWHERE,
+            Self::Gpus(infos) => {
+                let all = infos.iter().map(Limits::of);
+                all.reduce(Limits::of_both).expect("at least two")
+            }
+            Self::Cpu | Self::Emulator | Self::Emulators(_) => Limits::EVERYWHERE,
         }
     }
 
     /// Version of the driver, where there is one.
     pub fn driver(&self) -> Option<String> {
+        let (major, minor) = self.gpus().first()?.driver_version;
+        Some(format!("CUDA {major}.{minor}"))
+    }
+
+    /// The GPUs that it is; none where it is none.
+    pub fn gpus(&self) -> &[DeviceInfo] {
         match self {
-            Self::Gpu(info) => {
-                let (major, minor) = info.driver_version;
-                Some(format!("CUDA {major}.{minor}"))
-            }
-            Self::Cpu | Self::Emulator => None,
+            Self::Gpu(info) => std::slice::from_ref(&**info),
+            Self::Gpus(infos) => infos,
+            Self::Cpu | Self::Emulator | Self::Emulators(_) => &[],
         }
     }
+
+    /// Devices that compute a system together there.
+    pub fn devices(&self) -> usize {
+        match self {
+            Self::Emulators(count) => *count as usize,
+            Self::Gpus(infos) => infos.len(),
+            Self::Cpu | Self::Emulator | Self::Gpu(_) => 1,
+        }
+    }
+
+    /// Returns whether it is the emulator.
+    pub const fn is_emulated(&self) -> bool {
+        matches!(self, Self::Emulator | Self::Emulators(_))
+    }
+}
+
+fn numbers(infos: &[DeviceInfo]) -> GpuNumbers {
+    let numbers: Vec<u32> = infos.iter().map(|info| info.ordinal).collect();
+    GpuNumbers::new(&numbers).expect("two to the most there can be")
+}
+
+/// `2 × NVIDIA H200`.
+fn names(infos: &[DeviceInfo]) -> String {
+    let alike = infos.chunk_by(|a, b| a.name == b.name);
+    let names: Vec<_> = alike
+        .map(|infos| match infos {
+            [one] => one.name.clone(),
+            several => format!("{} × {}", several.len(), several[0].name),
+        })
+        .collect();
+    names.join(", ")
 }
 
 /// Variant and place that were selected, and the reason.
@@ -150,6 +237,15 @@ pub enum SelectionError {
         /// Number of GPUs.
         count: usize,
     },
+    /// All GPUs were asked for, and they are more than can compute together.
+    #[error(
+        "there are {count} GPUs, and at most {MOST_DEVICES} compute together: name them, as in \
+         --device cuda:0,1"
+    )]
+    TooManyGpus {
+        /// Number of GPUs.
+        count: usize,
+    },
     /// The variant cannot run there.
     #[error(transparent)]
     Ineligible(#[from] Ineligible),
@@ -172,6 +268,17 @@ pub enum Ineligible {
         /// The law.
         law: Law,
     },
+    /// One system on several devices, by a kernel that has no parts for them.
+    #[error(
+        "kernel `{0}` computes one system on one device: choose --device cuda:0, or a kernel that several \
+         devices share, such as symmetric, symmetric-deterministic, symmetric-f64, tensor or hermite-f64"
+    )]
+    NotShared(&'static str),
+    /// Block time steps on several devices.
+    #[error(
+        "block time steps are taken on one device: choose --device cuda:0, or leave out --block-steps"
+    )]
+    BlockStepsNotShared,
     /// The integrator needs more than it computes.
     #[error(
         "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --kernel hermite-f64 \
@@ -230,29 +337,36 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
             law,
         });
     }
-    match (variant.method, place) {
+    let build = match (variant.method, place) {
         (Method::Kernel { .. } | Method::Systems(_), Place::Cpu) => {
-            Err(Ineligible::NeedsGpu(variant.name))
+            return Err(Ineligible::NeedsGpu(variant.name));
         }
-        (
-            Method::Kernel { build, .. } | Method::Systems(SystemsPath { build, .. }),
-            Place::Gpu(info),
-        ) => {
-            let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
-            let oldest = oldest.map(|sm| sm.max(variant.since()));
-            match ptx::module_for(capability(info), build == Build::Ftz) {
-                Some(module) if module.sm >= variant.since() => library(variant),
-                _ => Err(Ineligible::TooOld {
-                    kernel: variant.name,
-                    gpu: info.name.clone(),
-                    capability: info.compute_capability,
-                    oldest: oldest.map_or_else(|| "none".to_owned(), |sm| format!("sm_{sm}")),
-                }),
-            }
-        }
-        (Method::Kernel { .. } | Method::Systems(_), Place::Emulator) => Ok(()),
-        (Method::Reference | Method::Cpu(_), Place::Cpu) => Ok(()),
-        (Method::Reference | Method::Cpu(_), _) => Err(Ineligible::NeedsCpu(variant.name)),
+        (Method::Reference | Method::Cpu(_), Place::Cpu) => return Ok(()),
+        (Method::Reference | Method::Cpu(_), _) => return Err(Ineligible::NeedsCpu(variant.name)),
+        (Method::Kernel { build, .. } | Method::Systems(SystemsPath { build, .. }), _) => build,
+    };
+    let gpus = place.gpus().iter();
+    gpus.map(|info| compiled(variant, info, build))
+        .collect::<Result<(), _>>()?;
+    let one_system = matches!(variant.method, Method::Kernel { .. });
+    if place.devices() > 1 && one_system && !variant.can_be_shared() {
+        return Err(Ineligible::NotShared(variant.name));
+    }
+    Ok(())
+}
+
+/// Checks that a variant's kernels are compiled for a GPU, and the library is here that they need.
+fn compiled(variant: &Variant, info: &DeviceInfo, build: Build) -> Result<(), Ineligible> {
+    let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
+    let oldest = oldest.map(|sm| sm.max(variant.since()));
+    match ptx::module_for(capability(info), build == Build::Ftz) {
+        Some(module) if module.sm >= variant.since() => library(variant),
+        _ => Err(Ineligible::TooOld {
+            kernel: variant.name,
+            gpu: info.name.clone(),
+            capability: info.compute_capability,
+            oldest: oldest.map_or_else(|| "none".to_owned(), |sm| format!("sm_{sm}")),
+        }),
     }
 }
 
@@ -363,8 +477,10 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let accuracy = accuracy.unwrap_or_default();
     choose(request, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
-        Place::Emulator => preferred::gpu(bodies, accuracy, false),
-        Place::Gpu(info) => preferred::gpu(bodies, accuracy, limits::doubles_are_slow(info)),
+        gpus => {
+            let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
+            preferred::gpu(bodies, accuracy, slow_doubles)
+        }
     })
 }
 
@@ -387,11 +503,12 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
     let mut selection = choose(&request.on(device), |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
-        Place::Emulator | Place::Gpu(_) if blocks => {
-            vec![preferred::with_jerks(ForceAccuracy::Double)]
-        }
-        Place::Emulator | Place::Gpu(_) => vec![preferred::with_jerks(accuracy)],
+        _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
+        _ => vec![preferred::with_jerks(accuracy)],
     })?;
+    if blocks && selection.place.devices() > 1 {
+        return Err(SelectionError::Ineligible(Ineligible::BlockStepsNotShared));
+    }
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {
             kernel: selection.variant.name,
@@ -447,12 +564,26 @@ fn place_for(
     match device {
         DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
         DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
+        DeviceChoice::Emulators(count) => Ok((Place::Emulators(count), "emulators as asked".into())),
         DeviceChoice::Cuda(asked) => {
-            let gpus = devices()?;
-            let count = gpus.len();
-            let gpu = gpus.into_iter().find(|gpu| gpu.ordinal == asked);
-            let gpu = gpu.ok_or(SelectionError::NoSuchGpu { asked, count })?;
+            let gpu = gpu(&devices()?, asked)?;
             Ok((Place::Gpu(Box::new(gpu)), "GPU as asked".into()))
+        }
+        DeviceChoice::Gpus(numbers) => {
+            let there = devices()?;
+            let numbers = numbers.as_slice().iter();
+            let gpus = numbers.map(|&asked| gpu(&there, asked));
+            let gpus = gpus.collect::<Result<Vec<_>, _>>()?;
+            Ok((Place::Gpus(gpus), "GPUs as asked".into()))
+        }
+        DeviceChoice::AllGpus => {
+            let mut gpus = devices()?;
+            let place = match gpus.len() {
+                1 => Place::Gpu(Box::new(gpus.remove(0))),
+                2..=MOST_DEVICES => Place::Gpus(gpus),
+                count => return Err(SelectionError::TooManyGpus { count }),
+            };
+            Ok((place, "all GPUs, as asked".into()))
         }
         DeviceChoice::Auto if host_only => Ok((Place::Cpu, "CPU code".into())),
         DeviceChoice::Auto => match devices() {
@@ -464,6 +595,12 @@ fn place_for(
             Err(_) => Ok((Place::Cpu, "no GPU, so the CPU".into())), // `allpairs devices` says why
         },
     }
+}
+
+fn gpu(there: &[DeviceInfo], asked: u32) -> Result<DeviceInfo, SelectionError> {
+    let gpu = there.iter().find(|gpu| gpu.ordinal == asked);
+    let count = there.len();
+    gpu.cloned().ok_or(SelectionError::NoSuchGpu { asked, count })
 }
 
 #[cfg(test)]

@@ -682,11 +682,16 @@ mod tests {
     fn rows_keep_the_order_of_every_tiles_sums() {
         for (tiles, parts) in [(1, 1), (2, 1), (5, 1), (64, 2), (128, 1)] {
             for tile in 0..tiles {
-                let pairs: Vec<u32> = (0..tiles).map(|other| TilePair::in_row(tile, other)).collect();
+                let pairs: Vec<u32> = (0..tiles)
+                    .map(|other| TilePair::in_row(tile, other))
+                    .collect();
                 assert!(pairs.is_sorted_by(|a, b| a < b), "{pairs:?}");
                 for (other, pair) in (0..).zip(pairs) {
                     let found = TilePair::of_row(pair * parts, tiles, parts);
-                    let both = [found.targets.min(found.sources), found.targets.max(found.sources)];
+                    let both = [
+                        found.targets.min(found.sources),
+                        found.targets.max(found.sources),
+                    ];
                     assert_eq!(both, [tile.min(other), tile.max(other)]);
                 }
             }

@@ -270,13 +270,16 @@ fn time(
     Ok((seconds, (backend.transfers() - transfers) / steps))
 }
 
-/// Interactions/s that no one-sided kernel of this precision exceeds there, if that is known.
+/// Interactions/s that no one-sided kernel of this precision exceeds there, on all GPUs of the place
+/// together, if that is known.
 fn limit(place: &Place, precision: Precision) -> Option<f64> {
-    match (place, precision) {
-        (Place::Gpu(info), Precision::F64) => limits::one_sided_f64(info),
-        (Place::Gpu(info), _) => limits::one_sided_f32(info),
-        (Place::Cpu | Place::Emulator, _) => None,
-    }
+    let of_gpu = match precision {
+        Precision::F64 => limits::one_sided_f64,
+        _ => limits::one_sided_f32,
+    };
+    let gpus = place.gpus().iter().map(of_gpu);
+    let limit = gpus.sum::<Option<f64>>()?;
+    (limit > 0.0).then_some(limit)
 }
 
 /// The record of what was measured at a place, now.

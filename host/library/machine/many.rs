@@ -23,13 +23,12 @@ impl Machine {
     /// # Errors
     /// If the driver fails to list them.
     pub fn gpus(&self, variant: &Variant, law: Law) -> Result<u32, ForceError> {
-        let Method::Systems(SystemsPath {
-            gpus: Gpus::All, ..
-        }) = variant.method
-        else {
-            return Ok(1);
+        let Method::Systems(SystemsPath { gpus, .. }) = variant.method else {
+            return Ok(self.place.devices() as u32);
         };
         let there = match &self.place {
+            Place::Gpus(_) | Place::Emulators(_) => self.place.devices(),
+            _ if gpus == Gpus::One => 1,
             Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
             Place::Emulator | Place::Cpu => EMULATED_GPUS,
         };
@@ -44,7 +43,21 @@ impl Machine {
         physics: Physics,
         frame: Frame,
     ) -> Result<Box<dyn Backend>, ForceError> {
+        // Systems are dealt to the devices that were named.
+        let named = self.place.devices().min(variant.systems as usize);
         match &self.place {
+            Place::Gpus(infos) => {
+                let gpus = infos[..named].iter().map(|info| self.gpu(info, path.build));
+                let gpus = gpus.collect::<Result<Vec<_>, _>>()?;
+                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
+                Ok(Box::new(many))
+            }
+            Place::Emulators(_) => {
+                let emulator = |_| Arc::new(Emulator::new(self.thread_order));
+                let gpus: Vec<_> = (0..named).map(emulator).collect();
+                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
+                Ok(Box::new(many))
+            }
             Place::Gpu(info) => {
                 let mut gpus = vec![self.gpu(info, path.build)?];
                 if path.gpus == Gpus::All {

@@ -50,6 +50,14 @@ impl Limits {
         shared_bytes: 48 * 1024,
     };
 
+    /// Limits that both devices allow.
+    pub fn of_both(self, other: Self) -> Self {
+        Self {
+            block_threads: self.block_threads.min(other.block_threads),
+            shared_bytes: self.shared_bytes.min(other.shared_bytes),
+        }
+    }
+
     /// Limits of a GPU.
     pub const fn of(gpu: &DeviceInfo) -> Self {
         Self {

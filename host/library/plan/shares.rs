@@ -40,21 +40,6 @@ pub struct SharedRecipe {
     pub union: Union,
 }
 
-/// Returns whether several devices can share a force kernel's blocks.
-pub fn can_be_shared(entry: &Entry) -> bool {
-    let Work::Force { schedule, .. } = entry.work else {
-        return false;
-    };
-    entry.layout.name == LayoutName::Float4
-        && matches!(
-            schedule,
-            ScheduleName::Symmetric
-                | ScheduleName::Separated
-                | ScheduleName::Tensor
-                | ScheduleName::TiledJerks
-        )
-}
-
 impl Recipe {
     /// The recipes of `devices` devices that share this one's pairs.
     ///
@@ -62,10 +47,9 @@ impl Recipe {
     /// If a launch does not fit them.
     ///
     /// # Panics
-    /// If the kernel [cannot be shared](can_be_shared).
+    /// If the kernel is none that [can be shared](crate::variants::Variant::can_be_shared).
     pub fn shared(&self, devices: usize, limits: &Limits) -> Result<SharedRecipe, PlanError> {
         let entry = self.kernels.force;
-        assert!(can_be_shared(entry), "`{}` cannot be shared", entry.symbol);
         let n = self.params.n;
         let blocks = cut(&weights(entry, &self.force, n), devices);
         let energies = cut(&vec![1; self.energy_launch.grid[0] as usize], devices);
@@ -86,17 +70,19 @@ impl Recipe {
             schedule, order, ..
         } = entry.work
         else {
-            unreachable!("a force, as was asserted")
+            unreachable!("`{}` is no force", entry.symbol)
         };
+        assert_eq!(entry.layout.name, LayoutName::Float4, "vectors side by side");
         let union = match (schedule, order) {
             (ScheduleName::TiledJerks, _) => Union::Bodies(targets(entry, &self.force, &blocks, n)),
             (ScheduleName::Symmetric, Order::Fixed) => Union::Chain,
-            _ => {
+            (ScheduleName::Symmetric | ScheduleName::Separated | ScheduleName::Tensor, _) => {
                 let add = super::partner(entry, Work::Reduce(Reduction::Serial));
                 super::one_dimensional(add, n, ELEMENTWISE_BLOCK, limits)?;
                 let bodies = slices(n, devices);
                 Union::Sums { bodies, add }
             }
+            _ => panic!("`{}` cannot be shared", entry.symbol),
         };
         Ok(SharedRecipe {
             parts: blocks.iter().zip(&energies).map(part).collect(),

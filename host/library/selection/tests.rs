@@ -10,11 +10,29 @@ fn devices_are_named() {
     for choice in [
         DeviceChoice::Auto,
         DeviceChoice::Emulator,
+        DeviceChoice::Emulators(3),
         DeviceChoice::Cuda(2),
+        DeviceChoice::Gpus(GpuNumbers::new(&[1, 0, 0]).expect("three")),
+        DeviceChoice::AllGpus,
     ] {
         assert_eq!(choice.to_string().parse(), Ok(choice));
     }
-    for wrong in ["gpu", "cuda:", "cuda:-1", "CUDA", ""] {
+    assert_eq!("emulator:1".parse(), Ok(DeviceChoice::Emulator));
+    assert_eq!("cuda:2".parse(), Ok(DeviceChoice::Cuda(2)));
+    for wrong in [
+        "gpu",
+        "cuda:",
+        "cuda:-1",
+        "CUDA",
+        "",
+        "cuda:0,",
+        "cuda:0,x",
+        "cuda:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+        "emulator:",
+        "emulator:0",
+        "emulator:17",
+        "cpu:2",
+    ] {
         let error = wrong.parse::<DeviceChoice>().expect_err(wrong).to_string();
         assert!(error.contains("emulator"), "{error}");
     }
@@ -29,10 +47,39 @@ fn a_forced_variant_is_validated() {
     };
     assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
     assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
+    for name in ["tiled", "hybrid"] {
+        let refused = refusal(DeviceChoice::Emulators(2), name);
+        assert!(refused.contains("one device") && refused.contains("cuda:0"), "{refused}");
+    }
     let unknown = variants::find("tilde").expect_err("not listed");
     assert!(unknown.to_string().contains("allpairs list"));
     let kernel = variants::find("cpu-f64").expect("listed");
     let host = Request::new(1000).by(Some(kernel)).law(Law::Unit);
     let host = select(&host).expect("runs anywhere");
     assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
+}
+
+/// What several devices would choose for each accuracy and number of bodies, they can share.
+#[test]
+fn several_devices_share_what_is_preferred() {
+    for bodies in [1, 5_000, 16_000, 50_000, 100_000] {
+        for accuracy in ForceAccuracy::ALL {
+            for integrator in [Integrator::Leapfrog, Integrator::Hermite4] {
+                let request = Request {
+                    accuracy: Some(accuracy),
+                    integrator,
+                    ..Request::new(bodies).on(DeviceChoice::Emulators(3))
+                };
+                let found = select(&request).expect("runs there");
+                assert_eq!(found.place, Place::Emulators(3));
+            }
+        }
+    }
+    let blocks = Request {
+        integrator: Integrator::Hermite4,
+        steps: Stepping::Blocks,
+        ..Request::new(100).on(DeviceChoice::Emulators(2))
+    };
+    let refused = select(&blocks).expect_err("on one device alone").to_string();
+    assert!(refused.contains("--block-steps"), "{refused}");
 }

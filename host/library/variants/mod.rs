@@ -353,6 +353,19 @@ impl Variant {
         reducer == Some(Reducer::Library)
     }
 
+    /// Returns whether several devices can compute one system by it together.
+    pub fn can_be_shared(&self) -> bool {
+        let positions = Positions::Device;
+        matches!(self.method, Method::Kernel { positions: of, .. } if of == positions)
+            && matches!(
+                self.schedule(),
+                ScheduleName::Symmetric
+                    | ScheduleName::Separated
+                    | ScheduleName::Tensor
+                    | ScheduleName::TiledJerks
+            )
+    }
+
     /// Returns whether its 1/√ is the approximation of a GPU.
     pub fn is_approximate(&self) -> bool {
         match self.method {

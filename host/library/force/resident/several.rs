@@ -335,3 +335,61 @@ impl<D: Peers> Hermite for Several<D> {
         Ok(least(&self.first().own_steps(eta, dt)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::force::emulated::Emulator;
+    use crate::frame::Frame;
+    use crate::initial_conditions::plummer;
+    use crate::integrator::Integrator;
+    use crate::physics::{Law, Physics};
+    use crate::variants;
+
+    fn several(kernel: &str, bodies: &Bodies, devices: u64) -> Several<Emulator> {
+        let variant = variants::find(kernel).expect("listed");
+        let physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening: 0.05,
+        };
+        let devices: Vec<_> = (1..=devices).map(|seed| Arc::new(Emulator::new(seed))).collect();
+        let (frame, limits) = (Frame::of(bodies, &physics), devices[0].limits());
+        let recipe = Recipe::new(variant, bodies, physics, frame, &limits).expect("fits");
+        Several::new(devices, &recipe, bodies).expect("fits")
+    }
+
+    /// Whatever order threads run in on each device; and across sorts along the curve, and a look at how
+    /// large the system is.
+    #[test]
+    fn all_devices_always_hold_the_same_bits() {
+        let bodies = plummer(400, 3).expect("in range");
+        for (kernel, integrator, steps) in [
+            ("symmetric-lane2-block32", Integrator::Leapfrog, 5),
+            ("symmetric-deterministic", Integrator::Leapfrog, 3),
+            ("tensor", Integrator::Leapfrog, 70),
+            ("hermite", Integrator::Hermite4, 5),
+        ] {
+            let mut several = several(kernel, &bodies, 3);
+            integrator.prepare(&mut several).expect("emulated");
+            let step = integrator.operations(0.01);
+            several.repeat(steps, &step).expect("emulated");
+            let mut states = several.parts.iter_mut().map(|part| part.save().expect("there"));
+            let first = states.next().expect("the first");
+            assert!(states.all(|state| state == first), "{kernel}");
+        }
+    }
+
+    /// The emulator finds devices that do not wait for each other.
+    #[test]
+    #[should_panic(expected = "may be writing")]
+    fn devices_that_do_not_meet_are_found() {
+        let bodies = plummer(100, 3).expect("in range");
+        let several = several("hermite", &bodies, 2);
+        several.launch_parts().expect("emulated");
+        let [to, from] = &several.parts[..] else {
+            panic!("two")
+        };
+        to.take_vectors(from, 0..100).expect("not reached");
+    }
+}

@@ -1,0 +1,257 @@
+//! One system on several devices, emulated: right forces, the bits of one device where they are
+//! promised, runs that go on with another number of devices, and refusals.
+
+use std::fs;
+use std::path::Path;
+
+use allpairs::backend::SavedState;
+use allpairs::bodies::Bodies;
+use allpairs::initial_conditions::plummer;
+use allpairs::integrator::Integrator;
+use allpairs::machine::Machine;
+use allpairs::physics::{Law, Physics};
+use allpairs::variants::Variant;
+use allpairs_lab::studies::catalogue;
+use allpairs_lab::verify::cloud;
+use rayon::prelude::*;
+
+use crate::support::program::{code, new_folder, try_in};
+use crate::support::{Table, assert_none, repetition_failure};
+
+/// The kernels of general use that several devices can share.
+fn shared_kernels() -> Vec<Variant> {
+    let all = catalogue().all().filter(|kernel| kernel.can_be_shared());
+    let kernels: Vec<_> = all.copied().collect();
+    for name in [
+        "symmetric",
+        "symmetric-deterministic",
+        "symmetric-f64",
+        "double-single",
+        "tensor",
+        "tensor-soft",
+        "hermite",
+        "hermite-f64",
+    ] {
+        assert!(kernels.iter().any(|kernel| kernel.name == name), "{name}");
+    }
+    kernels
+}
+
+/// Within the bounds of one device, in all edge cases, with threads in another order on each.
+#[test]
+fn forces_are_right_on_several_devices() {
+    let table = Table::new(128, 1_300);
+    for (devices, order) in [(2, 0), (3, 20_260_101), (5, 1)] {
+        let machine = Machine::emulators(devices, order);
+        let failures = shared_kernels().into_par_iter();
+        let failures = failures.flat_map_iter(|kernel| table.failures(&machine, &kernel));
+        assert_none(&failures.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn repeated_steps_are_single_steps_on_several_devices() {
+    let machine = Machine::emulators(3, 0);
+    let failures = shared_kernels().into_par_iter();
+    let failures = failures.filter_map(|kernel| repetition_failure(&machine, &kernel));
+    assert_none(&failures.collect::<Vec<_>>());
+}
+
+const GRAVITY: Physics = Physics {
+    law: Law::Gravity,
+    g: 1.0,
+    softening: 0.05,
+};
+
+/// Where a few steps end, and the energy there.
+fn steps_end(
+    machine: &Machine,
+    kernel: &Variant,
+    integrator: Integrator,
+    bodies: &Bodies,
+) -> (SavedState, [u64; 2]) {
+    let backend = machine.backend(kernel, bodies, GRAVITY);
+    let mut backend = backend.expect("runs there");
+    integrator.prepare(&mut *backend).expect("runs");
+    for _ in 0..2 {
+        integrator.step(&mut *backend, 0.01).expect("runs");
+    }
+    let energy = backend.energy().expect("runs");
+    let bits = [energy.kinetic, energy.potential].map(f64::to_bits);
+    (backend.save().expect("there"), bits)
+}
+
+/// The bits of one device on any number of them: with ragged numbers of bodies, and with so many tiles
+/// that several devices add a body's sums one after the other.
+#[test]
+fn kernels_of_fixed_order_have_the_bits_of_one_device() {
+    let wide = |name: &str| *catalogue().find(name).expect("listed");
+    let narrow = |name: &str| wide(name).in_blocks_of(32);
+    let leapfrog = Integrator::Leapfrog;
+    let hermite = Integrator::Hermite4;
+    let kernels = [
+        (wide("symmetric-deterministic"), leapfrog, 1_025),
+        (narrow("symmetric-deterministic"), leapfrog, 1_700),
+        (narrow("symmetric-lane1"), leapfrog, 1_000),
+        (narrow("hermite"), hermite, 1_025),
+        (narrow("hermite-f64"), hermite, 1_000),
+    ];
+    let failures = kernels.into_par_iter().flat_map_iter(|(kernel, integrator, most)| {
+        let sizes = [1, 2, 31, 33, 257, most].into_iter();
+        sizes.flat_map(move |n| {
+            let bodies = plummer(n, 7).unwrap_or_else(|_| cloud(n));
+            let one = steps_end(&Machine::emulator(0), &kernel, integrator, &bodies);
+            (2..=5).filter_map(move |devices| {
+                let machine = Machine::emulators(devices, u64::from(devices));
+                let several = steps_end(&machine, &kernel, integrator, &bodies);
+                let name = kernel.name;
+                (several != one).then(|| format!("{name}, {n} bodies, {devices} devices"))
+            })
+        })
+    });
+    assert_none(&failures.collect::<Vec<_>>());
+}
+
+/// Each device has a part of the work that it does, in what it may do: as on one device, up to the order
+/// of additions.
+#[test]
+fn first_steps_and_energies_are_those_of_one_device() {
+    let bodies = plummer(300, 4).expect("in range");
+    for (kernel, integrator) in [
+        ("hermite-f64", Integrator::Hermite4),
+        ("symmetric-f64", Integrator::Yoshida6),
+        ("symmetric-f64", Integrator::LeapfrogDkd),
+    ] {
+        let kernel = catalogue().find(kernel).expect("listed");
+        let found = [Machine::emulator(0), Machine::emulators(4, 0)].map(|machine| {
+            let mut backend = machine.backend(kernel, &bodies, GRAVITY).expect("runs");
+            integrator.prepare(&mut *backend).expect("runs");
+            let step = match integrator {
+                Integrator::Hermite4 => {
+                    let first = integrator.first_step(&mut *backend, 0.01, 1.0);
+                    first.expect("a step")
+                }
+                _ => 0.01,
+            };
+            integrator.step(&mut *backend, step).expect("runs");
+            let energy = backend.energy().expect("runs");
+            [step, energy.kinetic, energy.potential]
+        });
+        for (several, one) in found[1].iter().zip(found[0]) {
+            assert!((several / one - 1.0).abs() < 1e-12, "{several} for {one}");
+        }
+    }
+}
+
+fn success(folder: &Path, arguments: &str) -> String {
+    let ended = try_in(folder, arguments);
+    ended.expect(0, &[]);
+    ended.said
+}
+
+/// What a run leaves that does not depend on whether and where it was stopped.
+fn record(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a run's folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let files = paths.map(|path| {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        (name.into_owned(), fs::read(&path).expect("a file"))
+    });
+    let kept = |(name, _): &(String, Vec<u8>)| !name.starts_with("checkpoint") && name != "run.toml";
+    let mut files: Vec<_> = files.filter(kept).collect();
+    files.sort();
+    assert!(files.iter().any(|(name, _)| name.starts_with("final")));
+    files
+}
+
+/// A run on three devices goes on with one, two and five, and leaves what a run on one leaves.
+#[test]
+fn a_run_goes_on_with_another_number_of_devices() {
+    for (kernel, integrator) in [
+        ("symmetric-deterministic", "leapfrog"),
+        ("hermite-f64", "hermite4"),
+    ] {
+        let folder = new_folder();
+        let folder = folder.path();
+        let run = format!(
+            "run plummer --bodies 300 --dt 0.01 --softening 0.05 --kernel {kernel} --diagnostics 1 \
+             --integrator {integrator} --checkpoint-every 2"
+        );
+        success(folder, &format!("{run} --steps 4 --device emulator --out whole"));
+        let whole = record(&folder.join("whole"));
+        for device in ["emulator", "emulator:2", "emulator:5"] {
+            let begun = format!("{run} --steps 2 --device emulator:3 --out part --overwrite");
+            let said = success(folder, &begun);
+            assert!(said.contains("CPU emulator of 3 GPUs"), "{said}");
+            success(folder, &format!("resume part --steps 4 --device {device}"));
+            let config = fs::read_to_string(folder.join("part/run.toml")).expect("there");
+            assert!(config.contains(&format!("device = \"{device}\"")), "{config}");
+            let part = record(&folder.join("part"));
+            assert!(part == whole, "{kernel} on {device}");
+        }
+    }
+}
+
+#[test]
+fn what_devices_cannot_share_is_refused() {
+    let folder = new_folder();
+    for (arguments, exit, texts) in [
+        (
+            "run plummer --bodies 100 --device emulator:3 --kernel tiled",
+            code::UNAVAILABLE,
+            ["`tiled`", "one device", "--device cuda:0"],
+        ),
+        (
+            "run plummer --bodies 100 --device emulator:2 --integrator hermite4 --eta 0.01 --until 0.1 \
+             --block-steps",
+            code::UNAVAILABLE,
+            ["block time steps", "one device", "--block-steps"],
+        ),
+        (
+            "run plummer --bodies 100 --device emulator:17",
+            code::USAGE,
+            ["emulator:17", "cuda:0,1", "up to 16"],
+        ),
+        (
+            "run plummer --bodies 100 --device cuda:all",
+            code::UNAVAILABLE,
+            ["needs a GPU", "none", "switched off"],
+        ),
+    ] {
+        try_in(&folder, arguments).expect(exit, &texts);
+    }
+}
+
+/// Independent systems are dealt to the devices, and computed as by one.
+#[test]
+fn systems_are_dealt_to_devices() {
+    let folder = new_folder();
+    let run = "run many-galaxies --systems 5 --each 64 --steps 2 --dt 0.01 --softening 0.05 \
+               --kernel many-systems --integrator euler";
+    let folder = folder.path();
+    for device in ["emulator", "emulator:2", "emulator:8"] {
+        let run = format!("{run} --device {device} --out {}", device.replace(':', "-"));
+        success(folder, &run);
+    }
+    let one = record(&folder.join("emulator"));
+    for several in ["emulator-2", "emulator-8"] {
+        assert!(record(&folder.join(several)) == one, "{several}");
+    }
+}
+
+/// Kernels are verified and timed on several devices as on one.
+#[test]
+fn verify_and_bench_take_several_devices() {
+    let folder = new_folder();
+    let verified = success(
+        folder.path(),
+        "verify --device emulator:3 --kernel symmetric-deterministic,hermite-f64 --bodies 300",
+    );
+    assert!(verified.contains("On CPU emulator of 3 GPUs"), "{verified}");
+    assert!(verified.contains("passed all"), "{verified}");
+    let timed = success(
+        folder.path(),
+        "bench --device emulator:2 --kernel symmetric --bodies 300 --repetitions 1",
+    );
+    assert!(timed.contains("On CPU emulator of 2 GPUs"), "{timed}");
+}

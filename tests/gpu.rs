@@ -7,9 +7,10 @@ use crate::support::{Table, assert_none, repetition_failure, rms_error, softened
 use allpairs::bodies::{Bodies, Body};
 use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
+use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
-use allpairs::selection::{DeviceChoice, Request, eligible, library, select};
+use allpairs::selection::{DeviceChoice, GpuNumbers, Request, eligible, library, select};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
@@ -56,6 +57,61 @@ fn kernels_are_right_on_every_gpu() {
             failures
         });
         assert_none(&failures.collect::<Vec<_>>());
+    }
+}
+
+/// On the first GPU taken for two, and on all GPUs together: forces within their bounds, and of kernels of
+/// fixed order the bits of one GPU, after steps that nothing but events orders between the GPUs.
+#[test]
+fn several_gpus_compute_as_one() {
+    const BODIES: usize = 20_000;
+    let _alone = alone();
+    let place = |device| Some(select(&Request::new(0).on(device)).ok()?.place);
+    let Some(one) = place(DeviceChoice::Cuda(0)) else {
+        return; // said aloud above
+    };
+    let twice = GpuNumbers::new(&[0, 0, 0]).map(DeviceChoice::Gpus);
+    let several = [twice, Some(DeviceChoice::AllGpus)].into_iter().flatten();
+    let table = Table::new(256, 16_384);
+    let bodies = plummer(BODIES, 5).expect("in range");
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.02,
+    };
+    let one = Machine::new(one);
+    for machine in several.filter_map(place).map(Machine::new) {
+        if machine.place().devices() < 2 {
+            let _ = writeln!(std::io::stderr(), "SKIPPED all GPUs together: there is one");
+            continue;
+        }
+        let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
+        for kernel in catalogue().all().filter(can_run) {
+            if !kernel.can_be_shared() {
+                continue; // one of many systems
+            }
+            assert_none(&table.failures(&machine, kernel));
+            let fixed =
+                kernel.name.starts_with("hermite") || kernel.name.ends_with("deterministic");
+            if !fixed {
+                continue;
+            }
+            let integrator = match kernel.gives_jerks() {
+                true => Integrator::Hermite4,
+                false => Integrator::Leapfrog,
+            };
+            let [alone, together] = [&one, &machine].map(|machine| {
+                let mut backend = machine.backend(kernel, &bodies, physics).expect("runs");
+                integrator.prepare(&mut *backend).expect("runs");
+                let step = integrator.operations(0.001);
+                backend.repeat(100, &step).expect("runs");
+                (
+                    backend.save().expect("there"),
+                    backend.energy().expect("runs"),
+                )
+            });
+            assert!(alone == together, "{} on {}", kernel.name, machine.place());
+        }
     }
 }
 

@@ -1,18 +1,12 @@
-//! One system on several devices, emulated: right forces, the bits of one device where they are
-//! promised, runs that go on with another number of devices, and refusals.
+//! One system on several devices, emulated: right forces, runs that go on with another number of devices,
+//! and refusals.
 
 use std::fs;
 use std::path::Path;
 
-use allpairs::backend::SavedState;
-use allpairs::bodies::Bodies;
-use allpairs::initial_conditions::plummer;
-use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::cloud;
 use rayon::prelude::*;
 
 use crate::support::program::{code, new_folder, try_in};
@@ -57,92 +51,6 @@ fn repeated_steps_are_single_steps_on_several_devices() {
     assert_none(&failures.collect::<Vec<_>>());
 }
 
-const GRAVITY: Physics = Physics {
-    law: Law::Gravity,
-    g: 1.0,
-    softening: 0.05,
-};
-
-/// Where a few steps end, and the energy there.
-fn steps_end(
-    machine: &Machine,
-    kernel: &Variant,
-    integrator: Integrator,
-    bodies: &Bodies,
-) -> (SavedState, [u64; 2]) {
-    let backend = machine.backend(kernel, bodies, GRAVITY);
-    let mut backend = backend.expect("runs there");
-    integrator.prepare(&mut *backend).expect("runs");
-    for _ in 0..2 {
-        integrator.step(&mut *backend, 0.01).expect("runs");
-    }
-    let energy = backend.energy().expect("runs");
-    let bits = [energy.kinetic, energy.potential].map(f64::to_bits);
-    (backend.save().expect("there"), bits)
-}
-
-/// The bits of one device on any number of them: with ragged numbers of bodies, and with so many tiles
-/// that several devices add a body's sums one after the other.
-#[test]
-fn kernels_of_fixed_order_have_the_bits_of_one_device() {
-    let wide = |name: &str| *catalogue().find(name).expect("listed");
-    let narrow = |name: &str| wide(name).in_blocks_of(32);
-    let leapfrog = Integrator::Leapfrog;
-    let hermite = Integrator::Hermite4;
-    let kernels = [
-        (wide("symmetric-deterministic"), leapfrog, 1_025),
-        (narrow("symmetric-deterministic"), leapfrog, 1_700),
-        (narrow("symmetric-lane1"), leapfrog, 1_000),
-        (narrow("hermite"), hermite, 1_025),
-        (narrow("hermite-f64"), hermite, 1_000),
-    ];
-    let failures = kernels.into_par_iter().flat_map_iter(|(kernel, integrator, most)| {
-        let sizes = [1, 2, 31, 33, 257, most].into_iter();
-        sizes.flat_map(move |n| {
-            let bodies = plummer(n, 7).unwrap_or_else(|_| cloud(n));
-            let one = steps_end(&Machine::emulator(0), &kernel, integrator, &bodies);
-            (2..=5).filter_map(move |devices| {
-                let machine = Machine::emulators(devices, u64::from(devices));
-                let several = steps_end(&machine, &kernel, integrator, &bodies);
-                let name = kernel.name;
-                (several != one).then(|| format!("{name}, {n} bodies, {devices} devices"))
-            })
-        })
-    });
-    assert_none(&failures.collect::<Vec<_>>());
-}
-
-/// Each device has a part of the work that it does, in what it may do: as on one device, up to the order
-/// of additions.
-#[test]
-fn first_steps_and_energies_are_those_of_one_device() {
-    let bodies = plummer(300, 4).expect("in range");
-    for (kernel, integrator) in [
-        ("hermite-f64", Integrator::Hermite4),
-        ("symmetric-f64", Integrator::Yoshida6),
-        ("symmetric-f64", Integrator::LeapfrogDkd),
-    ] {
-        let kernel = catalogue().find(kernel).expect("listed");
-        let found = [Machine::emulator(0), Machine::emulators(4, 0)].map(|machine| {
-            let mut backend = machine.backend(kernel, &bodies, GRAVITY).expect("runs");
-            integrator.prepare(&mut *backend).expect("runs");
-            let step = match integrator {
-                Integrator::Hermite4 => {
-                    let first = integrator.first_step(&mut *backend, 0.01, 1.0);
-                    first.expect("a step")
-                }
-                _ => 0.01,
-            };
-            integrator.step(&mut *backend, step).expect("runs");
-            let energy = backend.energy().expect("runs");
-            [step, energy.kinetic, energy.potential]
-        });
-        for (several, one) in found[1].iter().zip(found[0]) {
-            assert!((several / one - 1.0).abs() < 1e-12, "{several} for {one}");
-        }
-    }
-}
-
 fn success(folder: &Path, arguments: &str) -> String {
     let ended = try_in(folder, arguments);
     ended.expect(0, &[]);
@@ -157,7 +65,8 @@ fn record(folder: &Path) -> Vec<(String, Vec<u8>)> {
         let name = path.file_name().expect("a name").to_string_lossy();
         (name.into_owned(), fs::read(&path).expect("a file"))
     });
-    let kept = |(name, _): &(String, Vec<u8>)| !name.starts_with("checkpoint") && name != "run.toml";
+    let kept =
+        |(name, _): &(String, Vec<u8>)| !name.starts_with("checkpoint") && name != "run.toml";
     let mut files: Vec<_> = files.filter(kept).collect();
     files.sort();
     assert!(files.iter().any(|(name, _)| name.starts_with("final")));
@@ -177,7 +86,10 @@ fn a_run_goes_on_with_another_number_of_devices() {
             "run plummer --bodies 300 --dt 0.01 --softening 0.05 --kernel {kernel} --diagnostics 1 \
              --integrator {integrator} --checkpoint-every 2"
         );
-        success(folder, &format!("{run} --steps 4 --device emulator --out whole"));
+        success(
+            folder,
+            &format!("{run} --steps 4 --device emulator --out whole"),
+        );
         let whole = record(&folder.join("whole"));
         for device in ["emulator", "emulator:2", "emulator:5"] {
             let begun = format!("{run} --steps 2 --device emulator:3 --out part --overwrite");
@@ -185,7 +97,10 @@ fn a_run_goes_on_with_another_number_of_devices() {
             assert!(said.contains("CPU emulator of 3 GPUs"), "{said}");
             success(folder, &format!("resume part --steps 4 --device {device}"));
             let config = fs::read_to_string(folder.join("part/run.toml")).expect("there");
-            assert!(config.contains(&format!("device = \"{device}\"")), "{config}");
+            assert!(
+                config.contains(&format!("device = \"{device}\"")),
+                "{config}"
+            );
             let part = record(&folder.join("part"));
             assert!(part == whole, "{kernel} on {device}");
         }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use allpairs::limits;
 use allpairs::selection::Place;
+use cuda_driver::DeviceInfo;
 
 /// Lists the GPUs, or says why there is none; having none is no error.
 pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
@@ -43,10 +44,38 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         ]);
     }
     writeln!(out, "{table}")?;
+    links(&gpus, out)?;
     writeln!(
         out,
         "Limits are interactions/s of a kernel that computes each pair for one body: 12 instructions \
          and an\ninverse square root in f32, 17 instructions in f64, at the highest clock."
+    )?;
+    Ok(())
+}
+
+/// How each GPU reaches the memory of the others, where there are several.
+fn links(gpus: &[DeviceInfo], out: &mut impl Write) -> anyhow::Result<()> {
+    if gpus.len() < 2 {
+        return Ok(());
+    }
+    let mut table = super::table(&["from", "to", "copies", "atomics", "#rank"]);
+    for from in gpus {
+        for to in gpus.iter().filter(|to| to.ordinal != from.ordinal) {
+            let link = cuda_driver::link(from.ordinal, to.ordinal)?;
+            table.add_row([
+                format!("cuda:{}", from.ordinal),
+                format!("cuda:{}", to.ordinal),
+                if link.direct { "direct" } else { "by the host" }.into(),
+                if link.atomics { "yes" } else { "no" }.into(),
+                link.rank.to_string(),
+            ]);
+        }
+    }
+    writeln!(out, "{table}")?;
+    writeln!(
+        out,
+        "GPUs compute one system together with --device cuda:all or cuda:0,1. Atomics work over NVLink, and \
+         not over\nPCI Express; rank 0 is the fastest way of this machine."
     )?;
     Ok(())
 }

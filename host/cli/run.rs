@@ -249,6 +249,27 @@ impl Asked {
     }
 }
 
+/// What several devices need of their memory, where they compute together.
+fn shared_memory(
+    machine: &Machine,
+    variant: &Variant,
+    bodies: &Bodies,
+    physics: Physics,
+) -> anyhow::Result<Option<String>> {
+    let Some(bytes) = machine.shared_bytes(variant, bodies, physics)? else {
+        return Ok(None);
+    };
+    let place = machine.place();
+    let smallest = place.gpus().iter().map(|gpu| gpu.memory_bytes as u64).min();
+    let of = smallest.map(|bytes| format!(", of {}", Bytes(bytes)));
+    Ok(Some(format!(
+        "memory: {} on each of {} devices{}",
+        Bytes(bytes),
+        place.devices(),
+        of.unwrap_or_default()
+    )))
+}
+
 /// Bodies to simulate, the format of their snapshots, and their units where these are known.
 struct Input {
     snapshot: Snapshot,
@@ -366,6 +387,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
+    if let Some(line) = shared_memory(&machine, &variant, &bodies, physics)? {
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     let mut timed = || -> Result<f64, ForceError> {
         let began = Instant::now();

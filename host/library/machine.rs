@@ -202,9 +202,33 @@ impl Machine {
             }
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
-                Ok(Box::new(Several::new(emulators.collect(), &recipe, bodies)?))
+                Ok(Box::new(Several::new(
+                    emulators.collect(),
+                    &recipe,
+                    bodies,
+                )?))
             }
         }
+    }
+
+    /// Memory that each device needs, bytes, where several compute one system together.
+    ///
+    /// # Errors
+    /// If the launches do not fit them.
+    pub fn shared_bytes(
+        &self,
+        variant: &Variant,
+        bodies: &Bodies,
+        physics: Physics,
+    ) -> Result<Option<u64>, ForceError> {
+        let devices = self.place.devices();
+        if devices < 2 || !variant.can_be_shared() || variant.systems != 1 {
+            return Ok(None);
+        }
+        let (frame, limits) = (Frame::of(bodies, &physics), self.place.limits());
+        let variant = variant.fitted(bodies.len());
+        let recipe = Recipe::new(&variant, bodies, physics, frame, &limits)?;
+        Ok(Some(recipe.shared(devices, &limits)?.device_bytes()))
     }
 
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {

@@ -564,7 +564,9 @@ fn place_for(
     match device {
         DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
         DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
-        DeviceChoice::Emulators(count) => Ok((Place::Emulators(count), "emulators as asked".into())),
+        DeviceChoice::Emulators(count) => {
+            Ok((Place::Emulators(count), "emulators as asked".into()))
+        }
         DeviceChoice::Cuda(asked) => {
             let gpu = gpu(&devices()?, asked)?;
             Ok((Place::Gpu(Box::new(gpu)), "GPU as asked".into()))
@@ -600,7 +602,8 @@ fn place_for(
 fn gpu(there: &[DeviceInfo], asked: u32) -> Result<DeviceInfo, SelectionError> {
     let gpu = there.iter().find(|gpu| gpu.ordinal == asked);
     let count = there.len();
-    gpu.cloned().ok_or(SelectionError::NoSuchGpu { asked, count })
+    gpu.cloned()
+        .ok_or(SelectionError::NoSuchGpu { asked, count })
 }
 
 #[cfg(test)]

@@ -458,7 +458,11 @@ impl Peers for Cuda {
 
 /// Each device with each of the others.
 fn pairs(devices: &[Arc<Cuda>]) -> impl Iterator<Item = (&Cuda, &Cuda)> {
-    let others = |device| devices.iter().filter(move |other| !Arc::ptr_eq(other, device));
+    let others = |device| {
+        devices
+            .iter()
+            .filter(move |other| !Arc::ptr_eq(other, device))
+    };
     let pairs = devices
         .iter()
         .flat_map(move |device| others(device).map(move |other| (device, other)));

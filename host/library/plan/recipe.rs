@@ -2,6 +2,7 @@
 
 use gpu_kernels::abi::{BlockStep, Params, Separation, Share, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription};
+use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 
 use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
 use crate::bodies::Bodies;
@@ -115,6 +116,21 @@ impl Recipe {
             physics,
             params,
         })
+    }
+
+    /// Memory that a device needs for it, bytes; without what block time steps add.
+    pub fn device_bytes(&self) -> u64 {
+        let layout = self.layout();
+        let [n, stride] = [self.params.n, self.params.stride].map(u64::from);
+        let state = stride * u64::from(layout.state_scalars * layout.stored.bytes());
+        let vectors = stride * u64::from(layout.vector_scalars * layout.vectors.bytes());
+        let sort = self.force.order.iter().flat_map(|order| &order.scratch);
+        let scratch: usize = self.force.scratch.iter().chain(sort).sum();
+        let jerks = match self.kernels.hermite {
+            Some(_) => (1 + u64::from(KEPT_VECTORS)) * vectors + n * size_of::<f64>() as u64,
+            None => 0,
+        };
+        state + vectors + jerks + scratch as u64
     }
 
     /// Layout of bodies in memory.

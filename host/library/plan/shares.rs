@@ -72,7 +72,11 @@ impl Recipe {
         else {
             unreachable!("`{}` is no force", entry.symbol)
         };
-        assert_eq!(entry.layout.name, LayoutName::Float4, "vectors side by side");
+        assert_eq!(
+            entry.layout.name,
+            LayoutName::Float4,
+            "vectors side by side"
+        );
         let union = match (schedule, order) {
             (ScheduleName::TiledJerks, _) => Union::Bodies(targets(entry, &self.force, &blocks, n)),
             (ScheduleName::Symmetric, Order::Fixed) => Union::Chain,
@@ -88,6 +92,22 @@ impl Recipe {
             parts: blocks.iter().zip(&energies).map(part).collect(),
             union,
         })
+    }
+}
+
+impl SharedRecipe {
+    /// Memory that each device needs at most, bytes.
+    pub fn device_bytes(&self) -> u64 {
+        let parts = self.parts.iter().map(Recipe::device_bytes);
+        let own = parts.max().unwrap_or(0);
+        let Union::Sums { bodies, .. } = &self.union else {
+            return own;
+        };
+        // The parts of all devices, and their sums.
+        let most = bodies.iter().map(|slice| slice.end - slice.start).max();
+        let vectors = (self.parts.len() as u64 + 1) * u64::from(most.unwrap_or(0));
+        let layout = self.parts[0].layout();
+        own + vectors * u64::from(layout.vector_scalars * layout.vectors.bytes())
     }
 }
 
@@ -170,7 +190,10 @@ fn of_tiles(block: u32, Tiling { side, parts }: Tiling, n: u32, order: Order) ->
             // The last of each row, which ends at 1, 3, 6, …
             let ends = 8 * u64::from(pair + 1) + 1;
             let root = ends.isqrt();
-            (root * root == ends, if first { u64::from(parts) } else { 0 })
+            (
+                root * root == ends,
+                if first { u64::from(parts) } else { 0 },
+            )
         }
     };
     weight * if is_diagonal { ONE_SIDED } else { BOTH_SIDED }
@@ -206,9 +229,8 @@ fn targets(entry: &Entry, plan: &ForcePlan, blocks: &[Range<u32>], n: u32) -> Ve
         _ => None,
     });
     let of_block = threads.unwrap_or(0) * lane;
-    let bodies = |blocks: &Range<u32>| {
-        (blocks.start * of_block).min(n)..(blocks.end * of_block).min(n)
-    };
+    let bodies =
+        |blocks: &Range<u32>| (blocks.start * of_block).min(n)..(blocks.end * of_block).min(n);
     blocks.iter().map(bodies).collect()
 }
 
@@ -276,7 +298,10 @@ mod tests {
     fn follow(shares: impl Iterator<Item = Share>, all: u32) {
         let mut end = 0;
         for share in shares {
-            assert!(share.first == end && share.end >= end, "{share:?} after {end}");
+            assert!(
+                share.first == end && share.end >= end,
+                "{share:?} after {end}"
+            );
             end = share.end;
         }
         assert_eq!(end, all);
@@ -308,7 +333,11 @@ mod tests {
             for (devices, allowed) in [(2, 1.01), (4, 1.02), (8, 1.03)] {
                 let most = cut(&weights, devices)
                     .into_iter()
-                    .map(|range| weights[range.start as usize..range.end as usize].iter().sum())
+                    .map(|range| {
+                        weights[range.start as usize..range.end as usize]
+                            .iter()
+                            .sum()
+                    })
                     .max();
                 let most: u64 = most.expect("devices");
                 let mean = weights.iter().sum::<u64>() as f64 / devices as f64;

@@ -49,7 +49,10 @@ fn a_forced_variant_is_validated() {
     assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
     for name in ["tiled", "hybrid"] {
         let refused = refusal(DeviceChoice::Emulators(2), name);
-        assert!(refused.contains("one device") && refused.contains("cuda:0"), "{refused}");
+        assert!(
+            refused.contains("one device") && refused.contains("cuda:0"),
+            "{refused}"
+        );
     }
     let unknown = variants::find("tilde").expect_err("not listed");
     assert!(unknown.to_string().contains("allpairs list"));
@@ -80,6 +83,8 @@ fn several_devices_share_what_is_preferred() {
         steps: Stepping::Blocks,
         ..Request::new(100).on(DeviceChoice::Emulators(2))
     };
-    let refused = select(&blocks).expect_err("on one device alone").to_string();
+    let refused = select(&blocks)
+        .expect_err("on one device alone")
+        .to_string();
     assert!(refused.contains("--block-steps"), "{refused}");
 }

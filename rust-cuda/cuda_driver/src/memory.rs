@@ -281,18 +281,18 @@ impl DeviceMemory {
         }
         source.note_reader(&self.context);
         self.context.bind()?;
-        // SAFETY: both ends lie within their allocations, as `place` has checked, and the contexts are
-        // theirs. Neither is freed before the copy is done: the target waits for its own context, in a
-        // stream of which the copy is, and the source for those of its readers.
+        let (here, there) = (self.context.raw(), source.context.raw());
+        if here == there {
+            // SAFETY: both ends lie within their allocations, as `place` has checked, which outlive
+            // queued work.
+            let result = unsafe { sys::cuMemcpyDtoDAsync_v2(target, from, bytes, stream.raw()) };
+            return check("cuMemcpyDtoDAsync_v2", result);
+        }
+        // SAFETY: as above, and the contexts are theirs. Neither end is freed before the copy is done:
+        // the target waits for its own context, in a stream of which the copy is, and the source for
+        // those of its readers.
         check(CALL, unsafe {
-            sys::cuMemcpyPeerAsync(
-                target,
-                self.context.raw(),
-                from,
-                source.context.raw(),
-                bytes,
-                stream.raw(),
-            )
+            sys::cuMemcpyPeerAsync(target, here, from, there, bytes, stream.raw())
         })
     }
 

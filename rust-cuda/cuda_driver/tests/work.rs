@@ -5,7 +5,9 @@ mod support;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cuda_driver::{BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library, link};
+use cuda_driver::{
+    BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library, link,
+};
 use support::{Library, fake_number, in_child};
 
 /// Adds one to each of `count` numbers.
@@ -337,6 +339,10 @@ fn between_gpus(gpu: &Gpu) -> Result<(), DriverError> {
     drop(source);
     target.download(0, &mut bytes, &there)?;
     assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let twin = other.allocate(4)?;
+    twin.copy_from(0, &target, 2..6, &there)?;
+    twin.download(0, &mut bytes[..4], &there)?;
+    assert_eq!(bytes[..4], [3, 4, 5, 6]);
     Ok(())
 }
 

@@ -276,6 +276,9 @@ int cuMemHostGetDevicePointer_v2(void **pointer, void *host, unsigned flags) {
 int cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t size, void *stream) {
     return note(stream, (struct work){COPY, to, from, size, 0});
 }
+int cuMemcpyDtoDAsync_v2(char *to, const char *from, size_t size, void *stream) {
+    return note(stream, (struct work){COPY, to, from, size, 0});
+}
 int cuMemcpyDtoHAsync_v2(char *to, const char *from, size_t size, void *stream) {
     return note(stream, (struct work){COPY, to, from, size, 0});
 }
@@ -292,7 +295,7 @@ int cuCtxEnablePeerAccess(void *to, unsigned flags) {
     return way++ ? PEER_ACCESS_ALREADY_ENABLED : SUCCESS;
 }
 int cuMemcpyPeerAsync(char *to, void *to_context, const char *from, void *from_context, size_t size, void *stream) {
-    if (to_context != current || !from_context) return INVALID_CONTEXT;
+    if (to_context != current || !from_context || from_context == to_context) return INVALID_CONTEXT;
     return note(stream, (struct work){COPY, to, from, size, 0});
 }
 int cuMemsetD8Async(char *to, unsigned char value, size_t size, void *stream) {

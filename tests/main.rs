@@ -7,6 +7,7 @@ mod convert;
 mod defaults;
 mod emulator;
 mod examples;
+mod fields;
 mod first_steps;
 mod formats;
 mod gpu;

@@ -33,6 +33,8 @@ pub struct Params {
     pub systems: Systems,
     /// Factor of the velocities in a damping.
     pub velocity_factor: f64,
+    /// Time of the state, in the units of the run, for fields that change with it.
+    pub time: f64,
     /// Which part of which block step, for block time steps.
     pub blocks: BlockStep,
     /// This device's part of the blocks, where several devices share a launch.
@@ -70,7 +72,7 @@ unsafe impl NoUninit for Params {}
 const _: () = assert!(
     size_of::<Params>()
         == 4 * size_of::<u32>()
-            + 6 * size_of::<f64>()
+            + 7 * size_of::<f64>()
             + size_of::<Tiling>()
             + size_of::<Separation>()
             + size_of::<Systems>()

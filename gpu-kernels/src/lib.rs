@@ -15,6 +15,7 @@
 pub mod abi;
 pub mod double_single;
 pub mod entries;
+pub mod fields;
 pub mod hermite;
 pub mod hermite6;
 pub mod interaction;

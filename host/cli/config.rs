@@ -27,6 +27,10 @@ const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 /// Options that say where a run ends, one in place of another.
 const ENDS: [&str; 2] = ["steps", "until"];
 
+/// Option that may be given several times, and its name in the options.
+const FIELD: &str = "field";
+const FIELDS: &str = "fields";
+
 /// A configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the configuration {}", path.display())]
@@ -60,6 +64,10 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
     let mut arguments = vec![OsString::from("run")];
     for (key, value) in table {
         if end_is_given && ENDS.contains(&key.as_str()) {
+            continue;
+        }
+        // Other options are overridden by clap; of one that may be given several times, all would stay.
+        if key == FIELD && is_given(FIELDS) {
             continue;
         }
         arguments.extend(arguments_of(key, value)?);
@@ -241,6 +249,14 @@ mod tests {
             error.contains("--steps") && error.contains("--until"),
             "{error}"
         );
+        // Fields of the file are several; those of the command line take the place of all.
+        let fields = "field = [\"point:mass=1\", \"nfw:mass=1,scale=2\"]";
+        let text_with_fields = format!("{text}\n{fields}");
+        let found = merged(&text_with_fields, &["x.toml"]).unwrap();
+        let both = "fields: [\"point:mass=1\", \"nfw:mass=1,scale=2\"]";
+        assert!(found.contains(both), "{found}");
+        let found = merged(&text_with_fields, &["x.toml", "--field=point:mass=3"]).unwrap();
+        assert!(found.contains("fields: [\"point:mass=3\"]"), "{found}");
         // A default on the command line is not given.
         let found = merged(text, &["x.toml"]).unwrap();
         assert!(

@@ -22,6 +22,10 @@ use super::watch::{self, Watch};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DriftWatch {
     pub(super) bound: f64,
+    /// True if external fields accelerate the bodies: these take momentum, and give it.
+    pub(super) in_fields: bool,
+    /// False if they change with time, and the energy too.
+    pub(super) is_conserved: bool,
     pub(super) advice: &'static str,
 }
 
@@ -74,7 +78,11 @@ pub(super) fn drive(
         drift.warn(&EnergyLook::from(&end));
     }
     let largest = recording.largest_drift();
-    writeln!(out, "{}", conservation(recording.origin(), &end, largest))?;
+    writeln!(
+        out,
+        "{}",
+        conservation(&drift, recording.origin(), &end, largest)
+    )?;
     if !end.conserved.energy.has_pairs() && end.energy_drift.is_nan() {
         writeln!(
             out,
@@ -241,7 +249,12 @@ const DECIMALS: usize = 8;
 const ENERGY: &str = "energy";
 
 /// The conserved quantities at both ends, and their drift; of the energy also the `largest` on the way.
-fn conservation(before: &Conserved, end: &Sample, largest: f64) -> comfy_table::Table {
+fn conservation(
+    watch: &DriftWatch,
+    before: &Conserved,
+    end: &Sample,
+    largest: f64,
+) -> comfy_table::Table {
     let after = &end.conserved;
     let drift = after.drift_since(before);
     let mut table = super::table(&["", "#start", "#end", "#drift", "#largest drift"]);
@@ -255,11 +268,14 @@ fn conservation(before: &Conserved, end: &Sample, largest: f64) -> comfy_table::
         false => format!("{x:.DECIMALS$e}"),
     };
     let mut row = |name: &str, quantity: &dyn Fn(&Conserved) -> f64, drift: Option<f64>| {
+        let is_energy = name == ENERGY;
         let drift = match drift {
+            Some(_) if is_energy && !watch.is_conserved => "not conserved".into(),
+            Some(_) if !is_energy && watch.in_fields => "not conserved".into(),
             Some(drift) if drift.is_nan() && !after.energy.has_pairs() => "no massive pair".into(),
             drift => drift.map_or_else(String::new, super::scientific),
         };
-        let largest = match name == ENERGY && after.energy.has_pairs() {
+        let largest = match is_energy && watch.is_conserved && after.energy.has_pairs() {
             true => super::scientific(largest),
             false => String::new(),
         };
@@ -276,6 +292,9 @@ fn conservation(before: &Conserved, end: &Sample, largest: f64) -> comfy_table::
     row(ENERGY, &|c| c.energy.total(), Some(drift.energy));
     row("kinetic energy", &|c| c.energy.kinetic, None);
     row("potential energy", &|c| c.energy.potential, None);
+    if watch.in_fields {
+        row("energy in fields", &|c| c.energy.external, None);
+    }
     row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
     row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
     row(

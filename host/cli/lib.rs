@@ -267,6 +267,8 @@ fn report(error: &anyhow::Error) -> u8 {
     } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
         let _ = clap.print(); // in colour, with suggestions
         return code::USAGE;
+    } else if matches!(error.downcast_ref(), Some(ForceError::Field(_))) {
+        code::USAGE
     } else if error.is::<SelectionError>()
         || error.is::<ForceError>()
         || matches!(

@@ -1,11 +1,14 @@
 //! Options of the force: force law, constants, and the units of the bodies that it is computed in.
 
 use allpairs::bodies::Bodies;
+use allpairs::fields::{self, Fields};
 use allpairs::initial_conditions::{Generator, Options};
+use allpairs::integrator::Integrator;
 use allpairs::physics::{Law, Physics};
 use allpairs::suggest::{self, Chosen, Known};
 use allpairs::units::Units;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use clap::ArgAction;
 
 use super::LawName;
 
@@ -34,9 +37,30 @@ pub(super) struct ForceOptions {
     /// its velocity per unit time; 0 where not given.
     #[arg(long)]
     drag: Option<f64>,
+    /// External field, such as nfw:mass=1e12Msun,scale=16kpc,x=8kpc; may be given several times. There
+    /// are point, plummer, hernquist, nfw, miyamoto-nagai, isochrone, logarithmic, power-law, tide and
+    /// mwpotential2014; path=FILE instead of x, y and z moves its centre along a table of t x y z.
+    #[arg(long = "field", value_name = "FIELD", action = ArgAction::Append)]
+    pub(super) fields: Vec<String>,
 }
 
 impl ForceOptions {
+    /// The external fields, in the units of the run and with its G; checked for an integrator.
+    pub(super) fn fields(
+        &self,
+        physics: &Physics,
+        integrator: Integrator,
+    ) -> anyhow::Result<Fields> {
+        let mut all = Fields::NONE;
+        for text in &self.fields {
+            let fields = fields::parse(text, self.units.as_ref(), physics.g);
+            let fields = fields.with_context(|| format!("in --field {text}"))?;
+            fields.iter().for_each(|field| all.push(field.clone()));
+        }
+        all.check(integrator.name(), integrator.derivatives())?;
+        Ok(all)
+    }
+
     /// The force between `bodies`, which are so many independent systems, under the `preferred` law
     /// where none was asked for; and how its softening was chosen, if it was.
     pub(super) fn physics(

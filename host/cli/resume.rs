@@ -122,6 +122,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let (selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
+    let fields = asked.force.fields(&physics, integrator)?;
     let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
     let steps = steps(&asked, clock.start, pace)?;
     let (at_end, beyond) = match pace {
@@ -144,7 +145,16 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
+    let end = match (pace, asked.until) {
+        (Pace::Fixed(_) | Pace::Adaptive { .. }, Some(end)) => end,
+        (Pace::Fixed(dt), None) => clock.start + steps as f64 * dt,
+        (Pace::Adaptive { end, .. }, None) => end,
+    };
+    if !at_end {
+        fields.check_times(clock.time, end)?;
+    }
     let machine = asked.machine(selection.place.clone(), integrator);
+    let machine = machine.fields(fields.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
@@ -166,6 +176,6 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());
     }
-    let drift = asked.drift(physics.softening);
+    let drift = asked.drift(physics.softening, &fields);
     drive(drift, watch, simulation, recording, &outputs, out)
 }

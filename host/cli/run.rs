@@ -7,11 +7,13 @@ use std::time::Instant;
 
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
+use allpairs::fields::{self, Fields};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, Pace, Stepping};
 use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::machine::Machine;
 use allpairs::memory::{self, Bytes};
+use allpairs::names::nearest;
 use allpairs::physics::{Law, Physics};
 use allpairs::recording::{Every, Plan, Recording};
 use allpairs::selection::{Place, Selection, fits};
@@ -242,6 +244,11 @@ impl Asked {
         if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
             set("steps", steps.into());
         }
+        let fields = self.options.force.fields.iter();
+        let fields: Vec<toml::Value> = fields.map(|text| whole_path(text).into()).collect();
+        if !fields.is_empty() {
+            set("field", fields.into());
+        }
         if let Ok(path) = fs::canonicalize(&self.options.input) {
             set("input", path.to_string_lossy().into_owned().into());
         }
@@ -268,6 +275,16 @@ fn shared_memory(
         place.devices(),
         of.unwrap_or_default()
     )))
+}
+
+/// A field with the whole path of its file, if it has one.
+fn whole_path(field: &str) -> String {
+    let file = fields::file_of(field);
+    let whole = file.and_then(|file| Some((file, fs::canonicalize(file).ok()?)));
+    match whole {
+        Some((file, whole)) => field.replacen(file, &whole.to_string_lossy(), 1),
+        None => field.to_owned(),
+    }
 }
 
 /// Bodies to simulate, the format of their snapshots, and their units where these are known.
@@ -321,13 +338,6 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// The name that differs from `name` by the fewest typing errors, and by few for its length.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let errors = |other: &str| strsim::damerau_levenshtein(name, other);
-    let (distance, near) = names.map(|other| (errors(other), other)).min()?;
-    (distance <= name.chars().count() / 3).then_some(near)
-}
-
 fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result<()> {
     let Input {
         snapshot: Snapshot {
@@ -344,6 +354,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     let options = &asked.options;
     let integrator = options.integrator()?;
+    let fields = options.force.fields(&physics, integrator)?;
+    if let Some(end) = options.until {
+        fields.check_times(start, end)?; // with a number of steps, when their length is known
+    }
     options.check_record()?;
     super::check_memory(bodies.len() as u64)?;
     let (selection, remark) = options.select(physics.law, bodies.len())?;
@@ -375,7 +389,17 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{remark}")?;
     }
     selection_line(&selection, out)?;
+    for field in fields.iter() {
+        writeln!(out, "field {field}")?;
+    }
+    if !fields.is_empty() && !fields.conserve_energy() {
+        writeln!(
+            out,
+            "a field changes with time: the energy is not conserved, and its drift not watched"
+        )?;
+    }
     let machine = options.machine(selection.place.clone(), integrator);
+    let machine = machine.fields(fields.clone());
     if let (Some(digits), Place::Gpu(_) | Place::Emulator) =
         (machine.block_digits(), machine.place())
     {
@@ -392,6 +416,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         out.flush()?;
     }
     let mut backend = machine.backend(&variant, &bodies, physics)?;
+    backend.set_time(start);
     let mut timed = || -> Result<f64, ForceError> {
         let began = Instant::now();
         integrator.prepare(&mut *backend)?;
@@ -414,6 +439,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         Ok(chosen.value)
     })?;
     let steps = steps(options, start, pace)?;
+    if let (Pace::Fixed(dt), None) = (pace, options.until) {
+        fields.check_times(start, start + steps as f64 * dt)?;
+    }
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let dt = simulation.clock().dt;
@@ -472,7 +500,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
     let recording = recording.of_settings(settings);
     drive(
-        options.drift(physics.softening),
+        options.drift(physics.softening, &fields),
         watch,
         simulation,
         recording,
@@ -512,9 +540,14 @@ impl Options {
     }
 
     /// Limit to the drift of the energy.
-    pub(super) fn drift(&self, softening: f64) -> DriftWatch {
+    pub(super) fn drift(&self, softening: f64, fields: &Fields) -> DriftWatch {
         DriftWatch {
-            bound: self.kept.max_drift,
+            bound: match fields.conserve_energy() {
+                true => self.kept.max_drift,
+                false => f64::INFINITY,
+            },
+            is_conserved: fields.conserve_energy(),
+            in_fields: !fields.is_empty(),
             advice: match (self.eta, softening) {
                 (Some(_), _) => "a smaller --eta would help",
                 (None, 0.0) => {

@@ -1,5 +1,9 @@
 //! Settings that decide the physics of a run, as its checkpoints keep them, and changes since.
 
+use std::fmt::Write;
+use std::path::Path;
+
+use allpairs::fields;
 use anyhow::ensure;
 use toml::Table;
 
@@ -20,13 +24,21 @@ const FREE: [&str; 8] = [
 /// The settings of a run's table of options, a line each.
 pub(super) fn of(table: &Table) -> anyhow::Result<String> {
     // As they are when the file that has them is read.
-    let table = Asked::of_table(table, None)?.table;
+    let Asked { options, table } = Asked::of_table(table, None)?;
+    let mut paths = String::new();
+    for text in &options.force.fields {
+        if let Some(file) = fields::file_of(text) {
+            let digest = fields::Path::read(Path::new(file))?.digest();
+            writeln!(paths, "path {file} = {digest:08x}")?;
+        }
+    }
     let kept = table
         .iter()
         .filter(|(key, _)| !FREE.contains(&key.as_str()));
-    Ok(kept
+    let kept: String = kept
         .map(|(key, value)| format!("{key} = {value}\n"))
-        .collect())
+        .collect();
+    Ok(kept + &paths)
 }
 
 /// Refuses settings `now` that are not those `then`, when the run was made.

@@ -11,6 +11,7 @@ use cuda_std::emu::Fault;
 
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::fields::{External, FieldFault};
 use crate::frame::Frame;
 use crate::plan::PlanError;
 use crate::timeline::Span;
@@ -135,6 +136,15 @@ pub trait Backend: Send {
     fn systems(&self) -> usize {
         1
     }
+
+    /// External fields that accelerate the bodies, if this backend has any.
+    fn external(&self) -> Option<&External> {
+        None
+    }
+
+    /// Says the time of the current state to external fields that change with it; drifts and predictions
+    /// move it on.
+    fn set_time(&mut self, _time: f64) {}
 
     /// The times of the copies and launches of many systems, if this backend has them.
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
@@ -448,4 +458,7 @@ pub enum ForceError {
     /// The launch does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// External fields that cannot be computed here, or not at this time.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
 }

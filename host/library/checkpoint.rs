@@ -3,7 +3,8 @@
 //! offset  bytes
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 2
-//!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps
+//!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps, 8
+//!                more if there is an energy in external fields
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -18,6 +19,7 @@
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
 //!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
+//!                energy in external fields at the beginning (if any): f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -48,6 +50,8 @@ const CRC_BYTES: u64 = 4;
 const JERKS: u32 = 1;
 const OWN_STEPS: u32 = 2;
 const HIGHER: u32 = 4;
+/// Flag of a run in external fields.
+const EXTERNAL: u32 = 8;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -223,7 +227,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
     let flags = flag(JERKS, !state.jerks.is_empty())
         | flag(OWN_STEPS, !state.own_steps.is_empty())
-        | flag(HIGHER, !state.higher.is_empty());
+        | flag(HIGHER, !state.higher.is_empty())
+        | flag(EXTERNAL, origin.energy.external != 0.0);
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -263,7 +268,11 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         numbers(file, vectors.as_flattened())?;
     }
     numbers(file, state.higher.as_flattened().as_flattened())?;
-    numbers(file, &state.own_steps)
+    numbers(file, &state.own_steps)?;
+    match energy.external {
+        0.0 => Ok(()),
+        external => numbers(file, &[external]),
+    }
 }
 
 fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
@@ -297,7 +306,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         _ => return Err(CheckpointFault::Foreign),
     }
     let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags & !(JERKS | OWN_STEPS | HIGHER) != 0 {
+    if flags & !(JERKS | OWN_STEPS | HIGHER | EXTERNAL) != 0 {
         return Err(CheckpointFault::Foreign);
     }
     let has = |flag: u32| flags & flag != 0;
@@ -320,11 +329,12 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         mass: number()?,
         time: number()?,
     };
-    let origin = Conserved {
+    let mut origin = Conserved {
         time: number()?,
         energy: Energy {
             kinetic: number()?,
             potential: number()?,
+            external: 0.0,
         },
         momentum: [number()?, number()?, number()?],
         angular_momentum: [number()?, number()?, number()?],
@@ -336,8 +346,10 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     // Nothing is allocated before the file's size has confirmed the numbers.
     let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher);
     let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
+    let external = has(EXTERNAL);
     let expected = n
         .saturating_mul(each)
+        .saturating_add(if external { 8 } else { 0 })
         .saturating_add(settings)
         .saturating_add(HEADER_BYTES + CRC_BYTES);
     if found != expected {
@@ -385,6 +397,9 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
             .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
             .collect::<io::Result<_>>()?,
     };
+    if external {
+        origin.energy.external = f64::from_le_bytes(array(&mut file)?);
+    }
     let crc = file.hasher.finalize();
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
@@ -515,6 +530,7 @@ mod tests {
         let energy = Energy {
             kinetic: 0.25,
             potential: -1.0 / 3.0,
+            external: 0.0,
         };
         let physics = crate::physics::Physics {
             law: crate::physics::Law::Gravity,

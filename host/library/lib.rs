@@ -33,6 +33,7 @@ pub mod backend;
 pub mod bodies;
 pub mod checkpoint;
 pub mod diagnostics;
+pub mod fields;
 pub mod force;
 pub mod frame;
 pub mod initial_conditions;
@@ -41,6 +42,7 @@ pub mod io;
 pub mod limits;
 pub mod machine;
 pub mod memory;
+pub mod names;
 #[cfg(feature = "pictures")]
 pub mod output;
 pub mod physics;

@@ -5,6 +5,7 @@ mod many;
 
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
+use crate::fields::{External, FieldFault, Fields};
 use crate::force::cpu::{Choices, Cpu};
 use crate::force::cuda::Cuda;
 use crate::force::device::Device;
@@ -36,6 +37,7 @@ pub struct Machine {
     thread_order: u64,
     /// The order and the digits of block time steps on a device, if a run takes them.
     block_steps: Option<(u32, DigitsName)>,
+    fields: Fields,
 }
 
 impl Machine {
@@ -47,7 +49,14 @@ impl Machine {
             gpus: Mutex::default(),
             thread_order: 0,
             block_steps: None,
+            fields: Fields::NONE,
         }
+    }
+
+    /// Accelerates bodies by these external fields too.
+    #[must_use]
+    pub fn fields(self, fields: Fields) -> Self {
+        Self { fields, ..self }
     }
 
     /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
@@ -130,10 +139,17 @@ impl Machine {
             }) if self.allow_inaccurate => {}
             checked => checked?,
         }
+        if !self.fields.is_empty()
+            && (variant.systems != 1 || matches!(variant.method, Method::Systems(_)))
+        {
+            return Err(FieldFault::Systems(variant.name).into());
+        }
+        let external = External::of_bodies(&self.fields, bodies, &physics)?;
         let variant = &variant.fitted(bodies.len());
         let build = match variant.method {
             Method::Reference => {
-                let reference = |part: &Bodies| Reference::new(part, physics);
+                let reference =
+                    |part: &Bodies| Reference::new(part, physics).in_fields(external.clone());
                 let many = Independent::new(bodies, variant.systems, reference)?;
                 return Ok(many.into_backend());
             }
@@ -152,12 +168,16 @@ impl Machine {
                 let systems = variant.systems;
                 return Ok(match precision {
                     Precision::F64 => {
-                        let cpu = |part: &Bodies| Cpu::<f64>::with(part, physics, choices);
+                        let cpu = |part: &Bodies| {
+                            Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())
+                        };
                         let many = Independent::new(bodies, systems, cpu)?;
                         many.on(threads).into_backend()
                     }
                     _ => {
-                        let cpu = |part: &Bodies| Cpu::<f32>::with(part, physics, choices);
+                        let cpu = |part: &Bodies| {
+                            Cpu::<f32>::with(part, physics, choices).in_fields(external.clone())
+                        };
                         let many = Independent::new(bodies, systems, cpu)?;
                         many.on(threads).into_backend()
                     }
@@ -185,12 +205,14 @@ impl Machine {
             Place::Gpu(info) => {
                 let gpu = self.gpu(info, build)?;
                 let slices = gpu.multiprocessors();
-                self.stepped(Resident::new(gpu, recipe, bodies)?, slices)
+                let resident = Resident::new(gpu, recipe, bodies)?;
+                self.stepped(resident.in_fields(external, bodies)?, slices)
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 let slices = emulator.multiprocessors();
-                self.stepped(Resident::new(emulator, recipe, bodies)?, slices)
+                let resident = Resident::new(emulator, recipe, bodies)?;
+                self.stepped(resident.in_fields(external, bodies)?, slices)
             }
             Place::Gpus(_) | Place::Emulators(_) if self.block_steps.is_some() => {
                 Err(ForceError::NoBlockSteps)
@@ -198,15 +220,13 @@ impl Machine {
             Place::Gpus(infos) => {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));
                 let gpus = gpus.collect::<Result<_, _>>()?;
-                Ok(Box::new(Several::new(gpus, &recipe, bodies)?))
+                let several = Several::new(gpus, &recipe, bodies)?;
+                Ok(Box::new(several.in_fields(&external, bodies)?))
             }
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
-                Ok(Box::new(Several::new(
-                    emulators.collect(),
-                    &recipe,
-                    bodies,
-                )?))
+                let several = Several::new(emulators.collect(), &recipe, bodies)?;
+                Ok(Box::new(several.in_fields(&external, bodies)?))
             }
         }
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::backend::{Backend, BlockCounts, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
+use crate::fields::External;
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::io::Snapshot;
 use crate::physics::Physics;
@@ -136,6 +137,7 @@ impl Simulation {
         pace: impl Into<Pace>,
         start: f64,
     ) -> Result<Self, ForceError> {
+        backend.set_time(start);
         integrator.prepare(&mut *backend)?;
         let pace = pace.into();
         let dt = match pace {
@@ -209,6 +211,7 @@ impl Simulation {
             });
         }
         backend.restore(state)?;
+        backend.set_time(clock.time);
         Ok(Self {
             backend,
             bodies,
@@ -308,16 +311,38 @@ impl Simulation {
         Ok(())
     }
 
+    fn changes_with_time(&self) -> bool {
+        let external = self.backend.external();
+        external.is_some_and(External::changes_with_time)
+    }
+
+    fn begin_step(&mut self, dt: f64) -> Result<(), ForceError> {
+        begin_step(&mut *self.backend, self.clock.time, dt)
+    }
+
+    /// Time after steps of a fixed length.
+    fn count_time(&mut self, dt: f64) {
+        let (time, since) = self.clock.counted_from;
+        self.clock.time = time + (self.clock.steps - since) as f64 * dt;
+    }
+
     /// Takes so many steps, or fewer to the end of its pace.
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
         let n = self.bodies.len() as f64;
         let of_a_step = self.interactions_of_a_step();
         match self.pace {
+            Pace::Fixed(dt) if self.changes_with_time() => {
+                // Each step from its own time, so that it does not matter how many are taken at once.
+                for _ in 0..steps {
+                    self.begin_step(dt)?;
+                    self.take(1, dt)?;
+                    self.count_time(dt);
+                }
+            }
             Pace::Fixed(dt) => {
                 self.take(steps, dt)?;
-                let (time, since) = self.clock.counted_from;
-                self.clock.time = time + (self.clock.steps - since) as f64 * dt;
+                self.count_time(dt);
             }
             Pace::Adaptive {
                 eta,
@@ -325,10 +350,14 @@ impl Simulation {
                 end,
                 steps: stepping,
             } => {
+                let changes = self.changes_with_time();
                 let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
+                    if changes {
+                        begin_step(backend, clock.time, dt)?;
+                    }
                     let next = match stepping {
                         Stepping::Shared => {
                             integrator.step(backend, dt)?;
@@ -470,7 +499,11 @@ impl Simulation {
                     return Ok(ControlFlow::Continue(()));
                 }
                 if remains {
-                    self.take(1, time - self.clock.time)?;
+                    let rest = time - self.clock.time;
+                    if self.changes_with_time() {
+                        self.begin_step(rest)?;
+                    }
+                    self.take(1, rest)?;
                 }
                 self.clock.time = time;
                 self.clock.counted_from = (time, self.clock.steps);
@@ -544,6 +577,17 @@ impl Simulation {
         let sample = Sample::measure(self.clock.steps, conserved, origin, bodies, physics);
         Ok(sample.with_own_steps(&self.own_steps()?))
     }
+}
+
+/// Lets fields that change with time be those of a step's beginning, if they are known until its end.
+fn begin_step(backend: &mut dyn Backend, time: f64, dt: f64) -> Result<(), ForceError> {
+    if let Some(external) = backend.external() {
+        // The last step of many may end where rounding puts it.
+        let end = time + dt * (1.0 - STRETCH);
+        external.fields().check_times(time, end)?;
+    }
+    backend.set_time(time);
+    Ok(())
 }
 
 /// Shortest step shared by all bodies at this time, of steps of which the longest is given.

@@ -132,8 +132,9 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("au", "au,Msun"),
 ];
 
+/// A dimension that units have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Dimension {
+pub(crate) enum Dimension {
     Length,
     Mass,
     Time,
@@ -288,7 +289,7 @@ impl FromStr for Mass {
 }
 
 /// A unit with its number, if it has one.
-fn unit(word: &str) -> Result<(Dimension, f64), UnknownUnits> {
+pub(crate) fn unit(word: &str) -> Result<(Dimension, f64), UnknownUnits> {
     // The longest name that fits: `1e10Msun` ends in `Msun`, not in a number and `n`.
     UNITS
         .iter()

@@ -4,7 +4,7 @@ use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{AttractRepel, Gravity, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, Soa};
-use crate::schedule::{advance, energy};
+use crate::schedule::{advance, energy, external};
 use cuda_std::{emulated, f16, kernel};
 
 macro_rules! energy {
@@ -34,7 +34,7 @@ macro_rules! energy {
 macro_rules! layouts {
     ($($name:literal: $layout:ty;)*) => {
         /// The kernels beside the force, one row per layout.
-        pub const LAYOUTS: &[[Entry; 6]] = &[$({
+        pub const LAYOUTS: &[[Entry; 7]] = &[$({
             type Word = <$layout as Layout>::Word;
             const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();
             #[kernel(name = concat!("kick_", $name))]
@@ -51,6 +51,16 @@ macro_rules! layouts {
             unsafe fn damp(state: *mut Word, params: Params) {
                 // SAFETY: the launch's promise.
                 unsafe { advance::damp::<$layout>(state, params) }
+            }
+            #[kernel(name = concat!("external_", $name))]
+            unsafe fn external(
+                state: *const Word,
+                acceleration: *mut Word,
+                fields: *const f64,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { external::accelerate::<$layout>(state, acceleration, fields, params) }
             }
             [
                 Entry {
@@ -82,6 +92,18 @@ macro_rules! layouts {
                     writes: &[true],
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe { damp(a.pointer(0), a.params) }),
+                },
+                Entry {
+                    symbol: concat!("external_", $name),
+                    work: Work::External,
+                    layout: LAYOUT,
+                    scalars: Scalars::Argument,
+                    since: OLDEST,
+                    writes: &[false, true, false],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe {
+                        external(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+                    }),
                 },
                 energy!(concat!("energy_", $name, "_unit"), $layout, Unit),
                 energy!(concat!("energy_", $name, "_gravity"), $layout, Gravity),

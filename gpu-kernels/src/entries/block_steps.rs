@@ -70,8 +70,15 @@ macro_rules! force {
     }};
 }
 
+/// The last pointer of an entry that takes fields.
+macro_rules! pointer_of {
+    ($fields:ident, $arguments:ident) => {
+        $arguments.pointer(11)
+    };
+}
+
 macro_rules! correct {
-    ($symbol:expr, $scheme:ty, $digits:ty) => {{
+    ($symbol:expr, $scheme:ty, $digits:ty, $external:literal, [$($fields:ident)?], $writes:expr) => {{
         type Sums = Vec4<<$digits as Digits>::Real>;
         #[expect(clippy::too_many_arguments, reason = "the pointers of a kernel")]
         #[kernel(name = $symbol)]
@@ -87,8 +94,10 @@ macro_rules! correct {
             posts: *mut u64,
             time: *mut u64,
             targets: *mut Sums,
+            $($fields: *const f64,)?
             params: Params,
         ) {
+            let fields = [$($fields,)? core::ptr::null()][0];
             let bodies = BodyBuffers {
                 state,
                 acceleration,
@@ -98,8 +107,8 @@ macro_rules! correct {
             };
             // SAFETY: the launch's promise.
             unsafe {
-                block_steps::correct::<$scheme, $digits>(
-                    bodies, levels, steps, partials, posts, time, targets, params,
+                block_steps::correct::<$scheme, $digits, $external>(
+                    bodies, levels, steps, partials, posts, time, targets, fields, params,
                 )
             }
         }
@@ -108,13 +117,12 @@ macro_rules! correct {
             work: Work::BlockCorrect {
                 order: <$scheme>::ORDER,
                 digits: <$digits>::NAME,
+                external: $external,
             },
             layout: LayoutDescription::of::<Bodies>(),
             scalars: Scalars::Argument,
             since: OLDEST,
-            writes: &[
-                true, true, true, true, true, true, true, false, true, true, true,
-            ],
+            writes: $writes,
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe {
                 correct(
@@ -129,6 +137,7 @@ macro_rules! correct {
                     a.pointer(8),
                     a.pointer(9),
                     a.pointer(10),
+                    $(pointer_of!($fields, a),)?
                     a.params,
                 )
             }),
@@ -136,14 +145,29 @@ macro_rules! correct {
     }};
 }
 
+/// Pointer parameters of an end of steps that it writes.
+const WRITES: [bool; 11] = [
+    true, true, true, true, true, true, true, false, true, true, true,
+];
+
+/// As [`WRITES`], and the fields.
+const WRITES_WITH_FIELDS: [bool; 12] = [
+    true, true, true, true, true, true, true, false, true, true, true, false,
+];
+
 /// A line each: name, scheme and digits, compiled for ε > 0 and ε = 0.
 macro_rules! kernels {
     ($($name:literal: $scheme:ty, $digits:ty;)*) => {
-        /// The kernels of block time steps: forces, forces for ε = 0, and the ends of steps.
-        pub const BLOCK_STEPS: &[[Entry; 3]] = &[$([
+        /// The kernels of block time steps: forces, forces for ε = 0, and the ends of steps, without and
+        /// with external fields.
+        pub const BLOCK_STEPS: &[[Entry; 4]] = &[$([
             force!(concat!("block_force_", $name), $scheme, $digits, Softened, false),
             force!(concat!("block_force_", $name, "_eps0"), $scheme, $digits, Unsoftened, true),
-            correct!(concat!("block_correct_", $name), $scheme, $digits),
+            correct!(concat!("block_correct_", $name), $scheme, $digits, false, [], &WRITES),
+            correct!(
+                concat!("block_correct_external_", $name), $scheme, $digits, true, [fields],
+                &WRITES_WITH_FIELDS
+            ),
         ]),*];
     };
 }

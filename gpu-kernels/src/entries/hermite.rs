@@ -6,7 +6,7 @@ use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
 use crate::schedule::symmetric::Order;
-use crate::schedule::{hermite, tiled_jerks};
+use crate::schedule::{external, hermite, tiled_jerks};
 use cuda_std::{emulated, kernel};
 
 macro_rules! force {
@@ -81,7 +81,7 @@ forces! {
 macro_rules! steps {
     ($($name:literal: $layout:ty;)*) => {
         /// The kernels of Hermite's steps, one row per layout.
-        pub const HERMITE: &[[Entry; 3]] = &[$({
+        pub const HERMITE: &[[Entry; 4]] = &[$({
             type Word = <$layout as Layout>::Word;
             const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();
             #[kernel(name = concat!("predict_", $name))]
@@ -119,6 +119,25 @@ macro_rules! steps {
                     hermite::own_steps::<$layout>(acceleration, jerk, beginning, steps, params)
                 }
             }
+            #[kernel(name = concat!("external_jerks_", $name))]
+            unsafe fn external(
+                state: *const Word,
+                acceleration: *mut Word,
+                jerk: *mut Word,
+                fields: *const f64,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe {
+                    external::accelerate_with_jerk::<$layout>(
+                        state,
+                        acceleration,
+                        jerk,
+                        fields,
+                        params,
+                    )
+                }
+            }
             [
                 Entry {
                     symbol: concat!("predict_", $name),
@@ -154,6 +173,18 @@ macro_rules! steps {
                     // SAFETY: the launch's promise.
                     emulate: emulated!(|a| unsafe {
                         own_steps(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
+                    }),
+                },
+                Entry {
+                    symbol: concat!("external_jerks_", $name),
+                    work: Work::ExternalJerks,
+                    layout: LAYOUT,
+                    scalars: Scalars::Argument,
+                    since: OLDEST,
+                    writes: &[false, true, true, false],
+                    // SAFETY: the launch's promise.
+                    emulate: emulated!(|a| unsafe {
+                        external(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
                     }),
                 },
             ]

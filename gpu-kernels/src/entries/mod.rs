@@ -151,6 +151,12 @@ pub enum Work {
     SystemDrift,
     /// `v *= f`, with f the velocity factor: pointer `(state)`.
     Damp,
+    /// Accelerations of [external fields](crate::fields), added: pointers `(state, acceleration,
+    /// fields)`.
+    External,
+    /// Accelerations and jerks of external fields, added: pointers `(state, acceleration, jerk,
+    /// fields)`.
+    ExternalJerks,
     /// The beginning of a step of Hermite's scheme: pointers
     /// `(state, acceleration, jerk, beginning)`.
     Predict,
@@ -169,12 +175,14 @@ pub enum Work {
         unsoftened: bool,
     },
     /// The ends of block time steps: pointers `(state, acceleration, jerk, higher, begun, levels,
-    /// steps, partial sums, posts, time, targets)`.
+    /// steps, partial sums, posts, time, targets)`, and the fields where there are any.
     BlockCorrect {
         /// The scheme's order.
         order: u32,
         /// The digits of pairs.
         digits: DigitsName,
+        /// True if it adds the forces of [external fields](crate::fields).
+        external: bool,
     },
     /// Energies, two f64 per block: pointers `(state, sums)`.
     Energy(Law),

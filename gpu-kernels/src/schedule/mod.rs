@@ -5,6 +5,7 @@ pub mod advance;
 pub mod block_steps;
 pub mod direct;
 pub mod energy;
+pub mod external;
 mod fragments;
 pub mod grid2d;
 pub mod guarded;

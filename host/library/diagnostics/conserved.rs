@@ -183,7 +183,11 @@ mod tests {
     #[test]
     fn test_particles_have_no_drift() {
         let of = |kinetic, potential| {
-            let energy = Energy { kinetic, potential };
+            let energy = Energy {
+                kinetic,
+                potential,
+                external: 0.0,
+            };
             Conserved::measure(0.0, &pair(), &GRAVITY, energy)
         };
         for start in [of(0.0, 0.0), of(3.0, 0.0)] {
@@ -198,6 +202,7 @@ mod tests {
         let energy = Energy {
             kinetic: 1.0,
             potential: -3.0,
+            external: 0.0,
         };
         let start = Conserved::measure(0.0, &pair(), &GRAVITY, energy);
         let still = start.drift_since(&start);

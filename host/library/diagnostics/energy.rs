@@ -12,19 +12,21 @@ pub struct Energy {
     pub kinetic: f64,
     /// `−G Σ_{i<j} m_i m_j / d_ij` with the softened distance `d² = |r|² + ε²`.
     pub potential: f64,
+    /// Energy in [external fields](crate::fields), `Σ m φ`; 0 where there are none.
+    pub external: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential energy.
+    /// Kinetic plus potential energy, that in external fields too.
     pub fn total(self) -> f64 {
-        self.kinetic + self.potential
+        self.kinetic + self.potential + self.external
     }
 
-    /// Returns whether two bodies with mass attract each other. Where none do, test particles are
-    /// all that moves on orbits; they are not in the energy, whose drift then says nothing of the
-    /// run.
+    /// Returns whether two bodies with mass attract each other, or one is in an external field. Where
+    /// none do, test particles are all that moves on orbits; they are not in the energy, whose drift then
+    /// says nothing of the run.
     pub fn has_pairs(self) -> bool {
-        self.potential != 0.0
+        self.potential != 0.0 || self.external != 0.0
     }
 
     /// `|E − E₀| / |E₀|` since `start`; infinite where E₀ is zero and E is not; not a number where no
@@ -112,6 +114,7 @@ mod tests {
         let energy = Energy {
             kinetic: 0.25,
             potential: -0.5,
+            external: 0.0,
         };
         assert_eq!(energy.virial_ratio(), 1.0);
         assert_eq!(energy.total(), -0.25);

@@ -232,6 +232,7 @@ mod tests {
         let energy = Energy {
             kinetic: 1.0,
             potential: -4.0,
+            external: 0.0,
         };
         let bodies = row(10);
         let origin = Conserved::measure(2.5, &bodies, &GRAVITY, energy);
@@ -255,7 +256,11 @@ mod tests {
         let bodies = row(10);
         let sample = |potential: f64, kinetic: f64| {
             let at = |kinetic| {
-                let energy = Energy { kinetic, potential };
+                let energy = Energy {
+                    kinetic,
+                    potential,
+                    external: 0.0,
+                };
                 Conserved::measure(0.0, &bodies, &GRAVITY, energy)
             };
             Sample::measure(1, at(kinetic), &at(1.0), &bodies, &GRAVITY)

@@ -64,6 +64,7 @@ fn advance<S: Scheme>(
     };
     let state = backend.state_mut();
     state.begin();
+    let start = state.external.time();
     let levels = (0..n).map(|i| level(state.own_steps[i], span, i));
     let mut levels = levels.collect::<Result<Vec<u32>, ForceError>>()?;
     let mut begun = vec![0; n]; // in ticks of the span
@@ -76,6 +77,7 @@ fn advance<S: Scheme>(
         block.clear();
         block.extend((0..n).filter(|&i| end(i) == now));
         let state = backend.state_mut();
+        state.external.set_time(start + time(now));
         state.predict::<S>(|i| time(now - begun[i]));
         let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
         counts.blocks += 1;

@@ -87,6 +87,7 @@ impl<B: InMemory> Hermite for B {
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
         let state = self.state_mut();
         state.begin();
+        state.pass(dt);
         if state.is_sixth() {
             state.predict::<Sixth>(|_| dt);
         } else {

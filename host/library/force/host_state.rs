@@ -2,6 +2,7 @@
 
 use crate::backend::{ForceError, SavedState};
 use crate::bodies::Bodies;
+use crate::fields::External;
 use crate::frame::Frame;
 
 /// State that a body's step began from.
@@ -20,6 +21,8 @@ pub(super) struct HostState {
     pub(super) beginnings: Vec<Beginning>,
     /// The steps that block time steps allow each body next; empty where there are none.
     pub(super) own_steps: Vec<f64>,
+    /// External fields, at the time of the state.
+    pub(super) external: External,
 }
 
 impl HostState {
@@ -31,7 +34,13 @@ impl HostState {
             higher: vec![],
             beginnings: vec![],
             own_steps: vec![],
+            external: External::none(),
         }
+    }
+
+    /// Moves the time of external fields on.
+    pub(super) fn pass(&mut self, dt: f64) {
+        self.external.set_time(self.external.time() + dt);
     }
 
     /// Returns whether steps are of sixth order.
@@ -62,6 +71,7 @@ impl HostState {
 
     /// `x += dt · v`
     pub(super) fn drift(&mut self, dt: f64) {
+        self.pass(dt);
         let Bodies {
             x,
             y,
@@ -90,6 +100,15 @@ impl HostState {
     pub(super) fn phase(&self, i: usize) -> ([f64; 3], [f64; 3]) {
         let b = &self.bodies;
         ([b.x[i], b.y[i], b.z[i]], [b.vx[i], b.vy[i], b.vz[i]])
+    }
+
+    /// Position and velocity of body i, relative to body j.
+    pub(super) fn relative_phase(&self, i: usize, j: usize) -> [[f64; 3]; 2] {
+        let ((x, v), (x0, v0)) = (self.phase(i), self.phase(j));
+        [
+            [0, 1, 2].map(|axis| x[axis] - x0[axis]),
+            [0, 1, 2].map(|axis| v[axis] - v0[axis]),
+        ]
     }
 
     /// Moves body i.

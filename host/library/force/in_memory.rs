@@ -1,9 +1,12 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
+use rayon::prelude::*;
+
 use super::host_state::HostState;
 use crate::backend::{Backend, BlockSteps, Derivatives, ForceError, Hermite, SavedState, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
+use crate::fields::{BODIES_OF_A_TASK, External};
 use crate::frame::Frame;
 use crate::physics::Physics;
 
@@ -24,25 +27,127 @@ pub(super) trait InMemory: Send {
 
     fn state_mut(&mut self) -> &mut HostState;
 
-    /// Computes the accelerations of the current positions, into the state.
+    /// Computes the accelerations of the current positions by pairs, into the state.
     fn pull(&mut self);
 
     /// Units and origin to compute in, of the current state; those of a state shortly before serve as
     /// well.
     fn frame(&self) -> Frame;
 
-    /// Accelerations of the targets and their derivatives, by the current positions and velocities of
-    /// all bodies, and for snaps by the accelerations that the state has.
-    fn forces(&self, frame: &Frame, targets: Targets<'_>, derivatives: Derivatives) -> Vec<Forces>;
+    /// Accelerations of the targets by pairs, and their derivatives, by the current positions and
+    /// velocities of all bodies, and for snaps by the accelerations that the state has.
+    fn pair_forces(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        derivatives: Derivatives,
+    ) -> Vec<Forces>;
+
+    /// As [`pair_forces`](Self::pair_forces), with external fields.
+    fn forces(&self, frame: &Frame, targets: Targets<'_>, derivatives: Derivatives) -> Vec<Forces> {
+        let mut forces = self.forces_in_fields(frame, targets, derivatives);
+        let state = self.state();
+        let Some(relativity) = state.external.relativity() else {
+            return forces;
+        };
+        let indices = targets.indices(state.bodies.len());
+        let centre = relativity.body();
+        let of_centre = match indices.iter().position(|&i| i == centre) {
+            Some(k) => forces[k].derivatives,
+            None => {
+                let alone = Targets::Active(&[centre]);
+                self.forces_in_fields(frame, alone, derivatives)[0].derivatives
+            }
+        };
+        for (&i, force) in indices.iter().zip(&mut forces) {
+            if i != centre {
+                let relative = state.relative_phase(i, centre);
+                let (sums, order) = (force.derivatives, order(derivatives));
+                force.derivatives = relativity.add(order, relative, sums, of_centre);
+            }
+        }
+        forces
+    }
+
+    /// Forces of pairs and of the fields that do not depend on a body.
+    fn forces_in_fields(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        derivatives: Derivatives,
+    ) -> Vec<Forces> {
+        let mut forces = self.pair_forces(frame, targets, derivatives);
+        let state = self.state();
+        if state.external.is_none() {
+            return forces;
+        }
+        let moving = |k: usize| {
+            let i = match targets {
+                Targets::All => k,
+                Targets::Active(indices) => indices[k],
+            };
+            let (x, v) = state.phase(i);
+            [x, v, state.accelerations[i]]
+        };
+        let derivatives = order(derivatives);
+        let all = forces.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
+        all.enumerate().for_each(|(k, force)| {
+            let forces = force.derivatives;
+            force.derivatives = state.external.add_up_to(derivatives, moving(k), forces);
+        });
+        forces
+    }
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
     fn potential_energy(&self) -> f64;
 }
 
+/// Number of derivatives of accelerations.
+fn order(derivatives: Derivatives) -> usize {
+    match derivatives {
+        Derivatives::None => 0,
+        Derivatives::Jerk => 1,
+        Derivatives::Snap => 2,
+    }
+}
+
 impl<B: InMemory> Backend for B {
     fn accelerate(&mut self) -> Result<(), ForceError> {
         self.pull();
+        let state = self.state_mut();
+        if state.external.is_none() {
+            return Ok(());
+        }
+        let mut accelerations = std::mem::take(&mut state.accelerations);
+        let (external, from) = (&state.external, &*state);
+        let all = accelerations.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
+        all.enumerate().for_each(|(i, a)| {
+            let (x, v) = from.phase(i);
+            let (moving, forces) = ([x, v, [0.0; 3]], [*a, [0.0; 3], [0.0; 3]]);
+            [*a, ..] = external.add_up_to(0, moving, forces);
+        });
+        if let Some(relativity) = external.relativity() {
+            let centre = relativity.body();
+            let of_centre = [accelerations[centre], [0.0; 3], [0.0; 3]];
+            for (i, a) in accelerations
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, _)| *i != centre)
+            {
+                let (relative, forces) = (from.relative_phase(i, centre), [*a, [0.0; 3], [0.0; 3]]);
+                [*a, ..] = relativity.add(0, relative, forces, of_centre);
+            }
+        }
+        state.accelerations = accelerations;
         Ok(())
+    }
+
+    fn external(&self) -> Option<&External> {
+        Some(&self.state().external)
+    }
+
+    fn set_time(&mut self, time: f64) {
+        self.state_mut().external.set_time(time);
     }
 
     fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
@@ -89,6 +194,10 @@ impl<B: InMemory> Backend for B {
         Ok(Energy {
             kinetic: kinetic(&self.state().bodies, self.physics()),
             potential: self.potential_energy(),
+            external: self
+                .state()
+                .external
+                .energy(&self.state().bodies, self.physics()),
         })
     }
 

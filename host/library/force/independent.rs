@@ -143,10 +143,7 @@ impl<B: Backend> Backend for Independent<B> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
-        let mut total = Energy {
-            kinetic: 0.0,
-            potential: 0.0,
-        };
+        let mut total = Energy::default();
         for system in &mut self.systems {
             let energy = system.energy()?;
             total.kinetic += energy.kinetic;

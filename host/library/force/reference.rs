@@ -14,6 +14,7 @@ use super::in_memory::{Forces, InMemory};
 use crate::backend::{Derivatives, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Field};
+use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
 
@@ -240,6 +241,13 @@ impl Reference {
             state: HostState::new(bodies),
         }
     }
+
+    /// In these external fields too.
+    #[must_use]
+    pub fn in_fields(mut self, external: External) -> Self {
+        self.state.external = external;
+        self
+    }
 }
 
 impl InMemory for Reference {
@@ -263,7 +271,7 @@ impl InMemory for Reference {
         Frame::IDENTITY
     }
 
-    fn forces(&self, _: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+    fn pair_forces(&self, _: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
         let HostState {
             bodies,
             accelerations,

@@ -2,6 +2,7 @@
 //! sees data only when it asks for them.
 
 mod block_steps;
+mod external;
 mod hermite;
 mod several;
 mod spatial_sort;
@@ -16,6 +17,7 @@ use gpu_kernels::abi::{Params, Share};
 use gpu_kernels::entries::{Entry, LayoutDescription};
 
 use self::block_steps::Blocks;
+use self::external::Fielded;
 use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
 use super::device::Device;
@@ -23,6 +25,7 @@ use super::pack::{self, Scalars};
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
+use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::plan::{Buffer, Launch, Recipe, Step};
@@ -43,6 +46,7 @@ pub struct Resident<D: Device> {
     acceleration: D::Buffer,
     jerks: Option<Jerks<D>>,
     blocks: Option<Blocks<D>>,
+    external: Option<Fielded<D>>,
     energy_sums: D::Buffer,
     scratch: Vec<D::Buffer>,
     force_steps: Vec<Step>,
@@ -109,6 +113,7 @@ impl<D: Device> Resident<D> {
             acceleration,
             jerks,
             blocks: None,
+            external: None,
             energy_sums,
             scratch,
             force_steps: force.steps,
@@ -131,6 +136,12 @@ impl<D: Device> Resident<D> {
     }
 
     fn launch_force(&self) -> Result<(), ForceError> {
+        self.launch_pairs()?;
+        self.launch_external()
+    }
+
+    /// The force without external fields.
+    fn launch_pairs(&self) -> Result<(), ForceError> {
         self.carry_out(&self.force_steps, &self.scratch, self.force_params())
     }
 
@@ -218,16 +229,18 @@ impl<D: Device> Resident<D> {
     }
 
     /// The energy of these blocks together.
-    fn total_energy(&self, sums: &[[f64; 2]]) -> Energy {
+    fn total_energy(&mut self, sums: &[[f64; 2]]) -> Result<Energy, ForceError> {
         let total = |which: usize| {
             let mut sum = CompensatedSum::default();
             sums.iter().for_each(|block| sum.add(block[which]));
             self.frame.energy_from_local(&self.physics, sum.value())
         };
-        Energy {
-            kinetic: total(0),
-            potential: total(1),
-        }
+        let (kinetic, potential) = (total(0), total(1));
+        Ok(Energy {
+            kinetic,
+            potential,
+            external: self.external_energy()?,
+        })
     }
 
     fn buffer<'a>(
@@ -265,6 +278,7 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.pass(dt);
         if let Positions::Host(_) = self.positions {
             return self.drift_on_host(dt);
         }
@@ -279,8 +293,9 @@ impl<D: Device> Backend for Resident<D> {
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
         let mut step =
             |resident: &mut Self| step.iter().try_for_each(|&part| resident.perform(part));
-        if let Positions::Host(_) = self.positions {
-            // What the host does between launches cannot be recorded with them.
+        let changes = self.external.as_ref().is_some_and(Fielded::changes);
+        if matches!(self.positions, Positions::Host(_)) || changes {
+            // What the host does between launches, or tells them, cannot be recorded with them.
             return (0..times).try_for_each(|_| step(self));
         }
         self.repeat_in_order(times, &mut step)
@@ -300,6 +315,16 @@ impl<D: Device> Backend for Resident<D> {
         match self.jerks {
             Some(_) => Some(self),
             None => None,
+        }
+    }
+
+    fn external(&self) -> Option<&External> {
+        self.external.as_ref().map(Fielded::external)
+    }
+
+    fn set_time(&mut self, time: f64) {
+        if let Some(fielded) = &mut self.external {
+            fielded.set_time(time);
         }
     }
 
@@ -375,7 +400,7 @@ impl<D: Device> Backend for Resident<D> {
     fn energy(&mut self) -> Result<Energy, ForceError> {
         self.launch_energy()?;
         let sums = self.energy_sums()?;
-        Ok(self.total_energy(&sums))
+        self.total_energy(&sums)
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

@@ -99,9 +99,18 @@ impl Integrator {
         }
     }
 
+    /// Derivatives of accelerations in time that it needs.
+    pub const fn derivatives(self) -> usize {
+        match self {
+            Self::Hermite4 => 1,
+            Self::Hermite6 => 2,
+            _ => 0,
+        }
+    }
+
     /// Returns whether it needs a backend with jerks, [`Backend::hermite`].
     pub const fn needs_jerks(self) -> bool {
-        matches!(self, Self::Hermite4 | Self::Hermite6)
+        self.derivatives() > 0
     }
 
     /// Force evaluations per step.

@@ -65,18 +65,20 @@ impl BlockKernels {
 /// for no more.
 const THREADS: u32 = 512;
 
-/// The plan for `n` bodies.
+/// The plan for `n` bodies, which external fields accelerate too or not.
 ///
 /// # Errors
 /// If the kernels find no room on the device.
 pub fn plan(
     scheme: BlockScheme,
+    external: bool,
     unsoftened: bool,
     n: u32,
     limits: &Limits,
 ) -> Result<BlockPlan, PlanError> {
-    let steps = kernels(scheme, unsoftened, n, limits)?;
-    let first = kernels(BlockScheme { order: 6, ..scheme }, unsoftened, n, limits)?;
+    let steps = kernels(scheme, external, unsoftened, n, limits)?;
+    let sixth = BlockScheme { order: 6, ..scheme };
+    let first = kernels(sixth, external, unsoftened, n, limits)?;
     let slices = steps.correct.1.grid[0];
     let most = most_of_a_slice(n, slices);
     let places = slices as usize * most as usize;
@@ -101,6 +103,7 @@ fn kernels(
         digits,
         slices,
     }: BlockScheme,
+    external: bool,
     unsoftened: bool,
     n: u32,
     limits: &Limits,
@@ -115,7 +118,11 @@ fn kernels(
         digits,
         unsoftened,
     });
-    let correct = find(Work::BlockCorrect { order, digits });
+    let correct = find(Work::BlockCorrect {
+        order,
+        digits,
+        external,
+    });
     if n == 0 {
         return Err(PlanError::NoBodies {
             kernel: force.symbol,
@@ -184,7 +191,7 @@ mod tests {
             digits,
             slices,
         };
-        plan(scheme, false, n, limits).expect("it fits")
+        plan(scheme, false, false, n, limits).expect("it fits")
     }
 
     #[test]
@@ -210,7 +217,7 @@ mod tests {
                                 digits,
                                 slices,
                             };
-                            assert!(plan(scheme, false, n, &limits).is_err());
+                            assert!(plan(scheme, false, false, n, &limits).is_err());
                             continue;
                         }
                         let plan = of(order, digits, slices, n, &limits);
@@ -249,7 +256,7 @@ mod tests {
             digits: DigitsName::Double,
             slices: 132,
         };
-        let refused = plan(scheme, false, 0, &Limits::EVERYWHERE);
+        let refused = plan(scheme, false, false, 0, &Limits::EVERYWHERE);
         assert!(matches!(refused, Err(PlanError::NoBodies { .. })));
     }
 }

@@ -495,6 +495,8 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Drift
         | Work::SystemDrift
         | Work::Damp
+        | Work::External
+        | Work::ExternalJerks
         | Work::Predict
         | Work::Correct
         | Work::OwnSteps

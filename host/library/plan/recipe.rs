@@ -90,6 +90,7 @@ impl Recipe {
             separation: Separation::default(),
             systems: Systems::default(),
             velocity_factor: 1.0,
+            time: 0.0,
             blocks: BlockStep::default(),
             share: Share {
                 first: 0,

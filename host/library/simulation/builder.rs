@@ -4,6 +4,7 @@
 use super::{Clock, Scheme, Simulation};
 use crate::backend::{ForceError, SavedState};
 use crate::bodies::{Bodies, BodyFault};
+use crate::fields::{ExternalField, FieldFault, Fields};
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::machine::Machine;
 use crate::physics::{Law, Physics};
@@ -22,6 +23,7 @@ const MANY_SYSTEMS: &str = "many-systems";
 pub struct SimulationBuilder {
     bodies: Bodies,
     systems: u32,
+    fields: Fields,
     units: Option<Units>,
     made_by: Option<(&'static str, Advice)>,
     law: Law,
@@ -74,6 +76,9 @@ pub enum BuildError {
     /// A launch that does not fit the device.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// An external field that makes no sense, or that the integrator cannot follow.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
     /// The backend refused.
     #[error(transparent)]
     Force(#[from] ForceError),
@@ -84,6 +89,7 @@ impl SimulationBuilder {
         Self {
             bodies,
             systems: 1,
+            fields: Fields::NONE,
             units: None,
             made_by: None,
             law: Law::Gravity,
@@ -107,6 +113,13 @@ impl SimulationBuilder {
     #[must_use]
     pub fn systems(self, systems: u32) -> Self {
         Self { systems, ..self }
+    }
+
+    /// In this external field too; several add up.
+    #[must_use]
+    pub fn field(mut self, field: ExternalField) -> Self {
+        self.fields.push(field);
+        self
     }
 
     /// Units of the bodies, from which G follows unless it is given.
@@ -257,6 +270,7 @@ impl SimulationBuilder {
         let variant = self.fitting(&selection, &physics)?;
         let machine = self.machine(selection.place);
         let mut backend = machine.backend(&variant, &self.bodies, physics)?;
+        backend.set_time(self.start);
         let dt = match self.dt {
             Some(dt) => dt,
             None => {
@@ -369,6 +383,7 @@ impl SimulationBuilder {
     fn machine(&self, place: Place) -> Machine {
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
+            .fields(self.fields.clone())
             .block_steps(self.method(), self.stepping, self.eta, self.accuracy)
     }
 
@@ -425,6 +440,11 @@ impl SimulationBuilder {
         if let Some(Integrator::DampedEuler { rate }) = self.integrator {
             demand("damping", Some(rate), not_negative, "≥ 0 and finite")?;
         }
+        let (name, derivatives) = match self.scheme {
+            Some(_) => ("an integrator of your own", 0),
+            None => (self.method().name(), self.method().derivatives()),
+        };
+        self.fields.check(name, derivatives)?;
         bodies_each(self.bodies.len(), self.systems).map_err(PlanError::from)?;
         let chooses = self.method().needs_jerks() && self.scheme.is_none();
         if (adaptive || self.stepping == Stepping::Blocks) && !chooses {

@@ -1,6 +1,7 @@
 //! The ends of steps, and what the next ones are.
 
 use crate::abi::Params;
+use crate::fields::{Header, OnDevice};
 use crate::hermite6::first_step;
 use crate::layout::{Layout, Source};
 use cuda_std::shared::Shared;
@@ -33,7 +34,8 @@ const FETCHED: u32 = 5;
 /// body's step, and `steps`, what it is allowed: read and written. `partials`: what
 /// [`force`](super::force) left, read. `posts`, `time`: those of `params.blocks.parity` read, the
 /// others written. `targets`: as many for each slice as the largest has bodies, written. `params.g`:
-/// in the unit of the bodies.
+/// in the unit of the bodies. `fields`: external ones, read, with the units of the bodies; none are
+/// read where `EXTERNAL` is false.
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
@@ -51,7 +53,7 @@ const FETCHED: u32 = 5;
 /// approaches is of this project.
 #[expect(clippy::too_many_arguments, reason = "the pointers of a kernel")]
 #[inline(always)]
-pub unsafe fn correct<S: Scheme, D: Digits>(
+pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
     bodies: BodyBuffers,
     levels: *mut u32,
     steps: *mut f64,
@@ -59,6 +61,7 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
     posts: *mut u64,
     time: *mut u64,
     targets: *mut Vec4<D::Real>,
+    fields: *const f64,
     params: Params,
 ) {
     thread::limit_registers::<MOST_REGISTERS>();
@@ -113,9 +116,11 @@ pub unsafe fn correct<S: Scheme, D: Digits>(
                     eta: number(time, clock::ETA),
                     guard: number(time, clock::GUARD),
                     is_first: is(Phase::First),
+                    fields: OnDevice::new(fields),
+                    start: number(time, clock::START),
                 };
                 let count = own.list_active(now);
-                own.end_steps::<S, D>(&work, partials, n, posts.begin_of(block), count);
+                own.end_steps::<S, D, EXTERNAL>(&work, partials, n, posts.begin_of(block), count);
             }
             if is(Phase::First) {
                 return;
@@ -185,6 +190,24 @@ struct Work {
     eta: f64,
     guard: f64,
     is_first: bool,
+    fields: OnDevice,
+    /// Time at which the span begins, in the units of the run.
+    start: f64,
+}
+
+impl Work {
+    /// Adds the forces of external fields on what moves so, at the time of the step's end.
+    #[inline(always)]
+    fn with_fields<const K: usize>(
+        &self,
+        moving: [[f64; 3]; 3],
+        forces: [[f64; 3]; 3],
+    ) -> [[f64; 3]; 3] {
+        let header = Header::of(&self.fields);
+        let span = self.span * header.time;
+        let time = self.start + span * (self.now as f64 / SPAN as f64);
+        header.add_local::<K>(&self.fields, time, moving, forces)
+    }
 }
 
 impl Own {
@@ -235,7 +258,7 @@ impl Own {
     /// # Safety
     /// As [`list_active`](Self::list_active), which made the list.
     #[inline(always)]
-    unsafe fn end_steps<S: Scheme, D: Digits>(
+    unsafe fn end_steps<S: Scheme, D: Digits, const EXTERNAL: bool>(
         &self,
         work: &Work,
         partials: *const Vec4<D::Real>,
@@ -275,7 +298,7 @@ impl Own {
                         }
                     }
                     let body = self.slice.first + self.list.load(first + thread);
-                    self.end_step::<S>(work, body, &Sums::of(sums));
+                    self.end_step::<S, EXTERNAL>(work, body, &Sums::of(sums));
                 }
             }
             thread::sync_threads();
@@ -338,34 +361,47 @@ impl Own {
     /// # Safety
     /// Only this thread accesses the body.
     #[inline(always)]
-    unsafe fn end_step<S: Scheme>(&self, work: &Work, body: u32, sums: &Sums<f64>) {
+    unsafe fn end_step<S: Scheme, const EXTERNAL: bool>(
+        &self,
+        work: &Work,
+        body: u32,
+        sums: &Sums<f64>,
+    ) {
         let Self { bodies, stride, .. } = self;
         let stride = *stride;
-        let [a, j, s] = sums.vectors.map(|sum| sum.map(|sum| work.g * sum));
+        let mut forces = sums.vectors.map(|sum| sum.map(|sum| work.g * sum));
         // The sums have three times the approach. Infinite where nothing approaches anything.
         let bound = 3.0 * work.guard / sums.approach;
         // SAFETY: the caller's promise.
         unsafe {
-            if work.is_first {
-                let allowed = first_step(work.eta, [a, j, s]);
-                global::store(self.steps, body, smaller(allowed, bound));
-                set_ends::<S>(bodies, stride, body, [a, j, s], [0.0; 3]);
-                return;
-            }
             let level = global::load(self.levels, body);
             let dt = work.span * ((SPAN >> level) as f64 / SPAN as f64);
             let begun = begun::<S>(bodies, stride, body);
+            if EXTERNAL {
+                let moving = S::predicted(&begun, if work.is_first { 0.0 } else { dt });
+                forces = if S::SNAP {
+                    work.with_fields::<3>(moving, forces)
+                } else {
+                    work.with_fields::<2>(moving, forces)
+                };
+            }
+            if work.is_first {
+                let allowed = first_step(work.eta, forces);
+                global::store(self.steps, body, smaller(allowed, bound));
+                set_ends::<S>(bodies, stride, body, forces, [0.0; 3]);
+                return;
+            }
             let Ended {
                 x,
                 v,
                 crackle,
                 allowed,
-            } = S::ended(&begun, dt, work.eta, [a, j, s]);
+            } = S::ended(&begun, dt, work.eta, forces);
             let Source { mass, .. } = Bodies::source(bodies.state, stride, body);
             let moved = Source { position: x, mass };
             Bodies::set_source(bodies.state, stride, body, moved);
             Bodies::set_velocity(bodies.state, stride, body, v);
-            set_ends::<S>(bodies, stride, body, [a, j, s], crackle);
+            set_ends::<S>(bodies, stride, body, forces, crackle);
             let allowed = smaller(smaller(allowed, bound), 2.0 * dt);
             global::store(self.steps, body, allowed);
             global::store(bodies.begun, body, work.now);

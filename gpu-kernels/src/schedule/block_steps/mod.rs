@@ -92,6 +92,8 @@ pub mod clock {
     /// The most by which a pair may change its distance in a step, as a part of the distance: the
     /// bits of an f64, infinite for no such bound.
     pub const GUARD: u32 = 10;
+    /// Time at which the span begins, in the units of the run: the bits of an f64.
+    pub const START: u32 = 11;
     /// Words.
     pub const WORDS: usize = 12;
 

@@ -30,6 +30,7 @@ use super::in_memory::{Forces, InMemory};
 use crate::backend::{Derivatives, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
+use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::variants::{PairsName, RootName, Threads};
@@ -108,6 +109,13 @@ impl<R: Lane> Cpu<R> {
         }
     }
 
+    /// In these external fields too.
+    #[must_use]
+    pub fn in_fields(mut self, external: External) -> Self {
+        self.state.external = external;
+        self
+    }
+
     /// The choices made.
     pub fn choices(&self) -> Choices {
         self.choices
@@ -142,7 +150,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         frame::<R>(&self.state.bodies, &self.physics)
     }
 
-    fn forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+    fn pair_forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
         match asked {
             Derivatives::None | Derivatives::Jerk => {
                 derivatives::forces::<R, 2>(self, frame, targets)

@@ -9,6 +9,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
+use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
@@ -66,7 +67,8 @@ impl<D: Device> Resident<D> {
         let (device, Params { n, stride, .. }) = (&*self.device, self.params);
         let single = scheme.digits.precision();
         let unsoftened = self.params.softening_squared < single.smallest_square();
-        let plan = plan::plan(scheme, unsoftened, n, &device.limits())?;
+        let external = self.external.is_some();
+        let plan = plan::plan(scheme, external, unsoftened, n, &device.limits())?;
         for kernels in [plan.steps, plan.first] {
             for (entry, _) in [kernels.force, kernels.correct] {
                 device.prepare(entry)?;
@@ -180,7 +182,7 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.correct;
-        let buffers = [
+        let mut buffers = vec![
             &self.state,
             &self.acceleration,
             self.jerks()?.jerk(),
@@ -193,8 +195,10 @@ impl<D: Device> Resident<D> {
             &blocks.time,
             &blocks.targets,
         ];
+        buffers.extend(self.external.as_ref().map(Fielded::numbers));
         let params = self.block_params(kernels, phase, parity);
-        // SAFETY: as in `launch_block_force`; a number for each body in the others.
+        // SAFETY: as in `launch_block_force`; a number for each body in the others, and fields in the
+        // frame of the bodies where the plan's kernels take them.
         unsafe { self.device.launch(entry, launch, &buffers, params) }
     }
 
@@ -205,6 +209,7 @@ impl<D: Device> Resident<D> {
         words[clock::SPAN as usize] = span.to_bits();
         words[clock::ETA as usize] = eta.to_bits();
         words[clock::GUARD as usize] = blocks.guard.to_bits();
+        words[clock::START as usize] = self.field_time().to_bits();
         self.device.upload(&blocks.time, &words)
     }
 
@@ -280,6 +285,9 @@ impl<D: Device> BlockSteps for Resident<D> {
         }
         if let Some(blocks) = &mut self.blocks {
             blocks.has_steps = true;
+        }
+        if let Some(fielded) = &mut self.external {
+            fielded.set_time(fielded.external().time() + span);
         }
         Ok(BlockCounts {
             blocks: word(clock::BLOCKS),

@@ -132,6 +132,7 @@ impl<D: Device> Hermite for Resident<D> {
     }
 
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.pass(dt);
         self.launch_part(|kernels| kernels.predict, dt)
     }
 
@@ -140,12 +141,13 @@ impl<D: Device> Hermite for Resident<D> {
     }
 
     fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let start = self.save()?;
+        let (start, time) = (self.save()?, self.field_time());
         agreed_step(longest, |dt| {
             self.predict(dt)?;
             self.accelerate_with_jerk()?;
             let allowed = self.own_steps(eta, dt)?;
             self.restore(&start)?;
+            self.set_time(time);
             Ok(allowed)
         })
     }

@@ -14,6 +14,7 @@ use super::Resident;
 use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::fields::External;
 use crate::force::device::Peers;
 use crate::force::hermite::{agreed_step, least};
 use crate::plan::shares::{SharedRecipe, Union};
@@ -95,8 +96,25 @@ impl<D: Peers> Several<D> {
         D::meet(&self.devices)
     }
 
+    /// In these external fields too; `bodies` are those that it was made from.
+    ///
+    /// # Errors
+    /// As [`Resident::in_fields`].
+    pub fn in_fields(self, external: &External, bodies: &Bodies) -> Result<Self, ForceError> {
+        let parts = self.parts.into_iter();
+        let parts = parts.map(|part| part.in_fields(external.clone(), bodies));
+        let parts = parts.collect::<Result<_, _>>()?;
+        Ok(Self { parts, ..self })
+    }
+
     /// The force on all bodies, on all devices.
     fn force(&self) -> Result<(), ForceError> {
+        self.pairs()?;
+        self.parts.iter().try_for_each(Resident::launch_external)
+    }
+
+    /// The force without external fields, on all devices.
+    fn pairs(&self) -> Result<(), ForceError> {
         match &self.union {
             Union::Bodies(bodies) => {
                 self.launch_parts()?;
@@ -146,7 +164,7 @@ impl<D: Peers> Several<D> {
     }
 
     fn launch_parts(&self) -> Result<(), ForceError> {
-        self.parts.iter().try_for_each(Resident::launch_force)
+        self.parts.iter().try_for_each(Resident::launch_pairs)
     }
 
     /// Terms on all devices at a time, then their sums from device to device.
@@ -248,6 +266,10 @@ impl<D: Peers> Backend for Several<D> {
         self.force()
     }
 
+    fn set_time(&mut self, time: f64) {
+        self.parts.iter_mut().for_each(|part| part.set_time(time));
+    }
+
     fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
         self.on_all(|part| part.kick(dt))
     }
@@ -295,7 +317,7 @@ impl<D: Peers> Backend for Several<D> {
         self.parts.iter().try_for_each(Resident::launch_energy)?;
         let sums = self.parts.iter().map(Resident::energy_sums);
         let sums = sums.collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(self.first().total_energy(&sums))
+        self.first().total_energy(&sums)
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {
@@ -325,12 +347,13 @@ impl<D: Peers> Hermite for Several<D> {
     }
 
     fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let start = self.save()?;
+        let (start, time) = (self.save()?, self.first().field_time());
         agreed_step(longest, |dt| {
             self.predict(dt)?;
             self.accelerate_with_jerk()?;
             let allowed = self.first().own_steps(eta, dt)?;
             self.restore(&start)?;
+            self.set_time(time);
             Ok(allowed)
         })
     }

@@ -440,10 +440,7 @@ impl<D: Streams> Backend for ManySystems<D> {
         let mut bodies = self.bodies.clone();
         self.download(&mut bodies)?;
         let n = bodies.len() / self.own.len();
-        let mut total = Energy {
-            kinetic: 0.0,
-            potential: 0.0,
-        };
+        let mut total = Energy::default();
         for (system, own) in self.own.iter().enumerate() {
             let physics = Physics {
                 softening: own.softening,

@@ -1,0 +1,271 @@
+//! Fields, ready to be computed: what backends have of them.
+
+use std::sync::Arc;
+
+use gpu_kernels::fields::{self as kernels, HEADER, Header, Kind, PARAMETERS, RECORD};
+
+use super::potential::{gamma, potential};
+use super::relativity::Relativity;
+use super::{Centre, ExternalField, FieldFault, Fields, HostField, Shape};
+use crate::bodies::Bodies;
+use crate::diagnostics::CompensatedSum;
+use crate::frame::Frame;
+use crate::physics::Physics;
+
+/// External fields at a time.
+#[derive(Clone, Debug)]
+pub struct External {
+    fields: Fields,
+    /// The buffer of [`gpu_kernels::fields`] in the units of the run; empty where there are no formulas.
+    numbers: Arc<[f64]>,
+    formulas: u32,
+    own: Vec<Arc<dyn HostField>>,
+    relativity: Option<Relativity>,
+    time: f64,
+}
+
+/// Fewest bodies of a thread: fewer are done sooner than it is woken.
+pub(crate) const BODIES_OF_A_TASK: usize = 512;
+
+impl External {
+    /// No fields.
+    pub fn none() -> Self {
+        Self::new(&Fields::NONE, 0.0)
+    }
+
+    /// Fields of a run whose gravitational constant is `g`, at time 0.
+    pub fn new(fields: &Fields, g: f64) -> Self {
+        let formulas = || fields.iter().filter(|field| field.is_formula());
+        let count = formulas().count() as u32;
+        let mut numbers = header(count, &Frame::IDENTITY).to_vec();
+        let mut paths: Vec<f64> = vec![];
+        // Those that depend on velocities take the sum of all others.
+        let ordered = formulas().filter(|field| !field.needs_velocity());
+        let ordered = ordered.chain(formulas().filter(|field| field.needs_velocity()));
+        for field in ordered {
+            let before = HEADER as usize + count as usize * RECORD as usize + paths.len();
+            numbers.extend(record(field, g, before));
+            paths.extend(field.path().map_or(&[][..], |path| path.numbers()));
+        }
+        numbers.extend(paths);
+        Self {
+            fields: fields.clone(),
+            numbers: numbers.into(),
+            formulas: count,
+            own: fields
+                .iter()
+                .filter_map(ExternalField::own_field)
+                .cloned()
+                .collect(),
+            relativity: None,
+            time: 0.0,
+        }
+    }
+
+    /// Fields that these bodies are in, under this force.
+    ///
+    /// # Errors
+    /// If a field is of a body that it cannot be of.
+    pub fn of_bodies(
+        fields: &Fields,
+        bodies: &Bodies,
+        physics: &Physics,
+    ) -> Result<Self, FieldFault> {
+        let mut external = Self::new(fields, physics.g);
+        let terms = fields.iter().filter_map(|field| match field.shape {
+            Shape::Relativity(body, light) => Some((body, light)),
+            Shape::Formula(..) | Shape::Own(_) => None,
+        });
+        let terms: Vec<(usize, f64)> = terms.collect();
+        external.relativity = match terms[..] {
+            [] => None,
+            [(body, light)] => Some(Relativity::new(body, light, bodies, physics)?),
+            _ => return Err(FieldFault::TwoDominant(terms.len())),
+        };
+        Ok(external)
+    }
+
+    /// The first post-Newtonian term, if it is one of the fields.
+    pub(crate) fn relativity(&self) -> Option<&Relativity> {
+        self.relativity.as_ref()
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Returns whether there are none.
+    pub fn is_none(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Returns whether one of them changes with time.
+    pub fn changes_with_time(&self) -> bool {
+        self.fields.iter().any(ExternalField::changes_with_time)
+    }
+
+    /// The first that is computed by the CPU alone.
+    pub(crate) fn of_host(&self) -> Option<&ExternalField> {
+        self.fields.iter().find(|field| !field.is_formula())
+    }
+
+    /// Time that they are computed at.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Sets the [`time`](Self::time).
+    pub fn set_time(&mut self, time: f64) {
+        self.time = time;
+    }
+
+    /// Checks that they are known at a time.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check_time(&self, time: f64) -> Result<(), FieldFault> {
+        self.fields.check_times(time, time)
+    }
+
+    /// The buffer of [`gpu_kernels::fields`], for bodies of a frame.
+    pub(crate) fn numbers(&self, frame: &Frame) -> Vec<f64> {
+        let mut numbers = self.numbers.to_vec();
+        numbers[..HEADER as usize].copy_from_slice(&header(self.formulas, frame));
+        numbers
+    }
+
+    /// Acceleration of a body at rest.
+    pub fn acceleration(&self, position: [f64; 3]) -> [f64; 3] {
+        let at_rest = [position, [0.0; 3], [0.0; 3]];
+        let [acceleration, ..] = self.add::<1>(at_rest, [[0.0; 3]; 3]);
+        acceleration
+    }
+
+    /// Adds accelerations, and K − 1 of their derivatives, to those of a body with a position, a velocity
+    /// and the acceleration that its position changes with.
+    fn add<const K: usize>(
+        &self,
+        moving: [[f64; 3]; 3],
+        mut forces: [[f64; 3]; 3],
+    ) -> [[f64; 3]; 3] {
+        let [x, v, _] = moving;
+        for own in &self.own {
+            let a = own.acceleration(self.time, x);
+            let jerk = (K > 1).then(|| own.jerk(self.time, x, v)).flatten();
+            for (sum, more) in forces.iter_mut().zip([Some(a), jerk]) {
+                let more = more.unwrap_or_default();
+                (0..3).for_each(|axis| sum[axis] += more[axis]);
+            }
+        }
+        kernels::add::<K>(self.formulas, &*self.numbers, self.time, moving, forces)
+    }
+
+    /// Adds accelerations and so many of their derivatives, 2 at most, to those of a body with a position, a
+    /// velocity and the acceleration that its position changes with.
+    pub(crate) fn add_up_to(
+        &self,
+        derivatives: usize,
+        moving: [[f64; 3]; 3],
+        forces: [[f64; 3]; 3],
+    ) -> [[f64; 3]; 3] {
+        match derivatives {
+            0 => self.add::<1>(moving, forces),
+            1 => self.add::<2>(moving, forces),
+            _ => self.add::<3>(moving, forces),
+        }
+    }
+
+    /// Energy of bodies in the fields: `Σ m φ`.
+    pub fn energy(&self, bodies: &Bodies, physics: &Physics) -> f64 {
+        let mut sum = CompensatedSum::default();
+        if self.is_none() {
+            return sum.value();
+        }
+        for i in 0..bodies.len() {
+            let weight = physics.weight(bodies.mass[i]);
+            if weight != 0.0 {
+                sum.add(weight * self.potential([bodies.x[i], bodies.y[i], bodies.z[i]]));
+                let relativity = self.relativity.map_or(0.0, |term| term.energy(bodies, i));
+                sum.add(weight * relativity);
+            }
+        }
+        sum.value()
+    }
+
+    /// Potential at a position; of fields of the user's own that have one.
+    pub fn potential(&self, position: [f64; 3]) -> f64 {
+        let own = self.own.iter();
+        let mut sum: f64 = own
+            .filter_map(|own| own.potential(self.time, position))
+            .sum();
+        for index in 0..self.formulas {
+            let first = (HEADER + index * RECORD) as usize;
+            let record = &self.numbers[first..first + RECORD as usize];
+            let kind = self.kind(record[0]);
+            let centre = kernels::centre::<1>(&*self.numbers, first as u32, self.time);
+            let x = [0, 1, 2].map(|axis| position[axis] - centre[axis].0[0]);
+            let mut parameters = [0.0; PARAMETERS];
+            parameters.copy_from_slice(&record[6..]);
+            sum += potential(kind, parameters, x);
+        }
+        sum
+    }
+
+    fn kind(&self, number: f64) -> Kind {
+        let of = |field: &ExternalField| match &field.shape {
+            Shape::Formula(formula, _) => Some(formula.kind),
+            Shape::Own(_) | Shape::Relativity(..) => None,
+        };
+        let kinds = self.fields.iter().filter_map(of);
+        kinds
+            .into_iter()
+            .find(|&kind| f64::from(kind as u32) == number)
+            .expect("the kind of one of the fields")
+    }
+}
+
+fn header(fields: u32, frame: &Frame) -> [f64; HEADER as usize] {
+    let header = Header {
+        fields,
+        centre: frame.centre,
+        length: frame.length,
+        time: frame.time,
+    };
+    header.numbers()
+}
+
+/// The record of a field whose path, if it has one, begins at number `first`.
+fn record(field: &ExternalField, g: f64, first: usize) -> [f64; RECORD as usize] {
+    let Shape::Formula(formula, values) = &field.shape else {
+        panic!("only formulas have records");
+    };
+    let mut record = [0.0; RECORD as usize];
+    record[0] = f64::from(formula.kind as u32);
+    match &field.centre {
+        Centre::Fixed(centre) => record[3..6].copy_from_slice(centre),
+        Centre::Moving(path) => {
+            record[1] = first as f64;
+            record[2] = path.knots() as f64;
+        }
+    }
+    let value = |k: usize| values[k];
+    let parameters = match formula.kind {
+        Kind::Logarithmic => [value(0) * value(0), value(1), value(2), 0.0],
+        Kind::PowerLaw => {
+            let complete = gamma(1.5 - 0.5 * value(2));
+            [g * value(0), value(1), value(2), complete]
+        }
+        Kind::Tide => {
+            let [omega, kappa, nu] = [value(0), value(1), value(2)];
+            [omega, 4.0 * omega * omega - kappa * kappa, nu * nu, 0.0]
+        }
+        Kind::MiyamotoNagai => [g * value(0), value(1), value(2), 0.0],
+        Kind::Point => [g * value(0), 0.0, 0.0, 0.0],
+        Kind::Plummer | Kind::Hernquist | Kind::Nfw | Kind::Isochrone => {
+            [g * value(0), value(1), 0.0, 0.0]
+        }
+    };
+    record[6..].copy_from_slice(&parameters);
+    record
+}

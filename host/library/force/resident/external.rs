@@ -1,0 +1,115 @@
+//! External fields on a device: a launch after that of the forces.
+
+use gpu_kernels::abi::Params;
+use gpu_kernels::entries::{Entry, Work};
+
+use super::Resident;
+use crate::backend::{Backend, ForceError};
+use crate::bodies::Bodies;
+use crate::fields::{External, FieldFault};
+use crate::force::device::Device;
+
+/// Fields, and where a device has them.
+pub(super) struct Fielded<D: Device> {
+    external: External,
+    kernel: &'static Entry,
+    numbers: D::Buffer,
+    /// With the masses, for the energy.
+    bodies: Bodies,
+}
+
+impl<D: Device> Fielded<D> {
+    pub(super) fn external(&self) -> &External {
+        &self.external
+    }
+
+    pub(super) fn numbers(&self) -> &D::Buffer {
+        &self.numbers
+    }
+
+    pub(super) fn changes(&self) -> bool {
+        self.external.changes_with_time()
+    }
+
+    pub(super) fn set_time(&mut self, time: f64) {
+        self.external.set_time(time);
+    }
+}
+
+impl<D: Device> Resident<D> {
+    /// In these external fields too; `bodies` are those that it was made from.
+    ///
+    /// # Errors
+    /// If the device has no room, or a field is the host's alone.
+    pub fn in_fields(mut self, external: External, bodies: &Bodies) -> Result<Self, ForceError> {
+        if external.is_none() {
+            return Ok(self);
+        }
+        if let Some(field) = external.of_host() {
+            return Err(FieldFault::OnDevice(field.name()).into());
+        }
+        let work = match self.jerks {
+            Some(_) => Work::ExternalJerks,
+            None => Work::External,
+        };
+        let kernel = self.kernels.force.partner(work);
+        let kernel = kernel.expect("every layout has it");
+        self.device.prepare(kernel)?;
+        let numbers = external.numbers(&self.frame);
+        let buffer = self.device.allocate(size_of_val(&*numbers))?;
+        self.device.upload(&buffer, &numbers)?;
+        self.external = Some(Fielded {
+            external,
+            kernel,
+            numbers: buffer,
+            bodies: bodies.clone(),
+        });
+        Ok(self)
+    }
+
+    /// Moves the time of the fields on.
+    pub(super) fn pass(&mut self, dt: f64) {
+        if let Some(Fielded { external, .. }) = &mut self.external {
+            external.set_time(external.time() + dt);
+        }
+    }
+
+    /// Time of the fields; 0 where there are none.
+    pub(super) fn field_time(&self) -> f64 {
+        let external = self.external.as_ref().map(Fielded::external);
+        external.map_or(0.0, External::time)
+    }
+
+    /// Adds the fields to the forces.
+    pub(super) fn launch_external(&self) -> Result<(), ForceError> {
+        let Some(fielded) = &self.external else {
+            return Ok(());
+        };
+        let mut buffers = vec![&self.state, &self.acceleration];
+        if self.jerks.is_some() {
+            buffers.push(self.jerks()?.jerk());
+        }
+        buffers.push(&fielded.numbers);
+        let params = Params {
+            time: fielded.external.time(),
+            ..self.params
+        };
+        // SAFETY: state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
+        // of both.
+        unsafe {
+            self.device
+                .launch(fielded.kernel, self.elementwise_launch, &buffers, params)
+        }
+    }
+
+    /// Energy of the bodies in the fields, by the host.
+    pub(super) fn external_energy(&mut self) -> Result<f64, ForceError> {
+        let Some(fielded) = &self.external else {
+            return Ok(0.0);
+        };
+        let mut bodies = fielded.bodies.clone();
+        self.download(&mut bodies)?;
+        let external = self.external.as_ref().map(Fielded::external);
+        Ok(external.map_or(0.0, |external| external.energy(&bodies, &self.physics)))
+    }
+}

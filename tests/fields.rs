@@ -1,0 +1,174 @@
+//! External fields through the program.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::program::{Ended, code, try_in};
+
+/// A path of five points.
+fn path(folder: &Path, last: f64) {
+    let rows = (0..5).map(|k| f64::from(k) / 4.0).map(|s| {
+        let (t, angle) = (last * s, 2.0 * s);
+        format!("{t},{},{},0\n", 3.0 * angle.cos(), 3.0 * angle.sin())
+    });
+    let table = format!("t,x,y,z\n{}", rows.collect::<String>());
+    fs::write(folder.join("path.csv"), table).expect("written");
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Ended {
+    try_in(folder, &arguments.join(" "))
+}
+
+#[test]
+fn a_run_says_what_fields_it_is_in() {
+    let at = tempfile::tempdir().expect("a folder");
+    let plummer = ["run", "plummer", "--bodies", "40", "--steps", "5"];
+    for device in ["cpu", "emulator"] {
+        let out = format!("--out={device}");
+        let more = [
+            "--field",
+            "nfw:mass=1000,scale=20,x=50",
+            "--field=point:mass=3,y=-9",
+            "--device",
+            device,
+            &out,
+        ];
+        run(at.path(), &[&plummer[..], &more].concat()).expect(
+            0,
+            &[
+                "field nfw: mass 1000, scale 20, about (50, 0, 0)\nfield point: mass 3, about (0, -9, 0)\n",
+                "energy in fields",
+                "not conserved",
+            ],
+        );
+    }
+    let kept = fs::read_to_string(at.path().join("cpu/run.toml")).expect("a configuration");
+    let fields = "field = [\"nfw:mass=1000,scale=20,x=50\", \"point:mass=3,y=-9\"]";
+    assert!(kept.contains(fields), "{kept}");
+    // The Milky Way takes the units of the bodies.
+    let milky_way = [
+        "--mass=40Msun",
+        "--radius=1pc",
+        "--field=mwpotential2014:x=-8kpc",
+        "--out=galaxy",
+    ];
+    run(at.path(), &[&plummer[..], &milky_way].concat()).expect(
+        0,
+        &[
+            "field power-law: mass",
+            "field miyamoto-nagai",
+            "about (-8000, 0, 0)",
+        ],
+    );
+    let tide = [
+        "--mass=40Msun",
+        "--radius=1pc",
+        "--field=tide:omega=27.5km/s/kpc",
+        "--integrator=hermite4",
+        "--eta=0.02",
+        "--until=0.1",
+        "--block-steps",
+        "--out=tide",
+    ];
+    run(at.path(), &[&plummer[..4], &tide].concat())
+        .expect(0, &["field tide: omega 0.0275, kappa 0.0275, nu 0.0275"]);
+}
+
+#[test]
+fn fields_that_cannot_be_are_refused_before_the_run() {
+    let at = tempfile::tempdir().expect("a folder");
+    path(at.path(), 1.0);
+    for (options, parts) in [
+        (
+            &["--field=nwf:mass=1"][..],
+            &["--field nwf:mass=1", "did you mean `nfw`?"][..],
+        ),
+        (
+            &["--field=nfw:mass=1,scale=-2"],
+            &["`scale` of the field nfw must be > 0", "got -2"],
+        ),
+        (
+            &["--field=nfw:mass=1Msun,scale=1"],
+            &["mass=1Msun has a unit", "--units"],
+        ),
+        (&["--field=mwpotential2014"], &["--units"]),
+        (
+            &["--field=tide:omega=1"],
+            &["tide depends on velocities", "hermite4", "leapfrog"],
+        ),
+        (
+            &["--field=plummer:mass=1,scale=1,path=path.csv", "--until=2"],
+            &["from time 0 to 1", "at time 2"],
+        ),
+        (
+            &[
+                "--field=plummer:mass=1,scale=1,path=path.csv",
+                "--dt=0.25",
+                "--steps=5",
+            ],
+            &["from time 0 to 1", "at time 1.25"],
+        ),
+        (
+            &[
+                "--field=point:mass=1",
+                "--systems=2",
+                "--kernel=many-systems",
+                "--device=emulator",
+            ],
+            &["many-systems", "one system"],
+        ),
+    ] {
+        let plummer = ["run", "plummer", "--bodies=20", "--out=refused"];
+        run(at.path(), &[&plummer[..], options].concat()).expect(code::USAGE, parts);
+        assert!(!at.path().join("refused").exists(), "{options:?}");
+    }
+}
+
+/// What a run leaves but its checkpoints.
+fn left(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a run's folder");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let files = files.map(|file| {
+        let name = file.file_name().expect("a name").to_string_lossy();
+        (name.into_owned(), fs::read(&file).expect("a file"))
+    });
+    let mut files: Vec<_> = files
+        .filter(|(name, _)| !name.starts_with("checkpoint") && name != "run.toml")
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_resumed_run_is_in_the_same_fields() {
+    let at = tempfile::tempdir().expect("a folder");
+    path(at.path(), 1.0);
+    let base = [
+        "run",
+        "plummer",
+        "--bodies=40",
+        "--dt=0.01",
+        "--diagnostics=5",
+        "--field=plummer:mass=5,scale=0.5,path=path.csv",
+        "--field=nfw:mass=7,scale=3,x=2",
+    ];
+    let whole = [&base[..], &["--steps=40", "--out=whole"]].concat();
+    run(at.path(), &whole).expect(
+        0,
+        &[
+            "on a path of 5 points from time 0 to 1",
+            "the energy is not conserved",
+        ],
+    );
+    let begun = ["--steps=20", "--checkpoint-every=20", "--out=begun"];
+    run(at.path(), &[&base[..], &begun].concat()).expect(0, &[]);
+    run(at.path(), &["resume", "begun", "--steps=40"]).expect(0, &[]);
+    let (whole, begun) = (at.path().join("whole"), at.path().join("begun"));
+    assert!(left(&whole) == left(&begun), "resumed, it is another run");
+    // Another path in the same file is another field, and so is one that ends too early.
+    run(at.path(), &["resume", "begun", "--steps=200"])
+        .expect(code::USAGE, &["from time 0 to 1", "at time 2"]);
+    path(at.path(), 1.5);
+    run(at.path(), &["resume", "begun", "--steps=50"])
+        .expect(code::USAGE, &["path.csv", "the run was made with"]);
+}

@@ -99,13 +99,18 @@ impl KernelOptions {
         })
     }
 
-    /// The selected kernel for so many systems, in the shape that was asked for, or selected.
-    pub(super) fn shaped(&self, selected: &Selection, systems: u32) -> anyhow::Result<Variant> {
-        let shape = Shape {
+    /// The shape that was asked for, or selected.
+    pub(super) fn shape(&self, selected: &Selection) -> Shape {
+        Shape {
             block: self.block.or(selected.shape.block),
             len: self.len.or(selected.shape.len),
             luf: self.luf.or(selected.shape.luf),
-        };
+        }
+    }
+
+    /// The selected kernel for so many systems, in the shape that was asked for, or selected.
+    pub(super) fn shaped(&self, selected: &Selection, systems: u32) -> anyhow::Result<Variant> {
+        let shape = self.shape(selected);
         match selected.variant.shaped(shape) {
             Some(shaped) => self.many.of(&shaped, systems),
             None if selected.variant.split().is_none()

@@ -33,6 +33,8 @@ mod verify;
 mod view;
 mod watch;
 
+pub use resume::{KeptRun, kept_run};
+
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};

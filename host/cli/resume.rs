@@ -4,12 +4,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use allpairs::checkpoint::{self, Found};
-use allpairs::integrator::Pace;
+use allpairs::checkpoint::{self, Checkpoint, Found};
+use allpairs::integrator::{Integrator, Pace};
 use allpairs::io::is_partial;
+use allpairs::physics::Physics;
 use allpairs::recording::{self, Recording};
-use allpairs::selection::DeviceChoice;
+use allpairs::selection::{DeviceChoice, Selection};
 use allpairs::simulation::Simulation;
+use allpairs::units::Units;
+use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
 use super::config;
@@ -55,15 +58,81 @@ pub(super) fn or_continue(folder: &Path) -> String {
     }
 }
 
-pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let folder = &options.folder;
-    let watch = options.watch.then(Watch::new).transpose()?;
+/// The file of a run's options.
+fn configuration(folder: &Path) -> anyhow::Result<PathBuf> {
     let config = folder.join(CONFIG);
     ensure!(
         config.is_file(),
         "{} is not the folder of a run: there is no {CONFIG} in it",
         folder.display()
     );
+    Ok(config)
+}
+
+/// The options of a run, which must be those with which it was made.
+fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
+    let asked = config::read(config).and_then(|table| Asked::of_table(&table, None));
+    let asked = asked.with_context(|| format!("in {}", config.display()))?;
+    let name = config.display().to_string();
+    settings::check(&name, &settings::of(&asked.table)?, &checkpoint.settings)?;
+    Ok(asked)
+}
+
+/// A run that lies in a folder, for programs that continue it by themselves: its checkpoint and the
+/// settings by which it was made.
+#[derive(Debug)]
+pub struct KeptRun {
+    /// File of the latest sound checkpoint.
+    pub checkpoint: PathBuf,
+    /// The force.
+    pub physics: Physics,
+    /// The integrator.
+    pub integrator: Integrator,
+    /// The steps.
+    pub pace: Pace,
+    /// Kernel and place.
+    pub selection: Selection,
+    /// Number of independent systems.
+    pub systems: u32,
+    /// Accuracy that was asked for.
+    pub accuracy: Option<ForceAccuracy>,
+    /// Whether errors without a bound are allowed.
+    pub allow_inaccurate: bool,
+    /// Units of the bodies.
+    pub units: Option<Units>,
+}
+
+/// Finds the run in a folder. Nothing there is changed.
+///
+/// # Errors
+/// If there is none, or no sound checkpoint, or its options are not those with which it was made.
+pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
+    let config = configuration(folder)?;
+    let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
+        bail!("{} has no checkpoint to continue from", folder.display());
+    };
+    let asked = asked_for(&config, &checkpoint)?.options;
+    let physics = asked.physics(&checkpoint.bodies)?;
+    let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
+    let systems = asked.systems()?;
+    selection.shape = asked.kernel.shape(&selection);
+    Ok(KeptRun {
+        checkpoint: path,
+        physics,
+        integrator: asked.integrator()?,
+        pace: pace(&asked, checkpoint.clock.start, || Ok(checkpoint.clock.dt))?,
+        selection,
+        systems,
+        accuracy: asked.kernel.accuracy(),
+        allow_inaccurate: asked.kernel.allow_inaccurate,
+        units: asked.force.units,
+    })
+}
+
+pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let folder = &options.folder;
+    let watch = options.watch.then(Watch::new).transpose()?;
+    let config = configuration(folder)?;
     let _claim = recording::lock(folder)
         .with_context(|| format!("cannot continue in {}", folder.display()))?;
     for path in recording::leftovers(folder)?
@@ -98,13 +167,10 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         super::plain(clock.time)
     )?;
 
-    let asked = config::read(&config).and_then(|table| Asked::of_table(&table, None));
     let Asked {
         options: mut asked,
         mut table,
-    } = asked.with_context(|| format!("in {}", config.display()))?;
-    let name = config.display().to_string();
-    settings::check(&name, &settings::of(&table)?, &checkpoint.settings)?;
+    } = asked_for(&config, &checkpoint)?;
     if let Some(steps) = options.steps {
         (asked.steps, asked.until) = (Some(steps), None);
         table.remove("until");

@@ -647,7 +647,7 @@ impl Options {
     }
 
     /// Number of independent systems that the kernel computes.
-    fn systems(&self) -> anyhow::Result<u32> {
+    pub(super) fn systems(&self) -> anyhow::Result<u32> {
         systems::asked(self.kernel.name(), &self.made.0, self.generator())
     }
 

@@ -1,6 +1,7 @@
 //! A machine that is ready to compute: variants become backends here.
 
 mod blocks;
+mod in_place;
 mod many;
 
 use crate::backend::{Backend, ForceError};

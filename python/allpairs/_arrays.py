@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _foreign
 from ._errors import bad
 
 Floats = NDArray[np.float64]
 
 
 def _array(argument: str, value: Any) -> NDArray[Any]:
-    """Any array-like on the host; what lives on another device is refused by its own library."""
+    """Any array-like; what is on a GPU is copied to the host."""
     if isinstance(value, np.ma.MaskedArray):
         raise bad(argument, "is a masked array: fill it, or leave the masked bodies out")
     try:
-        array = np.asarray(value)
+        array = np.asarray(_foreign.on_host(value))
     except Exception as error:
-        raise bad(argument, f"is not an array of numbers on the host: {error}") from error
+        raise bad(argument, f"is not an array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":
         raise bad(argument, f"must hold real numbers, not {array.dtype}")
     return array

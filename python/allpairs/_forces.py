@@ -2,64 +2,112 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, Sequence, overload
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from . import _arrays, _native
+from . import _arrays, _foreign, _in_place, _native
 from ._arrays import Floats
 from ._bodies import Bodies
 from ._errors import bad, one_of
+from ._foreign import ForeignArray
 
 ACCURACIES = ("fast", "single", "double")
+#: What numpy's arrays are made of and from.
+_Host = NDArray[Any] | Sequence[Any]
+
+
+@overload
+def accelerations(
+    pos: _Host,
+    m: ArrayLike,
+    eps: float = ...,
+    *,
+    G: float = ...,
+    accuracy: str | None = ...,
+    device: str = ...,
+    kernel: str | None = ...,
+    check: bool = ...,
+) -> Floats: ...
+@overload
+def accelerations(
+    pos: ForeignArray,
+    m: ForeignArray | float,
+    eps: float = ...,
+    *,
+    G: float = ...,
+    accuracy: str | None = ...,
+    device: str = ...,
+    kernel: str | None = ...,
+    check: bool = ...,
+) -> ForeignArray: ...
 
 
 def accelerations(
-    pos: ArrayLike,
-    m: ArrayLike,
+    pos: Any,
+    m: Any,
     eps: float = 0.0,
     *,
     G: float = 1.0,
-    accuracy: str = "double",
+    accuracy: str | None = None,
     device: str = "auto",
     kernel: str | None = None,
-) -> Floats:
+    check: bool = True,
+) -> Any:
     """Accelerations of bodies by each other, by direct summation.
 
     Parameters
     ----------
     pos : array_like, shape (N, 3)
-        Positions.
+        Positions; also an array of PyTorch, CuPy, JAX or any library with DLPack's protocol. Those
+        of PyTorch and CuPy that are on a GPU are used there, and nothing crosses the bus.
     m : array_like, shape (N,), or float
         Masses.
     eps : float
         Softening length ≥ 0.
     G : float
         Gravitational constant.
-    accuracy : {"double", "single", "fast"}
-        Relative error: 1e-13, 1e-6 or 1e-5.
+    accuracy : {"double", "single", "fast"}, optional
+        Relative error: 1e-13, 1e-6 or 1e-5. Where not given double, but for float32 on a GPU
+        single.
     device : str
-        ``"auto"`` (the first GPU, or the CPU where there is none), ``"cpu"``, ``"cuda"``,
-        ``"cuda:1"``, ``"emulator"``.
+        ``"auto"`` (the GPU on which `pos` is, else the first, or the CPU where there is none),
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"emulator"``.
     kernel : str, optional
         A certain kernel, as `allpairs list` names it.
+    check : bool
+        Whether arrays that are used on a GPU are looked at: NaN, infinity and masses below 0 are
+        errors then, units are scaled to those in which no number leaves its range, and the fastest
+        kernel for such masses is taken. Without it the call returns before the GPU has begun; where
+        coordinates or masses are far from 1, float32 may overflow.
 
     Returns
     -------
     ndarray of float64, shape (N, 3)
+        Or an array of the library of `pos`, on its device and of its precision.
     """
-    positions = _arrays.vectors("pos", pos)
-    masses = _arrays.scalars("m", m, len(positions))
-    if accuracy not in ACCURACIES:
+    if accuracy is not None and accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     if kernel is not None:
         kernel = one_of("kernel", kernel, _native.names()["kernel"])
-    return _native.accelerations(
-        positions, masses, _arrays.number("eps", eps), _arrays.number("G", G), accuracy, device, kernel
-    )
+    eps, g = _arrays.number("eps", eps), _arrays.number("G", G)
+    if _in_place.usable(pos, device):
+        return _in_place.accelerations(pos, m, eps, g, accuracy, kernel, check)
+    positions = _arrays.vectors("pos", pos)
+    masses = _arrays.scalars("m", m, len(positions))
+    found = _native.accelerations(positions, masses, eps, g, accuracy or "double", device, kernel)
+    return _foreign.returning(pos)(found)
 
 
-def potential(pos: ArrayLike, m: ArrayLike, eps: float = 0.0, *, G: float = 1.0) -> Floats:
+@overload
+def potential(pos: _Host, m: ArrayLike, eps: float = ..., *, G: float = ...) -> Floats: ...
+@overload
+def potential(
+    pos: ForeignArray, m: ForeignArray | float, eps: float = ..., *, G: float = ...
+) -> ForeignArray: ...
+
+
+def potential(pos: Any, m: Any, eps: float = 0.0, *, G: float = 1.0) -> Any:
     """Potential at each body of all others, −G Σ m_j/d_ij, in double precision on the CPU.
 
     Parameters
@@ -73,28 +121,45 @@ def potential(pos: ArrayLike, m: ArrayLike, eps: float = 0.0, *, G: float = 1.0)
     Returns
     -------
     ndarray of float64, shape (N,)
+        Or an array of the library of `pos`, as of `accelerations`.
     """
     positions = _arrays.vectors("pos", pos)
     masses = _arrays.scalars("m", m, len(positions))
-    return _native.potentials(positions, masses, _arrays.number("eps", eps), _arrays.number("G", G))
+    found = _native.potentials(positions, masses, _arrays.number("eps", eps), _arrays.number("G", G))
+    return _foreign.returning(pos)(found)
 
 
-@overload
-def field_at(points: ArrayLike, pos: Bodies, *, eps: float = ..., G: float | None = ...) -> tuple[Floats, Floats]: ...
 @overload
 def field_at(
-    points: ArrayLike, pos: ArrayLike, m: ArrayLike, eps: float = ..., *, G: float | None = ...
+    points: _Host, pos: Bodies, *, eps: float = ..., G: float | None = ...
 ) -> tuple[Floats, Floats]: ...
+@overload
+def field_at(
+    points: _Host, pos: ArrayLike, m: ArrayLike, eps: float = ..., *, G: float | None = ...
+) -> tuple[Floats, Floats]: ...
+@overload
+def field_at(
+    points: ForeignArray, pos: Bodies, *, eps: float = ..., G: float | None = ...
+) -> tuple[ForeignArray, ForeignArray]: ...
+@overload
+def field_at(
+    points: ForeignArray,
+    pos: ForeignArray,
+    m: ForeignArray | float,
+    eps: float = ...,
+    *,
+    G: float | None = ...,
+) -> tuple[ForeignArray, ForeignArray]: ...
 
 
 def field_at(
-    points: ArrayLike,
-    pos: ArrayLike | Bodies,
-    m: ArrayLike | None = None,
+    points: Any,
+    pos: Any,
+    m: Any = None,
     eps: float = 0.0,
     *,
     G: float | None = None,
-) -> tuple[Floats, Floats]:
+) -> Any:
     """Accelerations and potentials that bodies cause at points, in double precision on the CPU.
 
     Parameters
@@ -114,6 +179,7 @@ def field_at(
     -------
     acc : ndarray of float64, shape (M, 3)
     pot : ndarray of float64, shape (M,)
+        Or arrays of the library of `points`, as of `accelerations`.
     """
     if isinstance(pos, Bodies):
         if m is not None:
@@ -126,6 +192,8 @@ def field_at(
             raise bad("m", "is needed with positions")
         masses = _arrays.scalars("m", m, len(positions))
     g = 1.0 if G is None else _arrays.number("G", G)
-    return _native.field_at(
+    acc, pot = _native.field_at(
         _arrays.vectors("points", points), positions, masses, _arrays.number("eps", eps), g
     )
+    made = _foreign.returning(points)
+    return made(acc), made(pot)

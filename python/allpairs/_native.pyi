@@ -11,6 +11,7 @@ _Floats = NDArray[np.float64]
 _Arrays = tuple[_Floats, _Floats, _Floats, NDArray[np.uint64], NDArray[np.uint8]]
 
 __all__ = [
+    "InPlace",
     "Simulation",
     "__version__",
     "accelerations",
@@ -23,6 +24,7 @@ __all__ = [
     "generate",
     "generators",
     "image",
+    "kept_run",
     "load",
     "names",
     "potentials",
@@ -87,6 +89,26 @@ def view(
 def charts(
     log: str, subtitle: str, folder: str | None, overwrite: bool
 ) -> list[tuple[str, str]]: ...
+
+def kept_run(folder: str) -> tuple[dict[str, object], bytes]: ...
+@final
+class InPlace:
+    def __new__(
+        cls,
+        n: int,
+        double: bool,
+        device: str,
+        kernel: str | None,
+        extent: tuple[float, float, float],
+        eps: float,
+        g: float,
+    ) -> InPlace: ...
+    def buffers(self) -> tuple[int, int, int]: ...
+    def prepare(
+        self, extent: tuple[float, float, float], eps: float, g: float
+    ) -> tuple[float, float, float, str] | None: ...
+    def accelerate(self) -> None: ...
+    def hold_up(self, stream: int) -> None: ...
 
 @final
 class Simulation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from html import escape
@@ -112,7 +113,7 @@ def render(
     centre: Sequence[float] | None = None,
     decades: float = 3.0,
 ) -> Any:
-    """A matplotlib figure of the surface density, with axes, scale and a colour bar.
+    """A matplotlib figure of the surface density, with axes, a scale bar and a colour bar.
 
     Parameters
     ----------
@@ -151,6 +152,7 @@ def render(
         first, second = _AXES[one_of("axes", panel, _AXES)]
         x, y = middle[first], middle[second]
         plot.imshow(pixels, extent=(x - half, x + half, y - half, y + half))
+        _scale_bar(plot, (x - 0.92 * half, y - 0.9 * half), half, unit)
         suffix = f" [{unit}]" if unit else ""
         plot.set_xlabel("xyz"[first] + suffix)
         plot.set_ylabel("xyz"[second] + suffix)
@@ -159,6 +161,16 @@ def render(
     scale = ScalarMappable(Normalize(-decades, 0.0), ours.get(colour_map, colour_map))
     figure.colorbar(scale, ax=list(plots), label="lg surface density / brightest")
     return figure
+
+
+def _scale_bar(plot: Any, corner: tuple[float, float], half: float, unit: str | None) -> None:
+    """A bar of 1, 2 or 5 powers of ten, at most half a half width long."""
+    power = 10.0 ** math.floor(math.log10(0.5 * half))
+    length = max(digit * power for digit in (1, 2, 5) if digit * power <= 0.5 * half)
+    x, y = corner
+    plot.plot([x, x + length], [y, y], color="white", linewidth=2.5, solid_capstyle="butt")
+    text = f"{length:g} {unit}" if unit else f"{length:g}"
+    plot.text(x + 0.5 * length, y + 0.03 * half, text, color="white", ha="center", va="bottom", fontsize=9)
 
 
 class Page:

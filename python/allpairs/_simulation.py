@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from . import _arrays, _native
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units
-from ._errors import ArgumentError, FileError, bad, one_of
+from ._errors import ClosedError, FileError, bad, one_of
 from ._forces import ACCURACIES
 
 #: Type of the rows of `Simulation.log`.
@@ -113,7 +114,13 @@ class Simulation:
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
     kernel : str, optional
-        A certain kernel, as ``allpairs list`` names it.
+        A certain kernel, as ``allpairs list`` names it; where not given the fastest that ``allpairs
+        tune`` found here, or the device's preferred one.
+    shape : dict, optional
+        Launch geometry that is not the kernel's own: ``"block"``, threads of a block; of
+        two-dimensional blocks also ``"len"``, those along the sources, and ``"luf"``, sources of each.
+    tuned : bool
+        Whether what ``allpairs tune`` found is looked at.
     G : float, optional
         Gravitational constant; that of the bodies' units, or 1, where not given.
     law : {"gravity", "unit", "attract-repel"}
@@ -149,6 +156,8 @@ class Simulation:
         block: bool = False,
         device: str = "auto",
         kernel: str | None = None,
+        shape: Mapping[str, int] | None = None,
+        tuned: bool = True,
         G: float | None = None,
         law: str = "gravity",
         repulsion: float | None = None,
@@ -170,6 +179,13 @@ class Simulation:
         if law != "attract-repel" and not (repulsion is None and drag is None):
             raise bad("law", "must be attract-repel for `repulsion` and `drag`")
         names = _native.names()
+        shape = dict(shape or {})
+        threads = tuple(
+            None if name not in shape else _arrays.count("shape", shape.pop(name), 1)
+            for name in ("block", "len", "luf")
+        )
+        if shape:
+            one_of("shape", next(iter(shape)), ("block", "len", "luf"))
 
         def number(argument: str, value: float | None) -> float | None:
             return None if value is None else _arrays.number(argument, value)
@@ -191,6 +207,8 @@ class Simulation:
             "block": bool(way.block),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
             "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
+            "shape": threads,
+            "tuned": bool(tuned),
             "allow_inaccurate": bool(allow_inaccurate),
             "device": str(device),
         }
@@ -198,11 +216,14 @@ class Simulation:
             raise bad("systems", f"is too many: {systems}")
         self._begin(bodies._native(), None)
         self._rows: list[tuple[float, ...]] = []
+        self._warned = False
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         self._simulation = _native.Simulation(arrays, self._settings, saved)
         chosen = self._simulation.chosen()
         self._place, self._why = str(chosen.pop("place")), str(chosen.pop("why"))
+        if (remark := chosen.pop("remark")) is not None:
+            warnings.warn(str(remark), stacklevel=4)
         # With what was chosen, it can be resumed.
         self._settings.update(chosen)
 
@@ -275,6 +296,11 @@ class Simulation:
         """|E − E₀| / |E₀| since the beginning."""
         return float(self.diagnostics()["energy_drift"])
 
+    @property
+    def largest_energy_error(self) -> float:
+        """The largest `energy_error` that `integrate` recorded; nan where it recorded none."""
+        return float(self.log["energy_drift"].max()) if self._rows else math.nan
+
     def diagnostics(self) -> NDArray[Any]:
         """The present state as a record of the type `LOG`.
 
@@ -302,6 +328,7 @@ class Simulation:
         every: float | None = None,
         callback: Callable[[Simulation], object] | None = None,
         progress: bool = False,
+        max_drift: float = 0.01,
     ) -> Simulation:
         """Goes on until time `t`, and stands there exactly: the last step is shortened.
 
@@ -318,6 +345,8 @@ class Simulation:
             returns True stops the run.
         progress : bool
             Shows a progress bar if tqdm is installed.
+        max_drift : float
+            Warns, once, when a look finds that the energy has drifted by more than this fraction.
 
         Returns
         -------
@@ -336,6 +365,8 @@ class Simulation:
             raise bad("every", f"must be > 0, got {every}")
         if callback is not None and not callable(callback):
             raise bad("callback", f"must be a function of the simulation, not {type(callback).__name__}")
+        if not _arrays.number("max_drift", max_drift) >= 0:
+            raise bad("max_drift", f"must be ≥ 0, got {max_drift}")
         start, backwards = self.t, self.integrator.eta is None and self.dt < 0
         sign = -1.0 if backwards else 1.0
         bar = _bar(abs(end - start)) if progress else None
@@ -343,7 +374,7 @@ class Simulation:
         if every is not None and (end - start) * sign > 0:
             looks = math.floor((end - start) * sign / every * (1.0 + 1e-12))
             if not self._rows:
-                self._look(None)
+                self._look(None, max_drift)
             for i in range(1, looks + 1):
                 target = start + sign * i * every
                 if (end - target) * sign <= 0 or (end - self.t - self.dt) * sign <= 0:
@@ -351,7 +382,7 @@ class Simulation:
                 self._simulation.run_past(target)
                 if bar is not None:
                     bar.update(abs(self.t - start) - bar.n)
-                if stopped := self._look(callback):
+                if stopped := self._look(callback, max_drift):
                     break
         if not stopped:
             before = self.t
@@ -361,7 +392,7 @@ class Simulation:
                     if callback is not None:
                         callback(self)
                 elif self.t != before or not self._rows:
-                    self._look(callback)
+                    self._look(callback, max_drift)
         if bar is not None:
             bar.update(abs(self.t - start) - bar.n)
             bar.close()
@@ -371,8 +402,17 @@ class Simulation:
         """Goes on until time `t`: `integrate` without looks."""
         return self.integrate(t)
 
-    def _look(self, callback: Callable[[Simulation], object] | None) -> bool:
-        self._rows.append(self.diagnostics().item())
+    def _look(self, callback: Callable[[Simulation], object] | None, max_drift: float) -> bool:
+        now = self.diagnostics()
+        self._rows.append(now.item())
+        if now["energy_drift"] > max_drift and not self._warned:
+            self._warned = True
+            better = "`eta`" if self.integrator.eta is not None else "`dt`"
+            warnings.warn(
+                f"at time {now['time']:g} the energy has drifted by {now['energy_drift']:.2g}, more than "
+                f"`max_drift` {max_drift:g}: a smaller {better} or a larger `softening` would help",
+                stacklevel=3,
+            )
         return callback is not None and callback(self) is True
 
     def close(self) -> None:
@@ -411,7 +451,7 @@ class Simulation:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = dict(state["settings"])
-        self._rows = list(state["rows"])
+        self._rows, self._warned = list(state["rows"]), False
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
 
     def __repr__(self) -> str:
@@ -422,18 +462,30 @@ class Simulation:
         return f"<Simulation: {t}, {self._settings['integrator']}, kernel {self.kernel} on {self._place}>"
 
     def _repr_html_(self) -> str:
+        """A table, and a view that turns."""
         from html import escape
 
-        time, steps, dt = self._simulation.clock()
+        from ._pictures import view
+
+        try:
+            time, steps, dt = self._simulation.clock()
+        except ClosedError:
+            return escape(repr(self))
+        bodies = self.bodies
+        units = self._settings["units"]
+        drift = f"{self.largest_energy_error:.2g} at most" if self._rows else "not followed: use every"
         rows = {
+            "bodies": f"{len(bodies)} of total mass {bodies.m.sum():g}{f', in {units}' if units else ''}",
             "time": f"{time:g}",
             "steps": str(steps),
             "integrator": f"{self._settings['integrator']}, step {dt:g}",
             "softening": f"{self.softening:g}",
+            "energy drift": drift,
             "kernel": f"{self.kernel} on {self._place} ({self._why})",
         }
         cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
-        return f"<table>{''.join(cells)}</table>"
+        page = view(bodies, title=f"t = {time:g}", most_bodies=5_000)
+        return f"<table>{''.join(cells)}</table>{page._repr_html_()}"
 
 
 def _bar(total: float) -> Any:
@@ -445,9 +497,14 @@ def _bar(total: float) -> Any:
 
 
 def resume(path: str | os.PathLike[str]) -> Simulation:
-    """Continues from a file that `Simulation.checkpoint` wrote.
+    """Continues from a file that `Simulation.checkpoint` wrote, or from a run of the program.
 
-    The file is a pickle: read only those that you trust.
+    Parameters
+    ----------
+    path : path_like
+        A file, which is a pickle: read only those that you trust. Or the folder of a run of the
+        program that has a checkpoint; nothing is changed there, and the simulation goes on with the
+        bits that ``allpairs resume`` would give it.
 
     Raises
     ------
@@ -456,14 +513,18 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     """
     import pickle
 
-    try:
-        state = pickle.loads(Path(path).read_bytes())
-        if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows"}:
-            raise ValueError("it is something else")
-    except OSError as error:
-        raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error
-    except Exception as error:
-        raise FileError(f"{os.fspath(path)} is not a checkpoint of a simulation: {error}") from error
+    if os.path.isdir(path):
+        settings, saved = _native.kept_run(os.fspath(path))
+        state: Any = {"settings": settings, "saved": saved, "rows": []}
+    else:
+        try:
+            state = pickle.loads(Path(path).read_bytes())
+            if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows"}:
+                raise ValueError("it is something else")
+        except OSError as error:
+            raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error
+        except Exception as error:
+            raise FileError(f"{os.fspath(path)} is not a checkpoint of a simulation: {error}") from error
     kind = Batch if state["settings"]["systems"] > 1 else Simulation
     simulation = kind.__new__(kind)
     simulation.__setstate__(state)

@@ -46,7 +46,7 @@ pub(crate) fn kernel(name: Option<&str>) -> Result<Option<&'static Variant>, Fai
         .map_err(|error| Failure::of("kernel", error))
 }
 
-fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
+pub(crate) fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
     if !(softening.is_finite() && softening >= 0.0) {
         let text = format!("`eps` must be ≥ 0 and finite, got {softening}");
         return Err(Failure::of("eps", text));
@@ -70,7 +70,7 @@ fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Result<Bodies, Failure> {
 /// Machines that were opened: a GPU is opened once.
 static MACHINES: Mutex<Option<HashMap<String, Arc<Machine>>>> = Mutex::new(None);
 
-fn machine(place: Place) -> Arc<Machine> {
+pub(crate) fn machine(place: Place) -> Arc<Machine> {
     let mut machines = MACHINES.lock().unwrap_or_else(PoisonError::into_inner);
     let opened = machines.get_or_insert_default();
     let name = place.choice().to_string();

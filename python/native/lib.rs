@@ -5,6 +5,7 @@ mod bodies;
 mod errors;
 mod files;
 mod forces;
+mod in_place;
 mod models;
 mod pictures;
 mod simulation;
@@ -61,6 +62,7 @@ fn defect(py: Python<'_>) -> PyResult<()> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<simulation::Simulation>()?;
+    module.add_class::<in_place::InPlace>()?;
     for function in [
         wrap_pyfunction!(names, module)?,
         wrap_pyfunction!(devices, module)?,
@@ -76,6 +78,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(forces::potentials, module)?,
         wrap_pyfunction!(forces::field_at, module)?,
         wrap_pyfunction!(forces::energy, module)?,
+        wrap_pyfunction!(simulation::kept_run, module)?,
         wrap_pyfunction!(pictures::image, module)?,
         wrap_pyfunction!(pictures::view, module)?,
         wrap_pyfunction!(pictures::charts, module)?,

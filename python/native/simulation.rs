@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::thread;
@@ -11,9 +11,14 @@ use std::time::Duration;
 use allpairs::checkpoint::{self, Checkpoint};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::initial_conditions;
-use allpairs::integrator::{Integrator, Pace};
-use allpairs::physics::Law;
+use allpairs::integrator::{Integrator, Pace, Stepping};
+use allpairs::physics::{Law, Physics};
+use allpairs::selection::Selection;
 use allpairs::simulation::{self, SimulationBuilder};
+use allpairs::tuning::{self, Wanted};
+use allpairs::variants::preferred::ForceAccuracy;
+use allpairs::variants::{Shape, Variant};
+use allpairs_lab::studies::catalogue;
 use numpy::PyArray2;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -47,7 +52,14 @@ struct Chosen {
     device: String,
     place: String,
     why: String,
+    shape: Threads,
+    /// What is to be said of kernels that were tuned.
+    remark: Option<String>,
 }
+
+/// Launch geometry where it is not the kernel's own: threads of a block, and of two-dimensional blocks
+/// those along the sources and sources of each.
+type Threads = (Option<u32>, Option<u32>, Option<u32>);
 
 #[pyclass(frozen, module = "allpairs._native")]
 pub(crate) struct Simulation {
@@ -155,15 +167,31 @@ impl Simulation {
         settings: &Bound<'_, PyDict>,
         saved: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let builder = builder(&all, &Settings(settings))?;
+        let settings = Settings(settings);
+        let builder = builder(&all, &settings)?;
         let saved = saved.map(<[u8]>::to_vec);
+        let (block, len, luf) = settings.get::<Threads>("shape")?;
+        let shape = Shape { block, len, luf };
+        let tuned = settings.get("tuned")?
+            && settings.get::<Option<String>>("kernel")?.is_none()
+            && settings.get::<u32>("systems")? == 1;
         let (running, chosen) = compute(py, move || {
             let (physics, selection) = builder.choose()?;
+            let (selection, remark) = match tuned {
+                true => tuned_selection(&builder, &physics, selection),
+                false => (selection, None),
+            };
+            let shape = Shape {
+                block: shape.block.or(selection.shape.block),
+                len: shape.len.or(selection.shape.len),
+                luf: shape.luf.or(selection.shape.luf),
+            };
+            let variant = shaped(selection.variant, shape)?;
             let integrator = builder.method().name();
             let (place, why) = (selection.place.to_string(), selection.why);
             // What is chosen is chosen once.
             let chosen_device = selection.place.choice();
-            let builder = builder.kernel(selection.variant).device(chosen_device);
+            let builder = builder.kernel(variant).device(chosen_device);
             let mut running = match saved {
                 None => {
                     let mut simulation = builder.build()?;
@@ -195,6 +223,8 @@ impl Simulation {
                 device: chosen_device.to_string(),
                 place,
                 why,
+                shape: (shape.block, shape.len, shape.luf),
+                remark,
             };
             Ok((running, chosen))
         })?;
@@ -213,6 +243,8 @@ impl Simulation {
         chosen.set_item("device", &self.chosen.device)?;
         chosen.set_item("place", &self.chosen.place)?;
         chosen.set_item("why", &self.chosen.why)?;
+        chosen.set_item("shape", self.chosen.shape)?;
+        chosen.set_item("remark", &self.chosen.remark)?;
         Ok(chosen)
     }
 
@@ -349,6 +381,121 @@ impl Simulation {
         })?;
         array(py, last)
     }
+}
+
+/// The selection, improved by what `allpairs tune` found here; and what is to be said of it.
+fn tuned_selection(
+    builder: &SimulationBuilder,
+    physics: &Physics,
+    selection: Selection,
+) -> (Selection, Option<String>) {
+    let wanted = Wanted {
+        law: physics.law,
+        accuracy: builder.accuracy_under(physics).unwrap_or_default(),
+        bodies: builder.number_of_bodies(),
+    };
+    match tuning::path().filter(|_| !builder.method().needs_jerks()) {
+        Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
+        None => (selection, None),
+    }
+}
+
+/// Kernels in shapes of which there are as many as anybody asks for: the library holds on to kernels for
+/// good.
+static SHAPED: Mutex<Vec<(&str, Shape, &Variant)>> = Mutex::new(vec![]);
+
+/// The kernel in this shape.
+fn shaped(variant: &'static Variant, shape: Shape) -> Result<&'static Variant, Failure> {
+    if shape == Shape::default() {
+        return Ok(variant);
+    }
+    let Some(made) = variant.shaped(shape) else {
+        let text = match (shape.len, shape.luf) {
+            (None, None) => format!(
+                "`shape`: {} has no blocks, which GPU kernels have",
+                variant.name
+            ),
+            _ => format!("`shape`: {} has no two-dimensional blocks", variant.name),
+        };
+        return Err(Failure::of("shape", text));
+    };
+    let mut known = SHAPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |(name, other, _): &&(&str, Shape, &'static Variant)| {
+        *name == variant.name && *other == shape
+    };
+    if let Some((_, _, found)) = known.iter().find(same) {
+        return Ok(found);
+    }
+    let made: &'static Variant = Box::leak(Box::new(made));
+    known.push((variant.name, shape, made));
+    Ok(made)
+}
+
+/// Settings of a run that lies in a folder of the program's, and its checkpoint.
+#[pyfunction]
+pub(crate) fn kept_run<'py>(
+    py: Python<'py>,
+    folder: PathBuf,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyBytes>)> {
+    let (run, saved) = compute(py, || {
+        let run = allpairs_cli::kept_run(&folder)
+            .map_err(|error| Failure::new(Kind::File, format!("{error:#}")))?;
+        let saved = fs::read(&run.checkpoint)?;
+        Ok((run, saved))
+    })?;
+    let checkpoint = compute(py, || checkpoint_of(&saved))?;
+    let settings = PyDict::new(py);
+    let (law, repulsion, drag) = match run.physics.law {
+        Law::Gravity => ("gravity", None, None),
+        Law::Unit => ("unit", None, None),
+        Law::AttractRepel { repulsion, damping } => {
+            ("attract-repel", Some(repulsion), Some(damping))
+        }
+    };
+    let (dt, eta, block) = match run.pace {
+        Pace::Fixed(dt) => (dt, None, false),
+        Pace::Adaptive {
+            eta,
+            longest,
+            steps,
+            ..
+        } => (longest, Some(eta), steps == Stepping::Blocks),
+    };
+    let damping = match run.integrator {
+        Integrator::DampedEuler { rate } => Some(rate),
+        _ => None,
+    };
+    let accuracy = run.accuracy.map(|accuracy| match accuracy {
+        ForceAccuracy::Fast => "fast",
+        ForceAccuracy::Single => "single",
+        ForceAccuracy::Double => "double",
+    });
+    let Shape {
+        block: threads,
+        len,
+        luf,
+    } = run.selection.shape;
+    settings.set_item("systems", run.systems)?;
+    settings.set_item("start", checkpoint.clock.start)?;
+    settings.set_item("units", run.units.map(|units| units.list()))?;
+    settings.set_item("made_by", None::<()>)?;
+    settings.set_item("law", law)?;
+    settings.set_item("repulsion", repulsion)?;
+    settings.set_item("drag", drag)?;
+    settings.set_item("integrator", run.integrator.name())?;
+    settings.set_item("damping", damping)?;
+    settings.set_item("g", run.physics.g)?;
+    settings.set_item("softening", run.physics.softening)?;
+    settings.set_item("dt", dt)?;
+    settings.set_item("eta", eta)?;
+    settings.set_item("block", block)?;
+    settings.set_item("accuracy", accuracy)?;
+    settings.set_item("kernel", run.selection.variant.name)?;
+    settings.set_item("shape", (threads, len, luf))?;
+    settings.set_item("tuned", false)?;
+    settings.set_item("allow_inaccurate", run.allow_inaccurate)?;
+    settings.set_item("device", run.selection.place.choice().to_string())?;
+    Ok((settings, PyBytes::new(py, &saved)))
 }
 
 /// The checkpoint in these bytes.

@@ -17,6 +17,7 @@ use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Scalars};
 
 use super::device::{Device, Peers, Streams};
+use super::in_place::Shared;
 use crate::backend::ForceError;
 use crate::plan::{Launch, Limits, PlanError};
 use crate::ptx::PtxModule;
@@ -35,6 +36,8 @@ pub struct Cuda {
     beside: OnceLock<Beside>,
     /// For other devices to wait for, once there were any.
     reached: OnceLock<Event>,
+    /// Recorded in the stream, for another library's to wait for.
+    passed_on: OnceLock<Event>,
     /// The library for linear algebra, once it was needed.
     blas: Mutex<Option<Blas>>,
     /// Shared by all that compute on this GPU with these kernels: each is compiled once.
@@ -107,6 +110,7 @@ impl Cuda {
             stream,
             beside: OnceLock::new(),
             reached: OnceLock::new(),
+            passed_on: OnceLock::new(),
             blas: Mutex::default(),
             functions: Arc::default(),
         })
@@ -123,6 +127,7 @@ impl Cuda {
             stream: self.gpu.stream()?,
             beside: OnceLock::new(),
             reached: OnceLock::new(),
+            passed_on: OnceLock::new(),
             blas: Mutex::default(),
             functions: Arc::clone(&self.functions),
         })
@@ -476,6 +481,29 @@ pub enum HostMemory {
     Pageable(Vec<u8>),
     /// Page-locked memory, which the GPU reads and writes by itself.
     PageLocked(PinnedMemory<u8>),
+}
+
+impl Shared for Cuda {
+    fn address(&self, buffer: &CudaMemory) -> u64 {
+        buffer.memory.pointer()
+    }
+
+    fn stream_handle(&self) -> u64 {
+        self.stream.raw() as u64
+    }
+
+    unsafe fn hold_up(&self, stream: u64) -> Result<(), ForceError> {
+        let passed_on = match self.passed_on.get() {
+            Some(passed_on) => passed_on,
+            None => {
+                let event = self.gpu.event()?;
+                self.passed_on.get_or_init(|| event)
+            }
+        };
+        passed_on.record(&self.stream)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { passed_on.hold_up(stream as *mut _)? })
+    }
 }
 
 impl Streams for Cuda {

@@ -13,6 +13,7 @@ use gpu_kernels::abi::{Arguments, Params};
 use gpu_kernels::entries::Entry;
 
 use super::device::{Device, Peers, Streams};
+use super::in_place::Shared;
 use super::order_of_peers::{Clock, History};
 use crate::backend::ForceError;
 use crate::plan::{Launch, Limits};
@@ -297,6 +298,21 @@ impl Peers for Emulator {
         let mut words = target.words.borrow_mut();
         bytemuck::cast_slice_mut::<u128, u8>(&mut words)[at..at + source.len()]
             .copy_from_slice(source);
+        Ok(())
+    }
+}
+
+/// Work is done when it is queued: there is nothing to wait for.
+impl Shared for Emulator {
+    fn address(&self, buffer: &EmulatedMemory) -> u64 {
+        buffer.words.borrow_mut().as_mut_ptr().expose_provenance() as u64
+    }
+
+    fn stream_handle(&self) -> u64 {
+        0
+    }
+
+    unsafe fn hold_up(&self, _stream: u64) -> Result<(), ForceError> {
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ pub mod emulated;
 mod hermite;
 mod host_state;
 mod in_memory;
+pub mod in_place;
 pub mod independent;
 mod order;
 mod order_of_peers;

@@ -4,9 +4,11 @@
 mod block_steps;
 mod external;
 mod hermite;
+mod in_place;
 mod several;
 mod spatial_sort;
 
+pub(crate) use in_place::Written;
 pub use several::Several;
 
 use std::cell::Cell;

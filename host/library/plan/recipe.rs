@@ -54,6 +54,25 @@ impl Recipe {
         frame: Frame,
         limits: &Limits,
     ) -> Result<Self, PlanError> {
+        let masses = Masses::of(bodies);
+        Self::for_masses(variant, bodies.len(), masses, physics, frame, limits)
+    }
+
+    /// As [`new`](Self::new), for this many bodies of such masses.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn for_masses(
+        variant: &Variant,
+        bodies: usize,
+        masses: Masses,
+        physics: Physics,
+        frame: Frame,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let Method::Kernel {
             block,
             positions,
@@ -67,10 +86,10 @@ impl Recipe {
         // ε may be zero, or so small beside the system that its square vanishes.
         let unsoftened = softening_squared < variant.precision().smallest_square();
         let kernels = variant
-            .kernels(physics.law, unsoftened, Masses::of(bodies))
+            .kernels(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
-        let stride = super::stride(kernels.force, bodies.len())?;
-        let n = bodies.len() as u32; // fits, as the stride does
+        let stride = super::stride(kernels.force, bodies)?;
+        let n = bodies as u32; // fits, as the stride does
         let force = super::force(kernels.force, n, block, split, limits)?;
         let elementwise = super::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, limits)?;
         let energy = kernels.quick_energy.filter(|_| n > EXACT_ENERGY_BODIES);

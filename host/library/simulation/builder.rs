@@ -349,14 +349,12 @@ impl SimulationBuilder {
                 .unwrap_or_else(|| units.map_or(1.0, |units| units.gravity())),
             softening: self.softening.unwrap_or_else(chosen),
         };
-        let unsoftened = self.softening.is_none() && physics.softening == 0.0;
-        let suggested = unsoftened.then_some(ForceAccuracy::Double);
         let request = Request {
             device: self.device,
             kernel: self.kernel,
             law: self.law,
             bodies: self.bodies.len(),
-            accuracy: self.accuracy.or(suggested),
+            accuracy: self.accuracy_under(&physics),
             integrator: self.method(),
             steps: self.stepping,
         };
@@ -367,6 +365,18 @@ impl SimulationBuilder {
             return Ok((physics, select(&request.by(Some(many)))?));
         }
         Ok((physics, selection))
+    }
+
+    /// Number of bodies to simulate.
+    pub fn number_of_bodies(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Error that forces may have: as asked, or as suits a softening that was chosen to be 0.
+    pub fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
+        let unsoftened = self.softening.is_none() && physics.softening == 0.0;
+        self.accuracy
+            .or(unsoftened.then_some(ForceAccuracy::Double))
     }
 
     /// The selected variant, of as many systems, checked to fit its place.

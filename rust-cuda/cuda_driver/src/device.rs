@@ -212,6 +212,27 @@ impl Context {
     }
 }
 
+/// Does work, and leaves the calling thread with the context that it had: another library on this thread
+/// may take the current context for its own choice of a GPU.
+pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
+    /// Also where the work panics.
+    struct Restore(sys::CUcontext);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: it was current before, and whoever made it current keeps it. A failure leaves
+            // another context current, which is no more than calls do without this function.
+            let _ = unsafe { sys::cuCtxSetCurrent(self.0) };
+        }
+    }
+    let mut before = null_mut();
+    // SAFETY: `before` is a valid place for the answer. Without a driver the call is refused.
+    let asked = check("cuCtxGetCurrent", unsafe {
+        sys::cuCtxGetCurrent(&mut before)
+    });
+    let _restore = asked.is_ok().then(|| Restore(before));
+    work()
+}
+
 /// A GPU opened for work.
 ///
 /// It uses the GPU's primary context, which `cust` and CUDA's libraries share. It and all that it

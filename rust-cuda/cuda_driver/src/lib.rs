@@ -82,7 +82,7 @@ mod stream;
 pub use cust;
 
 pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, NoBlas, blas_library};
-pub use device::{DeviceInfo, Gpu, Link, devices, link};
+pub use device::{DeviceInfo, Gpu, Link, devices, keeping_context, link};
 pub use error::{DriverError, LibraryAttempt, NoGpu};
 pub use graph::Graph;
 pub use memory::DeviceMemory;

@@ -149,6 +149,24 @@ impl Event {
         })
     }
 
+    /// Lets work queued from now on in a stream that another library made wait, on the GPU, for the last
+    /// mark; see [`Stream::wait_for`].
+    ///
+    /// # Safety
+    ///
+    /// `stream` is a stream that lives, or the driver's number of a default stream of this GPU.
+    ///
+    /// # Errors
+    ///
+    /// The driver's refusal.
+    pub unsafe fn hold_up(&self, stream: CUstream) -> Result<(), DriverError> {
+        self.context.bind()?;
+        // SAFETY: the event is alive, and the caller vouches for the stream.
+        check("cuStreamWaitEvent", unsafe {
+            sys::cuStreamWaitEvent(stream, self.raw, 0)
+        })
+    }
+
     /// Waits until the GPU has passed the mark; at once if it was never set.
     ///
     /// # Errors

@@ -132,7 +132,8 @@ impl InPlace {
         self.with(py, |force| {
             // SAFETY: a consumer of DLPack names a stream of its own, or a default stream by its number,
             // on the device that it was told.
-            Ok(unsafe { force.hold_up(stream)? })
+            unsafe { force.hold_up(stream)? };
+            Ok(())
         })
     }
 }

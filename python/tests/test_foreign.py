@@ -276,7 +276,7 @@ def test_bad_arrays_on_a_gpu_are_refused_by_name() -> None:
         ("m", GpuArray(pos), m, {}),
         ("m", GpuArray(pos), "heavy", {}),
         ("accuracy", GpuArray(pos.astype(float)), GpuArray(m), {"accuracy": "single"}),
-        ("kernel", GpuArray(pos), GpuArray(m), {"kernel": "tiled"}),
+        ("kernel", GpuArray(pos), GpuArray(m), {"kernel": "tiled-soa"}),
         ("kernel", GpuArray(pos), GpuArray(m), {"kernel": "symmetric-f64"}),
         ("eps", GpuArray(pos), GpuArray(m), {"eps": -1.0}),
     ]:

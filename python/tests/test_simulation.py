@@ -137,6 +137,9 @@ def test_choices_are_told() -> None:
     assert sky.bodies.units == ap.Units.of("pc")
     for text in (repr(sky), sky._repr_html_()):
         assert "cpu-f32" in text and "leapfrog" in text
+    assert "<table>" in sky._repr_html_() and "<iframe" in sky._repr_html_()
+    sky.close()
+    assert "closed" in sky._repr_html_()
 
 
 def test_laws() -> None:
@@ -299,6 +302,86 @@ def test_bits_are_the_programs(arguments: str, simulate: Any, tmp_path: Path) ->
     for array in ("pos", "vel", "m", "id", "kind"):
         assert (getattr(found, array) == getattr(expected, array)).all(), array
     assert found.time == expected.time
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--integrator leapfrog --dt 0.01",
+        "--integrator hermite4 --eta 0.02 --block-steps --accuracy double --dt 0.0625",
+        "--mass 1000Msun --radius 1pc --integrator yoshida4 --softening 0.1",
+    ],
+)
+def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
+    run = "run plummer --bodies 80 --seed 3 --device cpu --no-cache --checkpoint-every 5 --out run"
+    ran = program(*run.split(), *options.split(), "--until", "0.25", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    simulation = ap.resume(tmp_path / "run")
+    assert 0 < simulation.t <= 0.25
+    copy = pickle.loads(pickle.dumps(simulation))
+    for each in (simulation, copy):
+        each.integrate(0.25)
+        final = ap.load(tmp_path / "run" / "final.allpairs")
+        assert (each.bodies.pos == final.pos).all() and (each.bodies.vel == final.vel).all()
+        assert each.bodies.units == (final.units and ap.Units.of(final.units.text))
+    after = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    assert after == before, "nothing is changed there"
+    config = tmp_path / "run" / "run.toml"
+    config.write_text(config.read_text().replace("softening = ", "softening = 1"))
+    with pytest.raises(ap.FileError, match="but the run was made with softening"):
+        ap.resume(tmp_path / "run")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ap.FileError, match="not the folder of a run"):
+        ap.resume(tmp_path / "none")
+
+
+def test_shapes_of_kernels() -> None:
+    def on_emulator(**settings: Any) -> ap.Simulation:
+        simulation = ap.Simulation(ap.plummer(300, seed=1), softening=0.05, dt=0.01, device="emulator", **settings)
+        simulation.step()
+        return simulation
+
+    own = on_emulator(kernel="symmetric-deterministic")
+    shaped = on_emulator(kernel="symmetric-deterministic", shape={"block": 64})
+    assert state(own) != state(shaped), "sums are taken in another order"
+    assert state(on_emulator(kernel="symmetric-deterministic", shape={"block": 64})) == state(shaped)
+    copy = pickle.loads(pickle.dumps(shaped))
+    shaped.step()
+    copy.step()
+    assert state(copy) == state(shaped)
+    for wrong in ({"blocks": 64}, {"block": 0}, {"len": 4}):
+        with pytest.raises(ap.ArgumentError, match="`shape`"):
+            on_emulator(kernel="symmetric-deterministic", shape=wrong)
+    with pytest.raises(ap.ArgumentError, match="`shape`"):
+        cluster(dt=0.1, shape={"block": 64})
+
+
+def test_what_tune_found_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLPAIRS_CACHE_DIR", str(tmp_path))
+    told = program(*"tune --device cpu --bodies 64 --kernel cpu-one-sided-f32".split(), folder=tmp_path)
+    assert told.returncode == 0, told.stderr
+    settings = {"accuracy": "single", "dt": 0.01}
+    assert cluster(**settings).kernel == "cpu-one-sided-f32"
+    assert cluster(**settings, tuned=False).kernel == "cpu-f32"
+    assert cluster(**settings, kernel="cpu-f64").kernel == "cpu-f64"
+    (tmp_path / "tuned.json").write_text("nothing")
+    with pytest.warns(UserWarning, match="ignoring the tuned kernels"):
+        assert cluster(**settings).kernel == "cpu-f32"
+
+
+def test_drift_of_the_energy_is_warned_of_once() -> None:
+    def coarse() -> ap.Simulation:
+        return ap.Simulation(ap.plummer(60, seed=1), softening=0.001, dt=0.1, device="cpu", integrator="euler")
+
+    with pytest.warns(UserWarning, match="more than `max_drift` 0.01: a smaller `dt`") as warned:
+        simulation = coarse().integrate(2.0, every=0.2)
+    assert len(warned) == 1
+    assert simulation.largest_energy_error == simulation.log["energy_drift"].max() > 0.01
+    coarse().integrate(1.0, every=0.2, max_drift=1e9)
+    assert np.isnan(coarse().largest_energy_error)
+    with pytest.raises(ap.ArgumentError, match="`max_drift`"):
+        coarse().integrate(1.0, max_drift=-1)
 
 
 def test_the_program_is_there(tmp_path: Path) -> None:

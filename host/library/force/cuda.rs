@@ -502,7 +502,8 @@ impl Shared for Cuda {
         };
         passed_on.record(&self.stream)?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { passed_on.hold_up(stream as *mut _)? })
+        unsafe { passed_on.hold_up(stream as *mut _)? };
+        Ok(())
     }
 }
 

@@ -4,9 +4,12 @@ mod support;
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
 
+use cuda_driver::cust::sys;
 use cuda_driver::{
-    BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, library, link,
+    BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, keeping_context, library,
+    link,
 };
 use support::{Library, fake_number, in_child};
 
@@ -301,6 +304,7 @@ fn exercise() -> Result<(), DriverError> {
     nothing(&gpu)?;
     streams(&gpu)?;
     between_gpus(&gpu)?;
+    contexts(&gpu)?;
     dropped_in_use(gpu, module)
 }
 
@@ -343,6 +347,33 @@ fn between_gpus(gpu: &Gpu) -> Result<(), DriverError> {
     twin.copy_from(0, &target, 2..6, &there)?;
     twin.download(0, &mut bytes[..4], &there)?;
     assert_eq!(bytes[..4], [3, 4, 5, 6]);
+    Ok(())
+}
+
+/// Another library's choice of a context is left alone: here that there is none.
+fn contexts(gpu: &Gpu) -> Result<(), DriverError> {
+    let current = || {
+        let mut context = null_mut();
+        // SAFETY: `context` is a valid place for the answer.
+        unsafe { sys::cuCtxGetCurrent(&mut context) };
+        context
+    };
+    // SAFETY: no context is a valid choice.
+    unsafe { sys::cuCtxSetCurrent(null_mut()) };
+    keeping_context(|| gpu.synchronize())?;
+    assert!(current().is_null());
+    gpu.synchronize()?;
+    let ours = current();
+    assert!(!ours.is_null());
+    let unwound = catch_unwind(|| {
+        keeping_context(|| {
+            // SAFETY: as above.
+            unsafe { sys::cuCtxSetCurrent(null_mut()) };
+            panic!("planted")
+        })
+    });
+    assert!(unwound.is_err());
+    assert_eq!(current(), ours);
     Ok(())
 }
 
@@ -540,7 +571,8 @@ fn streams(gpu: &Gpu) -> Result<(), DriverError> {
         // Both halves swap places on the way back.
         memory.download_async(0, &mut target, COUNT / 2..COUNT, &back)?;
         memory.download_async(2 * COUNT, &mut target, 0..COUNT / 2, &back)?;
-        there.wait_for(&end)?;
+        // SAFETY: the stream lives.
+        unsafe { end.hold_up(there.raw())? };
         let half = COUNT as u32 / 2;
         let expected = (half..2 * half).chain(0..half).map(|i| i ^ round);
         assert!(

@@ -147,6 +147,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
     return SUCCESS;
 }
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; alive--; current = NULL; return SUCCESS; }
+int cuCtxGetCurrent(void **context) { *context = current; return SUCCESS; }
 int cuCtxSetCurrent(void *context) { current = context; return SUCCESS; }
 int cuCtxSynchronize(void) { return do_noted(); }
 int cuMemGetInfo_v2(size_t *free, size_t *total) { *free = 4096; *total = MEMORY; return SUCCESS; }

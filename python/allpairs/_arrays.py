@@ -11,6 +11,8 @@ from . import _foreign
 from ._errors import bad
 
 Floats = NDArray[np.float64]
+#: What arguments may be: arrays of numpy and what it makes arrays of, and arrays of other libraries.
+Arrays = ArrayLike | _foreign.Foreign
 
 
 def _array(argument: str, value: Any) -> NDArray[Any]:
@@ -26,7 +28,7 @@ def _array(argument: str, value: Any) -> NDArray[Any]:
     return array
 
 
-def floats(argument: str, value: ArrayLike) -> Floats:
+def floats(argument: str, value: Arrays) -> Floats:
     """float64, contiguous; a copy only where it must be."""
     array = _array(argument, value)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
@@ -34,7 +36,7 @@ def floats(argument: str, value: ArrayLike) -> Floats:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def vectors(argument: str, value: ArrayLike, n: int | None = None) -> Floats:
+def vectors(argument: str, value: Arrays, n: int | None = None) -> Floats:
     """(N, 3) of float64."""
     array = floats(argument, value)
     if array.ndim != 2 or array.shape[1] != 3:
@@ -44,7 +46,7 @@ def vectors(argument: str, value: ArrayLike, n: int | None = None) -> Floats:
     return array
 
 
-def scalars(argument: str, value: ArrayLike, n: int) -> Floats:
+def scalars(argument: str, value: Any, n: int) -> Floats:
     """(N,) of float64; one number stands for all."""
     array = floats(argument, value)
     if array.size == 1 and array.ndim == 1 and np.ndim(value) == 0:
@@ -56,7 +58,7 @@ def scalars(argument: str, value: ArrayLike, n: int) -> Floats:
     return array
 
 
-def whole(argument: str, value: ArrayLike, n: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
+def whole(argument: str, value: Arrays, n: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
     """(N,) of unsigned integers."""
     array = _array(argument, value)
     if array.dtype.kind not in "iu":

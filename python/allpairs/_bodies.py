@@ -8,10 +8,10 @@ from enum import IntEnum
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from . import _arrays, _native
-from ._arrays import Floats
+from ._arrays import Arrays, Floats
 from ._errors import ArgumentError, bad, one_of
 
 
@@ -156,12 +156,12 @@ class Bodies:
 
     def __init__(
         self,
-        m: ArrayLike,
-        pos: ArrayLike,
-        vel: ArrayLike | None = None,
+        m: Arrays,
+        pos: Arrays,
+        vel: Arrays | None = None,
         *,
-        id: ArrayLike | None = None,
-        kind: ArrayLike | None = None,
+        id: Arrays | None = None,
+        kind: Arrays | None = None,
         time: float = 0.0,
         units: str | Units | None = None,
     ) -> None:

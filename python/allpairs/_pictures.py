@@ -18,6 +18,9 @@ from ._errors import AllpairsError, bad, one_of
 from ._simulation import LOG, Simulation
 
 _AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+_PC = 648_000 / math.pi * 149_597_870_700.0
+#: Units of lengths in metres.
+_LENGTHS = {"m": 1.0, "au": 149_597_870_700.0, "pc": _PC, "kpc": 1e3 * _PC, "Mpc": 1e6 * _PC}
 
 
 def _bodies(bodies: Bodies | Simulation) -> Bodies:
@@ -121,7 +124,8 @@ def render(
     axes : str or sequence of str
         The panels: ``"xy"``, ``"xz"``, ``"yz"``.
     unit : str, optional
-        Label of the lengths; that of the bodies' units is found for m, au, pc, kpc and Mpc.
+        Unit of the axes. Of bodies that have units m, au, pc, kpc or Mpc, to which lengths are
+        converted, and where not given theirs if it is one of these; of others only a label.
     size : int
         Pixels of a panel.
 
@@ -139,9 +143,14 @@ def render(
         raise AllpairsError("render needs matplotlib (pip install matplotlib); `image` does not") from error
     shown = _bodies(bodies)
     panels = [axes] if isinstance(axes, str) else list(axes)
-    if unit is None and shown.units is not None:
-        sizes = {"m": 1.0, "au": 149_597_870_700.0, "pc": 3.0857e16, "kpc": 3.0857e19, "Mpc": 3.0857e22}
-        unit = next((n for n, s in sizes.items() if abs(shown.units.length / s - 1) < 1e-4), None)
+    factor = 1.0
+    if shown.units is not None:
+        length = shown.units.length
+        if unit is None:
+            unit = next((n for n, s in _LENGTHS.items() if abs(length / s - 1) < 1e-4), None)
+        else:
+            unit = one_of("unit", unit, _LENGTHS) if unit not in _LENGTHS else unit
+            factor = length / _LENGTHS[unit]
     figure = Figure(figsize=(4.6 * len(panels) + 0.9, 4.4), layout="constrained")
     plots = figure.subplots(1, len(panels), squeeze=False)[0]
     middle, half = centre, half_width
@@ -150,9 +159,9 @@ def render(
             shown, [panel], (size, size), colour_map, select, weight, half, middle, decades, None, False
         )
         first, second = _AXES[one_of("axes", panel, _AXES)]
-        x, y = middle[first], middle[second]
-        plot.imshow(pixels, extent=(x - half, x + half, y - half, y + half))
-        _scale_bar(plot, (x - 0.92 * half, y - 0.9 * half), half, unit)
+        x, y, width = factor * middle[first], factor * middle[second], factor * half
+        plot.imshow(pixels, extent=(x - width, x + width, y - width, y + width))
+        _scale_bar(plot, (x - 0.92 * width, y - 0.9 * width), width, unit)
         suffix = f" [{unit}]" if unit else ""
         plot.set_xlabel("xyz"[first] + suffix)
         plot.set_ylabel("xyz"[second] + suffix)

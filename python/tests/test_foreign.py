@@ -264,7 +264,7 @@ def test_bad_arrays_on_a_gpu_are_refused_by_name() -> None:
     nan[3, 1], negative[7] = np.nan, -1
     gradient = GpuArray(pos)
     gradient.requires_grad = True
-    for argument, positions, masses, options in [
+    cases: list[tuple[str, Any, Any, dict[str, Any]]] = [
         ("pos", GpuArray(nan), GpuArray(m), {}),
         ("pos", GpuArray(pos[:, :2]), GpuArray(m), {}),
         ("pos", GpuArray(pos.astype(np.int32)), GpuArray(m), {}),
@@ -279,9 +279,10 @@ def test_bad_arrays_on_a_gpu_are_refused_by_name() -> None:
         ("kernel", GpuArray(pos), GpuArray(m), {"kernel": "tiled-soa"}),
         ("kernel", GpuArray(pos), GpuArray(m), {"kernel": "symmetric-f64"}),
         ("eps", GpuArray(pos), GpuArray(m), {"eps": -1.0}),
-    ]:
+    ]
+    for argument, positions, masses, options in cases:
         for _ in range(2):  # also with a room that is there already
             with pytest.raises(ap.ArgumentError, match=f"`{argument}`") as refused:
-                ap.accelerations(positions, masses, **options)  # type: ignore[call-overload]
+                ap.accelerations(positions, masses, **options)
             assert refused.value.argument == argument
             ap.accelerations(GpuArray(pos), GpuArray(m), 0.1)

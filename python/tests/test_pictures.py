@@ -24,6 +24,15 @@ def test_figures() -> None:
     pytest.importorskip("matplotlib")
     figure = ap.render(ap.plummer(200, mass="1e3Msun", radius="1pc"), ["xy", "xz"], size=100)
     assert len(figure.axes) == 3 and figure.axes[0].get_xlabel() == "x [pc]"
+    bodies = ap.plummer(200, mass="1e3Msun", radius="1pc")
+    in_pc, in_au = (ap.render(bodies, unit=unit, half_width=2.5, size=50).axes[0] for unit in ("pc", "au"))
+    assert in_au.get_xlabel() == "x [au]"
+    assert in_au.get_xlim()[1] == pytest.approx(648_000 / np.pi * in_pc.get_xlim()[1])
+    bar, *_ = in_pc.lines
+    assert np.diff(bar.get_xdata()) == pytest.approx(1.0) and in_pc.texts[0].get_text() == "1 pc"
+    with pytest.raises(ap.ArgumentError, match="`unit`"):
+        ap.render(bodies, unit="parsec")
+    assert ap.render(ap.plummer(100), unit="r", size=50).axes[0].get_xlabel() == "x [r]"
 
 
 def test_pages(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Accelerations from Python, beside REBOUND and pytreegrav, on the CPU.
+
+    pip install allpairs_nbody-*.whl rebound pytreegrav
+    python python_peers.py [--bodies 1000,…] [--seconds 60]
+
+Plummer's model, ε = 0, double precision: pytreegrav softens by a spline, so that ε = 0 alone is the same
+force in all. Errors are root mean squares over 128 bodies, relative to sums in numpy's longdouble. What
+would take longer than --seconds is left out, and said.
+"""
+
+import argparse
+import ctypes
+import importlib
+import os
+import statistics
+import time
+
+import numpy as np
+
+import allpairs as ap
+
+SAMPLED = 128
+
+
+def of_allpairs(accuracy):
+    def evaluation(pos, m):
+        return lambda: ap.accelerations(pos, m, 0.0, accuracy=accuracy, device="cpu")
+
+    return evaluation
+
+
+def of_rebound(pos, m):
+    rebound = importlib.import_module("rebound")
+    sim = rebound.Simulation()
+    sim.gravity = "basic"
+    for (x, y, z), mass in zip(pos, m):
+        sim.add(m=mass, x=x, y=y, z=z)
+    accelerate = rebound.clibrebound.reb_simulation_update_acceleration
+
+    def evaluate():
+        accelerate(ctypes.byref(sim))
+        return sim
+
+    def result(sim):
+        return np.array([[p.ax, p.ay, p.az] for p in sim.particles])
+
+    evaluate.result = result
+    return evaluate
+
+
+def of_pytreegrav(method):
+    def evaluation(pos, m):
+        pytreegrav = importlib.import_module("pytreegrav")
+        return lambda: pytreegrav.Accel(pos, m, parallel=True, method=method)
+
+    return evaluation
+
+
+CODES = {
+    "Allpairs, double": ("allpairs", of_allpairs("double")),
+    "Allpairs, single": ("allpairs", of_allpairs("single")),
+    "REBOUND, basic (one thread)": ("rebound", of_rebound),
+    "pytreegrav, brute force": ("pytreegrav", of_pytreegrav("bruteforce")),
+    "pytreegrav, tree (θ = 0.7)": ("pytreegrav", of_pytreegrav("tree")),
+}
+
+
+def exact(pos, m, chosen):
+    """Sums in longdouble at the chosen bodies."""
+    wide, masses = pos.astype(np.longdouble), m.astype(np.longdouble)
+    found = []
+    for i in chosen:
+        r = wide - wide[i]
+        square = (r**2).sum(axis=1)
+        square[i] = 1
+        found.append(((masses / square**1.5)[:, None] * r).sum(axis=0))
+    return np.array(found)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bodies", default="1000,4096,16384,65536,262144")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    options = parser.parse_args()
+    print(f"Allpairs {ap.__version__}, numpy {np.__version__}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    for name in ("rebound", "pytreegrav"):
+        try:
+            from importlib.metadata import version
+
+            importlib.import_module(name)
+            print(name, version(name))
+        except ImportError as why:
+            print(f"LEFT OUT {name}: {why}")
+    print("\n| code | bodies | seconds | from … to | interactions/s | rms error |\n|---|---|---|---|---|---|")
+    slow = {}
+    for n in map(int, options.bodies.split(",")):
+        bodies = ap.plummer(n, seed=1)
+        pos, m = bodies.pos, bodies.m
+        chosen = np.random.default_rng(1).choice(n, min(n, SAMPLED), replace=False)
+        truth = exact(pos, m, chosen)
+        for name, (module, evaluation) in CODES.items():
+            try:
+                importlib.import_module(module)
+            except ImportError:
+                continue
+            # As many pairs as before, and so many more.
+            before, at = slow.get(name, (0.0, n))
+            if before * (n / at) ** 2 > options.seconds:
+                print(f"| {name} | {n} | left out: about {before * (n / at) ** 2:.0f} s | | | |")
+                continue
+            evaluate = evaluation(pos, m)
+            evaluate()  # compiled, warmed up
+            times = []
+            while len(times) < 3 or (sum(times) < 2.0 and len(times) < 200):
+                began = time.perf_counter()
+                found = evaluate()
+                times.append(time.perf_counter() - began)
+                if sum(times) > options.seconds:
+                    break
+            found = getattr(evaluate, "result", lambda array: array)(found)
+            error = np.sqrt(((found[chosen] - truth) ** 2).sum() / (truth**2).sum())
+            seconds = statistics.median(times)
+            slow[name] = seconds, n
+            print(
+                f"| {name} | {n} | {seconds:.3g} | {min(times):.3g} … {max(times):.3g} | "
+                f"{n**2 / seconds:.2e} | {float(error):.1e} |",
+                flush=True,
+            )
+    two, one = ap.plummer(2, seed=1), []
+    for _ in range(2000):
+        began = time.perf_counter()
+        ap.accelerations(two.pos, two.m, device="cpu")
+        one.append(time.perf_counter() - began)
+    print(f"\nA call for two bodies: median {1e6 * statistics.median(one):.1f} µs, least {1e6 * min(one):.1f} µs")
+
+
+if __name__ == "__main__":
+    main()

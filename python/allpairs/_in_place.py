@@ -8,6 +8,7 @@ wait for each other: `array.__dlpack__(stream=ours)` lets ours wait for the call
 
 from __future__ import annotations
 
+import atexit
 import threading
 from typing import Any, Callable
 
@@ -24,6 +25,7 @@ _LIBRARIES: dict[str, Callable[[Any, int], Any]] = {
 _rooms: list[_Room] = []
 _MOST_ROOMS = 4
 _lock = threading.Lock()
+atexit.register(_rooms.clear)  # while the driver is still there
 
 #: What is taken to be so where nobody looks: the largest coordinate, the smallest and largest mass.
 _UNSEEN = (1.0, 0.0, 1.0)

@@ -10,12 +10,20 @@ use allpairs::variants::preferred::ForceAccuracy;
 use cuda_driver::keeping_context;
 use pyo3::prelude::*;
 
-use crate::errors::{Failure, caught};
+use crate::errors::{Failure, Kind, caught};
 use crate::forces::{device, gravity, kernel, machine};
 
 /// Room for bodies on a device, which others write and read: see `allpairs/_in_place.py`.
 #[pyclass(frozen, module = "allpairs._native")]
-pub(crate) struct InPlace(Mutex<Box<dyn Force>>);
+pub(crate) struct InPlace(Mutex<Option<Box<dyn Force>>>);
+
+/// Memory is given back in the context of its GPU.
+impl Drop for InPlace {
+    fn drop(&mut self) {
+        let force = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        keeping_context(|| drop(force.take()));
+    }
+}
 
 /// Does work on a device without the interpreter's lock, and leaves the thread with its context.
 fn on_device<T: Send>(
@@ -34,7 +42,10 @@ impl InPlace {
     ) -> PyResult<T> {
         on_device(py, || {
             let mut force = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            work(&mut **force)
+            match force.as_deref_mut() {
+                Some(force) => work(force),
+                None => Err(Failure::new(Kind::Closed, "the room is given back")),
+            }
         })
     }
 }
@@ -85,7 +96,7 @@ impl InPlace {
             let machine = machine(selection.place);
             Ok(machine.in_place(variant, n, extent_of(extent), physics)?)
         })?;
-        Ok(Self(Mutex::new(force)))
+        Ok(Self(Mutex::new(Some(force))))
     }
 
     /// Addresses of the bodies and of the accelerations, in rows of four numbers; and the stream.

@@ -414,6 +414,9 @@ pub enum ForceError {
          --kernel hermite-f64; else choose --device cpu, or one step for all"
     )]
     NoBlockSteps,
+    /// Several devices for work of one.
+    #[error("{0} on one device alone: name one, such as --device cuda:0")]
+    OneDevice(&'static str),
     /// Sixth order with forces whose rounding its criterion of steps takes for change.
     #[error(
         "block time steps of sixth order need more digits than --accuracy fast asks for: their step \

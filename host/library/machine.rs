@@ -216,7 +216,7 @@ impl Machine {
                 self.stepped(resident.in_fields(external, bodies)?, slices)
             }
             Place::Gpus(_) | Place::Emulators(_) if self.block_steps.is_some() => {
-                Err(ForceError::NoBlockSteps)
+                Err(ForceError::OneDevice("block time steps are taken"))
             }
             Place::Gpus(infos) => {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));

@@ -487,6 +487,7 @@ fn devices_agree_with_the_cpu() {
         let machine = Machine::emulator(3).fields(fields.clone()).block_steps(
             integrator,
             Stepping::Blocks,
+            Some(0.02),
             Some(ForceAccuracy::Double),
         );
         let machine_end = end(machine.backend(variant, &bodies, physics).expect("it fits"));

@@ -88,7 +88,8 @@ macro_rules! module {
     () => {
         ::core::arch::global_asm!(
             ".extern .shared .align 16 .b8 dynamic_shared_memory[];",
-            ".visible .const .align 8 .b8 constant_memory[128];"
+            ".visible .const .align 8 .b8 constant_memory[{}];",
+            const $crate::constant::BYTES,
         );
 
         #[panic_handler]

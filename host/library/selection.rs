@@ -198,16 +198,26 @@ fn numbers(infos: &[DeviceInfo]) -> GpuNumbers {
     GpuNumbers::new(&numbers).expect("two to the most there can be")
 }
 
-/// `2 × NVIDIA H200`.
+/// `2 × NVIDIA H200`; and `NVIDIA H200 for 3` of one that was named so often.
 fn names(infos: &[DeviceInfo]) -> String {
-    let alike = infos.chunk_by(|a, b| a.name == b.name);
+    let mut there: Vec<&DeviceInfo> = vec![];
+    for info in infos {
+        if there.iter().all(|known| known.ordinal != info.ordinal) {
+            there.push(info);
+        }
+    }
+    let alike = there.chunk_by(|a, b| a.name == b.name);
     let names: Vec<_> = alike
-        .map(|infos| match infos {
+        .map(|alike| match alike {
             [one] => one.name.clone(),
             several => format!("{} × {}", several.len(), several[0].name),
         })
         .collect();
-    names.join(", ")
+    let names = names.join(", ");
+    if there.len() < infos.len() {
+        return format!("{names} for {}", infos.len());
+    }
+    names
 }
 
 /// Variant and place that were selected, and the reason.
@@ -345,9 +355,8 @@ pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Inelig
         (Method::Reference | Method::Cpu(_), _) => return Err(Ineligible::NeedsCpu(variant.name)),
         (Method::Kernel { build, .. } | Method::Systems(SystemsPath { build, .. }), _) => build,
     };
-    let gpus = place.gpus().iter();
-    gpus.map(|info| compiled(variant, info, build))
-        .collect::<Result<(), _>>()?;
+    let mut gpus = place.gpus().iter();
+    gpus.try_for_each(|info| compiled(variant, info, build))?;
     let one_system = matches!(variant.method, Method::Kernel { .. });
     if place.devices() > 1 && one_system && !variant.can_be_shared() {
         return Err(Ineligible::NotShared(variant.name));

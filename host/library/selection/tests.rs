@@ -47,7 +47,7 @@ fn a_forced_variant_is_validated() {
     };
     assert!(refusal(DeviceChoice::Cpu, "tiled").contains("--device cuda"));
     assert!(refusal(DeviceChoice::Emulator, "cpu-f32").contains("--device cpu"));
-    for name in ["tiled", "hybrid"] {
+    for name in ["tiled", "naive-f64"] {
         let refused = refusal(DeviceChoice::Emulators(2), name);
         assert!(
             refused.contains("one device") && refused.contains("cuda:0"),

@@ -38,8 +38,8 @@ pub(super) struct ForceOptions {
     #[arg(long)]
     drag: Option<f64>,
     /// External field, such as nfw:mass=1e12Msun,scale=16kpc,x=8kpc; may be given several times. There
-    /// are point, plummer, hernquist, nfw, miyamoto-nagai, isochrone, logarithmic, power-law, tide and
-    /// mwpotential2014; path=FILE instead of x, y and z moves its centre along a table of t x y z.
+    /// are point, plummer, hernquist, nfw, miyamoto-nagai, isochrone, logarithmic, power-law, tide,
+    /// mwpotential2014 and 1pn; path=FILE instead of x, y and z moves its centre along a table of t x y z.
     #[arg(long = "field", value_name = "FIELD", action = ArgAction::Append)]
     pub(super) fields: Vec<String>,
 }

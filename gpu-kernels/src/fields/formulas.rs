@@ -79,11 +79,13 @@ pub(super) fn acceleration<const K: usize>(
 /// centre, where that cancels, `Σ zᵏ/k` from k = 2, with z = x/(1 + x).
 #[inline(always)]
 pub fn nfw_mass(x: f64) -> f64 {
-    let z = x / (1.0 + x);
-    if x > 0.3 {
-        return ln(1.0 + x) - z;
+    let reach = 1.0 + x;
+    let z = x / reach;
+    if x > 0.1 {
+        // With what the sum was rounded by.
+        return ln(reach) + (x - (reach - 1.0)) / reach - z;
     }
-    // z ≤ 0.231 leaves 2⁻⁵⁵ of the sum.
+    // z ≤ 0.091 leaves 2⁻⁵⁸ of the sum.
     let mut sum = 0.0;
     let mut i = 0;
     while i < RECIPROCALS.len() {
@@ -93,12 +95,12 @@ pub fn nfw_mass(x: f64) -> f64 {
     sum * z * z
 }
 
-/// 1/k from k = 25 to k = 2.
-const RECIPROCALS: [f64; 24] = {
-    let mut reciprocals = [0.0; 24];
+/// 1/k from k = 17 to k = 2: no more than a loop is unrolled to, so that they are constants in the code.
+const RECIPROCALS: [f64; 16] = {
+    let mut reciprocals = [0.0; 16];
     let mut i = 0;
-    while i < 24 {
-        reciprocals[i] = 1.0 / (25 - i) as f64;
+    while i < 16 {
+        reciprocals[i] = 1.0 / (17 - i) as f64;
         i += 1;
     }
     reciprocals

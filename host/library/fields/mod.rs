@@ -319,7 +319,7 @@ impl ExternalField {
     }
 
     /// The first post-Newtonian term of the body with this index, the heaviest, as others feel it that do not
-    /// disturb it: of [1 + v²/c²] in harmonic coordinates. For backends of the CPU.
+    /// disturb it, in harmonic coordinates. For backends of the CPU.
     pub fn first_post_newtonian(body: usize, light_speed: f64) -> Self {
         Self {
             shape: Shape::Relativity(body, light_speed),

@@ -74,8 +74,8 @@ pub enum ParseFault {
     },
     /// A unit in a run without units.
     #[error(
-        "{0} has a unit, and the units of the bodies are not known: give them with --units, or a \
-         number in the bodies' own units"
+        "{0}, and the units of the bodies are not known: give them with --units, or numbers in the \
+         bodies' own units"
     )]
     NoUnits(String),
     /// A path that cannot be read.
@@ -104,7 +104,8 @@ pub fn parse(text: &str, units: Option<&Units>, g: f64) -> Result<Fields, ParseF
         given.push((key.trim(), value.trim()));
     }
     if name == MWPOTENTIAL2014 {
-        let units = units.ok_or_else(|| ParseFault::NoUnits(format!("the field {name}")))?;
+        let units =
+            units.ok_or_else(|| ParseFault::NoUnits(format!("{name} is in kpc and km/s")))?;
         let field = MWPOTENTIAL2014;
         check_keys(field, &given, &[])?;
         let parts = mwpotential2014(units, g);
@@ -269,7 +270,9 @@ fn quantity(
     };
     let (dimension, size) = measured.ok_or_else(|| wrong(wanted))?;
     let Some(units) = units else {
-        return Err(ParseFault::NoUnits(format!("{parameter}={text}")));
+        return Err(ParseFault::NoUnits(format!(
+            "{parameter}={text} has a unit"
+        )));
     };
     let one = match (quantity, dimension) {
         (Quantity::Mass, Dimension::Mass) => units.mass,

@@ -334,14 +334,15 @@ fn an_orbit_in_the_milky_way_is_that_of_galpy() {
 }
 
 /// Epicycles of Hill's equations: with κ = Ω a body at rest at x₀ with v_y = −2Ω x₀ closes an ellipse of
-/// axes 1 : 2 and swings vertically as often; the energy in the turning frame is conserved.
+/// axes 1 : 2 and swings vertically as often; the energy in the turning frame is conserved. The predicted
+/// velocity makes hermite4 a scheme of third order: with half of the steps it is off by eight times as much.
 #[test]
 fn tides_are_hills() {
     let omega = 0.7;
     let fields = [ExternalField::tide(omega, omega, omega)];
     let start = [0.1, 0.0, 0.05];
     let bodies = one(start, [0.0, -2.0 * omega * 0.1, 0.0], 1.0);
-    for (integrator, bound) in [(Integrator::Hermite4, 1e-6), (Integrator::Hermite6, 1e-9)] {
+    for (integrator, bound) in [(Integrator::Hermite4, 3e-6), (Integrator::Hermite6, 1e-9)] {
         let dt = TAU / omega / 400.0;
         let mut orbit = simulation(&bodies, &fields, integrator, dt);
         let before = orbit.energy().expect("an energy");

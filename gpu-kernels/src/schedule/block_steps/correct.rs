@@ -196,7 +196,7 @@ struct Work {
 }
 
 impl Work {
-    /// Adds the forces of external fields on what moves so, at the time of the step's end.
+    /// Adds the forces of external fields on what moves so, at the time that the forces are of.
     #[inline(always)]
     fn with_fields<const K: usize>(
         &self,
@@ -205,7 +205,9 @@ impl Work {
     ) -> [[f64; 3]; 3] {
         let header = Header::of(&self.fields);
         let span = self.span * header.time;
-        let time = self.start + span * (self.now as f64 / SPAN as f64);
+        // First steps are chosen where the span begins, on a clock that is at its end.
+        let now = if self.is_first { 0 } else { self.now };
+        let time = self.start + span * (now as f64 / SPAN as f64);
         header.add_local::<K>(&self.fields, time, moving, forces)
     }
 }

@@ -342,7 +342,10 @@ fn tides_are_hills() {
     let fields = [ExternalField::tide(omega, omega, omega)];
     let start = [0.1, 0.0, 0.05];
     let bodies = one(start, [0.0, -2.0 * omega * 0.1, 0.0], 1.0);
-    for (integrator, bound) in [(Integrator::Hermite4, 3e-6), (Integrator::Hermite6, 1e-9)] {
+    for (integrator, bound, energy_bound) in [
+        (Integrator::Hermite4, 3e-6, 4e-5),
+        (Integrator::Hermite6, 1e-9, 1e-8),
+    ] {
         let dt = TAU / omega / 400.0;
         let mut orbit = simulation(&bodies, &fields, integrator, dt);
         let before = orbit.energy().expect("an energy");
@@ -359,7 +362,7 @@ fn tides_are_hills() {
         ));
         assert!(off <= bound, "{}: {off:e}", integrator.name());
         let drift = orbit.energy().expect("an energy").drift_since(before);
-        assert!(drift <= 1e-6, "{}: {drift:e}", integrator.name());
+        assert!(drift <= energy_bound, "{}: {drift:e}", integrator.name());
     }
 }
 

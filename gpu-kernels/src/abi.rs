@@ -57,13 +57,11 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStep {
     /// Which of two places the launch reads: 0 and 1 in turn, from one block step to the next.
-    pub parity: u32,
+    pub parity: u16,
     /// Purpose of the launch, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
-    pub phase: u32,
+    pub phase: u16,
     /// Sources that a block keeps in shared memory at a time.
     pub chunk: u32,
-    /// Nothing: it fills a whole number of eight bytes.
-    pub filler: u32,
 }
 
 // SAFETY: `repr(C)`, and every byte is a field's, as is asserted below, whose types are the same way.
@@ -82,7 +80,7 @@ const _: () = assert!(
 const _: () = assert!(size_of::<Tiling>() == 2 * size_of::<u32>());
 const _: () = assert!(size_of::<Separation>() == 2 * size_of::<f64>());
 const _: () = assert!(size_of::<Systems>() == 4 * size_of::<u32>());
-const _: () = assert!(size_of::<BlockStep>() == 4 * size_of::<u32>());
+const _: () = assert!(size_of::<BlockStep>() == 2 * size_of::<u32>());
 const _: () = assert!(size_of::<Share>() == 2 * size_of::<u32>());
 
 /// Acceptance criterion for two groups of bodies that are far from each other: see

@@ -15,7 +15,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory};
 use toml::{Table, Value};
 
-use super::run::Options;
+use super::options::Options;
 
 /// Table about the program that wrote a file; not read.
 const MADE_BY: &str = "made-by";

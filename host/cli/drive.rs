@@ -14,34 +14,10 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Interrupted;
+use super::drift::DriftWatch;
 use super::outputs::Outputs;
 use super::progress::Lines;
 use super::watch::{self, Watch};
-
-/// A limit to the drift of the energy, and what to do where it is exceeded.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DriftWatch {
-    pub(super) bound: f64,
-    /// True if external fields accelerate the bodies: these take momentum, and give it.
-    pub(super) in_fields: bool,
-    /// False if they change with time, and the energy too.
-    pub(super) is_conserved: bool,
-    pub(super) advice: &'static str,
-}
-
-impl DriftWatch {
-    fn warn(&self, look: &EnergyLook) {
-        eprintln!(
-            "allpairs: warning: at step {}, time {}, the energy has drifted by {}, more than \
-             --max-drift {}: {}",
-            look.steps,
-            super::plain(look.time),
-            super::scientific(look.drift),
-            super::plain(self.bound),
-            self.advice
-        );
-    }
-}
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
 /// the last step. With a `watch`, draws the bodies meanwhile.

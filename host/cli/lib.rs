@@ -1,5 +1,6 @@
 //! The program `allpairs`: one file per subcommand, and here what they share.
 
+mod asked;
 mod bench;
 mod bench_study;
 mod config;
@@ -8,6 +9,7 @@ mod convert;
 #[path = "../../tests/damage.rs"]
 mod damage;
 mod devices;
+mod drift;
 mod drive;
 mod ic;
 mod inspect;
@@ -15,6 +17,7 @@ mod kernel;
 mod list;
 mod made;
 mod manual;
+mod options;
 mod outputs;
 mod pace;
 mod physics;
@@ -81,7 +84,7 @@ const LONG_VERSION: &str = concat!(
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Simulate a snapshot file or generated initial conditions.
-    Run(Box<run::Options>),
+    Run(Box<options::Options>),
     /// Continue a run that was stopped or killed, from its last checkpoint.
     Resume(resume::Options),
     /// Make initial conditions and write them to a file; or list what can be made.

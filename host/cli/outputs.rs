@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
+use allpairs::checkpoint;
 use allpairs::io::{Format, Overwrite, Snapshot, is_partial};
 use allpairs::output::DensityPicture;
 use allpairs::recording::{self, Lock};
@@ -48,7 +49,7 @@ impl Outputs {
                 overwrite || !path.exists(),
                 "{} is there already{}: give another folder with --out, or --overwrite",
                 path.display(),
-                super::resume::or_continue(&folder)
+                or_continue(&folder)
             );
         }
         Ok(Self {
@@ -158,4 +159,14 @@ fn unused_folder(input: &Path) -> PathBuf {
         .chain(numbered)
         .find(|folder| !folder.exists())
         .expect("some number is free")
+}
+
+/// Hint that a folder holds a run that can be continued, if it does.
+fn or_continue(folder: &Path) -> String {
+    if checkpoint::exists(folder) {
+        let folder = folder.display();
+        format!(" (`allpairs resume {folder}` continues that run)")
+    } else {
+        String::new()
+    }
 }

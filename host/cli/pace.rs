@@ -3,7 +3,7 @@
 use allpairs::integrator::{Pace, Stepping};
 use anyhow::{bail, ensure};
 
-use super::run::Options;
+use super::options::Options;
 
 /// Steps where none are asked for.
 const DEFAULT_STEPS: u64 = 100;

@@ -15,11 +15,13 @@ use allpairs::units::Units;
 use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
+use super::asked::Asked;
 use super::config;
 use super::drive::drive;
+use super::options::plan;
 use super::outputs::{CONFIG, Outputs};
 use super::pace::{pace, steps};
-use super::run::{self, Asked};
+use super::run;
 use super::settings;
 use super::watch::Watch;
 
@@ -46,16 +48,6 @@ pub(super) struct Options {
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
     watch: bool,
-}
-
-/// Hint that a folder holds a run that can be continued, if it does.
-pub(super) fn or_continue(folder: &Path) -> String {
-    if checkpoint::exists(folder) {
-        let folder = folder.display();
-        format!(" (`allpairs resume {folder}` continues that run)")
-    } else {
-        String::new()
-    }
 }
 
 /// The file of a run's options.
@@ -237,7 +229,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if options.steps.is_some() || options.until.is_some() || options.device.is_some() {
         outputs.write_config(&table, &selection)?;
     }
-    let recording = Recording::resume(folder, run::plan(&asked, steps, format), &checkpoint)?;
+    let recording = Recording::resume(folder, plan(&asked, steps, format), &checkpoint)?;
     drop(checkpoint);
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());

@@ -1,151 +1,40 @@
 //! `allpairs run`, and the demonstration.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
-use allpairs::fields::{self, Fields};
-use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
-use allpairs::integrator::{Integrator, Pace, Stepping};
+use allpairs::initial_conditions::{GENERATORS, Parameter};
+use allpairs::integrator::{Pace, Stepping};
 use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::machine::Machine;
 use allpairs::memory::{self, Bytes};
 use allpairs::names::nearest;
-use allpairs::physics::{Law, Physics};
-use allpairs::recording::{Every, Plan, Recording};
+use allpairs::physics::Physics;
+use allpairs::recording::Recording;
 use allpairs::selection::{Place, Selection, fits};
 use allpairs::simulation::Simulation;
-use allpairs::suggest::{self, Advice, Chosen};
+use allpairs::suggest::{self, Chosen};
 use allpairs::units::Units;
+use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
-use allpairs::variants::{Shape, Variant};
-use allpairs_lab::studies::{self, Study, catalogue};
-use anyhow::{Context, bail, ensure};
-use clap::builder::PossibleValue;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
+use clap::ArgMatches;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
-use super::config;
-use super::drive::{DriftWatch, drive};
-use super::kernel::KernelOptions;
-use super::made::Made;
+use super::asked::Asked;
+use super::drive::drive;
+use super::options::{Options, plan};
 use super::outputs::Outputs;
 use super::pace::{pace, steps};
-use super::physics::ForceOptions;
 use super::settings;
-use super::size::Size;
 use super::systems;
 use super::watch::Watch;
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("demo/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
-
-/// Bodies to simulate, and how.
-#[derive(Debug, clap::Parser)]
-pub(super) struct Options {
-    /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), the
-    /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
-    /// these options.
-    pub(super) input: PathBuf,
-    /// Format of the input file, where it does not follow from the name.
-    #[arg(long)]
-    pub(super) format: Option<Format>,
-
-    /// Steps to take; 100 where neither steps nor a time to reach are given.
-    #[arg(long, value_name = "COUNT", conflicts_with = "until")]
-    pub(super) steps: Option<u64>,
-    /// Time to reach, in the unit of time: that of length over that of speed.
-    #[arg(long, value_name = "TIME")]
-    pub(super) until: Option<f64>,
-    /// Time step, in the same unit; chosen from the accelerations at the start where not given.
-    /// With --eta, the longest step.
-    #[arg(long)]
-    pub(super) dt: Option<f64>,
-    /// Let steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
-    /// same step for all bodies unless --block-steps. For hermite4, with --until.
-    #[arg(long)]
-    pub(super) eta: Option<f64>,
-    /// With --eta, a step for each body: the longest step (--dt, or an eighth of the dynamical time)
-    /// halved as often as the body needs it. Close pairs then do not slow down all others.
-    #[arg(long)]
-    pub(super) block_steps: bool,
-    #[command(flatten)]
-    pub(super) force: ForceOptions,
-    /// Integrator; where not given, that of the kernel's study or one that suits the initial
-    /// conditions (yoshida6 for the Solar System), else leapfrog.
-    #[arg(long)]
-    integrator: Option<IntegratorName>,
-    /// Drag of damped-euler: fraction of the velocity lost per unit time; 0.1 where not given.
-    #[arg(long, value_name = "RATE")]
-    damping: Option<f64>,
-
-    #[command(flatten)]
-    pub(super) kernel: KernelOptions,
-
-    /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
-    #[arg(short, long, alias = "output")]
-    out: Option<PathBuf>,
-    /// Replace outputs of an earlier run.
-    #[arg(long)]
-    overwrite: bool,
-
-    #[command(flatten)]
-    pub(super) kept: KeptOptions,
-
-    #[command(flatten)]
-    made: Made,
-    #[command(flatten)]
-    size: Size,
-}
-
-/// Records of a run to keep on the way.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Record")]
-pub(super) struct KeptOptions {
-    /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
-    /// diagnostics.jsonl; never where not given.
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
-    diagnostics: Option<u64>,
-    /// Warn when the energy has drifted by more than this fraction: 0.01 is 1 %.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
-    pub(super) max_drift: f64,
-    /// Write a snapshot every so much time, beside the final one.
-    #[arg(long, value_name = "TIME")]
-    pub(super) snapshot_every: Option<f64>,
-    /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
-    /// written on Ctrl-C. `allpairs resume` continues from it.
-    #[arg(long, value_name = "STEPS|TIME")]
-    checkpoint_every: Option<Every>,
-    /// Draw the surface density in the terminal, again and again, while it runs.
-    #[arg(long)]
-    watch: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct IntegratorName(Integrator);
-
-impl ValueEnum for IntegratorName {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IntegratorName; Integrator::ALL.len()] = {
-            let mut all = [IntegratorName(Integrator::ALL[0]); Integrator::ALL.len()];
-            let mut i = 0;
-            while i < all.len() {
-                all[i] = IntegratorName(Integrator::ALL[i]);
-                i += 1;
-            }
-            all
-        };
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.summary()))
-    }
-}
 
 /// 100 steps of the galaxy that the program carries.
 pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
@@ -171,91 +60,6 @@ pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<
     begin(asked, input, out)
 }
 
-/// The options of a run, as the program takes them and as a file would have them.
-pub(super) struct Asked {
-    pub(super) options: Options,
-    pub(super) table: toml::Table,
-}
-
-impl Asked {
-    fn parse<const N: usize>(arguments: [&str; N]) -> anyhow::Result<Self> {
-        Self::of(&Options::command().try_get_matches_from(arguments)?)
-    }
-
-    fn of(matches: &ArgMatches) -> anyhow::Result<Self> {
-        let options = Options::from_arg_matches(matches)?;
-        let file = &options.input;
-        if file.extension().is_none_or(|extension| extension != "toml") {
-            let table = config::table(matches);
-            return Ok(Self { options, table });
-        }
-        let table = config::read(file)?;
-        Self::of_table(&table, Some(matches))
-            .with_context(|| format!("in the configuration {}", file.display()))
-    }
-
-    /// Options of a file, overridden by those that were `given`.
-    pub(super) fn of_table(
-        table: &toml::Table,
-        given: Option<&ArgMatches>,
-    ) -> anyhow::Result<Self> {
-        let matches = config::matches(table, given)?;
-        let (options, table) = (
-            Options::from_arg_matches(&matches)?,
-            config::table(&matches),
-        );
-        Ok(Self { options, table })
-    }
-
-    /// The table, with what was chosen: it holds for runs and resumptions of this table.
-    fn with_choices(
-        &self,
-        selection: &Selection,
-        physics: &Physics,
-        format: Format,
-        pace: Pace,
-        steps: u64,
-    ) -> toml::Table {
-        let mut table = self.table.clone();
-        if self.options.stepping() != Stepping::Blocks {
-            table.remove("accuracy"); // the kernel has it
-        }
-        let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
-        set("softening", physics.softening.into());
-        set("gravity", physics.g.into());
-        if let Some(units) = self.options.force.units {
-            set("units", units.list().into());
-        }
-        set("format", format.name().into());
-        set("integrator", self.options.method().name().into());
-        set("kernel", selection.variant.name.into());
-        set("device", selection.place.choice().to_string().into());
-        let Shape { block, len, luf } = selection.shape;
-        for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
-            if let Some(tuned) = tuned.filter(|_| !self.table.contains_key(key)) {
-                set(key, i64::from(tuned).into());
-            }
-        }
-        match pace {
-            Pace::Fixed(dt) => set("dt", dt.into()),
-            Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
-            Pace::Adaptive { .. } => {}
-        }
-        if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
-            set("steps", steps.into());
-        }
-        let fields = self.options.force.fields.iter();
-        let fields: Vec<toml::Value> = fields.map(|text| whole_path(text).into()).collect();
-        if !fields.is_empty() {
-            set("field", fields.into());
-        }
-        if let Ok(path) = fs::canonicalize(&self.options.input) {
-            set("input", path.to_string_lossy().into_owned().into());
-        }
-        table
-    }
-}
-
 /// What several devices need of their memory, where they compute together.
 fn shared_memory(
     machine: &Machine,
@@ -275,16 +79,6 @@ fn shared_memory(
         place.devices(),
         of.unwrap_or_default()
     )))
-}
-
-/// A field with the whole path of its file, if it has one.
-fn whole_path(field: &str) -> String {
-    let file = fields::file_of(field);
-    let whole = file.and_then(|file| Some((file, fs::canonicalize(file).ok()?)));
-    match whole {
-        Some((file, whole)) => field.replacen(file, &whole.to_string_lossy(), 1),
-        None => field.to_owned(),
-    }
 }
 
 /// Bodies to simulate, the format of their snapshots, and their units where these are known.
@@ -531,176 +325,6 @@ pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io:
         "kernel {} on {} ({})",
         selection.variant.name, selection.place, selection.why
     )
-}
-
-impl Options {
-    /// Returns whether G is 1 because nothing says otherwise: the bodies of a file without units.
-    fn is_without_units(&self, law: Law) -> bool {
-        self.generator().is_none() && law == Law::Gravity && self.force.has_no_units()
-    }
-
-    /// Limit to the drift of the energy.
-    pub(super) fn drift(&self, softening: f64, fields: &Fields) -> DriftWatch {
-        DriftWatch {
-            bound: match fields.conserve_energy() {
-                true => self.kept.max_drift,
-                false => f64::INFINITY,
-            },
-            is_conserved: fields.conserve_energy(),
-            in_fields: !fields.is_empty(),
-            advice: match (self.eta, softening) {
-                (Some(_), _) => "a smaller --eta would help",
-                (None, 0.0) => {
-                    "a smaller --dt would help, or steps that follow the motion: --integrator \
-                     hermite4 --eta 0.01 --until TIME"
-                }
-                (None, _) => "a smaller --dt or a larger --softening would help",
-            },
-        }
-    }
-
-    /// The study that the kernel is a rung of, if it is one.
-    fn study(&self) -> Option<&'static Study> {
-        let kernel = self.kernel.name()?;
-        studies::of(catalogue().find(kernel).ok()?)
-    }
-
-    /// As asked, or as the kernel's study has it, or as suits the initial conditions.
-    pub(super) fn method(&self) -> Integrator {
-        match (self.integrator, self.study()) {
-            (Some(IntegratorName(integrator)), _) => integrator,
-            (None, Some(study)) => study.integrator,
-            (None, None) => self.advice().integrator,
-        }
-    }
-
-    /// The place, ready for a run with these options.
-    pub(super) fn machine(&self, place: Place, integrator: Integrator) -> Machine {
-        Machine::new(place)
-            .allow_inaccurate(self.kernel.allow_inaccurate)
-            .block_steps(
-                integrator,
-                self.stepping(),
-                self.eta,
-                self.kernel.accuracy(),
-            )
-    }
-
-    /// Advice on how to simulate the initial conditions; files are taken for many bodies.
-    fn advice(&self) -> Advice {
-        self.generator()
-            .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
-    }
-
-    /// Choice between varying steps shared by all bodies and block time steps.
-    pub(super) fn stepping(&self) -> Stepping {
-        match self.block_steps {
-            true => Stepping::Blocks,
-            false => Stepping::Shared,
-        }
-    }
-
-    /// The force between `bodies`.
-    pub(super) fn physics(&self, bodies: &Bodies) -> anyhow::Result<Physics> {
-        Ok(self.physics_and_why(bodies)?.0)
-    }
-
-    /// The force between `bodies`, and how its softening was chosen, if it was.
-    fn physics_and_why(&self, bodies: &Bodies) -> anyhow::Result<(Physics, Option<Chosen>)> {
-        let preferred = self.study().map_or(Law::Gravity, |study| study.law);
-        let made_by = self.generator().map(|generator| (generator, &self.made.0));
-        let systems = self.systems()?;
-        self.force.physics(preferred, bodies, systems, made_by)
-    }
-
-    pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
-        match (self.method(), self.damping) {
-            (Integrator::DampedEuler { .. }, Some(rate)) => {
-                ensure!(
-                    rate.is_finite() && rate >= 0.0,
-                    "`--damping` must be ≥ 0 and finite, got {}",
-                    super::plain(rate)
-                );
-                Ok(Integrator::DampedEuler { rate })
-            }
-            (integrator, None) => Ok(integrator),
-            (integrator, Some(_)) => bail!(
-                "--damping is for --integrator damped-euler, not {}",
-                integrator.name()
-            ),
-        }
-    }
-
-    /// Kernel and device to run, and a remark to print about them.
-    pub(super) fn select(
-        &self,
-        law: Law,
-        bodies: usize,
-    ) -> anyhow::Result<(Selection, Option<String>)> {
-        let integration = (self.method(), self.stepping());
-        self.kernel.select(law, bodies, integration)
-    }
-
-    /// The selected kernel, in the shape that was asked for, or selected.
-    pub(super) fn shaped(&self, selected: &Selection) -> anyhow::Result<Variant> {
-        self.kernel.shaped(selected, self.systems()?)
-    }
-
-    /// Number of independent systems that the kernel computes.
-    pub(super) fn systems(&self) -> anyhow::Result<u32> {
-        systems::asked(self.kernel.name(), &self.made.0, self.generator())
-    }
-
-    /// The initial conditions that the input names, if it is not a file.
-    fn generator(&self) -> Option<&'static Generator> {
-        let name = self.input.to_str().unwrap_or_default();
-        let named = GENERATORS.iter().find(|generator| generator.name == name);
-        named.filter(|_| !self.input.exists())
-    }
-
-    /// Refuses options of initial conditions for a file. (A kernel for independent systems needs to
-    /// know how many there are.)
-    fn check_not_made(&self) -> anyhow::Result<()> {
-        let apart = systems::are_kept_apart(self.kernel.name())?;
-        let given = Parameter::ALL.into_iter().find(|&parameter| {
-            self.made.0.get(parameter).is_some() && !(apart && parameter == Parameter::Systems)
-        });
-        let given = given.map(Parameter::name);
-        let given = given.or(self.made.0.of.map(|_| "of"));
-        if let Some(name) = given.filter(|_| self.input.exists()) {
-            bail!(
-                "--{name} is for initial conditions made by name, and {} is a file: leave it out",
-                self.input.display()
-            );
-        }
-        Ok(())
-    }
-
-    fn check_record(&self) -> anyhow::Result<()> {
-        let drift = self.kept.max_drift;
-        let given = super::plain(drift);
-        ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {given}");
-        if let Some(every) = self.kept.snapshot_every {
-            ensure!(
-                every.is_finite() && every > 0.0,
-                "`--snapshot-every` must be > 0 and finite, got {}",
-                super::plain(every)
-            );
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
-    Plan {
-        steps: options.until.map_or(steps, |_| u64::MAX),
-        until: options.until,
-        diagnostics_every: options.kept.diagnostics,
-        snapshot_every: options.kept.snapshot_every,
-        checkpoint_every: options.kept.checkpoint_every,
-        format,
-        units: options.force.units,
-    }
 }
 
 #[cfg(test)]

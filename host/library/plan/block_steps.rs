@@ -51,12 +51,11 @@ pub struct BlockPlan {
 
 impl BlockKernels {
     /// The scalars of a launch.
-    pub const fn params(&self, phase: Phase, parity: u32) -> BlockStep {
+    pub const fn params(&self, phase: Phase, parity: u16) -> BlockStep {
         BlockStep {
             parity,
-            phase: phase as u32,
+            phase: phase as u16,
             chunk: self.chunk,
-            filler: 0,
         }
     }
 }

@@ -28,7 +28,7 @@ pub unsafe trait NoUninit: Copy {}
 pub const SYMBOL: &str = "constant_memory";
 
 /// Size of the constant memory, bytes.
-pub const BYTES: usize = 192;
+pub const BYTES: usize = 128;
 
 /// The value that the host stored.
 ///

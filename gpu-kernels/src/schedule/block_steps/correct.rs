@@ -68,9 +68,10 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
     let Params { n, blocks, .. } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let thread = thread::thread_idx_x();
-    let phase = blocks.phase;
+    let phase = u32::from(blocks.phase);
     let is = |other: Phase| phase == other as u32;
-    let (before, after) = (blocks.parity, blocks.parity ^ 1);
+    let before = u32::from(blocks.parity);
+    let after = before ^ 1;
     let is_first = block == 0 && thread == 0;
     let control = Control::of_block();
     let own = Own {

@@ -58,14 +58,14 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
     } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let threads = thread::block_dim_x();
+    let parity = u32::from(blocks.parity);
     let slice = Slice::own(n);
     let control = Control::of_block();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all.
-    let posts =
-        unsafe { control.read_posts(posts.wrapping_add((blocks.parity * slices) as usize)) };
+    let posts = unsafe { control.read_posts(posts.wrapping_add((parity * slices) as usize)) };
     // SAFETY: a word of the clock that nobody writes in this launch.
-    let now = unsafe { global::load(time, clock::NOW + blocks.parity) };
+    let now = unsafe { global::load(time, clock::NOW + parity) };
     if now >= SPAN || posts.finest == TOO_FINE || !posts.agreed {
         return;
     }

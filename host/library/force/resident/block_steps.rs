@@ -38,7 +38,7 @@ pub(super) struct Blocks<D: Device> {
 }
 
 /// Block steps that are launched together; an even number, for they take two places in turn.
-const RECORDED: u32 = 64;
+const RECORDED: u16 = 64;
 
 /// How long the host lets the device work between two looks at the clock, about.
 const LOOK: Duration = Duration::from_millis(40);
@@ -147,14 +147,14 @@ impl<D: Device> Resident<D> {
         self.device.upload(&blocks.higher, scalars.bytes())
     }
 
-    fn block_params(&self, kernels: &BlockKernels, phase: Phase, parity: u32) -> Params {
+    fn block_params(&self, kernels: &BlockKernels, phase: Phase, parity: u16) -> Params {
         Params {
             blocks: kernels.params(phase, parity),
             ..self.params
         }
     }
 
-    fn launch_block_force(&self, kernels: &BlockKernels, parity: u32) -> Result<(), ForceError> {
+    fn launch_block_force(&self, kernels: &BlockKernels, parity: u16) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.force;
         let buffers = [
@@ -178,7 +178,7 @@ impl<D: Device> Resident<D> {
         &self,
         kernels: &BlockKernels,
         phase: Phase,
-        parity: u32,
+        parity: u16,
     ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.correct;

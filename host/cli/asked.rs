@@ -1,0 +1,110 @@
+//! Options of a run, from the command line and from a file, and the file that a run leaves.
+
+use std::fs;
+
+use allpairs::fields;
+use allpairs::integrator::{Pace, Stepping};
+use allpairs::io::Format;
+use allpairs::physics::Physics;
+use allpairs::selection::Selection;
+use allpairs::variants::Shape;
+use anyhow::Context;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+
+use super::config;
+use super::options::Options;
+
+/// The options of a run, as the program takes them and as a file would have them.
+pub(super) struct Asked {
+    pub(super) options: Options,
+    pub(super) table: toml::Table,
+}
+
+impl Asked {
+    pub(super) fn parse<const N: usize>(arguments: [&str; N]) -> anyhow::Result<Self> {
+        Self::of(&Options::command().try_get_matches_from(arguments)?)
+    }
+
+    pub(super) fn of(matches: &ArgMatches) -> anyhow::Result<Self> {
+        let options = Options::from_arg_matches(matches)?;
+        let file = &options.input;
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            let table = config::table(matches);
+            return Ok(Self { options, table });
+        }
+        let table = config::read(file)?;
+        Self::of_table(&table, Some(matches))
+            .with_context(|| format!("in the configuration {}", file.display()))
+    }
+
+    /// Options of a file, overridden by those that were `given`.
+    pub(super) fn of_table(
+        table: &toml::Table,
+        given: Option<&ArgMatches>,
+    ) -> anyhow::Result<Self> {
+        let matches = config::matches(table, given)?;
+        let (options, table) = (
+            Options::from_arg_matches(&matches)?,
+            config::table(&matches),
+        );
+        Ok(Self { options, table })
+    }
+
+    /// The table, with what was chosen: it holds for runs and resumptions of this table.
+    pub(super) fn with_choices(
+        &self,
+        selection: &Selection,
+        physics: &Physics,
+        format: Format,
+        pace: Pace,
+        steps: u64,
+    ) -> toml::Table {
+        let mut table = self.table.clone();
+        if self.options.stepping() != Stepping::Blocks {
+            table.remove("accuracy"); // the kernel has it
+        }
+        let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
+        set("softening", physics.softening.into());
+        set("gravity", physics.g.into());
+        if let Some(units) = self.options.force.units {
+            set("units", units.list().into());
+        }
+        set("format", format.name().into());
+        set("integrator", self.options.method().name().into());
+        set("kernel", selection.variant.name.into());
+        set("device", selection.place.choice().to_string().into());
+        let Shape { block, len, luf } = selection.shape;
+        for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
+            if let Some(tuned) = tuned.filter(|_| !self.table.contains_key(key)) {
+                set(key, i64::from(tuned).into());
+            }
+        }
+        match pace {
+            Pace::Fixed(dt) => set("dt", dt.into()),
+            Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
+            Pace::Adaptive { .. } => {}
+        }
+        if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
+            set("steps", steps.into());
+        }
+        let fields = self.options.force.fields.iter();
+        let fields: Vec<toml::Value> = fields.map(|text| whole_path(text).into()).collect();
+        if !fields.is_empty() {
+            set("field", fields.into());
+        }
+        if let Ok(path) = fs::canonicalize(&self.options.input) {
+            set("input", path.to_string_lossy().into_owned().into());
+        }
+        table
+    }
+}
+
+/// A field with the whole path of its file, if it has one.
+fn whole_path(field: &str) -> String {
+    let file = fields::file_of(field);
+    let whole = file.and_then(|file| Some((file, fs::canonicalize(file).ok()?)));
+    match whole {
+        Some((file, whole)) => field.replacen(file, &whole.to_string_lossy(), 1),
+        None => field.to_owned(),
+    }
+}

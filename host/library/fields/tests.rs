@@ -200,7 +200,7 @@ fn derivatives_are_those_of_the_potential() {
     let difference =
         |f: &dyn Fn(f64) -> f64| (8.0 * (f(h) - f(-h)) - (f(2.0 * h) - f(-2.0 * h))) / (12.0 * h);
     for field in moving_fields() {
-        let mut external = external(&[field.clone()]);
+        let mut external = external(std::slice::from_ref(&field));
         let at = |external: &mut External, t: f64, x: [f64; 3], v: [f64; 3]| {
             external.set_time(time + t);
             external.add_up_to(2, [x, v, change], [[0.0; 3]; 3])

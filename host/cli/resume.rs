@@ -70,8 +70,8 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A run that lies in a folder, for programs that continue it by themselves: its checkpoint and the
-/// settings by which it was made.
+/// A run without external fields that lies in a folder, for programs that continue it by themselves: its
+/// checkpoint and the settings by which it was made.
 #[derive(Debug)]
 pub struct KeptRun {
     /// File of the latest sound checkpoint.
@@ -88,7 +88,7 @@ pub struct KeptRun {
     pub systems: u32,
     /// Accuracy that was asked for.
     pub accuracy: Option<ForceAccuracy>,
-    /// Whether errors without a bound are allowed.
+    /// True if errors without a bound are allowed.
     pub allow_inaccurate: bool,
     /// Units of the bodies.
     pub units: Option<Units>,
@@ -97,13 +97,20 @@ pub struct KeptRun {
 /// Finds the run in a folder. Nothing there is changed.
 ///
 /// # Errors
-/// If there is none, or no sound checkpoint, or its options are not those with which it was made.
+/// If there is none, or no sound checkpoint, or its options are not those with which it was made; or if it
+/// has external fields.
 pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     let config = configuration(folder)?;
     let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
+    ensure!(
+        asked.force.fields.is_empty(),
+        "the run in {0} has external fields, which are computed by the program alone: continue it with \
+         `allpairs resume {0}`",
+        folder.display()
+    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     let systems = asked.systems()?;

@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<
     begin(asked, input, out)
 }
 
-/// What several devices need of their memory, where they compute together.
+/// Memory that several devices need, where they compute together.
 fn shared_memory(
     machine: &Machine,
     variant: &Variant,

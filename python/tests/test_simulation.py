@@ -332,6 +332,11 @@ def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
     config.write_text(config.read_text().replace("softening = ", "softening = 1"))
     with pytest.raises(ap.FileError, match="but the run was made with softening"):
         ap.resume(tmp_path / "run")
+    in_field = run.replace("--out run", "--out field --field point:mass=1,x=9")
+    ran = program(*in_field.split(), *options.split(), "--until", "0.25", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    with pytest.raises(ap.FileError, match="external fields"):
+        ap.resume(tmp_path / "field")
     (tmp_path / "none").mkdir()
     with pytest.raises(ap.FileError, match="not the folder of a run"):
         ap.resume(tmp_path / "none")

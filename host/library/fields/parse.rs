@@ -32,9 +32,9 @@ pub enum ParseFault {
     /// Not a field.
     #[error("there is no field `{name}`{}; there are {}", meant(*near), NAMES.join(", "))]
     Unknown {
-        /// What was given.
+        /// Text that was given.
         name: String,
-        /// What may have been meant.
+        /// Name that may have been meant.
         near: Option<&'static str>,
     },
     /// Not a parameter of the field.
@@ -42,11 +42,11 @@ pub enum ParseFault {
     UnknownParameter {
         /// The field.
         field: &'static str,
-        /// What was given.
+        /// Text that was given.
         name: String,
-        /// What may have been meant.
+        /// Name that may have been meant.
         near: Option<&'static str>,
-        /// Its parameters.
+        /// Parameters of the field.
         known: String,
     },
     /// A parameter that must be given.
@@ -69,7 +69,7 @@ pub enum ParseFault {
         parameter: &'static str,
         /// A description of what it should be.
         wanted: &'static str,
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
     /// A unit in a run without units.

@@ -200,23 +200,20 @@ pub(super) fn forces<R: Lane, const K: usize>(
                 sums,
             });
         };
-        if alone {
-            let each = of_slices
-                .chunks_mut(targets.len())
-                .zip(sources.chunks(SLICE));
-            for (sums, slice) in each {
-                let tasks = sums.chunks_mut(GROUPS_OF_A_TASK);
-                let tasks = tasks.zip(targets.chunks(GROUPS_OF_A_TASK)).enumerate();
-                tasks.for_each(|(task, (sums, targets))| pull(task, sums, targets, slice));
-            }
-        } else {
-            let each = of_slices.par_chunks_mut(targets.len());
-            each.zip(sources.par_chunks(SLICE))
-                .for_each(|(sums, slice)| {
-                    let tasks = sums.par_chunks_mut(GROUPS_OF_A_TASK);
-                    let tasks = tasks.zip(targets.par_chunks(GROUPS_OF_A_TASK)).enumerate();
-                    tasks.for_each(|(task, (sums, targets))| pull(task, sums, targets, slice));
-                });
+        let each = of_slices
+            .chunks_mut(targets.len())
+            .zip(sources.chunks(SLICE));
+        let tasks = each.flat_map(|(sums, slice)| {
+            let tasks = sums.chunks_mut(GROUPS_OF_A_TASK);
+            let tasks = tasks.zip(targets.chunks(GROUPS_OF_A_TASK)).enumerate();
+            tasks.map(move |task| (task, slice))
+        });
+        let work = |((task, (sums, targets)), slice): ((_, (&mut [_], &[_])), &[_])| {
+            pull(task, sums, targets, slice);
+        };
+        match alone {
+            true => tasks.for_each(work),
+            false => tasks.collect::<Vec<_>>().into_par_iter().for_each(work),
         }
         for slice in of_slices.chunks(targets.len()) {
             sums.iter_mut()

@@ -119,6 +119,37 @@ fn queues_do_not_change_results() {
     }
 }
 
+/// A look between steps, after which the host takes a part of the next one, changes no bit.
+#[test]
+fn a_look_changes_no_step() {
+    for kernel in kernels() {
+        let law = kernel.laws().next().expect("every kernel has a law");
+        let (case, dt) = many_systems(5, 24, law);
+        let kernel = shrunk(kernel, 16, 32).of_systems(5);
+        for integrator in [
+            Integrator::SemiImplicitEuler,
+            Integrator::Leapfrog,
+            Integrator::LeapfrogDkd,
+        ] {
+            let end = |looks: bool| {
+                let mut backend = Machine::emulator(0)
+                    .backend(&kernel, &case.bodies, case.physics)
+                    .expect("it fits");
+                integrator.prepare(&mut *backend).expect("it runs");
+                for _ in 0..4 {
+                    integrator.step(&mut *backend, dt).expect("it runs");
+                    if looks {
+                        backend.save().expect("it runs");
+                    }
+                }
+                let saved = backend.save().expect("it runs");
+                (saved.positions, saved.velocities)
+            };
+            assert!(end(true) == end(false), "{} by {integrator:?}", kernel.name);
+        }
+    }
+}
+
 /// What two steps of five systems queue on an emulator or two.
 fn queued(rung: &str, devices: usize) -> Vec<Vec<Queued>> {
     let kernel = find(&format!("galaxies/{rung}")).of_systems(5);

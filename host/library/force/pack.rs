@@ -45,6 +45,22 @@ impl Scalars {
         }
     }
 
+    /// Adds `scale · step` with one rounding, as kernels do.
+    pub(super) fn add_scaled(&mut self, index: usize, scale: f64, step: f64) {
+        match self {
+            Self::F16(scalars) => {
+                let old = &mut scalars[index];
+                let [scale, step] = [scale, step].map(f16::from_f64);
+                *old = f16::from_f64(scale.to_f64().mul_add(step.to_f64(), old.to_f64()));
+            }
+            Self::F32(scalars) => {
+                let old = &mut scalars[index];
+                *old = (scale as f32).mul_add(step as f32, *old);
+            }
+            Self::F64(scalars) => scalars[index] = scale.mul_add(step, scalars[index]),
+        }
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::F16(scalars) => bytemuck::cast_slice(scalars),

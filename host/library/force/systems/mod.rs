@@ -255,7 +255,7 @@ impl<D: Streams> ManySystems<D> {
         }
         self.stale = false;
         let before: Result<Vec<Scalars>, _> = self.parts.iter().map(Part::load).collect();
-        self.each(VELOCITY, |_, _, _| 0.0)?;
+        self.each(VELOCITY, |state, at, _, _| state.set(at, 0.0))?;
         let paces: Vec<f64> = self.own.iter().map(|own| own.pace).collect();
         self.own.iter_mut().for_each(|own| own.pace = 1.0);
         let done = self.run(
@@ -281,19 +281,18 @@ impl<D: Streams> ManySystems<D> {
         Ok(())
     }
 
-    /// Sets three fields of each body `i` to what `new(i, axis, old)` says.
+    /// Changes three fields of each body `i` by `change(state, place, i, axis)`.
     fn each(
         &mut self,
         fields: [Field; 3],
-        new: impl Fn(usize, usize, f64) -> f64,
+        change: impl Fn(&mut Scalars, usize, usize, usize),
     ) -> Result<(), ForceError> {
         for part in &mut self.parts {
             let bodies = part.bodies.clone();
             part.change(|state, place| {
                 for (k, i) in bodies.enumerate() {
                     for (axis, field) in fields.into_iter().enumerate() {
-                        let at = place(field, k);
-                        state.set(at, new(i, axis, state.get(at)));
+                        change(state, place(field, k), i, axis);
                     }
                 }
             })?;
@@ -308,19 +307,28 @@ impl<D: Streams> ManySystems<D> {
     }
 
     fn kick_on_host(&mut self, dt: f64) -> Result<(), ForceError> {
-        let pace = self.pace_of();
         let accelerations = std::mem::take(&mut self.accelerations);
-        let kick = |i: usize, axis: usize, v| (dt * pace(i)).mul_add(accelerations[i][axis], v);
-        let done = self.each(VELOCITY, kick);
+        let done = self.add_on_host(VELOCITY, dt, &accelerations);
         self.accelerations = accelerations;
         done
     }
 
     fn drift_on_host(&mut self, dt: f64) -> Result<(), ForceError> {
         let (_, velocities) = self.vectors()?;
+        self.add_on_host(POSITION, dt, &velocities)
+    }
+
+    /// Adds dt times these to the fields, with the bits of the kernels: whether a step is the device's
+    /// or the host's depends on who looked before it.
+    fn add_on_host(
+        &mut self,
+        fields: [Field; 3],
+        dt: f64,
+        rates: &[[f64; 3]],
+    ) -> Result<(), ForceError> {
         let pace = self.pace_of();
-        self.each(POSITION, |i, axis, x| {
-            (dt * pace(i)).mul_add(velocities[i][axis], x)
+        self.each(fields, |state, at, i, axis| {
+            state.add_scaled(at, dt * pace(i), rates[i][axis]);
         })
     }
 
@@ -384,7 +392,9 @@ impl<D: Streams> Backend for ManySystems<D> {
 
     fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
         self.settle()?;
-        self.each(VELOCITY, |_, _, v| factor * v)
+        self.each(VELOCITY, |state, at, _, _| {
+            state.set(at, factor * state.get(at))
+        })
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
@@ -409,8 +419,9 @@ impl<D: Streams> Backend for ManySystems<D> {
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         saved.fits(self.bodies.len(), &self.frame)?;
         self.settle()?;
-        self.each(POSITION, |i, axis, _| saved.positions[i][axis])?;
-        self.each(VELOCITY, |i, axis, _| saved.velocities[i][axis])?;
+        for (fields, vectors) in [(POSITION, &saved.positions), (VELOCITY, &saved.velocities)] {
+            self.each(fields, |state, at, i, axis| state.set(at, vectors[i][axis]))?;
+        }
         // Those of these positions: computed from them when needed, with the same bits.
         self.stale = true;
         Ok(())

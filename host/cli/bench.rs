@@ -9,9 +9,10 @@ use allpairs_lab::bench::{self, Cases, Outcome, Protocol, Timed, compare::compar
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{Start, Statistic};
 use anyhow::ensure;
-use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 
-use super::{ChecksFailed, Where, bench_study};
+use super::bench_rows::{bodies, explain, failed, gflops, of_limit};
+use super::bench_study::{self, Ladder};
+use super::{ChecksFailed, Where};
 
 /// Numbers of bodies where nothing else is said.
 const BODIES: [u32; 2] = [16_384, 65_536];
@@ -22,7 +23,7 @@ const REPETITIONS: u32 = 7;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    pub(super) place: Where,
+    place: Where,
     /// Only these kernels, separated by commas; all that run there where none is given.
     #[arg(long, value_delimiter = ',', conflicts_with = "study")]
     kernel: Vec<String>,
@@ -32,7 +33,7 @@ pub(super) struct Options {
     study: Option<String>,
     /// Numbers of bodies, separated by commas [default: 16384,65536, or the study's]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) bodies: Vec<u32>,
+    bodies: Vec<u32>,
     /// Bodies of one mass, for which some kernels need fewer instructions; otherwise their masses
     /// differ.
     #[arg(long, conflicts_with = "study")]
@@ -46,11 +47,11 @@ pub(super) struct Options {
     /// Timed repetitions; their median, or the study's statistic, and spread are reported
     /// [default: 7, or the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) repetitions: Option<u32>,
+    repetitions: Option<u32>,
     /// Seconds that a kernel may take at one number of bodies. Where it would take longer, there
     /// are fewer repetitions, then fewer steps, then fewer bodies, and its row says so.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    pub(super) budget: f64,
+    budget: f64,
     /// Write the figures as JSON, which `allpairs plot bench` draws.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -88,7 +89,16 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let baseline = options.baseline.as_deref().map(BenchRecord::read);
     let baseline = baseline.transpose()?;
     let record = match &options.study {
-        Some(study) => bench_study::bench(study, options, out)?,
+        Some(study) => bench_study::bench(
+            &Ladder {
+                study,
+                device: options.place.device,
+                bodies: &options.bodies,
+                repetitions: options.repetitions,
+                budget: options.budget,
+            },
+            out,
+        )?,
         None => kernels(options, out)?,
     };
     let overwrite = Overwrite::from(options.overwrite);
@@ -180,32 +190,6 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     Ok(record)
 }
 
-pub(super) fn failed(expected: bool, why: &str) -> String {
-    let word = if expected { "fails" } else { "FAILED" };
-    format!("{word}: {why}")
-}
-
-/// Explains the figures, and names rows that are not as asked for.
-pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(
-        out,
-        "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
-         kernel that computes each\npair for one body; `allpairs devices` explains it."
-    )?;
-    for row in record.rows.iter().filter(|row| row.asked.is_some()) {
-        let growth = (row.asked() as f64 / row.bodies as f64).powi(2);
-        writeln!(
-            out,
-            "{}: timed at {} bodies; at {} one evaluation would take about {:.2} s, or less (--budget)",
-            row.kernel,
-            row.bodies,
-            row.asked(),
-            row.seconds * growth
-        )?;
-    }
-    Ok(())
-}
-
 /// Says what became of a record's kernels since an earlier one; whether nothing got worse.
 fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> anyhow::Result<bool> {
     let found = compare(before, now);
@@ -255,24 +239,6 @@ fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> any
         writeln!(out, "{kernel} at {bodies} bodies is not in the baseline")?;
     }
     Ok(found.is_sound())
-}
-
-/// GFLOP/s of a row, by the count that is used everywhere.
-pub(super) fn gflops(row: &BenchRow) -> String {
-    format!("{:.0}", 1e-9 * row.rate * f64::from(FLOPS_PER_INTERACTION))
-}
-
-pub(super) fn of_limit(row: &BenchRow) -> String {
-    let share = |limit: f64| format!("{:.1} %", 100.0 * row.rate / limit);
-    row.limit.map_or_else(String::new, share)
-}
-
-/// The number of bodies, marked where it is not the one that was asked for.
-pub(super) fn bodies(row: &BenchRow) -> String {
-    match row.asked {
-        Some(_) => format!("only {}", row.bodies),
-        None => row.bodies.to_string(),
-    }
 }
 
 fn figures(row: &BenchRow) -> [String; 8] {

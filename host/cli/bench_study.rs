@@ -2,25 +2,35 @@
 
 use std::io::Write;
 
-use allpairs::selection::{Request, select};
+use allpairs::selection::{DeviceChoice, Request, select};
 use allpairs_lab::bench::study::{Field, PARALLEL, SERIAL, Speedups};
 use allpairs_lab::bench::{self, Outcome};
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{self, Study};
 use anyhow::ensure;
 
-use super::bench::{Options, bodies, explain, failed, gflops, of_limit};
+use super::bench_rows::{bodies, explain, failed, gflops, of_limit};
+
+/// The ladder to time, and what differs from how the study did.
+pub(super) struct Ladder<'a> {
+    /// Name of the study.
+    pub(super) study: &'a str,
+    pub(super) device: DeviceChoice,
+    /// Numbers of bodies; the study's if there are none.
+    pub(super) bodies: &'a [u32],
+    /// As many as the study's if there is none.
+    pub(super) repetitions: Option<u32>,
+    /// Seconds that a rung may take at one number of bodies.
+    pub(super) budget: f64,
+}
 
 /// Runs a study's ladder at each of its numbers of bodies.
-pub(super) fn bench(
-    name: &str,
-    options: &Options,
-    out: &mut impl Write,
-) -> anyhow::Result<BenchRecord> {
+pub(super) fn bench(ladder: &Ladder, out: &mut impl Write) -> anyhow::Result<BenchRecord> {
+    let name = ladder.study;
     let study = studies::find(name)?;
-    let place = select(&Request::new(0).on(options.place.device))?.place;
-    let mut field = Field::new(study, place.clone(), options.budget);
-    if let Some(repetitions) = options.repetitions {
+    let place = select(&Request::new(0).on(ladder.device))?.place;
+    let mut field = Field::new(study, place.clone(), ladder.budget);
+    if let Some(repetitions) = ladder.repetitions {
         field.repeat(repetitions);
     }
     let (runners, refused) = field.runners();
@@ -33,11 +43,11 @@ pub(super) fn bench(
         study.law,
         study.integrator.name(),
         measured.statistic.name(),
-        options.repetitions.unwrap_or(measured.repetitions),
+        ladder.repetitions.unwrap_or(measured.repetitions),
         measured.steps,
         measured.note,
     )?;
-    let sizes: &[u32] = match options.bodies.as_slice() {
+    let sizes: &[u32] = match ladder.bodies {
         [] => measured.bodies,
         asked => asked,
     };

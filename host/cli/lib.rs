@@ -2,6 +2,7 @@
 
 mod asked;
 mod bench;
+mod bench_rows;
 mod bench_study;
 mod config;
 mod convert;

@@ -1,6 +1,6 @@
 //! Kinds of PTX instructions, and their counts.
 
-use super::syntax::Instruction;
+use super::syntax::{Instruction, type_bits};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -361,19 +361,6 @@ impl<'a> FromIterator<&'a Instruction<'a>> for Counts {
     }
 }
 
-/// Width of a PTX type name (`f32`, `b64`, `bf16x2`), in bits.
-pub(super) fn type_bits(name: &str) -> Option<u32> {
-    let (element, factor) = match name.strip_suffix("x2") {
-        Some(element) => (element, 2),
-        None => (name, 1),
-    };
-    let digits = ["bf", "tf", "f", "b", "s", "u"]
-        .iter()
-        .find_map(|p| element.strip_prefix(p))?;
-    let bits: u32 = digits.parse().ok()?;
-    matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits * factor)
-}
-
 fn has(instruction: &Instruction<'_>, modifier: &str) -> bool {
     instruction
         .opcode
@@ -576,14 +563,5 @@ mod tests {
         );
         assert_eq!(c.predicated(), 2);
         assert_eq!(c.denormals(), Denormals::Kept);
-    }
-
-    #[test]
-    fn widths_of_types() {
-        let widths = [
-            "f32", "b8", "bf16x2", "tf32", "f16x2", "b128", "pred", "m8n8", "s", "f33",
-        ];
-        let bits = [32, 8, 32, 32, 32, 128, 0, 0, 0, 0];
-        assert_eq!(widths.map(|name| type_bits(name).unwrap_or(0)), bits);
     }
 }

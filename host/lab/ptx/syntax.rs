@@ -224,7 +224,7 @@ fn is_line_directive(statement: &str) -> bool {
 fn declared_bytes(declaration: &str) -> u64 {
     let element = declaration
         .split(|c: char| c.is_whitespace() || c == '.')
-        .filter_map(super::counts::type_bits)
+        .filter_map(type_bits)
         .next()
         .map_or(1, |bits| u64::from(bits) / 8);
     let mut elements = 1u64;
@@ -236,6 +236,19 @@ fn declared_bytes(declaration: &str) -> u64 {
         elements = elements.saturating_mul(length.unwrap_or(1));
     }
     elements.saturating_mul(element)
+}
+
+/// Width of a PTX type name (`f32`, `b64`, `bf16x2`), in bits.
+pub(super) fn type_bits(name: &str) -> Option<u32> {
+    let (element, factor) = match name.strip_suffix("x2") {
+        Some(element) => (element, 2),
+        None => (name, 1),
+    };
+    let digits = ["bf", "tf", "f", "b", "s", "u"]
+        .iter()
+        .find_map(|p| element.strip_prefix(p))?;
+    let bits: u32 = digits.parse().ok()?;
+    matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits * factor)
 }
 
 #[cfg(test)]
@@ -303,5 +316,14 @@ mod tests {
         let listing = Listing::parse("{ bra NOWHERE; }").unwrap();
         let fault = listing.targets(&listing.instructions[0]).unwrap_err();
         assert!(fault.reason.contains("NOWHERE"), "{}", fault.reason);
+    }
+
+    #[test]
+    fn widths_of_types() {
+        let widths = [
+            "f32", "b8", "bf16x2", "tf32", "f16x2", "b128", "pred", "m8n8", "s", "f33",
+        ];
+        let bits = [32, 8, 32, 32, 32, 128, 0, 0, 0, 0];
+        assert_eq!(widths.map(|name| type_bits(name).unwrap_or(0)), bits);
     }
 }

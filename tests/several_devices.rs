@@ -36,7 +36,7 @@ fn shared_kernels() -> Vec<Variant> {
 /// `several_gpus_compute_as_one` all cases.
 #[test]
 fn forces_are_right_on_several_devices() {
-    let table = Table::new(64, 300);
+    let table = Table::fewer(64, 300);
     let machine = Machine::emulators(3, 20_260_101);
     let kernels = shared_kernels().into_par_iter();
     let failures = kernels

@@ -11,7 +11,9 @@ use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::variants::Variant;
-use allpairs_lab::verify::{Case, TwoSteps, cloud, edge_cases, judge, large_case};
+use allpairs_lab::verify::{
+    Case, TwoSteps, cloud, edge_cases, fewer_edge_cases, judge, large_case,
+};
 
 /// The repository's root.
 pub(crate) fn root() -> &'static Path {
@@ -27,7 +29,21 @@ pub(crate) struct Table {
 impl Table {
     /// The edge cases around `block`, and a cloud of `n` bodies under each law.
     pub(crate) fn new(block: u32, n: usize) -> Self {
-        let mut cases = edge_cases(block as usize);
+        Self::of(edge_cases(block as usize), n)
+    }
+
+    /// As [`new`](Self::new), with fewer cases: the emulator takes a microsecond for an interaction.
+    pub(crate) fn fewer(block: u32, n: usize) -> Self {
+        Self::of(fewer_edge_cases(block as usize), n)
+    }
+
+    /// Without the cases of `block` bodies or less.
+    pub(crate) fn of_more_than(mut self, block: u32) -> Self {
+        self.cases.retain(|case| case.bodies.len() > block as usize);
+        self
+    }
+
+    fn of(mut cases: Vec<Case>, n: usize) -> Self {
         let laws = [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL];
         let (large, two_steps): (Vec<_>, _) =
             laws.map(|law| large_case(n, law)).into_iter().unzip();

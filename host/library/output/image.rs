@@ -24,6 +24,8 @@ impl Image {
         let mut encoder = png::Encoder::new(file, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
+        // Half as large again as by default, in a tenth of the time: short runs wait for little else.
+        encoder.set_compression(png::Compression::Fast);
         let mut writer = encoder.write_header()?;
         writer.write_image_data(&self.rgb)?;
         Ok(writer.finish()?)

@@ -202,21 +202,26 @@ fn blur_rows_and_transpose(
         || vec![[0.0; LANES]; width],
         |means, (line, rows)| {
             for (lane, row) in rows.chunks_exact(width).enumerate() {
-                let row = line.iter_mut().zip(row);
+                let row = means.iter_mut().zip(row);
                 row.for_each(|(values, value)| values[lane] = *value);
             }
-            running_mean(line, radius, means);
             running_mean(means, radius, line);
             running_mean(line, radius, means);
-            line.copy_from_slice(means);
+            running_mean(means, radius, line);
         },
     );
     turned.resize(width * height, 0.0);
-    let columns = turned.par_chunks_exact_mut(height).enumerate();
-    columns.for_each(|(x, column)| {
-        let bands = bands.chunks_exact(width);
-        for (part, band) in column.chunks_mut(LANES).zip(bands) {
-            part.copy_from_slice(&band[x][..part.len()]);
+    // Several columns at a time, whose values lie side by side in a band.
+    let columns = turned.par_chunks_mut(LANES * height).enumerate();
+    columns.for_each(|(first, columns)| {
+        for (row, band) in (0..height).step_by(LANES).zip(bands.chunks_exact(width)) {
+            let values = &band[LANES * first..];
+            for (column, values) in columns.chunks_exact_mut(height).zip(values) {
+                match column[row..].first_chunk_mut::<LANES>() {
+                    Some(part) => *part = *values,
+                    None => column[row..].copy_from_slice(&values[..height - row]),
+                }
+            }
         }
     });
 }

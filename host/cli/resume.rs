@@ -70,7 +70,7 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A run without external fields that lies in a folder, for programs that continue it by themselves: its
+/// A run that lies in a folder, for programs that continue it by themselves: its
 /// checkpoint and the settings by which it was made.
 #[derive(Debug)]
 pub struct KeptRun {
@@ -92,25 +92,20 @@ pub struct KeptRun {
     pub allow_inaccurate: bool,
     /// Units of the bodies.
     pub units: Option<Units>,
+    /// External fields, as [`parse`](allpairs::fields::parse) reads them.
+    pub fields: Vec<String>,
 }
 
 /// Finds the run in a folder. Nothing there is changed.
 ///
 /// # Errors
-/// If there is none, or no sound checkpoint, or its options are not those with which it was made; or if it
-/// has external fields.
+/// If there is none, or no sound checkpoint, or its options are not those with which it was made.
 pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     let config = configuration(folder)?;
     let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
-    ensure!(
-        asked.force.fields.is_empty(),
-        "the run in {0} has external fields, which are computed by the program alone: continue it with \
-         `allpairs resume {0}`",
-        folder.display()
-    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     let systems = asked.systems()?;
@@ -125,6 +120,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         accuracy: asked.kernel.accuracy(),
         allow_inaccurate: asked.kernel.allow_inaccurate,
         units: asked.force.units,
+        fields: asked.force.fields,
     })
 }
 

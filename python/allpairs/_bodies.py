@@ -29,11 +29,13 @@ class Energy:
 
     kinetic: float
     potential: float
+    #: In external fields; 0 where there are none.
+    external: float = 0.0
 
     @property
     def total(self) -> float:
-        """Kinetic plus potential energy."""
-        return self.kinetic + self.potential
+        """Kinetic plus potential energy, that in external fields too."""
+        return self.kinetic + self.potential + self.external
 
     @property
     def virial_ratio(self) -> float:
@@ -44,8 +46,9 @@ class Energy:
         return self.total
 
     def __repr__(self) -> str:
+        fields = f"external={self.external:.6g}, " if self.external else ""
         return (
-            f"Energy(kinetic={self.kinetic:.6g}, potential={self.potential:.6g}, "
+            f"Energy(kinetic={self.kinetic:.6g}, potential={self.potential:.6g}, {fields}"
             f"total={self.total:.6g})"
         )
 

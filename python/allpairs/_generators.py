@@ -26,6 +26,7 @@ def make(
     *,
     seed: int = 0,
     of: str | None = None,
+    masses: str | None = None,
     mass: Any = None,
     radius: Any = None,
     half_mass_radius: Any = None,
@@ -45,6 +46,10 @@ def make(
         Seed of the random numbers.
     of : str, optional
         What each system of many-galaxies is.
+    masses : {"kroupa", "salpeter", "flat"}, optional
+        Mass function of the stars of a sphere, with the options `least_mass`, `greatest_mass`,
+        `segregation`, and `binaries` with `closest_binary` and `widest_binary`; equal masses where
+        not given.
     mass, radius : str or Quantity, optional
         Size of a model in N-body units: the mass and the length that are 1 in it, such as
         ``"1e5 Msun"`` and ``"3 pc"``. Bodies are then in pc, solar masses and km/s, or `units`.
@@ -77,6 +82,7 @@ def make(
         name,
         _arrays.count("seed", seed),
         of,
+        masses,
         given,
         _text("mass", mass, "kg"),
         _text("radius", radius, "m"),
@@ -97,7 +103,8 @@ def generators() -> dict[str, dict[str, float]]:
 def plummer(n: int, *, seed: int = 0, **size: Any) -> Bodies:
     """Plummer sphere of `n` bodies in equilibrium: G = M = 1, energy −1/4, virial radius 1.
 
-    `size` is `mass`, `radius` (or `half_mass_radius`) and `units` of `make`.
+    `size` is `mass`, `radius` (or `half_mass_radius`), `units`, `masses` and what goes with them, of
+    `make`.
     """
     return make("plummer", bodies=n, seed=seed, **size)
 

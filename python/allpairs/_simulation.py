@@ -12,7 +12,7 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _arrays, _native
+from . import _arrays, _fields, _native
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units
 from ._errors import ClosedError, FileError, bad, one_of
@@ -125,6 +125,13 @@ class Simulation:
         Gravitational constant; that of the bodies' units, or 1, where not given.
     law : {"gravity", "unit", "attract-repel"}
         Force law, with `repulsion` and `drag` for the last.
+    field : str, callable or object, or a list of them, optional
+        External fields that accelerate the bodies too. A text is one of the program's, such as
+        ``"nfw:mass=1e12Msun,scale=16kpc"`` or ``"mwpotential2014"``; without units its numbers are
+        in those of the bodies. A function of the time and a position (3,) that returns an
+        acceleration (3,), or an object with such a method ``acceleration``, is computed body by body
+        on a CPU, which takes microseconds each; ``jerk(time, position, velocity)`` is for hermite4,
+        and with ``potential(time, position)`` the energy has its part.
     allow_inaccurate : bool
         Computes even forces whose error has no bound.
     systems : int
@@ -162,6 +169,7 @@ class Simulation:
         law: str = "gravity",
         repulsion: float | None = None,
         drag: float | None = None,
+        field: Any = None,
         allow_inaccurate: bool = False,
         systems: int = 1,
     ) -> None:
@@ -198,6 +206,7 @@ class Simulation:
             "law": law,
             "repulsion": number("repulsion", repulsion),
             "drag": number("drag", drag),
+            "field": _fields.fields(field),
             "integrator": one_of("integrator", way.name, names["integrator"]) if way.name else None,
             "damping": number("damping", way.damping),
             "g": number("G", G),

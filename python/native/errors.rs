@@ -133,6 +133,7 @@ impl From<BuildError> for Failure {
 impl From<ForceError> for Failure {
     fn from(error: ForceError) -> Self {
         let kind = match error {
+            ForceError::Field(_) => return Self::of("field", error),
             ForceError::NoGpu(_) | ForceError::Driver(_) | ForceError::Plan(_) => Kind::Device,
             ForceError::OutOfRange(_) | ForceError::NoJerks | ForceError::NoBlockSteps => {
                 Kind::Argument

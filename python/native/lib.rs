@@ -3,6 +3,7 @@
 
 mod bodies;
 mod errors;
+mod fields;
 mod files;
 mod forces;
 mod in_place;

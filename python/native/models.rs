@@ -50,6 +50,7 @@ pub(crate) fn generate<'py>(
     name: &str,
     seed: u64,
     of: Option<&str>,
+    masses: Option<&str>,
     parameters: Vec<(String, f64)>,
     mass: Option<&str>,
     radius: Option<&str>,
@@ -60,6 +61,7 @@ pub(crate) fn generate<'py>(
         let generator = initial_conditions::find(name)?;
         let mut options = options(of)?;
         options.seed = seed;
+        options.masses = masses.map(|name| parsed(name, "masses")).transpose()?;
         for (name, value) in &parameters {
             let parameter = Parameter::ALL.into_iter().find(|p| p.name() == name);
             let parameter = parameter.ok_or_else(|| {

@@ -26,6 +26,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::bodies::{Arrays, NewArrays, array, arrays, bodies};
 use crate::errors::{Failure, Kind, caught, compute};
+use crate::fields::{Given, Raised};
 use crate::forces::{accuracy, device, kernel};
 use crate::models::{options, parsed};
 
@@ -65,6 +66,8 @@ type Threads = (Option<u32>, Option<u32>, Option<u32>);
 pub(crate) struct Simulation {
     shared: Shared,
     chosen: Chosen,
+    /// What fields of Python's raised.
+    raised: Raised,
 }
 
 /// Settings as Python has them.
@@ -169,14 +172,24 @@ impl Simulation {
     ) -> PyResult<Self> {
         let settings = Settings(settings);
         let builder = builder(&all, &settings)?;
+        let raised = Raised::default();
+        let given = settings.get::<Vec<Bound<'_, PyAny>>>("field")?.into_iter();
+        let given: Vec<_> = given.map(|field| Given::new(field, &raised)).collect();
+        let units = settings.get::<Option<String>>("units")?;
         let saved = saved.map(<[u8]>::to_vec);
         let (block, len, luf) = settings.get::<Threads>("shape")?;
         let shape = Shape { block, len, luf };
         let tuned = settings.get("tuned")?
             && settings.get::<Option<String>>("kernel")?.is_none()
             && settings.get::<u32>("systems")? == 1;
-        let (running, chosen) = compute(py, move || {
+        let made = compute(py, move || {
             let (physics, selection) = builder.choose()?;
+            let units = units.map(|units| parsed(&units, "units")).transpose()?;
+            let mut builder = builder;
+            for given in given {
+                let fields = given.fields(units.as_ref(), physics.g)?;
+                builder = fields.into_iter().fold(builder, SimulationBuilder::field);
+            }
             let (selection, remark) = match tuned {
                 true => tuned_selection(&builder, &physics, selection),
                 false => (selection, None),
@@ -227,9 +240,14 @@ impl Simulation {
                 remark,
             };
             Ok((running, chosen))
-        })?;
+        });
+        let (running, chosen) = raised.or(made)?;
         let shared = Arc::new(Mutex::new(Some(running)));
-        Ok(Self { shared, chosen })
+        Ok(Self {
+            shared,
+            chosen,
+            raised,
+        })
     }
 
     /// Settings that were chosen.
@@ -267,10 +285,10 @@ impl Simulation {
         Ok((arrays(py, snapshot.bodies)?, snapshot.time))
     }
 
-    /// Kinetic and potential energy.
-    fn energy(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+    /// Kinetic and potential energy, and that in external fields.
+    fn energy(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
         let energy = self.with(py, |running| Ok(running.simulation.energy()?))?;
-        Ok((energy.kinetic, energy.potential))
+        Ok((energy.kinetic, energy.potential, energy.external))
     }
 
     /// Steps, and the numbers of a row of a log.
@@ -478,6 +496,7 @@ pub(crate) fn kept_run<'py>(
     settings.set_item("systems", run.systems)?;
     settings.set_item("start", checkpoint.clock.start)?;
     settings.set_item("units", run.units.map(|units| units.list()))?;
+    settings.set_item("field", run.fields)?;
     settings.set_item("made_by", None::<()>)?;
     settings.set_item("law", law)?;
     settings.set_item("repulsion", repulsion)?;
@@ -555,7 +574,9 @@ impl Simulation {
                 Some(on(&mut running, work.take()?))
             };
             match py.detach(attempt) {
-                Some(outcome) => return outcome.map_err(|failure| failure.raise(py)),
+                Some(outcome) => {
+                    return self.raised.or(outcome.map_err(|failure| failure.raise(py)));
+                }
                 None => py.check_signals()?,
             }
         }
@@ -587,8 +608,10 @@ impl Simulation {
                 (receiver, outcome)
             });
             match outcome {
-                Ok(Ok(_)) => return Ok(()),
-                Ok(Err(failure)) => return Err(failure.raise(py)),
+                Ok(outcome) => {
+                    let outcome = outcome.map(drop).map_err(|failure| failure.raise(py));
+                    return self.raised.or(outcome);
+                }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     let text = "the thread of a simulation ended without a word";

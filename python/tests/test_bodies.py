@@ -202,3 +202,14 @@ def test_quantities_have_units() -> None:
     assert bodies.pos == pytest.approx(pos)
     with pytest.raises(ap.ArgumentError, match="`vel`"):
         ap.Bodies(1.0, pos, Quantity(pos, parsec))  # type: ignore[arg-type]
+
+
+def test_stars_have_masses_of_their_own() -> None:
+    stars = ap.plummer(2000, seed=1, masses="kroupa", least_mass=0.1, greatest_mass=50, binaries=0.5)
+    assert stars.m.max() > 20 * np.median(stars.m)
+    assert (stars.m == ap.plummer(2000, seed=1, masses="kroupa", least_mass=0.1, greatest_mass=50, binaries=0.5).m).all()
+    assert (ap.plummer(2000, seed=1).m == 1 / 2000).all()
+    with pytest.raises(ap.ArgumentError, match="kroupa, salpeter"):
+        ap.plummer(10, masses="kruppa")
+    with pytest.raises(ap.ArgumentError, match="masses"):
+        ap.make("solar-system", masses="kroupa")

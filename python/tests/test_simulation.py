@@ -311,6 +311,7 @@ def test_bits_are_the_programs(arguments: str, simulate: Any, tmp_path: Path) ->
         "--integrator leapfrog --dt 0.01",
         "--integrator hermite4 --eta 0.02 --block-steps --accuracy double --dt 0.0625",
         "--mass 1000Msun --radius 1pc --integrator yoshida4 --softening 0.1",
+        "--field point:mass=1,x=9 --field logarithmic:speed=1,core=2",
     ],
 )
 def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
@@ -332,14 +333,88 @@ def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
     config.write_text(config.read_text().replace("softening = ", "softening = 1"))
     with pytest.raises(ap.FileError, match="but the run was made with softening"):
         ap.resume(tmp_path / "run")
-    in_field = run.replace("--out run", "--out field --field point:mass=1,x=9")
-    ran = program(*in_field.split(), *options.split(), "--until", "0.25", folder=tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    with pytest.raises(ap.FileError, match="external fields"):
-        ap.resume(tmp_path / "field")
     (tmp_path / "none").mkdir()
     with pytest.raises(ap.FileError, match="not the folder of a run"):
         ap.resume(tmp_path / "none")
+
+
+class Spring:
+    """Pulls to the origin: a = −k x, which any orbit closes in."""
+
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+    def acceleration(self, time: float, position: Any) -> Any:
+        return -self.k * position
+
+    def jerk(self, time: float, position: Any, velocity: Any) -> Any:
+        return -self.k * velocity
+
+    def potential(self, time: float, position: Any) -> Any:
+        return 0.5 * self.k * position @ position
+
+
+def pull(time: float, position: Any) -> Any:
+    """A point of mass 1 at the origin."""
+    return -position / (position @ position) ** 1.5
+
+
+def single(x: float, vy: float) -> ap.Bodies:
+    return ap.Bodies([1.0], [[x, 0.0, 0.0]], [[0.0, vy, 0.0]])
+
+
+def test_fields_accelerate() -> None:
+    # A circular orbit of period 2π about a point, in words and by a function; then an oscillator.
+    for field in ("point:mass=1", ["point:mass=0.5", "point:mass=0.5"], pull):
+        simulation = ap.Simulation(single(1.0, 1.0), field=field, integrator="yoshida6", dt=0.05, device="cpu")
+        simulation.integrate(2 * np.pi)
+        assert np.abs(simulation.bodies.pos - [[1.0, 0.0, 0.0]]).max() < 1e-6, field
+    for integrator in (ap.Leapfrog(0.001), ap.Hermite4(0.01)):
+        simulation = ap.Simulation(single(0.5, 0.0), field=Spring(4.0), integrator=integrator, device="cpu")
+        energy = simulation.energy()
+        assert (energy.kinetic, energy.external, energy.total) == (0.0, 0.5, 0.5)
+        assert "external=0.5" in repr(energy)
+        copy = pickle.loads(pickle.dumps(simulation))
+        for each in (simulation, copy):
+            each.integrate(np.pi)
+            assert np.abs(each.bodies.pos - [[0.5, 0.0, 0.0]]).max() < 1e-5
+            assert each.energy_error < 1e-5
+
+
+def test_fields_that_cannot_be_are_refused() -> None:
+    def wrong_shape(time: float, position: Any) -> Any:
+        return [1.0, 2.0]
+
+    def fails(time: float, position: Any) -> Any:
+        raise LookupError("no table")
+
+    def late(time: float, position: Any) -> Any:
+        if time > 0.05:
+            raise LookupError("the table ends")
+        return -position
+
+    def simulate(field: Any, **settings: Any) -> ap.Simulation:
+        return ap.Simulation(single(1.0, 1.0), field=field, device="cpu", dt=0.01, **settings)
+
+    for field, text in (
+        ("pint:mass=1", "point"),
+        ("point:mass=-1x", "mass"),
+        ("mwpotential2014", "units"),
+        (3.0, "float"),
+        (wrong_shape, r"\(2,\)"),
+    ):
+        with pytest.raises(ap.ArgumentError, match=text) as error:
+            simulate(field)
+        assert "field" in str(error.value)
+    with pytest.raises(LookupError, match="no table"):
+        simulate(fails)
+    simulation = simulate(late)
+    with pytest.raises(LookupError, match="the table ends"):
+        simulation.integrate(1.0)
+    with pytest.raises(ap.ArgumentError, match="jerk"):
+        simulate(pull, integrator="hermite4")
+    with pytest.raises(ap.ArgumentError, match="by the CPU alone"):
+        ap.Simulation(single(1.0, 1.0), field=pull, device="emulator", dt=0.01)
 
 
 def test_shapes_of_kernels() -> None:

@@ -167,6 +167,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Err(error) = start_threads() {
         return report(&error);
     }
+    let arguments = arguments.into_iter().map(without_exponent);
     let matches = below_zero_too(Arguments::command()).get_matches_from(arguments);
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
@@ -261,6 +262,15 @@ fn below_zero_too(command: clap::Command) -> clap::Command {
             },
         )
         .mut_subcommands(below_zero_too)
+}
+
+/// Writes `-1e-3` as `-0.001`: the parser takes the former for an option.
+fn without_exponent(argument: OsString) -> OsString {
+    let number = argument.to_str().filter(|text| text.starts_with('-'));
+    match number.and_then(|text| text.parse::<f64>().ok()) {
+        Some(number) if number.is_finite() => number.to_string().into(),
+        _ => argument,
+    }
 }
 
 fn report(error: &anyhow::Error) -> u8 {
@@ -559,6 +569,21 @@ mod tests {
             (2_160_000.0, "25 days"),
         ] {
             assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn numbers_below_zero_need_no_exponent() {
+        for (given, taken) in [
+            ("-1e-3", "-0.001"),
+            ("-2.5E-1", "-0.25"),
+            ("-7", "-7"),
+            ("1e-3", "1e-3"),
+            ("-inf", "-inf"),
+            ("-o", "-o"),
+            ("--dt", "--dt"),
+        ] {
+            assert_eq!(without_exponent(given.into()), taken);
         }
     }
 

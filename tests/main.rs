@@ -24,4 +24,5 @@ mod several_devices;
 mod studies;
 mod support;
 mod systems;
+mod test_particles;
 mod tidy;

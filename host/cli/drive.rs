@@ -17,6 +17,7 @@ use super::Interrupted;
 use super::drift::DriftWatch;
 use super::outputs::Outputs;
 use super::progress::Lines;
+use super::test_particles;
 use super::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
@@ -64,6 +65,9 @@ pub(super) fn drive(
             out,
             "no pair with mass: the energy does not show how well the orbits are computed"
         )?;
+    }
+    for line in test_particles::lines(&recording, &mut simulation)? {
+        writeln!(out, "{line}")?;
     }
     outputs.write(simulation.time(), simulation.bodies()?, out)?;
     if outcome.is_break() {

@@ -11,6 +11,7 @@ mod damage;
 mod devices;
 mod drift;
 mod drive;
+mod field;
 mod ic;
 mod inspect;
 mod kernel;
@@ -30,6 +31,7 @@ mod series;
 mod settings;
 mod size;
 mod systems;
+mod test_particles;
 mod tune;
 mod validate;
 mod verify;
@@ -91,6 +93,8 @@ enum Command {
     Ic(Box<ic::Options>),
     /// Convert a snapshot to another format, and to other units.
     Convert(convert::Options),
+    /// Compute the field of a snapshot at points: accelerations, potentials, tidal tensors.
+    Field(field::Options),
     /// List the GPUs of this machine, or why there is none.
     Devices,
     /// List the kernels: what each is, and how it differs from its predecessor.
@@ -181,6 +185,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some(Command::Resume(options)) => resume::resume(options, &mut out),
         Some(Command::Ic(options)) => ic::ic(options, &mut out),
         Some(Command::Convert(options)) => convert::convert(options, &mut out),
+        Some(Command::Field(options)) => field::field(options, &mut out),
         Some(Command::Devices) => devices::devices(&mut out),
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),

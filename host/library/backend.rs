@@ -48,7 +48,7 @@ pub enum Derivatives {
     Snap,
 }
 
-/// Bodies that a force is computed on; all bodies exert it.
+/// Bodies that a force is computed on; all bodies with mass exert it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Targets<'a> {
@@ -135,6 +135,11 @@ pub trait Backend: Send {
     /// Independent systems of equal size that the bodies are, one after another.
     fn systems(&self) -> usize {
         1
+    }
+
+    /// Number of bodies that exert forces, where test particles are known to exert none.
+    fn number_of_sources(&self) -> Option<usize> {
+        None
     }
 
     /// External fields that accelerate the bodies, if this backend has any.

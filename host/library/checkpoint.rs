@@ -20,6 +20,8 @@
 //!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
 //!                energy in external fields at the beginning (if any): f64
+//!                energy per mass, potential and Jacobi constant at the beginning (if there are test
+//!                particles; not numbers for bodies with mass): N times three f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -41,6 +43,7 @@ use crate::diagnostics::{Conserved, Energy};
 use crate::frame::Frame;
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
+use crate::test_particles::Origin;
 
 const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
 const VERSION: u32 = 2;
@@ -52,6 +55,11 @@ const OWN_STEPS: u32 = 2;
 const HIGHER: u32 = 4;
 /// Flag of a run in external fields.
 const EXTERNAL: u32 = 8;
+
+/// Flag of a run with test particles.
+const PARTICLES: u32 = 16;
+/// All flags.
+const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -71,6 +79,16 @@ pub struct Checkpoint {
     pub bodies: Bodies,
     /// The backend's state.
     pub state: SavedState,
+    /// What the run keeps beside its bodies.
+    pub kept: Kept,
+}
+
+/// What a run keeps beside its bodies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    /// Numbers of [test particles](crate::test_particles) at the beginning, one for each body; empty where
+    /// there are none.
+    pub particles: Vec<Origin>,
 }
 
 /// Reason why a file is not a checkpoint to continue from.
@@ -221,6 +239,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         settings,
         bodies,
         state,
+        kept,
     } = checkpoint;
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
@@ -228,7 +247,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let flags = flag(JERKS, !state.jerks.is_empty())
         | flag(OWN_STEPS, !state.own_steps.is_empty())
         | flag(HIGHER, !state.higher.is_empty())
-        | flag(EXTERNAL, origin.energy.external != 0.0);
+        | flag(EXTERNAL, origin.energy.external != 0.0)
+        | flag(PARTICLES, !kept.particles.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -269,10 +289,10 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     }
     numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)?;
-    match energy.external {
-        0.0 => Ok(()),
-        external => numbers(file, &[external]),
+    if energy.external != 0.0 {
+        numbers(file, &[energy.external])?;
     }
+    numbers(file, kept.particles.as_flattened())
 }
 
 fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
@@ -306,7 +326,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         _ => return Err(CheckpointFault::Foreign),
     }
     let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags & !(JERKS | OWN_STEPS | HIGHER | EXTERNAL) != 0 {
+    if flags & !FLAGS != 0 {
         return Err(CheckpointFault::Foreign);
     }
     let has = |flag: u32| flags & flag != 0;
@@ -344,7 +364,8 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let largest_drift = number()?;
     let settings = u64::from_le_bytes(array(&mut file)?);
     // Nothing is allocated before the file's size has confirmed the numbers.
-    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher);
+    let particles = has(PARTICLES);
+    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
     let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
     let external = has(EXTERNAL);
     let expected = n
@@ -400,6 +421,17 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if external {
         origin.energy.external = f64::from_le_bytes(array(&mut file)?);
     }
+    let mut vectors = |n: usize| {
+        let mut vectors = Vec::with_capacity(n);
+        for _ in 0..n {
+            let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+            vectors.push([number()?, number()?, number()?]);
+        }
+        Ok::<_, io::Error>(vectors)
+    };
+    let kept = Kept {
+        particles: vectors(if particles { n } else { 0 })?,
+    };
     let crc = file.hasher.finalize();
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
@@ -417,6 +449,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         settings,
         bodies,
         state,
+        kept,
     })
 }
 
@@ -548,6 +581,13 @@ mod tests {
             origin: Conserved::measure(1.0, &bodies, &physics, energy),
             largest_drift: 1e-9 * steps as f64,
             settings: "softening = 0.1\n".repeat(steps as usize % 3),
+            kept: Kept {
+                particles: if steps.is_multiple_of(3) {
+                    vectors(7)
+                } else {
+                    vec![]
+                },
+            },
             bodies,
             state,
         }

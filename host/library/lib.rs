@@ -52,6 +52,7 @@ pub mod recording;
 pub mod selection;
 pub mod simulation;
 pub mod suggest;
+pub mod test_particles;
 pub mod timeline;
 #[cfg(feature = "tuning")]
 pub mod tuning;

@@ -287,7 +287,7 @@ impl Simulation {
     /// Interactions of a step.
     fn interactions_of_a_step(&self) -> f64 {
         let n = self.bodies.len() as f64;
-        let each = n / self.backend.systems() as f64;
+        let each = self.number_of_sources() as f64 / self.backend.systems() as f64;
         let evaluations = match &self.scheme {
             Some(scheme) => scheme.evaluations(),
             None => self.integrator.evaluations(),
@@ -311,6 +311,20 @@ impl Simulation {
         Ok(())
     }
 
+    /// Number of bodies that exert forces where they are computed.
+    pub fn number_of_sources(&self) -> usize {
+        let some = self.backend.number_of_sources();
+        some.unwrap_or(self.bodies.len())
+    }
+
+    /// External fields, at the time reached.
+    pub fn external(&self) -> External {
+        let external = self.backend.external().cloned();
+        let mut external = external.unwrap_or_else(External::none);
+        external.set_time(self.clock.time);
+        external
+    }
+
     fn changes_with_time(&self) -> bool {
         let external = self.backend.external();
         external.is_some_and(External::changes_with_time)
@@ -329,7 +343,7 @@ impl Simulation {
     /// Takes so many steps, or fewer to the end of its pace.
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
-        let n = self.bodies.len() as f64;
+        let sources = self.number_of_sources() as f64;
         let of_a_step = self.interactions_of_a_step();
         match self.pace {
             Pace::Fixed(dt) if self.changes_with_time() => {
@@ -367,7 +381,7 @@ impl Simulation {
                         Stepping::Blocks => {
                             let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
                             let counts = blocks.advance(dt, eta)?;
-                            self.interactions += n * counts.steps as f64;
+                            self.interactions += sources * counts.steps as f64;
                             self.block_counts += counts;
                             longest
                         }

@@ -2,7 +2,7 @@
 //! checkpoints to continue from.
 //!
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
-//! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
+//! `diagnostics.csv` and `.jsonl`, `test-particles.csv` if there are such, `snapshot-<step>.<format>`, `checkpoint` and
 //! `checkpoint.previous`, and a [`lock`]. Everything but the diagnostics appears whole or not at all,
 //! and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
 //! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
@@ -14,6 +14,8 @@
 //! good state as a checkpoint.
 
 mod log;
+mod particles;
+mod rows;
 mod watch;
 mod writer;
 
@@ -29,15 +31,17 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use self::log::Log;
+use self::particles::Particles;
 use self::watch::{Good, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, Kept};
 use crate::diagnostics::{Conserved, EnergyLook, Sample};
 use crate::integrator::Pace;
 use crate::io::{Format, Snapshot, WriteError, is_partial};
 use crate::simulation::{Clock, Progress, Simulation};
+use crate::test_particles::{Account, Look};
 use crate::units::Units;
 
 /// Records to keep, and the end of the run.
@@ -188,6 +192,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let recorded = log::NAMES.contains(&&*name)
+            || name == particles::NAME
             || name.starts_with("checkpoint")
             || name
                 .strip_prefix("snapshot-")
@@ -207,6 +212,7 @@ pub struct Recording {
     plan: Plan,
     origin: Conserved,
     log: Option<Arc<Mutex<Log>>>,
+    particles: Option<Particles>,
     /// Snapshots that were due up to now.
     snapshots: u64,
     preview_every: Option<Duration>,
@@ -238,6 +244,11 @@ impl Recording {
         let log = plan.diagnostics_every.map(|_| Log::create(folder));
         let mut recording = Self::new(folder, plan, origin, log.transpose(), 0)?;
         recording.energy_cost = energy_cost;
+        let physics = *simulation.physics();
+        let external = simulation.external();
+        let account = Account::begin(simulation.bodies()?, &physics, &external);
+        recording.particles = Particles::begin(folder, plan.diagnostics_every.is_some(), account)
+            .map_err(|fault| io_error(folder, fault))?;
         let mut writer = recording.writer(simulation);
         let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
         recording.record(
@@ -263,11 +274,16 @@ impl Recording {
             Ok(log)
         });
         let snapshots = plan.snapshots_due(&from.clock);
+        let is_logged = plan.diagnostics_every.is_some();
+        let origins = from.kept.particles.clone();
+        let particles = Particles::resume(folder, is_logged, origins, steps)
+            .map_err(|fault| io_error(folder, fault))?;
         let recording = Self::new(folder, plan, from.origin, log.transpose(), snapshots)?;
         Ok(Self {
             resumed_at: Some(steps),
             largest_drift: from.largest_drift,
             settings: from.settings.clone(),
+            particles,
             remarks,
             ..recording
         })
@@ -286,6 +302,7 @@ impl Recording {
             plan,
             origin,
             log: log.map(|log| Arc::new(Mutex::new(log))),
+            particles: None,
             snapshots,
             preview_every: None,
             resumed_at: None,
@@ -323,6 +340,31 @@ impl Recording {
         Ok(sample)
     }
 
+    /// Test particles as they were at the beginning, and a look at them now; none if there are none.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn test_particles(
+        &self,
+        simulation: &mut Simulation,
+    ) -> Result<Option<(&Account, Look)>, ForceError> {
+        let Some(particles) = &self.particles else {
+            return Ok(None);
+        };
+        let (physics, external) = (*simulation.physics(), simulation.external());
+        let account = &*particles.account;
+        let look = account.look(simulation.bodies()?, &physics, &external);
+        Ok(Some((account, look)))
+    }
+
+    /// What the run keeps beside its bodies.
+    fn kept(&self) -> Kept {
+        let particles = self.particles.as_ref();
+        Kept {
+            particles: particles.map_or(vec![], |of| of.account.origins().to_vec()),
+        }
+    }
+
     fn writer(&self, simulation: &Simulation) -> Writer {
         Writer::new(Run {
             folder: self.folder.clone(),
@@ -331,6 +373,7 @@ impl Recording {
             origin: self.origin,
             physics: *simulation.physics(),
             log: self.log.clone(),
+            particles: self.particles.clone(),
         })
     }
 
@@ -499,6 +542,7 @@ impl Recording {
                 settings: self.settings.clone(),
                 bodies,
                 state,
+                kept: self.kept(),
             })
         });
         match written {
@@ -559,6 +603,7 @@ impl Recording {
                     true => simulation.own_steps()?,
                     false => vec![],
                 },
+                external: simulation.external(),
                 bodies: simulation.bodies()?.clone(),
                 snapshot: snapshot.then_some(path),
             });
@@ -583,6 +628,7 @@ impl Recording {
             settings: self.settings.clone(),
             bodies: simulation.bodies()?.clone(),
             state,
+            kept: self.kept(),
         })?;
         tell(Event::Wrote(&self.folder.join("checkpoint")));
         Ok(())
@@ -592,7 +638,9 @@ impl Recording {
         // The rows before it must not be younger than the checkpoint.
         let log = self.log.as_ref();
         let synced = log.map_or(Ok(()), |log| lock_log(log).sync());
+        let particles = self.particles.as_ref();
         synced
+            .and_then(|()| particles.map_or(Ok(()), Particles::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))
     }

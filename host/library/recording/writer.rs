@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::log::Log;
+use super::particles::Particles;
 use super::{Event, RecordingError, io_error};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
+use crate::fields::External;
 use crate::io::{self, Format, Overwrite, Snapshot};
 use crate::physics::Physics;
 use crate::units::Units;
@@ -24,6 +26,7 @@ pub(super) struct Run {
     pub(super) origin: Conserved,
     pub(super) physics: Physics,
     pub(super) log: Option<Arc<Mutex<Log>>>,
+    pub(super) particles: Option<Particles>,
 }
 
 /// One moment of the run, of which there is something to write.
@@ -35,6 +38,8 @@ pub(super) struct Moment {
     pub(super) energy: Option<Energy>,
     /// Block time steps that bodies take next, for a look.
     pub(super) own_steps: Vec<f64>,
+    /// External fields at that time.
+    pub(super) external: External,
     /// Path for a snapshot.
     pub(super) snapshot: Option<PathBuf>,
 }
@@ -175,6 +180,11 @@ fn record(run: &Run, moment: Moment) -> Outcome {
             .with_own_steps(&moment.own_steps);
         let appended = lock(log).append(&sample);
         appended.map_err(|fault| io_error(&run.folder, fault))?;
+        if let Some(particles) = &run.particles {
+            let when = (moment.steps, moment.time);
+            let appended = particles.append(when, bodies, physics, &moment.external);
+            appended.map_err(|fault| io_error(&run.folder, fault))?;
+        }
         done.push(Done::Sample(sample));
     }
     if let Some(path) = moment.snapshot {

@@ -70,7 +70,7 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A run without external fields that lies in a folder, for programs that continue it by themselves: its
+/// A run without external fields and encounters that lies in a folder, for programs that continue it by themselves: its
 /// checkpoint and the settings by which it was made.
 #[derive(Debug)]
 pub struct KeptRun {
@@ -98,7 +98,7 @@ pub struct KeptRun {
 ///
 /// # Errors
 /// If there is none, or no sound checkpoint, or its options are not those with which it was made; or if it
-/// has external fields.
+/// has external fields, or looks for encounters.
 pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     let config = configuration(folder)?;
     let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
@@ -108,6 +108,12 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     ensure!(
         asked.force.fields.is_empty(),
         "the run in {0} has external fields, which are computed by the program alone: continue it with \
+         `allpairs resume {0}`",
+        folder.display()
+    );
+    ensure!(
+        !asked.encounters.is_any(),
+        "the run in {0} looks for encounters, which are found by the program alone: continue it with \
          `allpairs resume {0}`",
         folder.display()
     );
@@ -224,7 +230,14 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
-    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let (units, kept) = (asked.force.units, &checkpoint.kept);
+    if let Some(encounters) = asked
+        .encounters
+        .resume(units.as_ref(), kept.radii.clone())?
+    {
+        simulation.go_on_looking_for(encounters, kept.lost)?;
+    }
     let Some(format) = asked.format else {
         bail!("{} names no `format`", config.display());
     };

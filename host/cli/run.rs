@@ -26,6 +26,7 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::asked::Asked;
 use super::drive::drive;
+use super::encounters;
 use super::options::{Options, plan};
 use super::outputs::Outputs;
 use super::pace::{pace, steps};
@@ -241,6 +242,11 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
     let kinds = Kinds::of(&bodies, &physics);
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let units = options.force.units;
+    if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
+        writeln!(out, "{}", encounters::header(&encounters))?;
+        simulation.look_for(encounters)?;
+    }
     if let Some(line) = test_particles::header(kinds, simulation.number_of_sources()) {
         writeln!(out, "{line}")?;
     }

@@ -4,7 +4,8 @@
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 2
 //!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps, 8
-//!                more if there is an energy in external fields
+//!                more if there is an energy in external fields, 16 more if there are test particles, 32
+//!                more if encounters are looked for
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -22,6 +23,8 @@
 //!                energy in external fields at the beginning (if any): f64
 //!                energy per mass, potential and Jacobi constant at the beginning (if there are test
 //!                particles; not numbers for bodies with mass): N times three f64
+//!                radii of the bodies, N f64; and energy, momentum and angular momentum that were lost,
+//!                seven f64 (if encounters are looked for)
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -39,7 +42,7 @@ use thiserror::Error;
 
 use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyFault, Kind};
-use crate::diagnostics::{Conserved, Energy};
+use crate::diagnostics::{Conserved, Energy, Lost};
 use crate::frame::Frame;
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
@@ -58,8 +61,10 @@ const EXTERNAL: u32 = 8;
 
 /// Flag of a run with test particles.
 const PARTICLES: u32 = 16;
+/// Flag of a run that looks for encounters.
+const ENCOUNTERS: u32 = 32;
 /// All flags.
-const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES;
+const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -89,6 +94,10 @@ pub struct Kept {
     /// Numbers of [test particles](crate::test_particles) at the beginning, one for each body; empty where
     /// there are none.
     pub particles: Vec<Origin>,
+    /// Radii of the bodies; empty where no [encounters](crate::encounters) are looked for.
+    pub radii: Vec<f64>,
+    /// What mergers and removed bodies took with them.
+    pub lost: Lost,
 }
 
 /// Reason why a file is not a checkpoint to continue from.
@@ -248,7 +257,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         | flag(OWN_STEPS, !state.own_steps.is_empty())
         | flag(HIGHER, !state.higher.is_empty())
         | flag(EXTERNAL, origin.energy.external != 0.0)
-        | flag(PARTICLES, !kept.particles.is_empty());
+        | flag(PARTICLES, !kept.particles.is_empty())
+        | flag(ENCOUNTERS, !kept.radii.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -292,7 +302,15 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     if energy.external != 0.0 {
         numbers(file, &[energy.external])?;
     }
-    numbers(file, kept.particles.as_flattened())
+    numbers(file, kept.particles.as_flattened())?;
+    if kept.radii.is_empty() {
+        return Ok(());
+    }
+    numbers(file, &kept.radii)?;
+    let lost = &kept.lost;
+    numbers(file, &[lost.energy])?;
+    numbers(file, &lost.momentum)?;
+    numbers(file, &lost.angular_momentum)
 }
 
 fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
@@ -355,6 +373,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
             kinetic: number()?,
             potential: number()?,
             external: 0.0,
+            lost: 0.0,
         },
         momentum: [number()?, number()?, number()?],
         angular_momentum: [number()?, number()?, number()?],
@@ -366,11 +385,13 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     // Nothing is allocated before the file's size has confirmed the numbers.
     let particles = has(PARTICLES);
     let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
-    let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
+    let encounters = has(ENCOUNTERS);
+    let each = 8 + 8 + 1 + 24 * vectors + 8 * (u64::from(own_steps) + u64::from(encounters));
     let external = has(EXTERNAL);
     let expected = n
         .saturating_mul(each)
         .saturating_add(if external { 8 } else { 0 })
+        .saturating_add(if encounters { 7 * 8 } else { 0 })
         .saturating_add(settings)
         .saturating_add(HEADER_BYTES + CRC_BYTES);
     if found != expected {
@@ -429,14 +450,31 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         }
         Ok::<_, io::Error>(vectors)
     };
-    let kept = Kept {
-        particles: vectors(if particles { n } else { 0 })?,
+    let particles = vectors(if particles { n } else { 0 })?;
+    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+    let mut kept = Kept {
+        particles,
+        ..Kept::default()
     };
+    if encounters {
+        for _ in 0..n {
+            kept.radii.push(number()?);
+        }
+        kept.lost = Lost {
+            energy: number()?,
+            momentum: [number()?, number()?, number()?],
+            angular_momentum: [number()?, number()?, number()?],
+        };
+    }
     let crc = file.hasher.finalize();
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
     }
     possible(&clock, &state.frame)?;
+    let is_radius = |radius: &f64| radius.is_finite() && *radius >= 0.0;
+    if !kept.radii.iter().all(is_radius) {
+        return Err(CheckpointFault::Impossible("a radius"));
+    }
     let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
     let kind: Option<Vec<Kind>> = kind.into_iter().collect();
     let kind = kind.ok_or(CheckpointFault::Foreign)?;
@@ -564,6 +602,7 @@ mod tests {
             kinetic: 0.25,
             potential: -1.0 / 3.0,
             external: 0.0,
+            lost: 0.0,
         };
         let physics = crate::physics::Physics {
             law: crate::physics::Law::Gravity,
@@ -586,6 +625,20 @@ mod tests {
                     vectors(7)
                 } else {
                     vec![]
+                },
+                radii: if steps.is_multiple_of(5) {
+                    vec![0.5; n]
+                } else {
+                    vec![]
+                },
+                lost: if steps.is_multiple_of(5) {
+                    Lost {
+                        energy: 0.5,
+                        momentum: [1.0, 2.0, 3.0],
+                        angular_momentum: [4.0, 5.0, 6.0],
+                    }
+                } else {
+                    Lost::default()
                 },
             },
             bodies,

@@ -191,6 +191,15 @@ impl Account {
         &self.origins
     }
 
+    /// Takes bodies out that are gone, by their indices, ascending.
+    pub(crate) fn remove(&mut self, removed: &[usize]) {
+        let mut index = 0;
+        self.origins.retain(|_| {
+            index += 1;
+            removed.binary_search(&(index - 1)).is_err()
+        });
+    }
+
     /// Mean and spread at the beginning.
     pub fn at_start(&self) -> (f64, f64) {
         mean_and_spread(self.origins.iter().map(|[energy, ..]| *energy))

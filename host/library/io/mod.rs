@@ -50,7 +50,7 @@ pub use binary::BinaryFault;
 pub use column::Malformed;
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
-pub use points::{read_points, write_table};
+pub use points::{read_column, read_points, write_table};
 pub use printable::Printable;
 pub use tipsy::{TipsyDialect, TipsyFault};
 

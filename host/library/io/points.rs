@@ -31,14 +31,30 @@ pub fn read_points(path: &Path) -> Result<Vec<[f64; 3]>, ReadError> {
             let (_, _) = open(path)?;
             let text = String::from_utf8(fs::read(path)?)
                 .map_err(|_| Malformed::new("the table", "it is not text"))?;
-            parse(&text)
+            parse(&text, ["x", "y", "z"])
         }),
     }
 }
 
-fn parse(text: &str) -> Result<Vec<[f64; 3]>, ReadFault> {
-    let mut columns: Option<[usize; 3]> = None;
+/// Reads a list of numbers: a text file with one in each line, or a table whose first line names its
+/// columns, among them this one.
+///
+/// # Errors
+/// If the file is no such list, or a number is not finite.
+pub fn read_column(path: &Path, name: &str) -> Result<Vec<f64>, ReadError> {
+    at_path(path, || {
+        let (_, _) = open(path)?;
+        let text = String::from_utf8(fs::read(path)?)
+            .map_err(|_| Malformed::new("the table", "it is not text"))?;
+        Ok(parse(&text, [name])?.into_iter().flatten().collect())
+    })
+}
+
+/// These columns of a table.
+fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<Vec<[f64; N]>, ReadFault> {
+    let mut columns: Option<[usize; N]> = None;
     let mut points = vec![];
+    let wanted = names.join(" ");
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -48,20 +64,21 @@ fn parse(text: &str) -> Result<Vec<[f64; 3]>, ReadFault> {
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let malformed = |problem: String| Malformed::new(format!("line {line}"), problem);
         if columns.is_none() && words.iter().all(|word| word.parse::<f64>().is_err()) {
-            let find = |name| words.iter().position(|word| *word == name);
-            let (Some(x), Some(y), Some(z)) = (find("x"), find("y"), find("z")) else {
-                let problem = format!("no columns x, y and z: `{text}`");
-                return Err(malformed(problem).into());
-            };
-            columns = Some([x, y, z]);
+            let mut found = [0; N];
+            for (found, name) in found.iter_mut().zip(names) {
+                let column = words.iter().position(|word| *word == name);
+                *found = column.ok_or_else(|| malformed(format!("no column {name}: `{text}`")))?;
+            }
+            columns = Some(found);
             continue;
         }
-        if columns.is_none() && words.len() != 3 {
-            let problem = format!("a point should be x y z, or columns be named: `{text}`");
+        if columns.is_none() && words.len() != N {
+            let problem = format!("a row should be {wanted}, or columns be named: `{text}`");
             return Err(malformed(problem).into());
         }
-        let mut point = [0.0; 3];
-        for (x, column) in point.iter_mut().zip(*columns.get_or_insert([0, 1, 2])) {
+        let mut point = [0.0; N];
+        let columns = *columns.get_or_insert(std::array::from_fn(|k| k));
+        for (x, column) in point.iter_mut().zip(columns) {
             let word = words.get(column).copied().unwrap_or_default();
             let number = word.parse().ok().filter(|number: &f64| number.is_finite());
             *x = number.ok_or_else(|| malformed(format!("`{word}` is not a finite number")))?;
@@ -143,17 +160,18 @@ mod tests {
             "x,y,z\n1,2,3\n-4,5000,0\n",
             "id,z,y,x\n1,3,2,1\n2,0,5000,-4\n",
         ] {
-            assert_eq!(parse(text).unwrap(), points, "{text}");
+            assert_eq!(parse(text, ["x", "y", "z"]).unwrap(), points, "{text}");
         }
-        assert_eq!(parse("").unwrap(), Vec::<[f64; 3]>::new());
+        assert!(parse("", ["x", "y", "z"]).unwrap().is_empty());
+        assert_eq!(parse("x,radius\n3,4\n", ["radius"]).unwrap(), [[4.0]]);
         for (text, part) in [
-            ("1 2\n", "line 1: a point should be x y z"),
+            ("1 2\n", "line 1: a row should be x y z"),
             ("1 2 3\n1 2 q\n", "line 2: `q` is not a finite number"),
-            ("x,y\n1,2\n", "no columns x, y and z"),
+            ("x,y\n1,2\n", "no column z"),
             ("1 2 3\n1 2\n", "line 2: `` is not"),
             ("1 2 nan\n", "`nan` is not a finite number"),
         ] {
-            let fault = parse(text).unwrap_err().to_string();
+            let fault = parse(text, ["x", "y", "z"]).unwrap_err().to_string();
             assert!(fault.contains(part), "{text}: {fault}");
         }
     }

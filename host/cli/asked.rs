@@ -92,6 +92,13 @@ impl Asked {
         if !fields.is_empty() {
             set("field", fields.into());
         }
+        let radii = self.options.encounters.file();
+        if let Some(path) = radii.and_then(|file| fs::canonicalize(file).ok()) {
+            set(
+                "radius-of-bodies",
+                path.to_string_lossy().into_owned().into(),
+            );
+        }
         if let Ok(path) = fs::canonicalize(&self.options.input) {
             set("input", path.to_string_lossy().into_owned().into());
         }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use allpairs::backend::BlockCounts;
+use allpairs::binaries::Census;
 use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
+use allpairs::physics::Physics;
 use allpairs::recording::{Event, Recording, RecordingError};
 use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
@@ -15,8 +17,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Interrupted;
 use super::drift::DriftWatch;
+use super::encounters;
+use super::info;
 use super::outputs::Outputs;
 use super::progress::Lines;
+use super::test_particles;
 use super::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
@@ -47,7 +52,9 @@ pub(super) fn drive(
     }
     let (outcome, warned) = match advanced {
         Ok(advanced) => advanced,
-        Err(error) => return Err(stopped(error, outputs, out)),
+        Err(error) => {
+            return Err(stopped(error, simulation.physics(), outputs, out));
+        }
     };
     let end = recording.last_sample(&mut simulation)?;
     if !warned && end.has_drifted(drift.bound) {
@@ -65,7 +72,28 @@ pub(super) fn drive(
             "no pair with mass: the energy does not show how well the orbits are computed"
         )?;
     }
+    let physics = *simulation.physics();
+    if physics.softening == 0.0 {
+        let census = Census::of(simulation.bodies()?, &physics);
+        if let Some(line) = info::pairs_at_end(&census) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    if let Some(line) = encounters::count(recording.encounters()) {
+        writeln!(out, "{line}")?;
+    }
+    for line in test_particles::lines(&recording, &mut simulation)? {
+        writeln!(out, "{line}")?;
+    }
     outputs.write(simulation.time(), simulation.bodies()?, out)?;
+    if let Some(event) = simulation.stopped_by() {
+        writeln!(
+            out,
+            "stopped after step {}: {event}",
+            simulation.clock().steps
+        )?;
+        return Ok(());
+    }
     if outcome.is_break() {
         let folder = outputs.folder.display();
         let steps = simulation.clock().steps;
@@ -96,7 +124,12 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
 
 /// Writes the last good state of a run that could not go on, if that is the error, as its final
 /// snapshot.
-fn stopped(error: anyhow::Error, outputs: &Outputs, out: &mut impl Write) -> anyhow::Error {
+fn stopped(
+    error: anyhow::Error,
+    physics: &Physics,
+    outputs: &Outputs,
+    out: &mut impl Write,
+) -> anyhow::Error {
     let Some(RecordingError::Stopped(stopped)) = error.downcast_ref() else {
         return error;
     };
@@ -104,6 +137,10 @@ fn stopped(error: anyhow::Error, outputs: &Outputs, out: &mut impl Write) -> any
     // The picture may fail; the error that the run stopped for is the one to report.
     if let Err(why) = outputs.write(good.time, &good.bodies, out) {
         eprintln!("allpairs: warning: {why:#}");
+    }
+    let census = Census::of(&good.bodies, physics);
+    if let (0.0, Some(pair)) = (physics.softening, census.pairs.first()) {
+        let _ = writeln!(out, "the most bound pair there: {}", info::described(pair));
     }
     let folder = outputs.folder.display();
     let (time, steps) = (super::plain(good.time), stopped.good_steps);
@@ -270,6 +307,9 @@ fn conservation(
     row("potential energy", &|c| c.energy.potential, None);
     if watch.in_fields {
         row("energy in fields", &|c| c.energy.external, None);
+    }
+    if after.energy.lost != 0.0 {
+        row("energy lost in encounters", &|c| c.energy.lost, None);
     }
     row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
     row("momentum", &|c| norm(c.momentum), Some(drift.momentum));

@@ -12,7 +12,10 @@ mod damage;
 mod devices;
 mod drift;
 mod drive;
+mod encounters;
+mod field;
 mod ic;
+mod info;
 mod inspect;
 mod kernel;
 mod list;
@@ -31,6 +34,7 @@ mod series;
 mod settings;
 mod size;
 mod systems;
+mod test_particles;
 mod tune;
 mod validate;
 mod verify;
@@ -92,6 +96,10 @@ enum Command {
     Ic(Box<ic::Options>),
     /// Convert a snapshot to another format, and to other units.
     Convert(convert::Options),
+    /// Describe a snapshot: its bodies, their nearest neighbours, and bound pairs.
+    Info(info::Options),
+    /// Compute the field of a snapshot at points: accelerations, potentials, tidal tensors.
+    Field(field::Options),
     /// List the GPUs of this machine, or why there is none.
     Devices,
     /// List the kernels: what each is, and how it differs from its predecessor.
@@ -183,6 +191,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some(Command::Resume(options)) => resume::resume(options, &mut out),
         Some(Command::Ic(options)) => ic::ic(options, &mut out),
         Some(Command::Convert(options)) => convert::convert(options, &mut out),
+        Some(Command::Info(options)) => info::info(options, &mut out),
+        Some(Command::Field(options)) => field::field(options, &mut out),
         Some(Command::Devices) => devices::devices(&mut out),
         Some(Command::List(options)) => list::list(options, &mut out),
         Some(Command::Verify(options)) => verify::verify(options, &mut out),

@@ -19,6 +19,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use super::drift::DriftWatch;
+use super::encounters::EncounterOptions;
 use super::kernel::KernelOptions;
 use super::made::Made;
 use super::physics::ForceOptions;
@@ -76,6 +77,9 @@ pub(super) struct Options {
 
     #[command(flatten)]
     pub(super) kept: KeptOptions,
+
+    #[command(flatten)]
+    pub(super) encounters: EncounterOptions,
 
     #[command(flatten)]
     pub(super) made: Made,

@@ -13,7 +13,7 @@ use clap::ArgAction;
 use super::LawName;
 
 /// Force law, constants and units.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct ForceOptions {
     /// Softening length ε; where not given, 0 for planets, rings, test particles and fewer than 100
     /// bodies, else half the bodies' mean distance.

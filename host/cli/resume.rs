@@ -70,7 +70,7 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A run that lies in a folder, for programs that continue it by themselves: its
+/// A run without encounters that lies in a folder, for programs that continue it by themselves: its
 /// checkpoint and the settings by which it was made.
 #[derive(Debug)]
 pub struct KeptRun {
@@ -99,13 +99,20 @@ pub struct KeptRun {
 /// Finds the run in a folder. Nothing there is changed.
 ///
 /// # Errors
-/// If there is none, or no sound checkpoint, or its options are not those with which it was made.
+/// If there is none, or no sound checkpoint, or its options are not those with which it was made; or if it
+/// looks for encounters.
 pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     let config = configuration(folder)?;
     let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
+    ensure!(
+        !asked.encounters.is_any(),
+        "the run in {0} looks for encounters, which are found by the program alone: continue it with \
+         `allpairs resume {0}`",
+        folder.display()
+    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     let systems = asked.systems()?;
@@ -220,7 +227,14 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let frame = checkpoint.state.frame;
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
-    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let (units, kept) = (asked.force.units, &checkpoint.kept);
+    if let Some(encounters) = asked
+        .encounters
+        .resume(units.as_ref(), kept.radii.clone())?
+    {
+        simulation.go_on_looking_for(encounters, kept.lost)?;
+    }
     let Some(format) = asked.format else {
         bail!("{} names no `format`", config.display());
     };

@@ -17,6 +17,7 @@ use allpairs::recording::Recording;
 use allpairs::selection::{Place, Selection, fits};
 use allpairs::simulation::Simulation;
 use allpairs::suggest::{self, Chosen};
+use allpairs::test_particles::Kinds;
 use allpairs::units::Units;
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -25,11 +26,13 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::asked::Asked;
 use super::drive::drive;
+use super::encounters;
 use super::options::{Options, plan};
 use super::outputs::Outputs;
 use super::pace::{pace, steps};
 use super::settings;
 use super::systems;
+use super::test_particles;
 use super::watch::Watch;
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
@@ -237,7 +240,16 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         fields.check_times(start, start + steps as f64 * dt)?;
     }
     let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
+    let kinds = Kinds::of(&bodies, &physics);
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let units = options.force.units;
+    if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
+        writeln!(out, "{}", encounters::header(&encounters))?;
+        simulation.look_for(encounters)?;
+    }
+    if let Some(line) = test_particles::header(kinds, simulation.number_of_sources()) {
+        writeln!(out, "{line}")?;
+    }
     let dt = simulation.clock().dt;
     let (step, whose, until) = match pace {
         Pace::Fixed(_) => (

@@ -48,7 +48,7 @@ pub enum Derivatives {
     Snap,
 }
 
-/// Bodies that a force is computed on; all bodies exert it.
+/// Bodies that a force is computed on; all bodies with mass exert it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Targets<'a> {
@@ -137,6 +137,11 @@ pub trait Backend: Send {
         1
     }
 
+    /// Number of bodies that exert forces, where test particles are known to exert none.
+    fn number_of_sources(&self) -> Option<usize> {
+        None
+    }
+
     /// External fields that accelerate the bodies, if this backend has any.
     fn external(&self) -> Option<&External> {
         None
@@ -174,6 +179,19 @@ pub trait Backend: Send {
     /// [`ForceError::OtherState`] if it is of other bodies or of another backend; else as
     /// [`accelerate`](Self::accelerate).
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError>;
+
+    /// Returns whether [`replace`](Self::replace) works here.
+    fn can_replace(&self) -> bool {
+        false
+    }
+
+    /// Goes on with other bodies, of another number. Their accelerations are not computed.
+    ///
+    /// # Errors
+    /// [`ForceError::FixedBodies`] where that cannot be.
+    fn replace(&mut self, _bodies: &Bodies) -> Result<(), ForceError> {
+        Err(ForceError::FixedBodies)
+    }
 
     /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
     ///
@@ -445,6 +463,9 @@ pub enum ForceError {
         /// Index of the body.
         body: usize,
     },
+    /// Bodies that were to be replaced.
+    #[error("the number of bodies and their masses are fixed here: choose --device cpu")]
+    FixedBodies,
     /// A saved state of another integrator.
     #[error(
         "the saved state has no {missing}, which {integrator} needs: it is of a run with another integrator"

@@ -4,7 +4,8 @@
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 2
 //!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps, 8
-//!                more if there is an energy in external fields
+//!                more if there is an energy in external fields, 16 more if there are test particles, 32
+//!                more if encounters are looked for
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -20,6 +21,10 @@
 //!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
 //!                energy in external fields at the beginning (if any): f64
+//!                energy per mass, potential and Jacobi constant at the beginning (if there are test
+//!                particles; not numbers for bodies with mass): N times three f64
+//!                radii of the bodies, N f64; and energy, momentum and angular momentum that were lost,
+//!                seven f64 (if encounters are looked for)
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -37,10 +42,11 @@ use thiserror::Error;
 
 use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyFault, Kind};
-use crate::diagnostics::{Conserved, Energy};
+use crate::diagnostics::{Conserved, Energy, Lost};
 use crate::frame::Frame;
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
+use crate::test_particles::Origin;
 
 const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
 const VERSION: u32 = 2;
@@ -52,6 +58,13 @@ const OWN_STEPS: u32 = 2;
 const HIGHER: u32 = 4;
 /// Flag of a run in external fields.
 const EXTERNAL: u32 = 8;
+
+/// Flag of a run with test particles.
+const PARTICLES: u32 = 16;
+/// Flag of a run that looks for encounters.
+const ENCOUNTERS: u32 = 32;
+/// All flags.
+const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -71,6 +84,20 @@ pub struct Checkpoint {
     pub bodies: Bodies,
     /// The backend's state.
     pub state: SavedState,
+    /// What the run keeps beside its bodies.
+    pub kept: Kept,
+}
+
+/// What a run keeps beside its bodies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    /// Numbers of [test particles](crate::test_particles) at the beginning, one for each body; empty where
+    /// there are none.
+    pub particles: Vec<Origin>,
+    /// Radii of the bodies; empty where no [encounters](crate::encounters) are looked for.
+    pub radii: Vec<f64>,
+    /// What mergers and removed bodies took with them.
+    pub lost: Lost,
 }
 
 /// Reason why a file is not a checkpoint to continue from.
@@ -221,6 +248,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         settings,
         bodies,
         state,
+        kept,
     } = checkpoint;
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
@@ -228,7 +256,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let flags = flag(JERKS, !state.jerks.is_empty())
         | flag(OWN_STEPS, !state.own_steps.is_empty())
         | flag(HIGHER, !state.higher.is_empty())
-        | flag(EXTERNAL, origin.energy.external != 0.0);
+        | flag(EXTERNAL, origin.energy.external != 0.0)
+        | flag(PARTICLES, !kept.particles.is_empty())
+        | flag(ENCOUNTERS, !kept.radii.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -269,10 +299,18 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     }
     numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)?;
-    match energy.external {
-        0.0 => Ok(()),
-        external => numbers(file, &[external]),
+    if energy.external != 0.0 {
+        numbers(file, &[energy.external])?;
     }
+    numbers(file, kept.particles.as_flattened())?;
+    if kept.radii.is_empty() {
+        return Ok(());
+    }
+    numbers(file, &kept.radii)?;
+    let lost = &kept.lost;
+    numbers(file, &[lost.energy])?;
+    numbers(file, &lost.momentum)?;
+    numbers(file, &lost.angular_momentum)
 }
 
 fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
@@ -306,7 +344,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         _ => return Err(CheckpointFault::Foreign),
     }
     let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags & !(JERKS | OWN_STEPS | HIGHER | EXTERNAL) != 0 {
+    if flags & !FLAGS != 0 {
         return Err(CheckpointFault::Foreign);
     }
     let has = |flag: u32| flags & flag != 0;
@@ -335,6 +373,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
             kinetic: number()?,
             potential: number()?,
             external: 0.0,
+            lost: 0.0,
         },
         momentum: [number()?, number()?, number()?],
         angular_momentum: [number()?, number()?, number()?],
@@ -344,12 +383,15 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let largest_drift = number()?;
     let settings = u64::from_le_bytes(array(&mut file)?);
     // Nothing is allocated before the file's size has confirmed the numbers.
-    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher);
-    let each = 8 + 8 + 1 + 24 * vectors + 8 * u64::from(own_steps);
+    let particles = has(PARTICLES);
+    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
+    let encounters = has(ENCOUNTERS);
+    let each = 8 + 8 + 1 + 24 * vectors + 8 * (u64::from(own_steps) + u64::from(encounters));
     let external = has(EXTERNAL);
     let expected = n
         .saturating_mul(each)
         .saturating_add(if external { 8 } else { 0 })
+        .saturating_add(if encounters { 7 * 8 } else { 0 })
         .saturating_add(settings)
         .saturating_add(HEADER_BYTES + CRC_BYTES);
     if found != expected {
@@ -400,11 +442,39 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if external {
         origin.energy.external = f64::from_le_bytes(array(&mut file)?);
     }
+    let mut vectors = |n: usize| {
+        let mut vectors = Vec::with_capacity(n);
+        for _ in 0..n {
+            let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+            vectors.push([number()?, number()?, number()?]);
+        }
+        Ok::<_, io::Error>(vectors)
+    };
+    let particles = vectors(if particles { n } else { 0 })?;
+    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+    let mut kept = Kept {
+        particles,
+        ..Kept::default()
+    };
+    if encounters {
+        for _ in 0..n {
+            kept.radii.push(number()?);
+        }
+        kept.lost = Lost {
+            energy: number()?,
+            momentum: [number()?, number()?, number()?],
+            angular_momentum: [number()?, number()?, number()?],
+        };
+    }
     let crc = file.hasher.finalize();
     if u32::from_le_bytes(array(&mut file.file)?) != crc {
         return Err(CheckpointFault::Checksum);
     }
     possible(&clock, &state.frame)?;
+    let is_radius = |radius: &f64| radius.is_finite() && *radius >= 0.0;
+    if !kept.radii.iter().all(is_radius) {
+        return Err(CheckpointFault::Impossible("a radius"));
+    }
     let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
     let kind: Option<Vec<Kind>> = kind.into_iter().collect();
     let kind = kind.ok_or(CheckpointFault::Foreign)?;
@@ -417,6 +487,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         settings,
         bodies,
         state,
+        kept,
     })
 }
 
@@ -531,6 +602,7 @@ mod tests {
             kinetic: 0.25,
             potential: -1.0 / 3.0,
             external: 0.0,
+            lost: 0.0,
         };
         let physics = crate::physics::Physics {
             law: crate::physics::Law::Gravity,
@@ -548,6 +620,27 @@ mod tests {
             origin: Conserved::measure(1.0, &bodies, &physics, energy),
             largest_drift: 1e-9 * steps as f64,
             settings: "softening = 0.1\n".repeat(steps as usize % 3),
+            kept: Kept {
+                particles: if steps.is_multiple_of(3) {
+                    vectors(7)
+                } else {
+                    vec![]
+                },
+                radii: if steps.is_multiple_of(5) {
+                    vec![0.5; n]
+                } else {
+                    vec![]
+                },
+                lost: if steps.is_multiple_of(5) {
+                    Lost {
+                        energy: 0.5,
+                        momentum: [1.0, 2.0, 3.0],
+                        angular_momentum: [4.0, 5.0, 6.0],
+                    }
+                } else {
+                    Lost::default()
+                },
+            },
             bodies,
             state,
         }

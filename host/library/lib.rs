@@ -30,9 +30,11 @@
 
 mod accelerations;
 pub mod backend;
+pub mod binaries;
 pub mod bodies;
 pub mod checkpoint;
 pub mod diagnostics;
+pub mod encounters;
 pub mod fields;
 pub mod force;
 pub mod frame;
@@ -43,6 +45,7 @@ pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod names;
+pub mod neighbours;
 #[cfg(feature = "pictures")]
 pub mod output;
 pub mod physics;
@@ -52,6 +55,7 @@ pub mod recording;
 pub mod selection;
 pub mod simulation;
 pub mod suggest;
+pub mod test_particles;
 pub mod timeline;
 #[cfg(feature = "tuning")]
 pub mod tuning;

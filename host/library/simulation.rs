@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::backend::{Backend, BlockCounts, ForceError, SavedState};
 use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, Energy, Sample};
+use crate::diagnostics::{Conserved, Energy, Lost, Sample};
+use crate::encounters::{EncounterFault, Encounters, Event};
 use crate::fields::External;
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::io::Snapshot;
@@ -42,6 +43,19 @@ pub struct Simulation {
     /// Computed since it was made.
     interactions: f64,
     block_counts: BlockCounts,
+    encounters: Option<Encounters>,
+    found: Found,
+    lost: Lost,
+}
+
+/// What encounters led to, and nobody has asked for yet.
+#[derive(Debug, Default)]
+struct Found {
+    events: Vec<Event>,
+    /// Indices of bodies that are gone, step by step.
+    removed: Vec<Vec<usize>>,
+    /// Event that stopped the run.
+    stopped_by: Option<Event>,
 }
 
 /// An integrator of one's own. Functions that take a step are integrators:
@@ -180,6 +194,9 @@ impl Simulation {
             clock,
             interactions: 0.0,
             block_counts: BlockCounts::NONE,
+            encounters: None,
+            found: Found::default(),
+            lost: Lost::default(),
         })
     }
 
@@ -222,6 +239,9 @@ impl Simulation {
             clock,
             interactions: 0.0,
             block_counts: BlockCounts::NONE,
+            encounters: None,
+            found: Found::default(),
+            lost: Lost::default(),
         })
     }
 
@@ -287,7 +307,7 @@ impl Simulation {
     /// Interactions of a step.
     fn interactions_of_a_step(&self) -> f64 {
         let n = self.bodies.len() as f64;
-        let each = n / self.backend.systems() as f64;
+        let each = self.number_of_sources() as f64 / self.backend.systems() as f64;
         let evaluations = match &self.scheme {
             Some(scheme) => scheme.evaluations(),
             None => self.integrator.evaluations(),
@@ -311,6 +331,20 @@ impl Simulation {
         Ok(())
     }
 
+    /// Number of bodies that exert forces where they are computed.
+    pub fn number_of_sources(&self) -> usize {
+        let some = self.backend.number_of_sources();
+        some.unwrap_or(self.bodies.len())
+    }
+
+    /// External fields, at the time reached.
+    pub fn external(&self) -> External {
+        let external = self.backend.external().cloned();
+        let mut external = external.unwrap_or_else(External::none);
+        external.set_time(self.clock.time);
+        external
+    }
+
     fn changes_with_time(&self) -> bool {
         let external = self.backend.external();
         external.is_some_and(External::changes_with_time)
@@ -326,10 +360,153 @@ impl Simulation {
         self.clock.time = time + (self.clock.steps - since) as f64 * dt;
     }
 
-    /// Takes so many steps, or fewer to the end of its pace.
+    /// Looks for encounters from now on.
+    ///
+    /// # Errors
+    /// If they make no sense for these bodies, or cannot be looked for or followed here.
+    pub fn look_for(&mut self, mut encounters: Encounters) -> Result<(), EncounterFault> {
+        encounters.check(&self.bodies)?;
+        encounters.radii.resize(self.bodies.len(), 0.0);
+        self.go_on_looking_for(encounters, Lost::default())
+    }
+
+    /// Looks for encounters as before, with the radii that bodies have now, and what was lost so far.
+    ///
+    /// # Errors
+    /// As [`look_for`](Self::look_for).
+    pub fn go_on_looking_for(
+        &mut self,
+        encounters: Encounters,
+        lost: Lost,
+    ) -> Result<(), EncounterFault> {
+        let (radii, bodies) = (encounters.radii.len(), self.bodies.len());
+        if radii != bodies {
+            return Err(EncounterFault::Number { radii, bodies });
+        }
+        if let Pace::Adaptive {
+            steps: Stepping::Blocks,
+            ..
+        } = self.pace
+        {
+            return Err(EncounterFault::BlockSteps);
+        }
+        if self.backend.systems() > 1 {
+            return Err(EncounterFault::Systems(self.backend.systems()));
+        }
+        if encounters.changes_bodies() && !self.backend.can_replace() {
+            return Err(EncounterFault::FixedBodies);
+        }
+        (self.encounters, self.lost) = (Some(encounters), lost);
+        Ok(())
+    }
+
+    /// Encounters that are looked for.
+    pub fn encounters(&self) -> Option<&Encounters> {
+        self.encounters.as_ref()
+    }
+
+    /// What mergers and removed bodies took with them.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Encounters since this was last asked.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.found.events)
+    }
+
+    /// Indices of bodies that went since this was last asked, step by step.
+    pub(crate) fn take_removed(&mut self) -> Vec<Vec<usize>> {
+        std::mem::take(&mut self.found.removed)
+    }
+
+    /// The encounter that stopped the simulation, if one did; it goes on where it is told to run again.
+    pub fn stopped_by(&self) -> Option<&Event> {
+        self.found.stopped_by.as_ref()
+    }
+
+    /// Takes a step and looks for encounters in it.
+    fn watched(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        let Some(mut encounters) = self.encounters.take() else {
+            return step(self);
+        };
+        let began = self.clock.time;
+        let both_ends = || -> Result<Bodies, ForceError> {
+            self.backend.download(&mut self.bodies)?;
+            let before = self.bodies.clone();
+            step(self)?;
+            self.backend.download(&mut self.bodies)?;
+            Ok(before)
+        };
+        let before = match both_ends() {
+            Ok(before) => before,
+            Err(why) => {
+                self.encounters = Some(encounters);
+                return Err(why);
+            }
+        };
+        let Clock { time, steps, .. } = self.clock;
+        let outcome = encounters.look(&before, &self.bodies, time - began, (steps, time));
+        self.encounters = Some(encounters);
+        if let Some(bodies) = outcome.changed {
+            self.go_on_with(bodies)?;
+        }
+        if !outcome.removed.is_empty() {
+            self.found.removed.push(outcome.removed);
+        }
+        if outcome.stops {
+            self.found.stopped_by = outcome.events.first().copied();
+        }
+        self.found.events.extend(outcome.events);
+        Ok(())
+    }
+
+    /// Goes on with other bodies between two steps, and counts what is lost.
+    fn go_on_with(&mut self, bodies: Bodies) -> Result<(), ForceError> {
+        let measure = |backend: &mut dyn Backend, bodies: &Bodies, physics: &Physics, time: f64| {
+            let energy = backend.energy()?;
+            Ok::<_, ForceError>(Conserved::measure(time, bodies, physics, energy))
+        };
+        let (physics, time) = (self.physics, self.clock.time);
+        let before = measure(&mut *self.backend, &self.bodies, &physics, time)?;
+        self.backend.replace(&bodies)?;
+        self.bodies = bodies;
+        self.backend.set_time(time);
+        match &mut self.scheme {
+            Some(scheme) => scheme.prepare(&mut *self.backend)?,
+            None => self.integrator.prepare(&mut *self.backend)?,
+        }
+        let after = measure(&mut *self.backend, &self.bodies, &physics, time)?;
+        self.lost.add(&before, &after);
+        if let Pace::Adaptive { eta, longest, .. } = self.pace {
+            let dt = self
+                .integrator
+                .first_step(&mut *self.backend, eta, longest)?;
+            self.clock.dt = self.clock.dt.min(dt);
+        }
+        Ok(())
+    }
+
+    /// Takes so many steps, or fewer to the end of its pace or an encounter that stops it.
     fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
+        if self.encounters.is_none() {
+            return self.advance_freely(steps);
+        }
+        for _ in 0..steps {
+            self.watched(|simulation| simulation.advance_freely(1))?;
+            if self.is_at_end() || self.stopped_by().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance_freely(&mut self, steps: u64) -> Result<(), ForceError> {
         let integrator = self.integrator;
-        let n = self.bodies.len() as f64;
+        let sources = self.number_of_sources() as f64;
         let of_a_step = self.interactions_of_a_step();
         match self.pace {
             Pace::Fixed(dt) if self.changes_with_time() => {
@@ -367,7 +544,7 @@ impl Simulation {
                         Stepping::Blocks => {
                             let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
                             let counts = blocks.advance(dt, eta)?;
-                            self.interactions += n * counts.steps as f64;
+                            self.interactions += sources * counts.steps as f64;
                             self.block_counts += counts;
                             longest
                         }
@@ -401,12 +578,14 @@ impl Simulation {
         let (began, before) = (Instant::now(), self.interactions);
         let last = self.clock.steps.saturating_add(steps);
         let mut batch = 1;
+        self.found.stopped_by = None;
         while self.clock.steps < last && !self.is_at_end() {
             let asked = Instant::now();
             batch = batch.min(last - self.clock.steps);
             self.advance(batch)?;
             self.backend.synchronize()?;
-            if watch(self.progress(before, began)).is_break() {
+            let told = watch(self.progress(before, began));
+            if told.is_break() || self.stopped_by().is_some() {
                 return Ok(ControlFlow::Break(()));
             }
             if asked.elapsed() < REPORT_INTERVAL / 2 {
@@ -499,15 +678,22 @@ impl Simulation {
                     return Ok(ControlFlow::Continue(()));
                 }
                 if remains {
-                    let rest = time - self.clock.time;
-                    if self.changes_with_time() {
-                        self.begin_step(rest)?;
-                    }
-                    self.take(1, rest)?;
+                    self.watched(|simulation| {
+                        let rest = time - simulation.clock.time;
+                        if simulation.changes_with_time() {
+                            simulation.begin_step(rest)?;
+                        }
+                        simulation.take(1, rest)?;
+                        simulation.clock.time = time;
+                        Ok(())
+                    })?;
                 }
                 self.clock.time = time;
                 self.clock.counted_from = (time, self.clock.steps);
-                Ok(ControlFlow::Continue(()))
+                match self.stopped_by() {
+                    Some(_) => Ok(ControlFlow::Break(())),
+                    None => Ok(ControlFlow::Continue(())),
+                }
             }
         }
     }
@@ -554,7 +740,11 @@ impl Simulation {
     /// # Errors
     /// Errors of the backend.
     pub fn energy(&mut self) -> Result<Energy, ForceError> {
-        self.backend.energy()
+        let lost = self.lost.energy;
+        Ok(Energy {
+            lost,
+            ..self.backend.energy()?
+        })
     }
 
     /// Energy, momentum and angular momentum as they are now.
@@ -564,7 +754,8 @@ impl Simulation {
     pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
         let energy = self.energy()?;
         let (time, physics) = (self.time(), self.physics);
-        Ok(Conserved::measure(time, self.bodies()?, &physics, energy))
+        let lost = self.lost;
+        Ok(Conserved::measure(time, self.bodies()?, &physics, energy).including(&lost))
     }
 
     /// A look at the run, which began with `origin`.

@@ -366,6 +366,7 @@ impl Simulation {
                     settings: String::new(), // those are Python's, beside these bytes
                     bodies: simulation.bodies()?.clone(),
                     state,
+                    kept: checkpoint::Kept::default(),
                 },
             )?;
             Ok(fs::read(folder.path().join("checkpoint"))?)

@@ -97,6 +97,17 @@ impl Conserved {
         }
     }
 
+    /// With what was lost, so that it can be compared with a state before.
+    #[must_use]
+    pub fn including(mut self, lost: &Lost) -> Self {
+        self.energy.lost = lost.energy;
+        for k in 0..3 {
+            self.momentum[k] += lost.momentum[k];
+            self.angular_momentum[k] += lost.angular_momentum[k];
+        }
+        self
+    }
+
     /// Drift of `self` from an earlier state of the same run.
     pub fn drift_since(&self, start: &Self) -> Drift {
         // A collapse starts at rest; the larger scale of the two is the one that means something.
@@ -111,6 +122,28 @@ impl Conserved {
                 norm(minus(self.angular_momentum, start.angular_momentum)),
                 angular_scale,
             ),
+        }
+    }
+}
+
+/// Conserved quantities that mergers and removed bodies took with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// Energy.
+    pub energy: f64,
+    /// Momentum.
+    pub momentum: [f64; 3],
+    /// Angular momentum about the origin; also what spins in merged bodies.
+    pub angular_momentum: [f64; 3],
+}
+
+impl Lost {
+    /// Adds what is missing after a change.
+    pub(crate) fn add(&mut self, before: &Conserved, after: &Conserved) {
+        self.energy += before.energy.total() - after.energy.total();
+        for k in 0..3 {
+            self.momentum[k] += before.momentum[k] - after.momentum[k];
+            self.angular_momentum[k] += before.angular_momentum[k] - after.angular_momentum[k];
         }
     }
 }
@@ -187,6 +220,7 @@ mod tests {
                 kinetic,
                 potential,
                 external: 0.0,
+                lost: 0.0,
             };
             Conserved::measure(0.0, &pair(), &GRAVITY, energy)
         };
@@ -203,6 +237,7 @@ mod tests {
             kinetic: 1.0,
             potential: -3.0,
             external: 0.0,
+            lost: 0.0,
         };
         let start = Conserved::measure(0.0, &pair(), &GRAVITY, energy);
         let still = start.drift_since(&start);

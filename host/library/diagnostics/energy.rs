@@ -14,12 +14,14 @@ pub struct Energy {
     pub potential: f64,
     /// Energy in [external fields](crate::fields), `Σ m φ`; 0 where there are none.
     pub external: f64,
+    /// Energy that mergers and removed bodies took with them ([encounters](crate::encounters)).
+    pub lost: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential energy, that in external fields too.
+    /// Kinetic plus potential energy, that in external fields and that which was lost too.
     pub fn total(self) -> f64 {
-        self.kinetic + self.potential + self.external
+        self.kinetic + self.potential + self.external + self.lost
     }
 
     /// Returns whether two bodies with mass attract each other, or one is in an external field. Where
@@ -115,6 +117,7 @@ mod tests {
             kinetic: 0.25,
             potential: -0.5,
             external: 0.0,
+            lost: 0.0,
         };
         assert_eq!(energy.virial_ratio(), 1.0);
         assert_eq!(energy.total(), -0.25);

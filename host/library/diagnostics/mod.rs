@@ -13,7 +13,7 @@ mod force_error;
 mod sample;
 
 pub use compensated::CompensatedSum;
-pub use conserved::{Conserved, Drift, angular_momentum, centre_of_mass, momentum};
+pub use conserved::{Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
 pub use energy::{Energy, EnergyLook, kinetic};
 pub use force_error::{Accuracy, Disagreement, Field, LengthMismatch, check, tolerance};

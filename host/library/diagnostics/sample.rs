@@ -233,6 +233,7 @@ mod tests {
             kinetic: 1.0,
             potential: -4.0,
             external: 0.0,
+            lost: 0.0,
         };
         let bodies = row(10);
         let origin = Conserved::measure(2.5, &bodies, &GRAVITY, energy);
@@ -260,6 +261,7 @@ mod tests {
                     kinetic,
                     potential,
                     external: 0.0,
+                    lost: 0.0,
                 };
                 Conserved::measure(0.0, &bodies, &GRAVITY, energy)
             };

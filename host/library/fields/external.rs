@@ -142,6 +142,23 @@ impl External {
         acceleration
     }
 
+    /// Tidal tensor `∂a_i/∂x_j` at a position, `tensor[i][j]`, of fields that do not depend on velocities;
+    /// those of the user's own have none without jerks.
+    pub fn tides(&self, position: [f64; 3]) -> [[f64; 3]; 3] {
+        // What moves sees the tensor's column as jerk, beside that of fields that move themselves.
+        let jerk = |velocity: [f64; 3]| {
+            let [_, jerk, _] = self.add::<2>([position, velocity, [0.0; 3]], [[0.0; 3]; 3]);
+            jerk
+        };
+        let at_rest = jerk([0.0; 3]);
+        let columns = [0, 1, 2].map(|axis| {
+            let mut velocity = [0.0; 3];
+            velocity[axis] = 1.0;
+            jerk(velocity)
+        });
+        [0, 1, 2].map(|i| [0, 1, 2].map(|j| columns[j][i] - at_rest[i]))
+    }
+
     /// Adds accelerations, and K − 1 of their derivatives, to those of a body with a position, a velocity
     /// and the acceleration that its position changes with.
     fn add<const K: usize>(
@@ -185,12 +202,16 @@ impl External {
         for i in 0..bodies.len() {
             let weight = physics.weight(bodies.mass[i]);
             if weight != 0.0 {
-                sum.add(weight * self.potential([bodies.x[i], bodies.y[i], bodies.z[i]]));
-                let relativity = self.relativity.map_or(0.0, |term| term.energy(bodies, i));
-                sum.add(weight * relativity);
+                sum.add(weight * self.energy_per_mass(bodies, i));
             }
         }
         sum.value()
+    }
+
+    /// Energy of a body in the fields, per mass.
+    pub(crate) fn energy_per_mass(&self, bodies: &Bodies, i: usize) -> f64 {
+        let relativity = self.relativity.map_or(0.0, |term| term.energy(bodies, i));
+        self.potential([bodies.x[i], bodies.y[i], bodies.z[i]]) + relativity
     }
 
     /// Potential at a position; of fields of the user's own that have one.

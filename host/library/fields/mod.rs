@@ -423,7 +423,8 @@ impl ExternalField {
         }
     }
 
-    fn needs_velocity(&self) -> bool {
+    /// Returns whether it depends on velocities, as the force of a frame that turns does.
+    pub fn needs_velocity(&self) -> bool {
         match &self.shape {
             Shape::Formula(formula, _) => formula.kind.needs_velocity(),
             Shape::Relativity(..) => true,

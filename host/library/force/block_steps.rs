@@ -67,6 +67,7 @@ fn advance<S: Scheme>(
     let start = state.external.time();
     let levels = (0..n).map(|i| level(state.own_steps[i], span, i));
     let mut levels = levels.collect::<Result<Vec<u32>, ForceError>>()?;
+    let sources = backend.sources().map(<[usize]>::to_vec);
     let mut begun = vec![0; n]; // in ticks of the span
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
@@ -78,7 +79,15 @@ fn advance<S: Scheme>(
         block.extend((0..n).filter(|&i| end(i) == now));
         let state = backend.state_mut();
         state.external.set_time(start + time(now));
-        state.predict::<S>(|i| time(now - begun[i]));
+        let since = |i: usize| time(now - begun[i]);
+        match &sources {
+            None => state.predict::<S>(since),
+            Some(sources) => {
+                // Test particles wait for their own blocks: nothing depends on them.
+                state.predict_some::<S>(sources, since);
+                state.predict_some::<S>(&block, since);
+            }
+        }
         let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
         counts.blocks += 1;
         counts.steps += block.len() as u64;

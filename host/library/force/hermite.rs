@@ -28,6 +28,17 @@ impl HostState {
         );
     }
 
+    /// As [`predict`](Self::predict), of some bodies alone.
+    pub(super) fn predict_some<S: Scheme>(&mut self, some: &[usize], dt: impl Fn(usize) -> f64) {
+        for &i in some {
+            let [x, v, a] = S::predicted(&self.beginnings[i], dt(i));
+            self.set_phase(i, x, v);
+            if S::SNAP {
+                self.accelerations[i] = a;
+            }
+        }
+    }
+
     fn correct<S: Scheme>(&mut self, dt: f64) {
         for i in 0..self.bodies.len() {
             // η plays no part in where a step ends.

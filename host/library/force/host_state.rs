@@ -38,6 +38,15 @@ impl HostState {
         }
     }
 
+    /// Other bodies in the same fields.
+    pub(super) fn replace(&mut self, bodies: &Bodies) {
+        let external = self.external.clone();
+        *self = Self {
+            external,
+            ..Self::new(bodies)
+        };
+    }
+
     /// Moves the time of external fields on.
     pub(super) fn pass(&mut self, dt: f64) {
         self.external.set_time(self.external.time() + dt);

@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 
 use super::host_state::HostState;
-use crate::backend::{Backend, BlockSteps, Derivatives, ForceError, Hermite, SavedState, Targets};
+use crate::backend::{
+    Backend, BlockSteps, Derivatives, ForceError, Hermite, Operation, SavedState, Targets,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
 use crate::fields::{BODIES_OF_A_TASK, External};
@@ -26,6 +28,21 @@ pub(super) trait InMemory: Send {
     fn state(&self) -> &HostState;
 
     fn state_mut(&mut self) -> &mut HostState;
+
+    /// Indices of the bodies that exert forces, if not all do.
+    fn sources(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// Takes other bodies in the place of those that there are.
+    fn set_bodies(&mut self, bodies: &Bodies) {
+        self.state_mut().replace(bodies);
+    }
+
+    /// Takes all these steps, if that can be done better than one after another. Returns whether it did.
+    fn repeat_at_once(&mut self, _times: u64, _step: &[Operation]) -> bool {
+        false
+    }
 
     /// Computes the accelerations of the current positions by pairs, into the state.
     fn pull(&mut self);
@@ -142,6 +159,19 @@ impl<B: InMemory> Backend for B {
         Ok(())
     }
 
+    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+        match self.repeat_at_once(times, step) {
+            true => Ok(()),
+            false => {
+                (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
+            }
+        }
+    }
+
+    fn number_of_sources(&self) -> Option<usize> {
+        self.sources().map(<[usize]>::len)
+    }
+
     fn external(&self) -> Option<&External> {
         Some(&self.state().external)
     }
@@ -181,6 +211,19 @@ impl<B: InMemory> Backend for B {
         self.state_mut().restore(saved)
     }
 
+    fn can_replace(&self) -> bool {
+        // The term is of one of the bodies.
+        self.state().external.relativity().is_none()
+    }
+
+    fn replace(&mut self, bodies: &Bodies) -> Result<(), ForceError> {
+        if !self.can_replace() {
+            return Err(ForceError::FixedBodies);
+        }
+        self.set_bodies(bodies);
+        Ok(())
+    }
+
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
         self.state().download(bodies);
         Ok(())
@@ -198,6 +241,7 @@ impl<B: InMemory> Backend for B {
                 .state()
                 .external
                 .energy(&self.state().bodies, self.physics()),
+            lost: 0.0,
         })
     }
 

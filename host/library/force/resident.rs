@@ -242,6 +242,7 @@ impl<D: Device> Resident<D> {
             kinetic,
             potential,
             external: self.external_energy()?,
+            lost: 0.0,
         })
     }
 

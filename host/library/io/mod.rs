@@ -27,6 +27,7 @@ pub mod csv;
 pub mod hdf5;
 #[cfg(feature = "npz")]
 pub mod npz;
+mod points;
 mod printable;
 pub mod tipsy;
 pub mod vtp;
@@ -49,6 +50,7 @@ pub use binary::BinaryFault;
 pub use column::Malformed;
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
+pub use points::{read_column, read_points, write_table};
 pub use printable::Printable;
 pub use tipsy::{TipsyDialect, TipsyFault};
 

@@ -121,6 +121,50 @@ impl Array {
     }
 }
 
+/// Reads points from an array of shape `[M, 3]`, in a file of so many bytes.
+pub(super) fn read_points(mut file: impl Read, size: u64) -> Result<Vec<[f64; 3]>, ReadFault> {
+    const PLACE: &str = "the array";
+    let malformed = |problem: String| ReadFault::from(Malformed::new(PLACE, problem));
+    let array = Array::read(&mut file, PLACE)?;
+    let [rows, 3] = array.shape[..] else {
+        return Err(malformed(format!(
+            "its shape is {:?}, not that of points, [M, 3]",
+            array.shape
+        )));
+    };
+    let width = array.numbers.bytes;
+    // Nothing is allocated that the file does not have.
+    if rows.saturating_mul(3 * width as u64) > size {
+        return Err(malformed(format!("{rows} points are more than it holds")));
+    }
+    let mut bytes = vec![];
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 != rows * 3 * width as u64 {
+        return Err(malformed(format!("{rows} points are not what it holds")));
+    }
+    let numbers: Vec<f64> = bytes.chunks(width).map(|x| array.numbers.real(x)).collect();
+    if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+        return Err(malformed(format!("{number} is not a finite number")));
+    }
+    let rows = rows as usize;
+    let point = |k: usize| match array.column_after_column {
+        true => [0, 1, 2].map(|axis| numbers[axis * rows + k]),
+        false => [0, 1, 2].map(|axis| numbers[3 * k + axis]),
+    };
+    Ok((0..rows).map(point).collect())
+}
+
+/// Writes numbers as an array with so many columns.
+pub(super) fn write_array(
+    file: &mut impl Write,
+    columns: usize,
+    numbers: &[f64],
+) -> io::Result<()> {
+    let rows = numbers.len() / columns;
+    file.write_all(&Array::header("<f8", &format!("{rows}, {columns}")))?;
+    write_all(file, numbers.iter().copied(), f64::to_le_bytes)
+}
+
 /// An archive that is being read.
 struct Archive<R> {
     zip: ZipArchive<R>,

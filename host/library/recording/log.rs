@@ -38,17 +38,7 @@ impl Log {
     /// The files of `folder`, without what comes after `steps`; new where they are not there. Also
     /// names the rows before that are damaged, which stay.
     pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<(Self, Vec<String>)> {
-        let open = |name| {
-            let path = folder.join(name);
-            // A pipe would be waited for.
-            if path.exists() && !path.is_file() {
-                let why = format!("{} is not a regular file", path.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-            }
-            let mut options = OpenOptions::new();
-            options.read(true).append(true).create(true).open(path)
-        };
-        let (mut csv, mut jsonl) = (open(NAMES[0])?, open(NAMES[1])?);
+        let (mut csv, mut jsonl) = (open(folder, NAMES[0])?, open(folder, NAMES[1])?);
         let of_csv = cut(&mut csv, 1, steps, |row| {
             row.split(',').next()?.parse().ok()
         })?;
@@ -85,6 +75,18 @@ impl Log {
     }
 }
 
+/// A table of `folder`, to be read and appended to; a new one where it is not there.
+pub(super) fn open(folder: &Path, name: &str) -> io::Result<File> {
+    let path = folder.join(name);
+    // A pipe would be waited for.
+    if path.exists() && !path.is_file() {
+        let why = format!("{} is not a regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).open(path)
+}
+
 fn write_header(csv: &mut File) -> io::Result<()> {
     let header = format!("step,{}\n", Sample::COLUMNS.join(","));
     csv.write_all(header.as_bytes())
@@ -92,7 +94,7 @@ fn write_header(csv: &mut File) -> io::Result<()> {
 
 /// Keeps `header` rows and those after them up to `steps`. Returns the lines among them that are
 /// damaged; half a row at the end is cut off.
-fn cut(
+pub(super) fn cut(
     file: &mut File,
     header: usize,
     steps: u64,

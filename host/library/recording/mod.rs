@@ -2,9 +2,10 @@
 //! checkpoints to continue from.
 //!
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
-//! `diagnostics.csv` and `.jsonl`, `snapshot-<step>.<format>`, `checkpoint` and
-//! `checkpoint.previous`, and a [`lock`]. Everything but the diagnostics appears whole or not at all,
-//! and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
+//! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
+//! are such, `collisions.csv` and `escapers.csv` if encounters are looked for,
+//! `snapshot-<step>.<format>`, `checkpoint` and `checkpoint.previous`, and a [`lock`]. Everything but
+//! the tables that grow appears whole or not at all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
 //! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
 //! and resumed leaves the same bytes as one which was not — if its variant adds forces in a fixed
 //! order; others differ in the last digits from run to run.
@@ -13,7 +14,11 @@
 //! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
 //! good state as a checkpoint.
 
+mod events;
 mod log;
+mod pairs;
+mod particles;
+mod rows;
 mod watch;
 mod writer;
 
@@ -28,16 +33,22 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use self::events::Events;
 use self::log::Log;
+use self::particles::Particles;
+use self::rows::Rows;
 use self::watch::{Good, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, Kept};
 use crate::diagnostics::{Conserved, EnergyLook, Sample};
+use crate::encounters::Happening;
 use crate::integrator::Pace;
 use crate::io::{Format, Snapshot, WriteError, is_partial};
+use crate::physics::Physics;
 use crate::simulation::{Clock, Progress, Simulation};
+use crate::test_particles::{Account, Look};
 use crate::units::Units;
 
 /// Records to keep, and the end of the run.
@@ -188,6 +199,9 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let recorded = log::NAMES.contains(&&*name)
+            || name == particles::NAME
+            || name == pairs::NAME
+            || events::NAMES.contains(&&*name)
             || name.starts_with("checkpoint")
             || name
                 .strip_prefix("snapshot-")
@@ -207,6 +221,11 @@ pub struct Recording {
     plan: Plan,
     origin: Conserved,
     log: Option<Arc<Mutex<Log>>>,
+    particles: Option<Particles>,
+    events: Option<Events>,
+    pairs: Option<Rows>,
+    /// Encounters since the record was begun or resumed: collisions and escapes.
+    encounters: [u64; 2],
     /// Snapshots that were due up to now.
     snapshots: u64,
     preview_every: Option<Duration>,
@@ -238,6 +257,19 @@ impl Recording {
         let log = plan.diagnostics_every.map(|_| Log::create(folder));
         let mut recording = Self::new(folder, plan, origin, log.transpose(), 0)?;
         recording.energy_cost = energy_cost;
+        let physics = *simulation.physics();
+        let external = simulation.external();
+        let account = Account::begin(simulation.bodies()?, &physics, &external);
+        recording.particles = Particles::begin(folder, plan.diagnostics_every.is_some(), account)
+            .map_err(|fault| io_error(folder, fault))?;
+        if plan.has_pairs(&physics) {
+            let pairs = pairs::begin(folder).map_err(|fault| io_error(folder, fault))?;
+            recording.pairs = Some(pairs);
+        }
+        if simulation.encounters().is_some() {
+            let events = Events::begin(folder).map_err(|fault| io_error(folder, fault))?;
+            recording.events = Some(events);
+        }
         let mut writer = recording.writer(simulation);
         let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
         recording.record(
@@ -263,11 +295,20 @@ impl Recording {
             Ok(log)
         });
         let snapshots = plan.snapshots_due(&from.clock);
+        let is_logged = plan.diagnostics_every.is_some();
+        let origins = from.kept.particles.clone();
+        let particles = Particles::resume(folder, is_logged, origins, steps)
+            .map_err(|fault| io_error(folder, fault))?;
+        let looks_for = !from.kept.radii.is_empty();
+        let events = looks_for.then(|| Events::resume(folder, steps)).transpose();
+        let events = events.map_err(|fault| io_error(folder, fault))?;
         let recording = Self::new(folder, plan, from.origin, log.transpose(), snapshots)?;
         Ok(Self {
             resumed_at: Some(steps),
             largest_drift: from.largest_drift,
             settings: from.settings.clone(),
+            particles,
+            events,
             remarks,
             ..recording
         })
@@ -286,6 +327,10 @@ impl Recording {
             plan,
             origin,
             log: log.map(|log| Arc::new(Mutex::new(log))),
+            particles: None,
+            events: None,
+            pairs: None,
+            encounters: [0; 2],
             snapshots,
             preview_every: None,
             resumed_at: None,
@@ -323,6 +368,61 @@ impl Recording {
         Ok(sample)
     }
 
+    /// Test particles as they were at the beginning, and a look at them now; none if there are none.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn test_particles(
+        &self,
+        simulation: &mut Simulation,
+    ) -> Result<Option<(&Account, Look)>, ForceError> {
+        let Some(particles) = &self.particles else {
+            return Ok(None);
+        };
+        let (physics, external) = (*simulation.physics(), simulation.external());
+        let account = &*particles.account;
+        let look = account.look(simulation.bodies()?, &physics, &external);
+        Ok(Some((account, look)))
+    }
+
+    /// Collisions and escapes since the record was begun or resumed.
+    pub fn encounters(&self) -> [u64; 2] {
+        self.encounters
+    }
+
+    /// Records encounters that were found, and forgets bodies that are gone. Returns whether there are any.
+    fn record_events(&mut self, simulation: &mut Simulation) -> Result<bool, RecordingError> {
+        let events = simulation.take_events();
+        if let Some(logs) = &self.events {
+            for event in &events {
+                let kind = match event.what {
+                    Happening::Collision { .. } => 0,
+                    Happening::Escape { .. } => 1,
+                };
+                self.encounters[kind] += 1;
+                logs.append(event)
+                    .map_err(|fault| io_error(&self.folder, fault))?;
+            }
+        }
+        let removed = simulation.take_removed();
+        if let Some(particles) = &mut self.particles {
+            let account = Arc::make_mut(&mut particles.account);
+            removed.iter().for_each(|removed| account.remove(removed));
+        }
+        Ok(!removed.is_empty())
+    }
+
+    /// What the run keeps beside its bodies.
+    fn kept(&self, simulation: &Simulation) -> Kept {
+        let particles = self.particles.as_ref();
+        let encounters = simulation.encounters();
+        Kept {
+            particles: particles.map_or(vec![], |of| of.account.origins().to_vec()),
+            radii: encounters.map_or(vec![], |encounters| encounters.radii.clone()),
+            lost: simulation.lost(),
+        }
+    }
+
     fn writer(&self, simulation: &Simulation) -> Writer {
         Writer::new(Run {
             folder: self.folder.clone(),
@@ -331,6 +431,7 @@ impl Recording {
             origin: self.origin,
             physics: *simulation.physics(),
             log: self.log.clone(),
+            pairs: self.pairs.clone(),
         })
     }
 
@@ -366,6 +467,14 @@ impl Recording {
             largest.set(largest.get().max(drift)); // NaN where no two bodies have mass
             watch(event)
         };
+        if let (Some(steps), None, true) = (
+            self.resumed_at,
+            &self.pairs,
+            self.plan.has_pairs(simulation.physics()),
+        ) {
+            let pairs = pairs::resume(&self.folder, steps);
+            self.pairs = Some(pairs.map_err(|fault| io_error(&self.folder, fault))?);
+        }
         let mut writer = self.writer(simulation);
         let mut written = Instant::now();
         let mut last_written = self.resumed_at;
@@ -406,6 +515,8 @@ impl Recording {
                 self.largest_drift = largest.get();
                 return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
             }
+            let fewer = self.record_events(simulation)?;
+            broken_off.set(broken_off.get() | simulation.stopped_by().is_some());
             let mut tell = |event: Event<'_>| {
                 broken_off.set(broken_off.get() | watch(event).is_break());
             };
@@ -420,8 +531,8 @@ impl Recording {
                 Some(Every::Steps(steps)) if clock.steps.is_multiple_of(steps));
             let checkpoint = due || overdue || broken_off.get();
             let share = share(simulation);
-            let found = match (look, checkpoint || self.is_done(simulation)) {
-                // What is written is a good state.
+            let found = match (look, checkpoint || fewer || self.is_done(simulation)) {
+                // What is written is a good state, and so is one of other bodies than the last.
                 (_, true) => looks.keep(simulation, share).map(|()| None),
                 (true, false) => looks.look(simulation, &self.origin, share),
                 (false, false) => Ok(None),
@@ -485,8 +596,19 @@ impl Recording {
         };
         let written = writer.finish(&mut tell);
         let Clock { steps, time, .. } = simulation.clock();
-        let Good { clock, state } = looks.good;
-        let bodies = state.bodies_like(simulation.bodies_last_seen());
+        let Good {
+            clock,
+            state,
+            bodies,
+        } = looks.good;
+        let mut kept = self.kept(simulation);
+        let bodies = match bodies {
+            Some((bodies, radii, lost)) => {
+                (kept.radii, kept.lost) = (radii, lost);
+                state.bodies_like(&bodies)
+            }
+            None => state.bodies_like(simulation.bodies_last_seen()),
+        };
         let good = Snapshot {
             time: clock.time,
             bodies: bodies.clone(),
@@ -499,6 +621,7 @@ impl Recording {
                 settings: self.settings.clone(),
                 bodies,
                 state,
+                kept,
             })
         });
         match written {
@@ -559,6 +682,9 @@ impl Recording {
                     true => simulation.own_steps()?,
                     false => vec![],
                 },
+                lost: simulation.lost(),
+                particles: self.particles.clone(),
+                external: simulation.external(),
                 bodies: simulation.bodies()?.clone(),
                 snapshot: snapshot.then_some(path),
             });
@@ -583,6 +709,7 @@ impl Recording {
             settings: self.settings.clone(),
             bodies: simulation.bodies()?.clone(),
             state,
+            kept: self.kept(simulation),
         })?;
         tell(Event::Wrote(&self.folder.join("checkpoint")));
         Ok(())
@@ -592,7 +719,11 @@ impl Recording {
         // The rows before it must not be younger than the checkpoint.
         let log = self.log.as_ref();
         let synced = log.map_or(Ok(()), |log| lock_log(log).sync());
+        let particles = self.particles.as_ref();
         synced
+            .and_then(|()| particles.map_or(Ok(()), Particles::sync))
+            .and_then(|()| self.pairs.as_ref().map_or(Ok(()), Rows::sync))
+            .and_then(|()| self.events.as_ref().map_or(Ok(()), Events::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))
     }
@@ -606,6 +737,11 @@ fn io_error(folder: &Path, fault: io::Error) -> RecordingError {
 }
 
 impl Plan {
+    /// Returns whether bound pairs are logged: where bodies stand for themselves.
+    fn has_pairs(&self, physics: &Physics) -> bool {
+        self.diagnostics_every.is_some() && physics.softening == 0.0
+    }
+
     fn is_look_due(&self, clock: &Clock) -> bool {
         self.diagnostics_every
             .is_some_and(|every| clock.steps.is_multiple_of(every))

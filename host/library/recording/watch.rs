@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::backend::{ForceError, SavedState};
-use crate::diagnostics::{Conserved, EnergyLook};
+use crate::bodies::Bodies;
+use crate::diagnostics::{Conserved, EnergyLook, Lost};
 use crate::simulation::{Clock, Simulation};
 
 /// Looks at a run, where their cost allows.
@@ -57,6 +58,25 @@ impl Spacing {
 pub(super) struct Good {
     pub(super) clock: Clock,
     pub(super) state: SavedState,
+    /// Where encounters change the bodies: these, their radii, and what was lost.
+    pub(super) bodies: Option<(Bodies, Vec<f64>, Lost)>,
+}
+
+impl Good {
+    fn of(simulation: &mut Simulation) -> Result<Self, ForceError> {
+        let (clock, state) = simulation.save()?;
+        let encounters = simulation.encounters();
+        let radii = encounters.filter(|encounters| encounters.changes_bodies());
+        let bodies = match radii.map(|encounters| encounters.radii.clone()) {
+            Some(radii) => Some((simulation.bodies()?.clone(), radii, simulation.lost())),
+            None => None,
+        };
+        Ok(Self {
+            clock,
+            state,
+            bodies,
+        })
+    }
 }
 
 /// The watch.
@@ -75,11 +95,11 @@ impl Watch {
         energy_cost: Duration,
     ) -> Result<Self, ForceError> {
         let began = Instant::now();
-        let (clock, state) = simulation.save()?;
+        let good = Good::of(simulation)?;
         Ok(Self {
             energy: Spacing::new(share, energy_cost),
             state: Spacing::new(share, began.elapsed()),
-            good: Good { clock, state },
+            good,
         })
     }
 
@@ -120,11 +140,11 @@ impl Watch {
         share: f64,
     ) -> Result<(), ForceError> {
         let began = Instant::now();
-        let (clock, state) = simulation.save()?;
-        if let Some(body) = state.first_not_finite() {
+        let good = Good::of(simulation)?;
+        if let Some(body) = good.state.first_not_finite() {
             return Err(ForceError::NotFinite { body });
         }
-        self.good = Good { clock, state };
+        self.good = good;
         self.state.has_taken(began.elapsed(), share);
         Ok(())
     }

@@ -9,9 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::log::Log;
+use super::pairs;
+use super::particles::Particles;
+use super::rows::Rows;
 use super::{Event, RecordingError, io_error};
 use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, Energy, Sample};
+use crate::diagnostics::{Conserved, Energy, Lost, Sample};
+use crate::fields::External;
 use crate::io::{self, Format, Overwrite, Snapshot};
 use crate::physics::Physics;
 use crate::units::Units;
@@ -24,6 +28,7 @@ pub(super) struct Run {
     pub(super) origin: Conserved,
     pub(super) physics: Physics,
     pub(super) log: Option<Arc<Mutex<Log>>>,
+    pub(super) pairs: Option<Rows>,
 }
 
 /// One moment of the run, of which there is something to write.
@@ -35,6 +40,11 @@ pub(super) struct Moment {
     pub(super) energy: Option<Energy>,
     /// Block time steps that bodies take next, for a look.
     pub(super) own_steps: Vec<f64>,
+    /// What mergers and removed bodies took with them.
+    pub(super) lost: Lost,
+    pub(super) particles: Option<Particles>,
+    /// External fields at that time.
+    pub(super) external: External,
     /// Path for a snapshot.
     pub(super) snapshot: Option<PathBuf>,
 }
@@ -171,10 +181,20 @@ fn record(run: &Run, moment: Moment) -> Outcome {
     if let (Some(energy), Some(log)) = (moment.energy, &run.log) {
         let (bodies, physics) = (&moment.bodies, &run.physics);
         let conserved = Conserved::measure(moment.time, bodies, physics, energy);
+        let conserved = conserved.including(&moment.lost);
         let sample = Sample::measure(moment.steps, conserved, &run.origin, bodies, physics)
             .with_own_steps(&moment.own_steps);
         let appended = lock(log).append(&sample);
         appended.map_err(|fault| io_error(&run.folder, fault))?;
+        if let Some(particles) = &moment.particles {
+            let when = (moment.steps, moment.time);
+            let appended = particles.append(when, bodies, physics, &moment.external);
+            appended.map_err(|fault| io_error(&run.folder, fault))?;
+        }
+        if let Some(rows) = &run.pairs {
+            let appended = pairs::append(rows, (moment.steps, moment.time), bodies, physics);
+            appended.map_err(|fault| io_error(&run.folder, fault))?;
+        }
         done.push(Done::Sample(sample));
     }
     if let Some(path) = moment.snapshot {

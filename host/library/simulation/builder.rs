@@ -4,6 +4,7 @@
 use super::{Clock, Scheme, Simulation};
 use crate::backend::{ForceError, SavedState};
 use crate::bodies::{Bodies, BodyFault};
+use crate::encounters::{EncounterFault, Encounters};
 use crate::fields::{ExternalField, FieldFault, Fields};
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::machine::Machine;
@@ -24,6 +25,7 @@ pub struct SimulationBuilder {
     bodies: Bodies,
     systems: u32,
     fields: Fields,
+    encounters: Option<Encounters>,
     units: Option<Units>,
     made_by: Option<(&'static str, Advice)>,
     law: Law,
@@ -79,6 +81,9 @@ pub enum BuildError {
     /// An external field that makes no sense, or that the integrator cannot follow.
     #[error(transparent)]
     Field(#[from] FieldFault),
+    /// Encounters that make no sense, or that cannot be looked for.
+    #[error(transparent)]
+    Encounter(#[from] EncounterFault),
     /// The backend refused.
     #[error(transparent)]
     Force(#[from] ForceError),
@@ -90,6 +95,7 @@ impl SimulationBuilder {
             bodies,
             systems: 1,
             fields: Fields::NONE,
+            encounters: None,
             units: None,
             made_by: None,
             law: Law::Gravity,
@@ -120,6 +126,13 @@ impl SimulationBuilder {
     pub fn field(mut self, field: ExternalField) -> Self {
         self.fields.push(field);
         self
+    }
+
+    /// With these encounters looked for.
+    #[must_use]
+    pub fn encounters(self, encounters: Encounters) -> Self {
+        let encounters = Some(encounters);
+        Self { encounters, ..self }
     }
 
     /// Units of the bodies, from which G follows unless it is given.
@@ -295,12 +308,16 @@ impl SimulationBuilder {
             bodies,
             start,
             scheme,
+            encounters,
             ..
         } = self;
         let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
         if let Some(mut scheme) = scheme {
             scheme.prepare(&mut *simulation.backend)?;
             simulation.scheme = Some(scheme);
+        }
+        if let Some(encounters) = encounters {
+            simulation.look_for(encounters)?;
         }
         Ok(simulation)
     }
@@ -309,7 +326,8 @@ impl SimulationBuilder {
     /// had: to be built with the settings that it had, and the bodies that it returned.
     ///
     /// # Errors
-    /// As [`build`](Self::build); or that no step is given.
+    /// As [`build`](Self::build); or that no step is given, or encounters, which go on by
+    /// [`Simulation::go_on_looking_for`].
     pub fn resume(self, clock: Clock, state: &SavedState) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;

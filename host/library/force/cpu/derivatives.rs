@@ -7,7 +7,7 @@ use gpu_kernels::numerics::Closest;
 use rayon::prelude::*;
 
 use crate::backend::Targets;
-use crate::force::in_memory::Forces;
+use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 
 use super::instruction_set::Kernel;
@@ -16,22 +16,22 @@ use super::vector::{Lane, Lanes, Registers, Root, Vector};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
 
 /// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
-type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
+pub(super) type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
 
 /// Position and velocity of a source, and for `K` = 3 its acceleration; and its weight.
-type Source<R, const K: usize> = ([[R; 3]; K], R);
+pub(super) type Source<R, const K: usize> = ([[R; 3]; K], R);
 
 /// Sums of a group of targets.
 #[derive(Clone, Copy)]
-struct Sums<const K: usize> {
+pub(super) struct Sums<const K: usize> {
     /// Accelerations and jerks, and for `K` = 3 snaps.
-    vectors: [[[f64; LANES]; 3]; K],
+    pub(super) vectors: [[[f64; LANES]; 3]; K],
     /// The largest `(3 (r·v) / d²)²`.
     approach: [f64; LANES],
 }
 
 impl<const K: usize> Sums<K> {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         vectors: [[[0.0; LANES]; 3]; K],
         approach: [0.0; LANES],
     };
@@ -60,12 +60,12 @@ const GROUPS_OF_A_TASK: usize = 2;
 
 /// Adds the sums over all sources to `sums`, one for each of `targets`, of whose lanes the first
 /// `count` are bodies.
-struct Pull<'a, R, const K: usize> {
-    targets: &'a [Group<R, K>],
-    count: usize,
-    sources: &'a [Source<R, K>],
-    distance: Distance<R>,
-    sums: &'a mut [Sums<K>],
+pub(super) struct Pull<'a, R, const K: usize> {
+    pub(super) targets: &'a [Group<R, K>],
+    pub(super) count: usize,
+    pub(super) sources: &'a [Source<R, K>],
+    pub(super) distance: Distance<R>,
+    pub(super) sums: &'a mut [Sums<K>],
 }
 
 impl<R: Lane, const K: usize> Kernel for Pull<'_, R, K> {
@@ -151,29 +151,34 @@ pub(super) fn forces<R: Lane, const K: usize>(
     let bodies = &cpu.state.bodies;
     let indices = targets.indices(bodies.len());
     let to_local = frame.time * frame.time / frame.length;
-    let sources: Vec<Source<R, K>> = (0..bodies.len())
-        .into_par_iter()
-        .with_min_len(ELEMENTWISE)
-        .map(|i| {
-            let (x, v) = cpu.state.phase(i);
-            let vectors = [
-                frame.position_to_local(x),
-                frame.velocity_to_local(v),
-                cpu.state.accelerations[i].map(|a| a * to_local),
-            ];
-            let weight = cpu.physics.weight(frame.mass_to_local(bodies.mass[i]));
-            let mut local = [[R::default(); 3]; K];
-            for (local, vector) in local.iter_mut().zip(vectors) {
-                *local = vector.map(R::from_f64);
-            }
-            (local, R::from_f64(weight))
-        })
-        .collect();
+    let local = |i: usize| {
+        let (x, v) = cpu.state.phase(i);
+        let vectors = [
+            frame.position_to_local(x),
+            frame.velocity_to_local(v),
+            cpu.state.accelerations[i].map(|a| a * to_local),
+        ];
+        let mut local = [[R::default(); 3]; K];
+        for (local, vector) in local.iter_mut().zip(vectors) {
+            *local = vector.map(R::from_f64);
+        }
+        local
+    };
+    let source = |i: usize| {
+        let weight = cpu.physics.weight(frame.mass_to_local(bodies.mass[i]));
+        (local(i), R::from_f64(weight))
+    };
+    let sources: Vec<Source<R, K>> = match cpu.sources() {
+        None => {
+            let all = (0..bodies.len()).into_par_iter();
+            all.with_min_len(ELEMENTWISE).map(source).collect()
+        }
+        Some(massive) => massive.iter().map(|&i| source(i)).collect(),
+    };
     // Lanes past the last target compute on zeros and are never read.
     let mut targets = vec![[[[R::default(); LANES]; 3]; K]; indices.len().div_ceil(LANES)];
     for (k, &i) in indices.iter().enumerate() {
-        let (vectors, _) = sources[i];
-        for (group, vector) in targets[k / LANES].iter_mut().zip(vectors) {
+        for (group, vector) in targets[k / LANES].iter_mut().zip(local(i)) {
             put(group, k % LANES, vector);
         }
     }

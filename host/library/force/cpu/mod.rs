@@ -15,19 +15,23 @@ mod once;
 mod points;
 #[cfg(test)]
 pub(crate) mod samples;
+mod test_particles;
 mod vector;
+
+use std::sync::Arc;
 
 use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
 pub use instruction_set::InstructionSet;
-pub use points::{field_at, potentials};
+pub use points::{field_at, potentials, tides_at};
 pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
+use self::test_particles::Kinds;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
-use crate::backend::{Derivatives, Targets};
+use crate::backend::{Derivatives, Operation, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
@@ -89,6 +93,8 @@ pub struct Cpu<R> {
     physics: Physics,
     choices: Choices,
     state: HostState,
+    /// Bodies with mass and without, if there are any without.
+    kinds: Option<Arc<Kinds>>,
     packed: Packed<R>,
 }
 
@@ -105,6 +111,7 @@ impl<R: Lane> Cpu<R> {
             physics,
             choices,
             state: HostState::new(bodies),
+            kinds: Kinds::of(bodies, &physics).map(Arc::new),
             packed: Packed::new(),
         }
     }
@@ -135,7 +142,23 @@ impl<R: Lane> InMemory for Cpu<R> {
         &mut self.state
     }
 
+    fn sources(&self) -> Option<&[usize]> {
+        self.kinds.as_ref().map(|kinds| &kinds.massive[..])
+    }
+
+    fn set_bodies(&mut self, bodies: &Bodies) {
+        self.state.replace(bodies);
+        self.kinds = Kinds::of(bodies, &self.physics).map(Arc::new);
+    }
+
+    fn repeat_at_once(&mut self, times: u64, step: &[Operation]) -> bool {
+        self.follow(times, step)
+    }
+
     fn pull(&mut self) {
+        if let Some(kinds) = self.kinds.clone() {
+            return self.pull_by_massive(&kinds);
+        }
         let bodies = &self.state.bodies;
         let frame = frame::<R>(bodies, &self.physics);
         self.packed.fill(bodies, &self.physics, &frame);
@@ -147,7 +170,15 @@ impl<R: Lane> InMemory for Cpu<R> {
     }
 
     fn frame(&self) -> Frame {
-        frame::<R>(&self.state.bodies, &self.physics)
+        let bodies = &self.state.bodies;
+        match &self.kinds {
+            // That of the sources, so that test particles leave no trace in their orbits. In f32 all bodies
+            // must be in range.
+            Some(kinds) if R::PRECISION == Precision::F64 => {
+                frame::<R>(&kinds.massive_of(bodies), &self.physics)
+            }
+            _ => frame::<R>(bodies, &self.physics),
+        }
     }
 
     fn pair_forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
@@ -167,6 +198,9 @@ impl<R: Lane> InMemory for Cpu<R> {
 /// Potential energy `−G Σ_{i<j} m_i m_j / d` in f64, each pair once; agrees with
 /// [`reference::potential_energy`](super::reference::potential_energy) to rounding, much faster.
 pub fn potential_energy(bodies: &Bodies, physics: &Physics, instructions: InstructionSet) -> f64 {
+    // Of those with mass alone: the others add nothing.
+    let massive = Kinds::of(bodies, physics).map(|kinds| kinds.massive_of(bodies));
+    let bodies = massive.as_ref().unwrap_or(bodies);
     let frame = frame::<f64>(bodies, physics);
     let mut packed = Packed::<f64>::new();
     packed.fill(bodies, physics, &frame);

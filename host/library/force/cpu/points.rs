@@ -2,11 +2,82 @@
 
 use rayon::prelude::*;
 
+use super::derivatives::{Pull as PullWithJerk, Sums};
 use super::kernel::{Distance, LANES, Potential, Pull};
+use super::test_particles::Kinds;
 use super::{Choices, Packed, groups_per_task};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
+
+/// Bodies with mass and points, in the units of a frame in which all are in range.
+fn packed_at(
+    bodies: &Bodies,
+    physics: &Physics,
+    points: &[[f64; 3]],
+) -> (Frame, Packed<f64>, Distance<f64>) {
+    let massive = Kinds::of(bodies, physics).map(|kinds| kinds.massive_of(bodies));
+    let bodies = massive.as_ref().unwrap_or(bodies);
+    let mut all = bodies.clone();
+    all.extend(Bodies::at_rest(points, &vec![0.0; points.len()]).iter());
+    let frame = super::frame::<f64>(&all, physics);
+    drop(all);
+    let mut packed = Packed::<f64>::new();
+    packed.fill(bodies, physics, &frame);
+    packed.targets = vec![[[0.0; LANES]; 3]; points.len().div_ceil(LANES)];
+    for (i, &point) in points.iter().enumerate() {
+        let target = &mut packed.targets[i / LANES];
+        super::put(target, i % LANES, frame.position_to_local(point));
+    }
+    let distance = Distance {
+        root: Choices::default().root,
+        softening_squared: packed.softening_squared,
+    };
+    (frame, packed, distance)
+}
+
+/// Tidal tensors `∂a_i/∂x_j` of the field of bodies at points, in double precision: `tensor[i][j]`,
+/// symmetric. A body at a point adds `−G m/ε³` to the diagonal; without softening, nothing.
+pub fn tides_at(bodies: &Bodies, physics: &Physics, points: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
+    let instructions = Choices::default().instructions;
+    let (frame, packed, distance) = packed_at(bodies, physics, points);
+    let at_rest = |&[x, y, z, weight]: &[f64; 4]| ([[x, y, z], [0.0; 3]], weight);
+    let sources: Vec<_> = packed.sources.iter().map(at_rest).collect();
+    // A point that moves along an axis sees the tensor's column as jerk.
+    let mut columns = vec![[Sums::<2>::NONE; 3]; packed.targets.len()];
+    let task = groups_per_task(packed.targets.len());
+    let tasks = columns
+        .par_chunks_mut(task)
+        .zip(packed.targets.par_chunks(task));
+    tasks.for_each(|(columns, targets)| {
+        for (columns, target) in columns.iter_mut().zip(targets) {
+            for (axis, sums) in columns.iter_mut().enumerate() {
+                let mut velocity = [[0.0; LANES]; 3];
+                velocity[axis] = [1.0; LANES];
+                instructions.run(PullWithJerk {
+                    targets: &[[*target, velocity]],
+                    count: LANES,
+                    sources: &sources,
+                    distance,
+                    sums: std::slice::from_mut(sums),
+                });
+            }
+        }
+    });
+    let coupling = frame.coupling_to_local(physics);
+    let tensor = |k: usize| {
+        let columns = &columns[k / LANES];
+        [0, 1, 2].map(|i| {
+            [0, 1, 2].map(|j| {
+                let [_, jerk] = columns[j].vectors;
+                let [a, ..] =
+                    frame.acceleration_from_local([coupling * jerk[i][k % LANES], 0.0, 0.0]);
+                a / frame.length
+            })
+        })
+    };
+    (0..points.len()).map(tensor).collect()
+}
 
 /// Accelerations and potentials that bodies cause at points, in double precision. A body at a point
 /// adds nothing to its acceleration, and `−G m/ε` to its potential; without softening, nothing. The
@@ -16,28 +87,9 @@ pub fn field_at(
     physics: &Physics,
     points: &[[f64; 3]],
 ) -> (Vec<[f64; 3]>, Vec<f64>) {
-    let Choices {
-        root, instructions, ..
-    } = Choices::default();
-    // A frame in which bodies and points are in range.
-    let mut all = bodies.clone();
-    Bodies::at_rest(points, &vec![0.0; points.len()])
-        .iter()
-        .for_each(|point| all.push(point));
-    let frame = super::frame::<f64>(&all, physics);
-    drop(all);
-    let mut packed = Packed::<f64>::new();
-    packed.fill(bodies, physics, &frame);
+    let instructions = Choices::default().instructions;
+    let (frame, packed, distance) = packed_at(bodies, physics, points);
     let softening_squared = packed.softening_squared;
-    let distance = Distance {
-        root,
-        softening_squared,
-    };
-    packed.targets = vec![[[0.0; LANES]; 3]; points.len().div_ceil(LANES)];
-    for (i, &point) in points.iter().enumerate() {
-        let target = &mut packed.targets[i / LANES];
-        super::put(target, i % LANES, frame.position_to_local(point));
-    }
     let mut pulls = vec![[[0.0; LANES]; 3]; packed.targets.len()];
     let mut depths = vec![[0.0; LANES]; packed.targets.len()];
     let task = groups_per_task(packed.targets.len());
@@ -144,6 +196,55 @@ mod tests {
                     );
                 }
                 assert!(near(depths[i], super::potentials(&with, &physics)[n]));
+            }
+        }
+    }
+
+    /// Against differences of the field, and the trace, which is −4πG times a density: none but that of
+    /// softened bodies.
+    #[test]
+    fn tides_are_derivatives_of_the_field() {
+        for (n, softening) in [(1, 0.3), (40, 0.2), (300, 0.4)] {
+            let physics = Physics {
+                law: Law::Gravity,
+                g: 2.5,
+                softening,
+            };
+            let mut bodies = cloud(n, 3);
+            bodies.push(Bodies::at_rest(&[[9.0, 0.0, 0.0]], &[0.0]).body(0));
+            let points: Vec<[f64; 3]> = (0..21).map(|i| [0.1 * i as f64, -0.4, 0.5]).collect();
+            let tides = tides_at(&bodies, &physics, &points);
+            assert_eq!(tides.len(), points.len());
+            let h = 1e-5;
+            for (tensor, point) in tides.iter().zip(&points) {
+                for j in 0..3 {
+                    let moved = [h, -h].map(|h| {
+                        let mut moved = *point;
+                        moved[j] += h;
+                        moved
+                    });
+                    let (field, _) = field_at(&bodies, &physics, &moved);
+                    for i in 0..3 {
+                        let slope = (field[0][i] - field[1][i]) / (2.0 * h);
+                        let error = (tensor[i][j] - slope).abs();
+                        assert!(error <= 1e-7, "{n}: {error:e} of {slope}");
+                        let asymmetry = (tensor[i][j] - tensor[j][i]).abs();
+                        assert!(asymmetry <= 1e-13 * (1.0 + slope.abs()));
+                    }
+                }
+                let trace: f64 = (0..3).map(|i| tensor[i][i]).sum();
+                let density: f64 = (0..n)
+                    .map(|k| {
+                        let d2: f64 = [bodies.x[k], bodies.y[k], bodies.z[k]]
+                            .iter()
+                            .zip(point)
+                            .map(|(x, p)| (x - p) * (x - p))
+                            .sum();
+                        let e2 = softening * softening;
+                        -3.0 * physics.g * bodies.mass[k] * e2 / (d2 + e2).powf(2.5)
+                    })
+                    .sum();
+                assert!(near(trace, density), "{trace} {density}");
             }
         }
     }

@@ -1,0 +1,182 @@
+//! Options of encounters: collisions of bodies with radii, and escapes.
+
+use std::path::Path;
+
+use allpairs::encounters::{Encounters, OnCollision, OnEscape};
+use allpairs::io::read_column;
+use allpairs::units::{Length, Units};
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+
+const HEADING: &str = "Encounters";
+
+/// Radii, and what follows from collisions and escapes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = HEADING)]
+pub(super) struct EncounterOptions {
+    /// Radius of every body, in the unit of length or with its own (6371km); or a file with one for
+    /// each body: a number a line, or a table with a column `radius`. Bodies whose radii are not both 0
+    /// collide where their distance falls to the sum of these, at any time of a step.
+    #[arg(long, value_name = "LENGTH|FILE")]
+    radius_of_bodies: Option<String>,
+    /// What follows from a collision. Each is recorded in collisions.csv; log where not given.
+    #[arg(long, requires = "radius_of_bodies")]
+    on_collision: Option<CollisionName>,
+    /// Distance from the centre of mass beyond which a body has escaped, which is recorded in
+    /// escapers.csv.
+    #[arg(long, value_name = "LENGTH")]
+    escape_radius: Option<String>,
+    /// What follows from an escape; log where not given.
+    #[arg(long, requires = "escape_radius")]
+    on_escape: Option<EscapeName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CollisionName {
+    /// Nothing: bodies pass through each other.
+    Log,
+    /// The run stops after the step.
+    Stop,
+    /// Both become one, which keeps mass, momentum and volume; the heavier one's id stays.
+    Merge,
+    /// Both rebound as elastic spheres.
+    Bounce,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EscapeName {
+    /// Nothing.
+    Log,
+    /// The run stops after the step.
+    Stop,
+    /// The body is taken away.
+    Remove,
+}
+
+impl EncounterOptions {
+    /// Encounters of a run that begins with so many bodies, if any are to be looked for.
+    pub(super) fn begin(
+        &self,
+        units: Option<&Units>,
+        bodies: usize,
+    ) -> anyhow::Result<Option<Encounters>> {
+        let radii = match &self.radius_of_bodies {
+            None => vec![],
+            Some(text) if is_length(text) => {
+                vec![length("radius-of-bodies", text, units)?; bodies]
+            }
+            Some(file) => read_column(Path::new(file), "radius").with_context(|| {
+                format!("`--radius-of-bodies` is neither a length nor a list of radii: {file}")
+            })?,
+        };
+        self.resume(units, radii)
+    }
+
+    /// Those of a run that goes on with bodies of these radii.
+    pub(super) fn resume(
+        &self,
+        units: Option<&Units>,
+        radii: Vec<f64>,
+    ) -> anyhow::Result<Option<Encounters>> {
+        let on_collision = match self.on_collision {
+            None | Some(CollisionName::Log) => OnCollision::Log,
+            Some(CollisionName::Stop) => OnCollision::Stop,
+            Some(CollisionName::Merge) => OnCollision::Merge,
+            Some(CollisionName::Bounce) => OnCollision::Bounce,
+        };
+        let on_escape = match self.on_escape {
+            None | Some(EscapeName::Log) => OnEscape::Log,
+            Some(EscapeName::Stop) => OnEscape::Stop,
+            Some(EscapeName::Remove) => OnEscape::Remove,
+        };
+        let escape = self.escape_radius.as_ref();
+        let escape = escape.map(|text| length("escape-radius", text, units));
+        let escape = escape.transpose()?.map(|radius| (radius, on_escape));
+        let looks = self.radius_of_bodies.is_some() || escape.is_some();
+        Ok(looks.then_some(Encounters {
+            radii,
+            on_collision,
+            escape,
+        }))
+    }
+
+    /// Returns whether any are to be looked for.
+    pub(super) fn is_any(&self) -> bool {
+        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
+    }
+
+    /// File of radii, if they are in one.
+    pub(super) fn file(&self) -> Option<&str> {
+        let text = self.radius_of_bodies.as_deref();
+        text.filter(|text| !is_length(text))
+    }
+}
+
+fn is_length(text: &str) -> bool {
+    text.parse::<f64>().is_ok() || text.parse::<Length>().is_ok()
+}
+
+/// A length in the unit of the bodies.
+fn length(option: &str, text: &str, units: Option<&Units>) -> anyhow::Result<f64> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let Length(metres) = text
+        .parse()
+        .with_context(|| format!("in --{option} {text}"))?;
+    let Some(units) = units else {
+        anyhow::bail!(
+            "--{option} {text} has a unit, and those of the bodies are unknown: give --units"
+        );
+    };
+    let number = metres / units.length;
+    ensure!(
+        number.is_finite(),
+        "`--{option}` must be finite, got {text}"
+    );
+    Ok(number)
+}
+
+/// What a run says of its encounters before it starts.
+pub(super) fn header(encounters: &Encounters) -> String {
+    let largest = encounters.radii.iter().copied().fold(0.0, f64::max);
+    let collisions = (largest > 0.0).then(|| {
+        let what = match encounters.on_collision {
+            OnCollision::Log => "are logged",
+            OnCollision::Stop => "stop the run",
+            OnCollision::Merge => "merge",
+            OnCollision::Bounce => "bounce",
+        };
+        format!(
+            "bodies of radii up to {} that collide {what}",
+            super::plain(largest)
+        )
+    });
+    let escapes = encounters.escape.map(|(radius, action)| {
+        let what = match action {
+            OnEscape::Log => "are logged",
+            OnEscape::Stop => "stop the run",
+            OnEscape::Remove => "are taken away",
+        };
+        let radius = super::plain(radius);
+        format!("bodies beyond {radius} from the centre of mass {what}")
+    });
+    let parts: Vec<String> = collisions.into_iter().chain(escapes).collect();
+    match parts.is_empty() {
+        true => "no body has a radius: none collide".to_owned(),
+        false => parts.join("; "),
+    }
+}
+
+/// How many there were.
+pub(super) fn count([collisions, escapes]: [u64; 2]) -> Option<String> {
+    let told = [
+        (collisions, "collision", "collisions", "collisions.csv"),
+        (escapes, "escape", "escapes", "escapers.csv"),
+    ];
+    let told = told.into_iter().filter(|(number, ..)| *number > 0);
+    let told: Vec<String> = told
+        .map(|(number, one, many, file)| format!("{} ({file})", super::counted(number, one, many)))
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}

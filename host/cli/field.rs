@@ -1,0 +1,109 @@
+//! `allpairs field`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use allpairs::bodies::Bodies;
+use allpairs::fields::External;
+use allpairs::force::cpu::{field_at, tides_at};
+use allpairs::integrator::Integrator;
+use allpairs::io::{Format, Overwrite, Printable, read_points, write_table};
+use allpairs::physics::Law;
+use anyhow::{Context, ensure};
+
+use super::physics::ForceOptions;
+
+/// Snapshot whose field is computed, points to compute it at, and the file to write.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Columns: the point x, y, z; the acceleration ax, ay, az and the potential of a body there; \
+                  and the tidal tensor Tij = dai/dxj, which is symmetric. Computed in double \
+                  precision on the CPU. A body of the snapshot at a point adds nothing to its acceleration."
+)]
+pub(super) struct Options {
+    /// Snapshot file.
+    input: PathBuf,
+    /// Points: a table of x y z, or one with a header; an array of shape [M, 3] as .npy; or any
+    /// snapshot, for the positions of its bodies.
+    #[arg(long, value_name = "POINTS")]
+    at: PathBuf,
+    /// File to write: .csv, or .npy for an array of shape [M, 13].
+    #[arg(short, long, alias = "output", value_name = "FILE")]
+    out: PathBuf,
+    /// Format of the snapshot, where its name does not tell.
+    #[arg(long)]
+    format: Option<Format>,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    force: ForceOptions,
+}
+
+/// Columns of the table.
+const COLUMNS: [&str; 13] = [
+    "x",
+    "y",
+    "z",
+    "ax",
+    "ay",
+    "az",
+    "potential",
+    "Txx",
+    "Tyy",
+    "Tzz",
+    "Txy",
+    "Txz",
+    "Tyz",
+];
+
+pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let name = options.out.extension().unwrap_or_default();
+    ensure!(
+        name == "csv" || name == "npy",
+        "the name {} should end with .csv or .npy",
+        Printable(options.out.display())
+    );
+    let loaded = super::load(&options.input, options.format)?;
+    let mut force = options.force.clone();
+    force.units = force.units.or(loaded.units);
+    let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
+    let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
+    ensure!(
+        !matches!(physics.law, Law::AttractRepel { .. }),
+        "the field of --law attract-repel depends on the bodies in it: `field` has gravity and unit"
+    );
+    // Steps of sixth order take every field, and those that depend on velocities are refused below.
+    let fields = force.fields(&physics, Integrator::Hermite6)?;
+    if let Some(field) = fields.iter().find(|field| field.needs_velocity()) {
+        anyhow::bail!("--field {field}: it depends on velocities, and points have none");
+    }
+    fields.check_times(time, time)?;
+    let points = read_points(&options.at)?;
+    super::check_memory((bodies.len() + points.len()) as u64)?;
+    let mut external = External::of_bodies(&fields, &Bodies::default(), &physics)?;
+    external.set_time(time);
+    let (accelerations, potentials) = field_at(&bodies, &physics, &points);
+    let tides = tides_at(&bodies, &physics, &points);
+    let mut numbers = Vec::with_capacity(COLUMNS.len() * points.len());
+    for (k, &point) in points.iter().enumerate() {
+        let (a, t) = (external.acceleration(point), external.tides(point));
+        numbers.extend(point);
+        numbers.extend([0, 1, 2].map(|i| accelerations[k][i] + a[i]));
+        numbers.push(potentials[k] + external.potential(point));
+        let tensor = |(i, j): (usize, usize)| tides[k][i][j] + t[i][j];
+        numbers.extend([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(tensor));
+    }
+    let file = Printable(options.out.display());
+    let overwrite = Overwrite::from(options.overwrite);
+    write_table(&options.out, &COLUMNS, &numbers, overwrite)
+        .with_context(|| format!("cannot write {file}"))?;
+    writeln!(
+        out,
+        "wrote {file}: the field of {} at {}, softening {}",
+        super::counted(bodies.len(), "body", "bodies"),
+        super::counted(points.len(), "point", "points"),
+        super::figure(physics.softening)
+    )?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! `allpairs info`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use allpairs::binaries::{Census, Pair};
+use allpairs::io::{Format, Printable};
+use allpairs::physics::Law;
+use allpairs::test_particles::Kinds;
+
+use super::physics::ForceOptions;
+
+/// Snapshot to describe.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A bound pair is two bodies with mass, each the nearest neighbour of the other, whose energy \
+                  relative to each other is negative. It is hard if its binding energy exceeds the \
+                  mean kinetic energy of bodies."
+)]
+pub(super) struct Options {
+    /// Snapshot file.
+    input: PathBuf,
+    /// Format of the file, where it does not follow from the name.
+    #[arg(long)]
+    format: Option<Format>,
+    /// Bound pairs to list, those with the most binding energy.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pairs: usize,
+    #[command(flatten)]
+    force: ForceOptions,
+}
+
+pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let loaded = super::load(&options.input, options.format)?;
+    let mut force = options.force.clone();
+    force.units = force.units.or(loaded.units);
+    // Pairs are of bodies that stand for themselves.
+    force.softening = force.softening.or(Some(0.0));
+    let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
+    let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
+    writeln!(
+        out,
+        "{}: {} of total mass {}, at time {}, {}",
+        Printable(options.input.display()),
+        super::counted(bodies.len(), "body", "bodies"),
+        super::fixed(bodies.total_mass(), 6),
+        super::plain(time),
+        loaded.format.summary()
+    )?;
+    if let Some(units) = force.units {
+        writeln!(out, "in units of {units}")?;
+    }
+    let Kinds { massive, massless } = Kinds::of(&bodies, &physics);
+    if massless > 0 {
+        writeln!(
+            out,
+            "{}, {}",
+            super::counted(massive, "massive body", "massive bodies"),
+            super::counted(massless, "test particle", "test particles")
+        )?;
+    }
+    let census = Census::of(&bodies, &physics);
+    if massive > 1 {
+        writeln!(
+            out,
+            "nearest neighbours: {} apart at least, {} in the median",
+            super::figure(census.least_distance),
+            super::figure(census.median_distance)
+        )?;
+    }
+    let (pairs, hard) = (census.pairs.len(), census.hard());
+    let pairs = super::counted(pairs, "bound pair", "bound pairs");
+    writeln!(out, "{pairs}, {hard} of them hard")?;
+    if census.pairs.is_empty() || options.pairs == 0 {
+        return Ok(());
+    }
+    let columns = [
+        "#ids",
+        "#semi-major axis",
+        "#eccentricity",
+        "#period",
+        "#binding energy",
+        "",
+    ];
+    let mut table = super::table(&columns);
+    for pair in census.pairs.iter().take(options.pairs) {
+        let [a, b] = pair.ids;
+        table.add_row([
+            format!("{a} {b}"),
+            super::figure(pair.semi_major_axis),
+            format!("{:.4}", pair.eccentricity),
+            super::figure(pair.period),
+            super::figure(pair.binding_energy),
+            if pair.is_hard { "hard" } else { "" }.to_owned(),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+/// A pair in a line.
+pub(super) fn described(pair: &Pair) -> String {
+    let [a, b] = pair.ids;
+    format!(
+        "ids {a} and {b}, semi-major axis {}, eccentricity {:.4}, period {}, binding energy {}{}",
+        super::figure(pair.semi_major_axis),
+        pair.eccentricity,
+        super::figure(pair.period),
+        super::figure(pair.binding_energy),
+        if pair.is_hard { ", hard" } else { "" }
+    )
+}
+
+/// Hard pairs at the end of a run, if there are any.
+pub(super) fn pairs_at_end(census: &Census) -> Option<String> {
+    let hardest = census.pairs.first().filter(|_| census.hard() > 0)?;
+    Some(format!(
+        "{} at the end, the most bound: {}",
+        super::counted(census.hard(), "hard pair", "hard pairs"),
+        described(hardest)
+    ))
+}

@@ -1,0 +1,335 @@
+use super::*;
+use crate::bodies::Kind;
+use crate::selection::DeviceChoice;
+use crate::simulation::Simulation;
+use crate::{ForceAccuracy, Integrator};
+
+/// Numbers in [−1, 1), the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), upper 53 bits.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        2.0 * unit - 1.0
+    }
+
+    fn direction(&mut self) -> [f64; 3] {
+        loop {
+            let v = [self.next(), self.next(), self.next()];
+            let length = distance(v, [0.0; 3]);
+            if (0.1..1.0).contains(&length) {
+                return v.map(|x| x / length);
+            }
+        }
+    }
+}
+
+fn body(id: u64, position: [f64; 3], velocity: [f64; 3], mass: f64) -> Body {
+    Body {
+        position,
+        velocity,
+        mass,
+        id,
+        kind: Kind::Star,
+    }
+}
+
+fn merging(radii: Vec<f64>) -> Encounters {
+    Encounters {
+        radii,
+        on_collision: OnCollision::Merge,
+        ..Encounters::none()
+    }
+}
+
+fn log(radii: Vec<f64>) -> Encounters {
+    Encounters {
+        radii,
+        ..Encounters::none()
+    }
+}
+
+/// A simulation of bodies that hardly attract each other.
+fn free(bodies: Bodies, dt: f64, encounters: Encounters) -> Simulation {
+    Simulation::builder(bodies)
+        .gravity(1e-30, 0.0)
+        .integrator(Integrator::Leapfrog)
+        .accuracy(ForceAccuracy::Double)
+        .device(DeviceChoice::Cpu)
+        .encounters(encounters)
+        .dt(dt)
+        .build()
+        .unwrap()
+}
+
+/// A thousand pairs, of which every other one passes within the sum of its radii, at every length of
+/// steps: none missed, none invented, and each at its time.
+#[test]
+fn planted_collisions_are_found() {
+    const PAIRS: usize = 1000;
+    let mut random = Random(3);
+    let (mut bodies, mut radii, mut expected) = (Bodies::default(), vec![], vec![]);
+    for pair in 0..PAIRS {
+        let along = random.direction();
+        let aside = random.direction();
+        let dot: f64 = (0..3).map(|k| along[k] * aside[k]).sum();
+        let aside = [0, 1, 2].map(|k| aside[k] - dot * along[k]);
+        let length = distance(aside, [0.0; 3]);
+        let [a, b] = [1e-4, 1e-4].map(|r: f64| r * (2.0 + random.next()));
+        let collides = pair % 2 == 0;
+        // Grazing to a millionth, head-on, and everything in between.
+        let depth = match pair / 2 % 3 {
+            0 => 1e-6,
+            1 => 1.0 - 1e-9,
+            _ => 0.5 + 0.4 * random.next(),
+        };
+        let share = if collides { 1.0 - depth } else { 1.0 + depth };
+        let nearest = share * (a + b);
+        let speed = 3.0 + 2.0 * random.next();
+        let when = 0.5 + 0.45 * random.next(); // of the closest approach
+        let offset = [0, 1, 2].map(|k| nearest * aside[k] / length - speed * when * along[k]);
+        // Cells of a grid apart, so that each pair meets but itself; all move together.
+        let cell = [pair % 10, pair / 10 % 10, pair / 100].map(|k| 20.0 * k as f64);
+        let common = [0.3, -0.2, 0.1];
+        let second = [0, 1, 2].map(|k| cell[k] + offset[k]);
+        let velocity = [0, 1, 2].map(|k| common[k] + speed * along[k]);
+        bodies.push(body(2 * pair as u64, cell, common, 1.0));
+        bodies.push(body(2 * pair as u64 + 1, second, velocity, 0.5));
+        radii.extend([a, b]);
+        if collides {
+            let half = ((a + b).powi(2) - nearest.powi(2)).sqrt();
+            expected.push((2 * pair as u64, when - half / speed));
+        }
+    }
+    for steps in [1_u32, 2, 7, 100] {
+        let mut simulation = free(bodies.clone(), 1.0 / f64::from(steps), log(radii.clone()));
+        simulation.run_until(1.0).unwrap();
+        let mut found: Vec<(u64, f64)> = simulation
+            .take_events()
+            .iter()
+            .map(|event| match event.what {
+                Happening::Collision { ids: [a, b], .. } => {
+                    assert_eq!((b, a % 2), (a + 1, 0));
+                    (a, event.time)
+                }
+                Happening::Escape { .. } => panic!("nothing escapes"),
+            })
+            .collect();
+        found.sort_by_key(|(id, _)| *id);
+        assert_eq!(found.len(), expected.len(), "{steps} steps");
+        for ((id, time), (planted, when)) in found.iter().zip(&expected) {
+            assert_eq!(id, planted, "{steps} steps");
+            assert!((time - when).abs() <= 1e-6, "{steps} steps: {time} {when}");
+        }
+    }
+}
+
+/// Against all pairs, one by one.
+#[test]
+fn no_close_pair_is_left_out() {
+    let mut random = Random(8);
+    let mut bodies = Bodies::default();
+    for id in 0..300 {
+        let (x, v) = (random.direction(), random.direction());
+        bodies.push(body(id, x, v, 1.0));
+    }
+    let mut after = bodies.clone();
+    for i in 0..300 {
+        after.x[i] += 0.05 * after.vx[i];
+        after.y[i] += 0.05 * after.vy[i];
+        after.z[i] += 0.05 * after.vz[i];
+    }
+    let motion = Motion::of(&bodies, &after, 0.05);
+    let radii: Vec<f64> = (0..300)
+        .map(|i| if i % 3 == 0 { 0.03 } else { 0.0 })
+        .collect();
+    let pairs = search::close_pairs(&motion, &radii);
+    let mut met = 0;
+    for i in 0..300 {
+        for j in i + 1..300 {
+            let sum = radii[i] + radii[j];
+            let meets = sum > 0.0 && first_contact(&motion.relative(i, j), sum).is_some();
+            assert!(!meets || pairs.contains(&(i, j)), "{i} {j}");
+            met += usize::from(meets);
+        }
+    }
+    assert!(met > 20, "{met}");
+    assert!(pairs.windows(2).all(|w| w[0] < w[1]));
+}
+
+/// Mass, momentum and the motion of the centre of mass stay; what the energy loses is accounted for.
+#[test]
+fn mergers_conserve_what_they_should() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(7, [-1.0, 0.0, 0.0], [0.5, 0.1, 0.0], 2.0));
+    bodies.push(body(8, [1.0, 0.02, 0.0], [-0.5, -0.2, 0.0], 3.0));
+    bodies.push(body(9, [0.0, 5.0, 1.0], [0.1, 0.0, 0.0], 1.0));
+    bodies.push(body(10, [0.0, -6.0, 1.0], [0.1, 0.0, 0.0], 0.0));
+    let mut simulation = Simulation::builder(bodies.clone())
+        .gravity(0.1, 0.0)
+        .integrator(Integrator::Yoshida6)
+        .accuracy(ForceAccuracy::Double)
+        .device(DeviceChoice::Cpu)
+        .encounters(merging(vec![0.1, 0.05, 0.05, 0.0]))
+        .dt(1e-3)
+        .build()
+        .unwrap();
+    let origin = simulation.conserved().unwrap();
+    simulation.run_until(3.0).unwrap();
+    let events = simulation.take_events();
+    let [
+        Event {
+            what: Happening::Collision { ids, masses, .. },
+            ..
+        },
+    ] = events[..]
+    else {
+        panic!("one collision: {events:?}");
+    };
+    assert_eq!((ids, masses), ([8, 7], [3.0, 2.0]));
+    let end = simulation.bodies().unwrap().clone();
+    assert_eq!(end.id, [8, 9, 10]);
+    assert_eq!(end.mass, [5.0, 1.0, 0.0]);
+    let after = simulation.conserved().unwrap();
+    let lost = simulation.lost();
+    assert!(
+        lost.energy > 0.1 && after.energy.lost == lost.energy,
+        "{lost:?}"
+    );
+    let drift = after.drift_since(&origin);
+    assert!(drift.energy <= 1e-5, "{drift:?}");
+    assert!(
+        drift.momentum <= 1e-13 && drift.angular_momentum <= 1e-13,
+        "{drift:?}"
+    );
+    // Momentum by itself is conserved; angular momentum becomes spin.
+    assert!(lost.momentum.iter().all(|p| p.abs() <= 1e-13), "{lost:?}");
+    assert!(lost.angular_momentum[2].abs() > 1e-3, "{lost:?}");
+}
+
+/// Hard spheres keep their energy and momentum, and never stay within each other.
+#[test]
+fn bounces_are_elastic() {
+    for (masses, dt) in [([1.0, 3.0], 0.37), ([2.0, 0.0], 0.1), ([0.0, 0.0], 0.1)] {
+        let mut bodies = Bodies::default();
+        bodies.push(body(0, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], masses[0]));
+        bodies.push(body(1, [1.0, 0.05, 0.0], [-1.0, 0.0, 0.0], masses[1]));
+        let encounters = Encounters {
+            on_collision: OnCollision::Bounce,
+            ..log(vec![0.1, 0.1])
+        };
+        let mut simulation = free(bodies.clone(), dt, encounters);
+        let before = simulation.conserved().unwrap();
+        simulation.run_until(2.0).unwrap();
+        assert_eq!(simulation.take_events().len(), 1);
+        let after = simulation.conserved().unwrap();
+        let end = simulation.bodies().unwrap();
+        let apart = distance(end.body(0).position, end.body(1).position);
+        assert!(apart > 0.2, "{masses:?}: {apart}");
+        let kinetic = (after.energy.kinetic - before.energy.kinetic).abs();
+        assert!(kinetic <= 1e-12, "{masses:?}: {kinetic}");
+        assert!(after.drift_since(&before).momentum <= 1e-13, "{masses:?}");
+        // Towards each other as fast as apart.
+        let v = distance(end.body(0).velocity, end.body(1).velocity);
+        assert!((v - 2.0).abs() <= 1e-12, "{v}");
+    }
+}
+
+#[test]
+fn a_collision_stops_the_run() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(0, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 1.0));
+    bodies.push(body(1, [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], 1.0));
+    let encounters = Encounters {
+        on_collision: OnCollision::Stop,
+        ..log(vec![0.1, 0.1])
+    };
+    let mut simulation = free(bodies, 0.125, encounters);
+    simulation.run_until(5.0).unwrap();
+    assert_eq!(simulation.time(), 1.0); // the step in which they touch, at 0.9
+    let event = simulation.stopped_by().expect("a collision");
+    assert!((event.time - 0.9).abs() <= 1e-12);
+    let text = event.to_string();
+    assert!(
+        text.starts_with("bodies with ids 0 and 1 collided at time 0.9"),
+        "{text}"
+    );
+}
+
+#[test]
+fn escapers_are_told_or_taken_away() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(0, [0.0; 3], [0.0; 3], 1e6));
+    bodies.push(body(1, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 1.0));
+    bodies.push(body(2, [0.0, 1.0, 0.0], [0.0, 0.1, 0.0], 1.0));
+    for action in [OnEscape::Log, OnEscape::Remove, OnEscape::Stop] {
+        let encounters = Encounters {
+            escape: Some((2.0, action)),
+            ..Encounters::none()
+        };
+        let mut simulation = free(bodies.clone(), 0.25, encounters);
+        let origin = simulation.conserved().unwrap();
+        simulation.run_until(4.0).unwrap();
+        let events = simulation.take_events();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert!(matches!(events[0].what, Happening::Escape { id: 1, .. }));
+        assert_eq!(events[0].time, 1.25);
+        let left = simulation.bodies().unwrap().len();
+        assert_eq!(left, if action == OnEscape::Remove { 2 } else { 3 });
+        assert_eq!(
+            simulation.time(),
+            if action == OnEscape::Stop { 1.25 } else { 4.0 }
+        );
+        let drift = simulation.conserved().unwrap().drift_since(&origin);
+        assert!(
+            drift.energy <= 1e-12 && drift.momentum <= 1e-13,
+            "{drift:?}"
+        );
+    }
+}
+
+/// Each fault is named with its number, and nothing panics.
+#[test]
+fn impossible_settings_are_refused() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(0, [-1.0, 0.0, 0.0], [0.0; 3], 1.0));
+    bodies.push(body(1, [1.0, 0.0, 0.0], [0.0; 3], 1.0));
+    let escape = |radius| Encounters {
+        escape: Some((radius, OnEscape::Log)),
+        ..Encounters::none()
+    };
+    for (encounters, part) in [
+        (log(vec![0.1]), "1 radii for 2 bodies"),
+        (
+            log(vec![0.1, -0.5]),
+            "body 1 must be ≥ 0 and finite, got -0.5",
+        ),
+        (
+            log(vec![f64::NAN, 0.5]),
+            "body 0 must be ≥ 0 and finite, got NaN",
+        ),
+        (
+            log(vec![0.0, 1.5]),
+            "radius 1.5 of body 1 contains all bodies",
+        ),
+        (log(vec![0.9, 1.0 - 1e-9]), ""),
+        (escape(0.0), "escape must be > 0 and finite, got 0"),
+        (escape(0.5), "body 0 is beyond the radius of escape 0.5"),
+    ] {
+        match encounters.check(&bodies) {
+            Ok(()) => assert_eq!(part, ""),
+            Err(fault) => assert!(
+                !part.is_empty() && fault.to_string().contains(part),
+                "{fault}"
+            ),
+        }
+    }
+    bodies.push(body(2, [1.05, 0.0, 0.0], [0.0; 3], 1.0));
+    let fault = log(vec![0.1, 0.1, 0.1]).check(&bodies).unwrap_err();
+    assert!(matches!(fault, EncounterFault::Overlap(1, 2, _)), "{fault}");
+}

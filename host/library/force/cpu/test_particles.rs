@@ -1,0 +1,383 @@
+//! Massless bodies: test particles, which are accelerated and accelerate nothing.
+//!
+//! Sources are the bodies with mass alone, so that a force costs N_massive × N. In f64 many test particles
+//! are moved through many steps at a time while they lie in the first-level cache: first the bodies
+//! with mass take the steps, and their positions at each evaluation are kept; then each tile of test
+//! particles takes all of them. What is computed is the same, operation by operation, as in steps that are
+//! taken one after another, and so are the bits.
+
+use gpu_kernels::numerics::Precision;
+use rayon::prelude::*;
+
+use super::instruction_set::Kernel;
+use super::kernel::{Distance, Group, LANES, Pull, Source};
+use super::vector::{Lane, Registers};
+use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
+use crate::backend::{Derivatives, Operation};
+use crate::bodies::Bodies;
+use crate::force::host_state::HostState;
+use crate::force::in_memory::InMemory;
+use crate::frame::Frame;
+use crate::physics::Physics;
+use crate::variants::{RootName, Threads};
+
+/// Bodies of both kinds, by their indices.
+#[derive(Clone, Debug)]
+pub(super) struct Kinds {
+    pub(super) massive: Vec<usize>,
+    massless: Vec<usize>,
+}
+
+impl Kinds {
+    /// The kinds, if there are massless bodies.
+    pub(super) fn of(bodies: &Bodies, physics: &Physics) -> Option<Self> {
+        let has_mass = |&i: &usize| physics.weight(bodies.mass[i]) != 0.0;
+        let (massive, massless): (Vec<_>, Vec<_>) = (0..bodies.len()).partition(has_mass);
+        (!massless.is_empty()).then_some(Self { massive, massless })
+    }
+
+    /// The bodies with mass alone.
+    pub(super) fn massive_of(&self, bodies: &Bodies) -> Bodies {
+        self.massive.iter().map(|&i| bodies.body(i)).collect()
+    }
+}
+
+/// Groups of test particles that take many steps together: positions, velocities, accelerations and what
+/// is in between are 18 KB.
+const TILE: usize = 8;
+
+/// Sources that are kept at a time, of all evaluations, so that they stay in the second-level cache.
+const SOURCES_KEPT: usize = 1 << 12;
+
+/// There are so many test particles to a body with mass, or more, where they take many steps at a time:
+/// in the lanes of bodies with mass nothing is computed that is of use.
+const MANY: usize = 8;
+
+/// The bodies with mass at an evaluation, and the units of the result.
+struct Evaluation<R> {
+    sources: Vec<Source<R>>,
+    softening_squared: R,
+    /// 1 over the unit of length, a power of two.
+    to_local: f64,
+    /// The acceleration of a sum of 1.
+    unit: f64,
+}
+
+impl<R: Lane> Evaluation<R> {
+    fn new(packed: &Packed<R>, physics: &Physics, frame: &Frame) -> Self {
+        Self {
+            sources: packed.sources.clone(),
+            softening_squared: packed.softening_squared,
+            to_local: 1.0 / frame.length,
+            unit: unit(physics, frame),
+        }
+    }
+}
+
+/// The acceleration of a sum of 1. Units are powers of two, so that it does not matter whether they are
+/// multiplied before or after the sum.
+fn unit(physics: &Physics, frame: &Frame) -> f64 {
+    let [unit, ..] = frame.acceleration_from_local([frame.coupling_to_local(physics), 0.0, 0.0]);
+    unit
+}
+
+/// An operation on test particles.
+#[derive(Clone, Copy)]
+enum Move {
+    Damp(f64),
+    Kick(f64),
+    Drift(f64),
+    /// By its number.
+    Evaluate(usize),
+}
+
+/// State of the test particles of a tile, of all the lanes of each group.
+#[derive(Clone, Copy)]
+struct Tile {
+    x: [Group<f64>; TILE],
+    v: [Group<f64>; TILE],
+    a: [Group<f64>; TILE],
+}
+
+const NOTHING: [Group<f64>; TILE] = [[[0.0; LANES]; 3]; TILE];
+
+/// Moves a tile.
+struct Follow<'a, R> {
+    tile: &'a mut Tile,
+    /// Groups of it that have bodies.
+    groups: usize,
+    moves: &'a [Move],
+    evaluations: &'a [Evaluation<R>],
+    root: RootName,
+}
+
+impl<R: Lane> Kernel for Follow<'_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        let Self {
+            tile: Tile { x, v, a },
+            groups,
+            moves,
+            evaluations,
+            root,
+        } = self;
+        let mut local = [[[R::default(); LANES]; 3]; TILE];
+        let mut sums = NOTHING;
+        for &step in moves {
+            match step {
+                Move::Damp(factor) => {
+                    for v in v[..groups].as_flattened_mut().as_flattened_mut() {
+                        *v *= factor;
+                    }
+                }
+                Move::Kick(dt) => advance(&mut v[..groups], dt, &a[..groups]),
+                Move::Drift(dt) => advance(&mut x[..groups], dt, &v[..groups]),
+                Move::Evaluate(number) => {
+                    let Evaluation {
+                        sources,
+                        softening_squared,
+                        to_local,
+                        unit,
+                    } = &evaluations[number];
+                    for group in 0..groups {
+                        for axis in 0..3 {
+                            for lane in 0..LANES {
+                                local[group][axis][lane] =
+                                    R::from_f64(x[group][axis][lane] * to_local);
+                            }
+                        }
+                    }
+                    sums[..groups].fill([[0.0; LANES]; 3]);
+                    let pull = Pull {
+                        targets: &local[..groups],
+                        sources,
+                        distance: Distance {
+                            root,
+                            softening_squared: *softening_squared,
+                        },
+                        sums: &mut sums[..groups],
+                    };
+                    pull.run::<S>();
+                    for group in 0..groups {
+                        for axis in 0..3 {
+                            for lane in 0..LANES {
+                                a[group][axis][lane] = unit * sums[group][axis][lane];
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `state += dt · rate`, product and sum rounded apart as everywhere.
+#[inline(always)]
+fn advance(state: &mut [Group<f64>], dt: f64, rate: &[Group<f64>]) {
+    let state = state.as_flattened_mut().as_flattened_mut();
+    let rate = rate.as_flattened().as_flattened();
+    for k in 0..state.len().min(rate.len()) {
+        state[k] += dt * rate[k];
+    }
+}
+
+impl<R: Lane> Cpu<R> {
+    /// Accelerations by pairs: of bodies with mass as if there were no others, and of the others by them.
+    pub(super) fn pull_by_massive(&mut self, kinds: &Kinds) {
+        let frame = self.frame();
+        let massive = kinds.massive_of(&self.state.bodies);
+        self.packed.fill(&massive, &self.physics, &frame);
+        let coupling = frame.coupling_to_local(&self.physics);
+        let pulls = self.packed.pulls(self.choices);
+        for (&i, pull) in kinds.massive.iter().zip(pulls) {
+            self.state.accelerations[i] =
+                frame.acceleration_from_local(pull.map(|sum| coupling * sum));
+        }
+        let bodies = &self.state.bodies;
+        let groups = kinds
+            .massless
+            .par_chunks(LANES)
+            .with_min_len(ELEMENTWISE / LANES);
+        let groups = groups.map(|indices| {
+            let mut group = [[R::default(); LANES]; 3];
+            for (lane, &i) in indices.iter().enumerate() {
+                let position = frame.position_to_local([bodies.x[i], bodies.y[i], bodies.z[i]]);
+                put(&mut group, lane, position.map(R::from_f64));
+            }
+            group
+        });
+        let targets: Vec<Group<R>> = groups.collect();
+        let Choices {
+            root,
+            instructions,
+            threads,
+            ..
+        } = self.choices;
+        let mut sums = vec![[[0.0; LANES]; 3]; targets.len()];
+        let sources = &self.packed.sources;
+        let pull = |_, sums: &mut [_], targets: &[_]| {
+            instructions.run(Pull {
+                targets,
+                sources,
+                distance: Distance {
+                    root,
+                    softening_squared: self.packed.softening_squared,
+                },
+                sums,
+            });
+        };
+        let interactions = kinds.massless.len() * sources.len();
+        if threads == Threads::One || interactions <= INTERACTIONS_ALONE {
+            pull(0, &mut sums, &targets);
+        } else {
+            in_tasks(&mut sums, &targets, pull);
+        }
+        let unit = unit(&self.physics, &frame);
+        for (&i, pull) in kinds.massless.iter().zip(lanes_of(&sums)) {
+            self.state.accelerations[i] = pull.map(|sum| unit * sum);
+        }
+    }
+
+    /// Takes steps of kicks and drifts, many at a time, where there are many test particles and nothing
+    /// else than bodies accelerates them. Returns whether it did.
+    pub(super) fn follow(&mut self, times: u64, step: &[Operation]) -> bool {
+        let (Some(kinds), Some(moves)) = (self.kinds.clone(), moves_of(step)) else {
+            return false;
+        };
+        let suits = R::PRECISION == Precision::F64
+            && self.choices.threads == Threads::All
+            && self.state.external.is_none()
+            && kinds.massive.len() * MANY <= self.state.bodies.len();
+        if !suits {
+            return false;
+        }
+        let is_evaluation = |step: &&Move| matches!(step, Move::Evaluate(_));
+        let evaluations = moves.iter().filter(is_evaluation).count();
+        let sources = (evaluations * kinds.massive.len()).max(1);
+        let at_once = (SOURCES_KEPT / sources).max(1) as u64;
+        let mut left = times;
+        while left > 0 {
+            let now = left.min(at_once);
+            self.take_steps(&kinds, now, &moves);
+            left -= now;
+        }
+        true
+    }
+
+    fn take_steps(&mut self, kinds: &Kinds, times: u64, step: &[Move]) {
+        let mut massive = HostState::new(&kinds.massive_of(&self.state.bodies));
+        for (k, &i) in kinds.massive.iter().enumerate() {
+            massive.accelerations[k] = self.state.accelerations[i];
+        }
+        let (mut moves, mut evaluations) = (vec![], vec![]);
+        for &step in (0..times).flat_map(|_| step) {
+            let mut told = step;
+            match step {
+                Move::Damp(factor) => massive.damp(factor),
+                Move::Kick(dt) => massive.kick(dt),
+                Move::Drift(dt) => massive.drift(dt),
+                Move::Evaluate(_) => {
+                    let frame = super::frame::<R>(&massive.bodies, &self.physics);
+                    self.packed.fill(&massive.bodies, &self.physics, &frame);
+                    let coupling = frame.coupling_to_local(&self.physics);
+                    let pulls = self.packed.pulls(self.choices);
+                    for (acceleration, pull) in massive.accelerations.iter_mut().zip(pulls) {
+                        *acceleration =
+                            frame.acceleration_from_local(pull.map(|sum| coupling * sum));
+                    }
+                    told = Move::Evaluate(evaluations.len());
+                    evaluations.push(Evaluation::new(&self.packed, &self.physics, &frame));
+                }
+            }
+            moves.push(told);
+        }
+        self.follow_evaluations(&moves, &evaluations);
+        let mut time = self.state.external.time();
+        for step in &moves {
+            if let Move::Drift(dt) = step {
+                time += dt;
+            }
+        }
+        self.state.external.set_time(time);
+        for (k, &i) in kinds.massive.iter().enumerate() {
+            let (x, v) = massive.phase(k);
+            self.state.set_phase(i, x, v);
+            self.state.accelerations[i] = massive.accelerations[k];
+        }
+    }
+
+    /// Moves all bodies as test particles; those with mass must be put in their places afterwards.
+    fn follow_evaluations(&mut self, moves: &[Move], evaluations: &[Evaluation<R>]) {
+        const BODIES: usize = TILE * LANES;
+        let Choices {
+            root, instructions, ..
+        } = self.choices;
+        let HostState {
+            bodies: b,
+            accelerations,
+            ..
+        } = &mut self.state;
+        let columns = (
+            b.x.par_chunks_mut(BODIES),
+            b.y.par_chunks_mut(BODIES),
+            b.z.par_chunks_mut(BODIES),
+            b.vx.par_chunks_mut(BODIES),
+            b.vy.par_chunks_mut(BODIES),
+            b.vz.par_chunks_mut(BODIES),
+            accelerations.par_chunks_mut(BODIES),
+        );
+        columns
+            .into_par_iter()
+            .for_each(|(x, y, z, vx, vy, vz, accelerations)| {
+                let mut tile = Tile {
+                    x: NOTHING,
+                    v: NOTHING,
+                    a: NOTHING,
+                };
+                let columns = [[x, y, z], [vx, vy, vz]];
+                for (state, columns) in [&mut tile.x, &mut tile.v].into_iter().zip(&columns) {
+                    for (axis, column) in columns.iter().enumerate() {
+                        for (k, value) in column.iter().enumerate() {
+                            state[k / LANES][axis][k % LANES] = *value;
+                        }
+                    }
+                }
+                for (k, &a) in accelerations.iter().enumerate() {
+                    put(&mut tile.a[k / LANES], k % LANES, a);
+                }
+                instructions.run(Follow {
+                    tile: &mut tile,
+                    groups: accelerations.len().div_ceil(LANES),
+                    moves,
+                    evaluations,
+                    root,
+                });
+                for (state, columns) in [&tile.x, &tile.v].into_iter().zip(columns) {
+                    for (axis, column) in columns.into_iter().enumerate() {
+                        for (k, value) in column.iter_mut().enumerate() {
+                            *value = state[k / LANES][axis][k % LANES];
+                        }
+                    }
+                }
+                for (a, of_lane) in accelerations.iter_mut().zip(lanes_of(&tile.a)) {
+                    *a = of_lane;
+                }
+            });
+    }
+}
+
+/// The moves of a step that is made of kicks and drifts.
+fn moves_of(step: &[Operation]) -> Option<Vec<Move>> {
+    let moves = step.iter().map(|operation| match *operation {
+        Operation::Damp(factor) => Some(Move::Damp(factor)),
+        Operation::Kick(dt) => Some(Move::Kick(dt)),
+        Operation::Drift(dt) => Some(Move::Drift(dt)),
+        Operation::Evaluate(Derivatives::None) => Some(Move::Evaluate(0)),
+        _ => None,
+    });
+    moves.collect()
+}
+
+#[cfg(test)]
+mod tests;

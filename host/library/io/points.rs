@@ -1,0 +1,203 @@
+//! Points in space from files, and tables of numbers at them.
+//!
+//! Points come from a table of `x y z`, a row per line, with commas or white space between numbers; from a
+//! table whose first line names its columns, among them x, y and z; from an array of shape `[M, 3]` as NumPy
+//! saves it (`.npy`); or from any snapshot, whose bodies they are then at. Tables are written as CSV or as
+//! `.npy`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{
+    Format, Malformed, Overwrite, ReadError, ReadFault, at_path, load, open, write_atomically,
+};
+
+/// Reads points.
+///
+/// # Errors
+/// If the file is none of those that the [module](self) names, or a number is not finite.
+pub fn read_points(path: &Path) -> Result<Vec<[f64; 3]>, ReadError> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let format = Format::from_path(path);
+    match (&*extension, format) {
+        ("npy", _) => at_path(path, || read_array(path)),
+        (_, Some(format)) if format != Format::Csv => {
+            let bodies = load(path, Some(format))?.snapshot.bodies;
+            Ok(bodies.iter().map(|body| body.position).collect())
+        }
+        _ => at_path(path, || {
+            let (_, _) = open(path)?;
+            let text = String::from_utf8(fs::read(path)?)
+                .map_err(|_| Malformed::new("the table", "it is not text"))?;
+            parse(&text, ["x", "y", "z"])
+        }),
+    }
+}
+
+/// Reads a list of numbers: a text file with one in each line, or a table whose first line names its
+/// columns, among them this one.
+///
+/// # Errors
+/// If the file is no such list, or a number is not finite.
+pub fn read_column(path: &Path, name: &str) -> Result<Vec<f64>, ReadError> {
+    at_path(path, || {
+        let (_, _) = open(path)?;
+        let text = String::from_utf8(fs::read(path)?)
+            .map_err(|_| Malformed::new("the table", "it is not text"))?;
+        Ok(parse(&text, [name])?.into_iter().flatten().collect())
+    })
+}
+
+/// These columns of a table.
+fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<Vec<[f64; N]>, ReadFault> {
+    let mut columns: Option<[usize; N]> = None;
+    let mut points = vec![];
+    let wanted = names.join(" ");
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let words = text.split(|c: char| c == ',' || c.is_whitespace());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let malformed = |problem: String| Malformed::new(format!("line {line}"), problem);
+        if columns.is_none() && words.iter().all(|word| word.parse::<f64>().is_err()) {
+            let mut found = [0; N];
+            for (found, name) in found.iter_mut().zip(names) {
+                let column = words.iter().position(|word| *word == name);
+                *found = column.ok_or_else(|| malformed(format!("no column {name}: `{text}`")))?;
+            }
+            columns = Some(found);
+            continue;
+        }
+        if columns.is_none() && words.len() != N {
+            let problem = format!("a row should be {wanted}, or columns be named: `{text}`");
+            return Err(malformed(problem).into());
+        }
+        let mut point = [0.0; N];
+        let columns = *columns.get_or_insert(std::array::from_fn(|k| k));
+        for (x, column) in point.iter_mut().zip(columns) {
+            let word = words.get(column).copied().unwrap_or_default();
+            let number = word.parse().ok().filter(|number: &f64| number.is_finite());
+            *x = number.ok_or_else(|| malformed(format!("`{word}` is not a finite number")))?;
+        }
+        points.push(point);
+    }
+    Ok(points)
+}
+
+#[cfg(feature = "npz")]
+fn read_array(path: &Path) -> Result<Vec<[f64; 3]>, ReadFault> {
+    let (file, size) = open(path)?;
+    super::npz::read_points(io::BufReader::new(file), size)
+}
+
+#[cfg(not(feature = "npz"))]
+fn read_array(_: &Path) -> Result<Vec<[f64; 3]>, ReadFault> {
+    Err(ReadFault::NotBuilt(Format::Npz))
+}
+
+/// Writes a table of numbers: CSV with these columns, or an array of shape `[rows, columns]` where the
+/// name ends with `.npy`.
+///
+/// # Errors
+/// The file system's refusal; or that a file is there already.
+///
+/// # Panics
+/// If there are not as many numbers as rows of these columns.
+pub fn write_table(
+    path: &Path,
+    columns: &[&str],
+    numbers: &[f64],
+    overwrite: Overwrite,
+) -> io::Result<()> {
+    assert!(numbers.len().is_multiple_of(columns.len()), "whole rows");
+    let is_array = path.extension().is_some_and(|extension| extension == "npy");
+    write_atomically(path, overwrite, |file| -> io::Result<()> {
+        if is_array {
+            return write_array(file, columns.len(), numbers);
+        }
+        writeln!(file, "{}", columns.join(","))?;
+        let mut text = String::new();
+        for row in numbers.chunks(columns.len()) {
+            text.clear();
+            for (k, number) in row.iter().enumerate() {
+                let comma = if k > 0 { "," } else { "" };
+                write!(text, "{comma}{number:?}").expect("a string takes all");
+            }
+            text.push('\n');
+            file.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(feature = "npz")]
+fn write_array(file: &mut impl Write, columns: usize, numbers: &[f64]) -> io::Result<()> {
+    super::npz::write_array(file, columns, numbers)
+}
+
+#[cfg(not(feature = "npz"))]
+fn write_array(_: &mut impl Write, _: usize, _: &[f64]) -> io::Result<()> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this build cannot write .npy: build Allpairs with the feature `npz`",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read() {
+        let points = vec![[1.0, 2.0, 3.0], [-4.0, 5e3, 0.0]];
+        for text in [
+            "1 2 3\n-4 5e3 0\n",
+            "# points\n1,2,3\n\n-4, 5e3, 0",
+            "x,y,z\n1,2,3\n-4,5000,0\n",
+            "id,z,y,x\n1,3,2,1\n2,0,5000,-4\n",
+        ] {
+            assert_eq!(parse(text, ["x", "y", "z"]).unwrap(), points, "{text}");
+        }
+        assert!(parse("", ["x", "y", "z"]).unwrap().is_empty());
+        assert_eq!(parse("x,radius\n3,4\n", ["radius"]).unwrap(), [[4.0]]);
+        for (text, part) in [
+            ("1 2\n", "line 1: a row should be x y z"),
+            ("1 2 3\n1 2 q\n", "line 2: `q` is not a finite number"),
+            ("x,y\n1,2\n", "no column z"),
+            ("1 2 3\n1 2\n", "line 2: `` is not"),
+            ("1 2 nan\n", "`nan` is not a finite number"),
+        ] {
+            let fault = parse(text, ["x", "y", "z"]).unwrap_err().to_string();
+            assert!(fault.contains(part), "{text}: {fault}");
+        }
+    }
+
+    #[cfg(feature = "npz")]
+    #[test]
+    fn arrays_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.npy");
+        let points = vec![[1.0, 2.0, 3.0], [-4.0, 5e3, 0.0]];
+        let columns = ["x", "y", "z"];
+        write_table(&path, &columns, points.as_flattened(), Overwrite::Refuse).unwrap();
+        assert_eq!(read_points(&path).unwrap(), points);
+        let whole = fs::read(&path).unwrap();
+        assert_eq!(whole.len(), 128 + 48);
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            assert!(read_points(&path).is_err(), "{cut}");
+        }
+        fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
+        assert!(read_points(&path).is_err());
+        let four = [0.0; 8];
+        write_table(&path, &["a"; 4], &four, Overwrite::Allow).unwrap();
+        let fault = read_points(&path).unwrap_err().to_string();
+        assert!(fault.contains("[2, 4]"), "{fault}");
+        write_table(&path, &columns, &[1.0, f64::NAN, 0.0], Overwrite::Allow).unwrap();
+        assert!(read_points(&path).is_err());
+    }
+}

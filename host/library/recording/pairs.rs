@@ -1,0 +1,68 @@
+//! The log of neighbours and bound pairs, beside the diagnostics of runs that are not softened: `pairs.csv`.
+
+use std::io;
+use std::path::Path;
+
+use super::rows::{Cell, Rows};
+use crate::binaries::Census;
+use crate::bodies::Bodies;
+use crate::physics::Physics;
+
+/// Name of the log in a run's folder.
+pub(super) const NAME: &str = "pairs.csv";
+
+/// Those of the pair with the most binding energy come last; empty where there is no pair.
+const COLUMNS: [&str; 11] = [
+    "time",
+    "least_distance",
+    "median_distance",
+    "pairs",
+    "hard_pairs",
+    "id_a",
+    "id_b",
+    "semi_major_axis",
+    "eccentricity",
+    "period",
+    "binding_energy",
+];
+
+/// A new log in a folder.
+pub(super) fn begin(folder: &Path) -> io::Result<Rows> {
+    Rows::create(folder, NAME, &COLUMNS)
+}
+
+/// That of a run that was stopped after `steps`.
+pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Rows> {
+    Rows::resume(folder, NAME, &COLUMNS, steps)
+}
+
+/// Takes the census of bodies and appends it.
+pub(super) fn append(
+    rows: &Rows,
+    (steps, time): (u64, f64),
+    bodies: &Bodies,
+    physics: &Physics,
+) -> io::Result<()> {
+    let census = Census::of(bodies, physics);
+    let mut cells = vec![
+        Cell::Number(time),
+        Cell::Number(census.least_distance),
+        Cell::Number(census.median_distance),
+        Cell::Id(census.pairs.len() as u64),
+        Cell::Id(census.hard() as u64),
+    ];
+    match census.pairs.first() {
+        Some(pair) => {
+            cells.extend(pair.ids.map(Cell::Id));
+            let numbers = [
+                pair.semi_major_axis,
+                pair.eccentricity,
+                pair.period,
+                pair.binding_energy,
+            ];
+            cells.extend(numbers.map(Cell::Number));
+        }
+        None => cells.extend([Cell::Number(f64::NAN); 6]),
+    }
+    rows.append(steps, &cells)
+}

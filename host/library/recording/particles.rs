@@ -1,0 +1,85 @@
+//! The log of test particles, beside the diagnostics: `test-particles.csv`.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::rows::{Cell, Rows};
+use crate::bodies::Bodies;
+use crate::fields::External;
+use crate::physics::Physics;
+use crate::test_particles::{Account, Look, Origin};
+
+/// Name of the log in a run's folder.
+pub(super) const NAME: &str = "test-particles.csv";
+
+/// Test particles of a run, and their log if diagnostics are planned.
+#[derive(Clone, Debug)]
+pub(super) struct Particles {
+    pub(super) account: Arc<Account>,
+    rows: Option<Rows>,
+}
+
+impl Particles {
+    /// Opens the account at the beginning of a run, if there are test particles, and their log.
+    pub(super) fn begin(
+        folder: &Path,
+        is_logged: bool,
+        account: Option<Account>,
+    ) -> io::Result<Option<Self>> {
+        let Some(account) = account else {
+            return Ok(None);
+        };
+        let rows = is_logged.then(|| Rows::create(folder, NAME, &columns()));
+        Ok(Some(Self {
+            account: Arc::new(account),
+            rows: rows.transpose()?,
+        }))
+    }
+
+    /// Goes on with those of a run that was stopped after `steps`.
+    pub(super) fn resume(
+        folder: &Path,
+        is_logged: bool,
+        origins: Vec<Origin>,
+        steps: u64,
+    ) -> io::Result<Option<Self>> {
+        let Some(account) = Account::resume(origins) else {
+            return Ok(None);
+        };
+        let rows = is_logged.then(|| Rows::resume(folder, NAME, &columns(), steps));
+        Ok(Some(Self {
+            account: Arc::new(account),
+            rows: rows.transpose()?,
+        }))
+    }
+
+    /// Appends a look, where there is a log.
+    pub(super) fn append(
+        &self,
+        (steps, time): (u64, f64),
+        bodies: &Bodies,
+        physics: &Physics,
+        external: &External,
+    ) -> io::Result<()> {
+        let Some(rows) = &self.rows else {
+            return Ok(());
+        };
+        let look = self.account.look(bodies, physics, external);
+        let [mean, spread, change, jacobi] = look.values();
+        rows.append(
+            steps,
+            &[time, mean, spread, change, jacobi].map(Cell::Number),
+        )
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.rows.as_ref().map_or(Ok(()), Rows::sync)
+    }
+}
+
+fn columns() -> Vec<&'static str> {
+    let mut columns = vec!["time"];
+    columns.extend(Look::COLUMNS);
+    columns
+}

@@ -1,0 +1,107 @@
+//! A table of a run that grows row by row, as CSV whose first column is the step, beside the diagnostics.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::log::{cut, open};
+
+/// Such a table, open at its end; clones write to the same.
+#[derive(Clone, Debug)]
+pub(super) struct Rows(Arc<Mutex<File>>);
+
+impl Rows {
+    /// A new file in `folder` with these columns after that of the steps.
+    pub(super) fn create(folder: &Path, name: &str, columns: &[&str]) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .append(true)
+            .create_new(true)
+            .open(folder.join(name));
+        Self::with_header(file?, columns)
+    }
+
+    /// The file of `folder`, without what comes after `steps`; a new one where it is not there. Rows that
+    /// are damaged stay.
+    pub(super) fn resume(
+        folder: &Path,
+        name: &str,
+        columns: &[&str],
+        steps: u64,
+    ) -> io::Result<Self> {
+        let mut file = open(folder, name)?;
+        cut(&mut file, 1, steps, |row| {
+            row.split(',').next()?.parse().ok()
+        })?;
+        match file.metadata()?.len() {
+            0 => Self::with_header(file, columns),
+            _ => Ok(Self(Arc::new(Mutex::new(file)))),
+        }
+    }
+
+    fn with_header(mut file: File, columns: &[&str]) -> io::Result<Self> {
+        file.write_all(format!("step,{}\n", columns.join(",")).as_bytes())?;
+        Ok(Self(Arc::new(Mutex::new(file))))
+    }
+
+    /// Appends a row in one piece.
+    pub(super) fn append(&self, step: u64, cells: &[Cell]) -> io::Result<()> {
+        let mut row = step.to_string();
+        for cell in cells {
+            match cell {
+                Cell::Number(value) if value.is_finite() => write!(row, ",{value:?}"),
+                Cell::Number(_) => write!(row, ","),
+                Cell::Word(word) => write!(row, ",{word}"),
+                Cell::Id(id) => write!(row, ",{id}"),
+            }
+            .expect("a string takes all");
+        }
+        row.push('\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(row.as_bytes())
+    }
+
+    /// Makes what was appended survive a power cut.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.sync_data()
+    }
+}
+
+/// Content of a column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell {
+    /// In the shortest form that reads back the same; nothing where it is no finite number.
+    Number(f64),
+    Word(&'static str),
+    Id(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn rows_after_a_checkpoint_are_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let rows = Rows::create(folder, "a.csv", &["x", "what"]).unwrap();
+        for step in [0, 5, 10] {
+            let cells = [
+                Cell::Number(0.1 * step as f64),
+                Cell::Word("seen"),
+                Cell::Id(7),
+            ];
+            rows.append(step, &cells).unwrap();
+        }
+        drop(Rows::resume(folder, "a.csv", &["x", "what"], 5).unwrap());
+        let text = fs::read_to_string(folder.join("a.csv")).unwrap();
+        assert_eq!(text, "step,x,what\n0,0.0,seen,7\n5,0.5,seen,7\n");
+        drop(Rows::resume(folder, "b.csv", &["x"], 5).unwrap());
+        let text = fs::read_to_string(folder.join("b.csv")).unwrap();
+        assert_eq!(text, "step,x\n");
+    }
+}

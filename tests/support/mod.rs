@@ -103,8 +103,8 @@ pub(crate) fn rms_error(machine: &Machine, variant: &Variant, case: &Case) -> f6
 
 /// Whether steps that a device may record and replay go elsewhere than steps taken one by one.
 pub(crate) fn repetition_failure(machine: &Machine, variant: &Variant) -> Option<String> {
-    const STEPS: u64 = 9;
-    let bodies = plummer(300, 2).expect("in range");
+    const STEPS: u64 = 5;
+    let bodies = plummer(260, 2).expect("in range");
     let physics = Physics {
         law: variant.laws().next().expect("every kernel has a law"),
         g: 1.0,

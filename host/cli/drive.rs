@@ -17,6 +17,7 @@ use super::Interrupted;
 use super::drift::DriftWatch;
 use super::outputs::Outputs;
 use super::progress::Lines;
+use super::ranks;
 use super::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
@@ -125,6 +126,7 @@ fn advance(
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
     ctrlc::set_handler(move || {
+        ranks::asked_to_stop();
         if handler.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
         }

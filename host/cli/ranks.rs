@@ -1,28 +1,28 @@
 //! Ranks: processes that an MPI launcher started, which compute one run together.
 
-use std::ffi::OsString;
-use std::sync::Arc;
-
-use allpairs::ranks::Team;
-
+#[cfg(not(target_os = "linux"))]
+pub(super) use self::alone::{asked_to_stop, take_part, team};
 #[cfg(target_os = "linux")]
 pub(super) use self::of_mpi::{asked_to_stop, take_part, team};
 
 /// Elsewhere each process is a run of its own.
 #[cfg(not(target_os = "linux"))]
 mod alone {
-    pub(crate) fn take_part(_: &[super::OsString], _: impl FnOnce() -> u8) -> Option<u8> {
+    use std::ffi::OsString;
+    use std::sync::Arc;
+
+    use allpairs::ranks::Team;
+
+    pub(crate) fn take_part(_: &[OsString], _: impl FnOnce() -> u8) -> Option<u8> {
         None
     }
 
     pub(crate) fn asked_to_stop() {}
 
-    pub(crate) fn team() -> Option<super::Arc<super::Team>> {
+    pub(crate) fn team() -> Option<Arc<Team>> {
         None
     }
 }
-#[cfg(not(target_os = "linux"))]
-pub(super) use self::alone::{asked_to_stop, take_part, team};
 
 #[cfg(target_os = "linux")]
 mod of_mpi {
@@ -30,7 +30,7 @@ mod of_mpi {
     use std::sync::{Arc, OnceLock};
 
     use allpairs::force::ranked;
-    use allpairs::ranks::mpi::{self, Cores, Launcher, Processes};
+    use allpairs::ranks::mpi::{self, Cores, Launcher, Processes, Refused};
     use allpairs::ranks::{Member, Ranks, Team};
     use anyhow::anyhow;
 
@@ -62,7 +62,11 @@ mod of_mpi {
         mpi::supervise(&launcher);
         let processes = match Processes::join(&launcher) {
             Ok(processes) => processes,
-            Err(why) => return Some(report(&anyhow!(why).context("cannot run on several ranks"))),
+            Err(Refused::AsOthersSay) => return Some(code::UNAVAILABLE),
+            Err(why) => {
+                report(&anyhow!(why).context("cannot run on several ranks"));
+                return Some(code::UNAVAILABLE);
+            }
         };
         let code = join(processes, arguments, work);
         Processes::finish();

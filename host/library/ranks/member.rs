@@ -29,7 +29,7 @@ pub enum Differs {
     /// They were told to do different things.
     #[error(
         "rank {rank} was started with `{its}`, and rank 0 with `{first}`: start all ranks with the same \
-         arguments"
+         arguments, or set `ALLPAIRS_LIBMPI=none` for a run of each"
     )]
     Arguments {
         /// The first rank that differs.

@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+use rayon::ThreadPoolBuilder;
+
 use super::{Member, Ranks, Team};
 
 /// Bytes that ranks lay out for all, and the way from each to each.
@@ -55,7 +57,8 @@ impl Ranks for Thread {
     }
 }
 
-/// What `work` gives on each of so many ranks.
+/// What `work` gives on each of so many ranks, each of which has threads of its own to compute on, as
+/// processes have: those that wait for each other must not wait for threads as well.
 pub(crate) fn ranks<T: Send>(size: usize, work: impl Fn(Box<dyn Ranks>) -> T + Sync) -> Vec<T> {
     let table: Arc<Vec<_>> = Arc::new((0..size).map(|_| Mutex::default()).collect());
     let barrier = Arc::new(Barrier::new(size));
@@ -78,9 +81,12 @@ pub(crate) fn ranks<T: Send>(size: usize, work: impl Fn(Box<dyn Ranks>) -> T + S
     });
     let (all, work): (Vec<_>, _) = (all.collect(), &work);
     thread::scope(|scope| {
-        let all = all.into_iter();
-        let threads: Vec<_> = all
-            .map(|rank| scope.spawn(move || work(Box::new(rank))))
+        let threads: Vec<_> = (all.into_iter())
+            .map(|rank| {
+                let pool = ThreadPoolBuilder::new().num_threads(2).build();
+                let pool = pool.expect("two threads");
+                scope.spawn(move || pool.install(|| work(Box::new(rank))))
+            })
             .collect();
         let join = |thread: thread::ScopedJoinHandle<'_, T>| thread.join().expect("no panic");
         threads.into_iter().map(join).collect()

@@ -66,7 +66,7 @@ fn accelerations(mut backend: Box<dyn Backend>) -> (Vec<[f64; 3]>, Energy) {
 fn accelerations_and_energies_are_those_of_one_process() {
     for precision in [Precision::F64, Precision::F32] {
         for pairs in [PairsName::Twice, PairsName::Once] {
-            for n in [1, 2, 3, 5, 16, 17, 100, 255, 257, 800, 2049] {
+            for n in [1, 2, 17, 257, 1300] {
                 let bodies = cloud(n, n as u64);
                 let choices = Choices {
                     pairs,
@@ -104,10 +104,10 @@ fn run(
 
 #[test]
 fn runs_of_all_integrators_are_those_of_one_process() {
-    let bodies = cloud(130, 1);
+    let bodies = cloud(40, 1);
     let of_varying = |steps| Pace::Adaptive {
         eta: 0.02,
-        longest: 0.125,
+        longest: 0.03125,
         end: 10.0,
         steps,
     };
@@ -118,18 +118,16 @@ fn runs_of_all_integrators_are_those_of_one_process() {
         runs.push((integrator, of_varying(Stepping::Shared)));
         runs.push((integrator, of_varying(Stepping::Blocks)));
     }
-    for precision in [Precision::F64, Precision::F32] {
-        for &(integrator, pace) in &runs {
-            let choices = Choices::default();
-            let backend = alone(&bodies, precision, choices);
-            let expected = run(backend, &bodies, integrator, pace);
-            for threads in TEAMS {
-                let found = led(threads, |team| {
-                    let backend = on_ranks(team, &bodies, precision, choices);
-                    run(backend, &bodies, integrator, pace)
-                });
-                assert_eq!(found, expected, "{integrator:?}, {pace:?}, {threads:?}");
-            }
+    for (integrator, pace) in runs {
+        let choices = Choices::default();
+        let backend = alone(&bodies, Precision::F64, choices);
+        let expected = run(backend, &bodies, integrator, pace);
+        for threads in [TEAMS[1], TEAMS[4]] {
+            let found = led(threads, |team| {
+                let backend = on_ranks(team, &bodies, Precision::F64, choices);
+                run(backend, &bodies, integrator, pace)
+            });
+            assert_eq!(found, expected, "{integrator:?}, {pace:?}, {threads:?}");
         }
     }
 }

@@ -5,6 +5,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::time::Duration;
+
+/// Environment variable for the library to use.
+pub(super) const LIBRARY: &str = "ALLPAIRS_LIBMPI";
+/// Its value for none: each process is a run of its own.
+const NO_LIBRARY: &str = "none";
 
 /// Kind of a launcher, which decides what libraries may be its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,8 @@ pub struct Launcher {
     pub(super) size: Option<usize>,
     /// This process among them, if it is known.
     pub(super) rank: Option<usize>,
+    /// Number of this process among those of its machine, if it is known.
+    local_rank: Option<usize>,
     /// What says so.
     pub(super) evidence: String,
     /// Folder that it is installed under, if it is known.
@@ -49,6 +57,20 @@ const VARIABLES: [(Kind, &str, &str); 8] = [
     (Kind::Other, "PMIX_SIZE", "PMIX_RANK"),
 ];
 
+/// Variables for the number of this process among those of its machine.
+const LOCAL_RANKS: [&str; 6] = [
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "FLUX_TASK_LOCAL_ID",
+    "SLURM_LOCALID",
+];
+
+/// Time after which a process tells why it cannot start, if it is not the first: it is ended meanwhile
+/// where the first cannot either, and has told.
+const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
+
 /// Variables that Hydra sets, and others that use its protocol do not.
 const MARKS_OF_HYDRA: [&str; 3] = ["HYDI_CONTROL_FD", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"];
 
@@ -68,8 +90,12 @@ const PROGRAMS: [&str; 11] = [
 ];
 
 impl Launcher {
-    /// The launcher of several processes that started this one, if there is one.
+    /// The launcher of several processes that started this one, if there is one, and no run of its own was
+    /// asked for.
     pub fn find() -> Option<Self> {
+        if env::var_os(LIBRARY).is_some_and(|library| library == NO_LIBRARY) {
+            return None;
+        }
         let mut found = Self::in_environment(|name| env::var_os(name))?;
         if let Some(program) = ancestor() {
             found.evidence = format!("{}, started by {}", found.evidence, program.display());
@@ -100,9 +126,22 @@ impl Launcher {
             kind,
             size,
             rank,
+            local_rank: LOCAL_RANKS.iter().find_map(|name| number(name)),
             evidence,
             prefix: None,
         })
+    }
+}
+
+impl Launcher {
+    /// After what time this process tells why it cannot start, if others may not tell the same: the first at
+    /// once, and the first of each other machine.
+    pub(super) fn speaks(&self) -> Option<Duration> {
+        match (self.rank, self.local_rank) {
+            (Some(0), _) => Some(Duration::ZERO),
+            (_, Some(0) | None) => Some(AFTER_THE_FIRST),
+            (_, Some(_)) => None,
+        }
     }
 }
 

@@ -7,10 +7,7 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 
-use super::launcher::{Kind, Launcher};
-
-/// Environment variable for the library to use.
-pub(super) const LIBRARY: &str = "ALLPAIRS_LIBMPI";
+use super::launcher::{Kind, LIBRARY, Launcher};
 
 /// A handle of MPI, in a register: a pointer in the ABI of MPI 5 and of Open MPI, an `int` in its lower half in
 /// that of MPICH.
@@ -84,8 +81,6 @@ pub(super) struct Mpi {
 
 /// Length of the longest text that a library says of itself (8192 in MPICH), and its end.
 const LONGEST_VERSION: usize = 8192 + 1;
-/// Characters of it that are shown.
-const SHOWN: usize = 60;
 
 const OPEN_MPI: [&str; 1] = ["libmpi.so.40"];
 /// Debian calls MPICH's `libmpich`.
@@ -149,8 +144,7 @@ impl Mpi {
         unsafe { version(text.as_mut_ptr(), &mut length) };
         let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
         let text = text.to_string_lossy();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let version = words.join(" ");
+        let version = name_and_number(&text);
         let is_of = |families: &[&str]| families.iter().any(|family| version.contains(family));
         let abi = if address(&library, b"ompi_mpi_comm_world\0").is_some() {
             Abi::OpenMpi
@@ -159,7 +153,6 @@ impl Mpi {
         } else if is_of(&["MPICH", "Intel(R) MPI", "MVAPICH", "ParaStation"]) {
             Abi::Mpich
         } else {
-            let version: String = version.chars().take(SHOWN).collect();
             return Err(format!(
                 "{name}: an MPI library of no known kind: {version}"
             ));
@@ -167,7 +160,7 @@ impl Mpi {
         Ok(Self {
             library,
             name: name.to_owned(),
-            version: version.chars().take(SHOWN).collect(),
+            version,
             abi,
         })
     }
@@ -264,6 +257,20 @@ fn candidates(launcher: &Launcher) -> Vec<String> {
     beside.chain(by_name).collect()
 }
 
+/// What a library says of itself, up to its number: the rest may be long.
+fn name_and_number(text: &str) -> String {
+    const WORDS: usize = 8;
+    let mut words = text.split_whitespace().take(WORDS);
+    let mut name = vec![];
+    for word in &mut words {
+        name.push(word.trim_end_matches(','));
+        if word.contains(|c: char| c.is_ascii_digit()) {
+            break;
+        }
+    }
+    name.join(" ")
+}
+
 /// The reason that the system gives, beside what failed.
 fn with_reason(error: &libloading::Error) -> String {
     match std::error::Error::source(error) {
@@ -291,4 +298,30 @@ fn is_standard(library: &Library) -> bool {
     // SAFETY: it writes two numbers, and may be called before MPI is initialised.
     unsafe { ask(&mut major, &mut minor) };
     major >= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_shown_by_name_and_number() {
+        for (text, shown) in [
+            (
+                "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4",
+                "Open MPI v4.1.4",
+            ),
+            (
+                "MPICH Version:\t4.0.2\nMPICH Release date:\tThu",
+                "MPICH Version: 4.0.2",
+            ),
+            (
+                "Intel(R) MPI Library 2021.18.1 for Linux* OS",
+                "Intel(R) MPI Library 2021.18.1",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(name_and_number(text), shown);
+        }
+    }
 }

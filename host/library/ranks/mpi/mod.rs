@@ -17,7 +17,6 @@ use std::ffi::c_int;
 use std::fmt;
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 pub use cores::Cores;
 pub use guard::asked_to_stop;
@@ -25,15 +24,23 @@ pub use launcher::Launcher;
 pub use supervisor::supervise;
 
 use super::Ranks;
-use library::{Constants, Functions, Handle, LIBRARY, Mpi};
+use launcher::LIBRARY;
+use library::{Constants, Functions, Handle, Mpi};
 
 /// The most elements of a message: counts are C ints, and half of that leaves room for displacements.
 const MOST_AT_ONCE: usize = 1 << 30;
 /// Bytes of a word, in which long messages are counted.
 const WORD: usize = 8;
-/// Time for which ranks other than the first wait before they tell why they cannot start: they are ended
-/// meanwhile where the first could not either, and has told.
-const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
+/// Reason why processes cannot compute together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// To be told.
+    #[error("{0}")]
+    Because(String),
+    /// Another process tells it.
+    #[error("another process says why")]
+    AsOthersSay,
+}
 
 /// Processes of MPI.
 pub struct Processes {
@@ -48,17 +55,34 @@ impl Processes {
     /// Joins the processes that a launcher started.
     ///
     /// # Errors
-    /// If no library is found, or one that belongs to another launcher. Processes other than the first wait
-    /// before they return it, so that the first speaks for all.
-    pub fn join(launcher: &Launcher) -> Result<Self, String> {
-        Self::try_join(launcher).inspect_err(|_| {
-            if launcher.rank != Some(0) {
-                thread::sleep(AFTER_THE_FIRST);
+    /// If no library is found, or one that belongs to another launcher. Where the first process has the same to
+    /// tell, or another of this machine, it says nothing; where they may not, it waits before it returns.
+    pub fn join(launcher: &Launcher) -> Result<Self, Refused> {
+        let processes = Self::of_library(launcher).map_err(|why| match launcher.speaks() {
+            Some(delay) => {
+                thread::sleep(delay);
+                Refused::Because(why)
             }
-        })
+            None => Refused::AsOthersSay,
+        })?;
+        // In vain for all of them, if for one.
+        processes
+            .compare_with(launcher)
+            .map_err(|why| match launcher.rank {
+                Some(0) | None => Refused::Because(why),
+                Some(_) => Refused::AsOthersSay,
+            })?;
+        guard::watch(guard::Watched {
+            rank: processes.rank,
+            size: processes.size,
+            world: processes.constants.world,
+            abort: processes.functions.abort,
+            finalize: processes.functions.finalize,
+        });
+        Ok(processes)
     }
 
-    fn try_join(launcher: &Launcher) -> Result<Self, String> {
+    fn of_library(launcher: &Launcher) -> Result<Self, String> {
         let library = Mpi::find(launcher)?;
         let mut processes = Self {
             functions: library.functions()?,
@@ -75,14 +99,6 @@ impl Processes {
             ));
         }
         processes.initialise()?;
-        processes.compare_with(launcher)?;
-        guard::watch(guard::Watched {
-            rank: processes.rank,
-            size: processes.size,
-            world: processes.constants.world,
-            abort: processes.functions.abort,
-            finalize: processes.functions.finalize,
-        });
         Ok(processes)
     }
 

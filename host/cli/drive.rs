@@ -21,6 +21,7 @@ use super::encounters;
 use super::info;
 use super::outputs::Outputs;
 use super::progress::Lines;
+use super::ranks;
 use super::test_particles;
 use super::watch::{self, Watch};
 
@@ -162,6 +163,7 @@ fn advance(
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
     ctrlc::set_handler(move || {
+        ranks::asked_to_stop();
         if handler.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
         }

@@ -27,6 +27,7 @@ mod pace;
 mod physics;
 mod plot;
 mod progress;
+mod ranks;
 mod render;
 mod resume;
 mod run;
@@ -169,17 +170,30 @@ fn tell(failures: &[impl Display], out: &mut impl Write) -> anyhow::Result<()> {
 struct Interrupted;
 
 /// Runs the program with these arguments, of which the first is its name, and returns its exit code.
-/// Arguments that it does not understand end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     fail_at_size_limits();
-    if let Err(error) = start_threads() {
-        return report(&error);
-    }
-    let arguments = arguments.into_iter().map(without_exponent);
-    let matches = below_zero_too(Arguments::command()).get_matches_from(arguments);
-    let arguments = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments,
-        Err(error) => error.format(&mut Arguments::command()).exit(),
+    let arguments: Vec<OsString> = arguments.into_iter().map(without_exponent).collect();
+    let shared = ranks::take_part(&arguments, || told(&arguments));
+    shared.unwrap_or_else(|| match start_threads(threads_asked_for()) {
+        Ok(()) => told(&arguments),
+        Err(error) => report(&error),
+    })
+}
+
+/// Does what the arguments say.
+fn told(arguments: &[OsString]) -> u8 {
+    let matches = below_zero_too(Arguments::command()).try_get_matches_from(arguments);
+    let parsed = matches.and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)
+            .map_err(|error| error.format(&mut Arguments::command()))?;
+        Ok((matches, arguments))
+    });
+    let (matches, arguments) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let _ = error.print(); // help and the version are errors too
+            return error.exit_code() as u8;
+        }
     };
     let mut out = WhileRead(Some(io::stdout().lock()));
     let result = match &arguments.command {
@@ -226,9 +240,14 @@ fn fail_at_size_limits() {
 /// Environment variable for the number of threads; rayon's.
 const THREADS: &str = "RAYON_NUM_THREADS";
 
-/// Starts as many threads as the environment asks for, if it does.
-fn start_threads() -> anyhow::Result<()> {
-    let Some(threads) = std::env::var(THREADS).ok().and_then(|n| n.parse().ok()) else {
+/// Threads that the environment asks for, if it does.
+fn threads_asked_for() -> Option<usize> {
+    std::env::var(THREADS).ok()?.parse().ok()
+}
+
+/// Starts so many threads; without a number, rayon will.
+fn start_threads(threads: Option<usize>) -> anyhow::Result<()> {
+    let Some(threads) = threads else {
         return Ok(());
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -241,7 +260,7 @@ fn start_threads() -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
-        .with_context(|| format!("cannot start the threads that {THREADS} asks for"))
+        .with_context(|| format!("cannot start {threads} threads"))
 }
 
 /// Refuses bodies of a run or a test for which there is no memory.

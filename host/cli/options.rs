@@ -23,6 +23,7 @@ use super::encounters::EncounterOptions;
 use super::kernel::KernelOptions;
 use super::made::Made;
 use super::physics::ForceOptions;
+use super::ranks;
 use super::size::Size;
 use super::systems;
 
@@ -175,14 +176,18 @@ impl Options {
 
     /// The place, ready for a run with these options.
     pub(super) fn machine(&self, place: Place, integrator: Integrator) -> Machine {
-        Machine::new(place)
+        let machine = Machine::new(place)
             .allow_inaccurate(self.kernel.allow_inaccurate)
             .block_steps(
                 integrator,
                 self.stepping(),
                 self.eta,
                 self.kernel.accuracy(),
-            )
+            );
+        match ranks::team() {
+            Some(team) => machine.ranks(team),
+            None => machine,
+        }
     }
 
     /// Advice on how to simulate the initial conditions; files are taken for many bodies.

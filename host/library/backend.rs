@@ -435,6 +435,12 @@ pub enum ForceError {
     /// Several devices for work of one.
     #[error("{0} on one device alone: name one, such as --device cuda:0")]
     OneDevice(&'static str),
+    /// Several ranks for work of one process.
+    #[error(
+        "{0} by one process alone: start it without the MPI launcher, or with a kernel of the CPU \
+         (--device cpu)"
+    )]
+    OneProcess(&'static str),
     /// Sixth order with forces whose rounding its criterion of steps takes for change.
     #[error(
         "block time steps of sixth order need more digits than --accuracy fast asks for: their step \

@@ -51,6 +51,7 @@ pub mod output;
 pub mod physics;
 pub mod plan;
 pub mod ptx;
+pub mod ranks;
 pub mod recording;
 pub mod selection;
 pub mod simulation;

@@ -3,6 +3,7 @@
 mod blocks;
 mod in_place;
 mod many;
+mod ranked;
 
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
@@ -19,6 +20,7 @@ use crate::physics::Physics;
 use crate::plan::systems::SystemsError;
 use crate::plan::{PlanError, Recipe};
 use crate::ptx;
+use crate::ranks::Team;
 use crate::selection::{Place, capability, eligible};
 use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
@@ -39,6 +41,8 @@ pub struct Machine {
     /// The order and the digits of block time steps on a device, if a run takes them.
     block_steps: Option<(u32, DigitsName)>,
     fields: Fields,
+    /// Ranks that compute together, if there are several.
+    team: Option<Arc<Team>>,
 }
 
 impl Machine {
@@ -51,6 +55,7 @@ impl Machine {
             thread_order: 0,
             block_steps: None,
             fields: Fields::NONE,
+            team: None,
         }
     }
 
@@ -144,6 +149,9 @@ impl Machine {
             && (variant.systems != 1 || matches!(variant.method, Method::Systems(_)))
         {
             return Err(FieldFault::Systems(variant.name).into());
+        }
+        if let Some(team) = &self.team {
+            return self.ranked(variant, bodies, physics, team);
         }
         let external = External::of_bodies(&self.fields, bodies, &physics)?;
         let variant = &variant.fitted(bodies.len());

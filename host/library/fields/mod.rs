@@ -16,6 +16,7 @@
 
 mod external;
 mod milky_way;
+mod numbers;
 mod parse;
 mod path;
 mod potential;

@@ -146,6 +146,11 @@ impl Path {
         crc32fast::hash(bytemuck::cast_slice(&self.numbers))
     }
 
+    /// The path that has these [`numbers`](Self::numbers).
+    pub(super) fn of_numbers(numbers: Vec<f64>) -> Self {
+        Self { numbers }
+    }
+
     /// As buffers of fields have it.
     pub(super) fn numbers(&self) -> &[f64] {
         &self.numbers

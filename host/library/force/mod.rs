@@ -14,6 +14,7 @@ pub mod independent;
 mod order;
 mod order_of_peers;
 mod pack;
+pub mod ranked;
 pub mod reference;
 pub mod resident;
 pub mod systems;

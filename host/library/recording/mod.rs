@@ -485,15 +485,15 @@ impl Recording {
             share_of(clock.steps, clock.time)
         };
         let mut looks = Watch::begin(simulation, share(simulation), self.energy_cost)?;
+        let broken_off = Cell::new(false);
         while !self.is_done(simulation) {
             let clock = simulation.clock();
             let stop = self.plan.next_stop(&clock, simulation.pace());
-            let broken_off = Cell::new(false);
             let mut overdue = false;
             let mut preview = None;
             let mut look = false;
             let during = |progress: Progress| {
-                broken_off.set(watch(Event::Progress(progress)).is_break());
+                broken_off.set(broken_off.get() | watch(Event::Progress(progress)).is_break());
                 overdue = matches!(self.plan.checkpoint_every,
                     Some(Every::Wall(time)) if written.elapsed() >= time);
                 if self.preview_every.is_some() && previewed.elapsed() >= pause {
@@ -529,7 +529,9 @@ impl Recording {
             }
             let due = matches!(self.plan.checkpoint_every,
                 Some(Every::Steps(steps)) if clock.steps.is_multiple_of(steps));
-            let checkpoint = due || overdue || broken_off.get();
+            // Broken off later, by what is told below, it takes another step: a checkpoint belongs to it.
+            let ends = broken_off.get();
+            let checkpoint = due || overdue || ends;
             let share = share(simulation);
             let found = match (look, checkpoint || fewer || self.is_done(simulation)) {
                 // What is written is a good state, and so is one of other bodies than the last.
@@ -553,7 +555,7 @@ impl Recording {
                 self.checkpoint(simulation, &mut tell)?;
                 (written, last_written) = (Instant::now(), Some(clock.steps));
             }
-            if broken_off.get() {
+            if ends {
                 return Ok(ControlFlow::Break(()));
             }
         }

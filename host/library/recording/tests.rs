@@ -429,3 +429,36 @@ fn what_cannot_be_written_stops_the_run() {
     );
     assert!(simulation.clock().steps < PLAN.steps);
 }
+
+/// A request to stop may come while a look is told of as well as between steps.
+#[test]
+fn a_run_that_a_look_breaks_off_leaves_a_checkpoint() {
+    let run = Run {
+        place: Place::Cpu,
+        kernel: "cpu-f64",
+        integrator: Integrator::Leapfrog,
+        pace: Pace::Fixed(1e-6),
+    };
+    let plan = Plan {
+        steps: 1_000_000,
+        diagnostics_every: Some(1),
+        snapshot_every: None,
+        checkpoint_every: None,
+        ..PLAN
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulation = run.start();
+    let mut recording = Recording::begin(folder.path(), plan, &mut simulation, |_| {}).unwrap();
+    let mut looked = false;
+    let outcome = recording.run(&mut simulation, |event| {
+        // Once, as a caller may who counts on being heard.
+        match matches!(event, Event::Sample(_)) && !std::mem::replace(&mut looked, true) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    assert!(outcome.unwrap().is_break());
+    let found = checkpoint::find(folder.path()).checkpoint;
+    let (checkpoint, _) = found.expect("one of the step at which it stopped");
+    assert_eq!(checkpoint.clock.steps, simulation.clock().steps);
+}

@@ -18,6 +18,7 @@ pub(crate) mod samples;
 mod test_particles;
 mod vector;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::numerics::Precision;
@@ -37,7 +38,11 @@ use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::ranks::Team;
 use crate::variants::{PairsName, RootName, Threads};
+
+/// Exit code of ranks that do not hold the same bodies: that of devices that cannot be used.
+const DIFFERS: u8 = 69;
 
 /// Returns whether each pair of n bodies is computed once.
 fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
@@ -96,6 +101,7 @@ pub struct Cpu<R> {
     /// Bodies with mass and without, if there are any without.
     kinds: Option<Arc<Kinds>>,
     packed: Packed<R>,
+    team: Arc<Team>,
 }
 
 impl<R: Lane> Cpu<R> {
@@ -113,7 +119,41 @@ impl<R: Lane> Cpu<R> {
             state: HostState::new(bodies),
             kinds: Kinds::of(bodies, &physics).map(Arc::new),
             packed: Packed::new(),
+            team: Arc::new(Team::alone()),
         }
+    }
+
+    /// With forces shared out among ranks, all of which have the same bodies and do the same with them.
+    #[must_use]
+    pub(crate) fn shared_out(self, team: Arc<Team>) -> Self {
+        Self { team, ..self }
+    }
+
+    /// Stops the run if a rank holds other bodies than the first: processors or system libraries that
+    /// round differently would do that.
+    fn check_ranks(&self) {
+        if let (Some(rank), 0) = (self.rank_that_differs(), self.team.rank()) {
+            let why = format!(
+                "rank {rank} holds other bodies than rank 0: use machines of one kind, and the same build \
+                 on all"
+            );
+            self.team.abort(DIFFERS, &why); // for all
+        }
+    }
+
+    fn rank_that_differs(&self) -> Option<usize> {
+        if self.team.is_alone() {
+            return None;
+        }
+        let bodies = &self.state.bodies;
+        let mut hasher = crc32fast::Hasher::new();
+        for column in [
+            &bodies.x, &bodies.y, &bodies.z, &bodies.vx, &bodies.vy, &bodies.vz,
+        ] {
+            hasher.update(bytemuck::cast_slice(column));
+        }
+        let sums = self.team.gather_each(&[hasher.finalize()]);
+        sums.iter().position(|&sum| sum != sums[0])
     }
 
     /// In these external fields too.
@@ -162,7 +202,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         let bodies = &self.state.bodies;
         let frame = frame::<R>(bodies, &self.physics);
         self.packed.fill(bodies, &self.physics, &frame);
-        let pulls = self.packed.pulls(self.choices);
+        let pulls = self.packed.pulls(self.choices, &self.team);
         let coupling = frame.coupling_to_local(&self.physics);
         for (acceleration, pull) in self.state.accelerations.iter_mut().zip(pulls) {
             *acceleration = frame.acceleration_from_local(pull.map(|sum| coupling * sum));
@@ -182,29 +222,70 @@ impl<R: Lane> InMemory for Cpu<R> {
     }
 
     fn pair_forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
-        match asked {
+        let forces = |targets| match asked {
             Derivatives::None | Derivatives::Jerk => {
                 derivatives::forces::<R, 2>(self, frame, targets)
             }
             Derivatives::Snap => derivatives::forces::<R, 3>(self, frame, targets),
+        };
+        if self.team.is_alone() {
+            return forces(targets);
         }
+        let indices = targets.indices(self.state.bodies.len());
+        let shares = self.team.shares(indices.len());
+        let share = &indices[shares[self.team.rank()].clone()];
+        gathered(&forces(Targets::Active(share)), &shares, &self.team)
     }
 
     fn potential_energy(&self) -> f64 {
-        potential_energy(&self.state.bodies, &self.physics, self.choices.instructions)
+        self.check_ranks();
+        let (bodies, instructions) = (&self.state.bodies, self.choices.instructions);
+        shared_potential_energy(bodies, &self.physics, instructions, &self.team)
     }
+}
+
+/// Forces of all shares, from those of this rank's.
+fn gathered(share: &[Forces], shares: &[Range<usize>], team: &Team) -> Vec<Forces> {
+    const NUMBERS: usize = 10;
+    let numbers = share.iter().map(|force| {
+        let mut numbers = [0.0; NUMBERS];
+        let (vectors, rest) = numbers.split_at_mut(NUMBERS - 1);
+        vectors.copy_from_slice(force.derivatives.as_flattened());
+        rest[0] = force.approach;
+        numbers
+    });
+    let numbers: Vec<[f64; NUMBERS]> = numbers.collect();
+    let counts: Vec<usize> = shares.iter().map(Range::len).collect();
+    let forces = team.gather(&numbers, &counts).into_iter().map(|numbers| {
+        let [ax, ay, az, jx, jy, jz, sx, sy, sz, approach] = numbers;
+        let derivatives = [[ax, ay, az], [jx, jy, jz], [sx, sy, sz]];
+        Forces {
+            derivatives,
+            approach,
+        }
+    });
+    forces.collect()
 }
 
 /// Potential energy `−G Σ_{i<j} m_i m_j / d` in f64, each pair once; agrees with
 /// [`reference::potential_energy`](super::reference::potential_energy) to rounding, much faster.
 pub fn potential_energy(bodies: &Bodies, physics: &Physics, instructions: InstructionSet) -> f64 {
+    shared_potential_energy(bodies, physics, instructions, &Team::alone())
+}
+
+fn shared_potential_energy(
+    bodies: &Bodies,
+    physics: &Physics,
+    instructions: InstructionSet,
+    team: &Team,
+) -> f64 {
     // Of those with mass alone: the others add nothing.
     let massive = Kinds::of(bodies, physics).map(|kinds| kinds.massive_of(bodies));
     let bodies = massive.as_ref().unwrap_or(bodies);
     let frame = frame::<f64>(bodies, physics);
     let mut packed = Packed::<f64>::new();
     packed.fill(bodies, physics, &frame);
-    let sums = packed.potentials(instructions);
+    let sums = packed.potentials(instructions, team);
     let weight_unit = physics.weight(frame.mass);
     let terms = sums.as_flattened().iter().zip(&bodies.mass);
     let sum: CompensatedSum = terms
@@ -306,7 +387,7 @@ impl<R: Lane> Packed<R> {
     }
 
     /// `Σ_j w_j r / d³` for every body.
-    fn pulls(&self, choices: Choices) -> Vec<[f64; 3]> {
+    fn pulls(&self, choices: Choices, team: &Team) -> Vec<[f64; 3]> {
         let Choices {
             root,
             pairs,
@@ -319,9 +400,12 @@ impl<R: Lane> Packed<R> {
             softening_squared: self.softening_squared,
         };
         if threads == Threads::All && computes_once(pairs, n, R::PRECISION) {
-            return once::pulls(&self.targets, &self.sources, distance, instructions);
+            return once::pulls(&self.targets, &self.sources, distance, instructions, team);
         }
         let mut sums = vec![[[0.0; LANES]; 3]; self.targets.len()];
+        let shares = team.shares(sums.len());
+        let mine = shares[team.rank()].clone();
+        let (of_mine, targets) = (&mut sums[mine.clone()], &self.targets[mine]);
         let pull = |_, sums: &mut [_], targets: &[_]| {
             instructions.run(Pull {
                 targets,
@@ -330,28 +414,33 @@ impl<R: Lane> Packed<R> {
                 sums,
             });
         };
-        if threads == Threads::One || n * n <= INTERACTIONS_ALONE {
-            pull(0, &mut sums, &self.targets);
+        if threads == Threads::One || n * targets.len() * LANES <= INTERACTIONS_ALONE {
+            pull(0, of_mine, targets);
         } else {
-            in_tasks(&mut sums, &self.targets, pull);
+            in_tasks(of_mine, targets, pull);
         }
+        team.complete(&mut sums, &shares);
         lanes_of(&sums).take(n).collect()
     }
 }
 
 impl Packed<f64> {
     /// `Σ_{j<i} w_j / d` for every target i.
-    fn potentials(&self, instructions: InstructionSet) -> Vec<[f64; LANES]> {
+    fn potentials(&self, instructions: InstructionSet, team: &Team) -> Vec<[f64; LANES]> {
         let mut sums = vec![[0.0; LANES]; self.targets.len()];
-        in_tasks(&mut sums, &self.targets, |first, sums, targets| {
+        let shares = team.shares_of_triangle(sums.len());
+        let mine = shares[team.rank()].clone();
+        let targets = &self.targets[mine.clone()];
+        in_tasks(&mut sums[mine.clone()], targets, |first, sums, targets| {
             instructions.run(Potential {
                 targets,
-                first,
+                first: mine.start * LANES + first,
                 sources: &self.sources,
                 softening_squared: self.softening_squared,
                 sums,
             });
         });
+        team.complete(&mut sums, &shares);
         sums
     }
 }

@@ -9,6 +9,7 @@ use super::{Choices, Packed, groups_per_task};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::ranks::Team;
 
 /// Bodies with mass and points, in the units of a frame in which all are in range.
 fn packed_at(
@@ -135,7 +136,7 @@ pub fn potentials(bodies: &Bodies, physics: &Physics) -> Vec<f64> {
     let of_earlier = |bodies: &Bodies| -> Vec<f64> {
         let mut packed = Packed::<f64>::new();
         packed.fill(bodies, physics, &frame);
-        let sums = packed.potentials(Choices::default().instructions);
+        let sums = packed.potentials(Choices::default().instructions, &Team::alone());
         sums.as_flattened()[..bodies.len()].to_vec()
     };
     // Each body meets those before it; and, in a row turned round, those after it.

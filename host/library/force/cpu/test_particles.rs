@@ -189,7 +189,7 @@ impl<R: Lane> Cpu<R> {
         let massive = kinds.massive_of(&self.state.bodies);
         self.packed.fill(&massive, &self.physics, &frame);
         let coupling = frame.coupling_to_local(&self.physics);
-        let pulls = self.packed.pulls(self.choices);
+        let pulls = self.packed.pulls(self.choices, &self.team);
         for (&i, pull) in kinds.massive.iter().zip(pulls) {
             self.state.accelerations[i] =
                 frame.acceleration_from_local(pull.map(|sum| coupling * sum));
@@ -281,7 +281,7 @@ impl<R: Lane> Cpu<R> {
                     let frame = super::frame::<R>(&massive.bodies, &self.physics);
                     self.packed.fill(&massive.bodies, &self.physics, &frame);
                     let coupling = frame.coupling_to_local(&self.physics);
-                    let pulls = self.packed.pulls(self.choices);
+                    let pulls = self.packed.pulls(self.choices, &self.team);
                     for (acceleration, pull) in massive.accelerations.iter_mut().zip(pulls) {
                         *acceleration =
                             frame.acceleration_from_local(pull.map(|sum| coupling * sum));

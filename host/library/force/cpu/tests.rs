@@ -392,3 +392,20 @@ fn backend_steps_like_the_reference() {
     }
     assert!((energies[0].total() - energies[1].total()).abs() <= 1e-12);
 }
+
+#[test]
+fn ranks_notice_that_bodies_differ() {
+    use crate::ranks::threads::together_with;
+    let found = |other: usize| {
+        together_with(&[1, 1, 1], |team| {
+            let mut bodies = cloud(20, 1);
+            if team.rank() == other {
+                bodies.vz[19] += 1e-9;
+            }
+            let cpu = Cpu::<f64>::new(&bodies, SOFT);
+            cpu.shared_out(team).rank_that_differs()
+        })
+    };
+    assert_eq!(found(2), [Some(2); 3]);
+    assert_eq!(found(3), [None; 3]);
+}

@@ -1,0 +1,130 @@
+//! Ranks: processes that an MPI launcher started, which compute one run together.
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use self::alone::{asked_to_stop, take_part, team};
+#[cfg(target_os = "linux")]
+pub(super) use self::of_mpi::{asked_to_stop, take_part, team};
+
+/// Elsewhere each process is a run of its own.
+#[cfg(not(target_os = "linux"))]
+mod alone {
+    use std::ffi::OsString;
+    use std::sync::Arc;
+
+    use allpairs::ranks::Team;
+
+    pub(crate) fn take_part(_: &[OsString], _: impl FnOnce() -> u8) -> Option<u8> {
+        None
+    }
+
+    pub(crate) fn asked_to_stop() {}
+
+    pub(crate) fn team() -> Option<Arc<Team>> {
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod of_mpi {
+    use std::ffi::OsString;
+    use std::sync::{Arc, OnceLock};
+
+    use allpairs::force::ranked;
+    use allpairs::ranks::mpi::{self, Cores, Launcher, Processes, Refused};
+    use allpairs::ranks::{Member, Ranks, Team};
+    use anyhow::anyhow;
+
+    use super::super::{COMMIT, code, counted, report, start_threads, threads_asked_for};
+
+    /// Commands that ranks share; others are done by each process for itself.
+    const SHARED: [&str; 2] = ["run", "resume"];
+
+    static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
+
+    /// The ranks of this run, if there are several.
+    pub(crate) fn team() -> Option<Arc<Team>> {
+        TEAM.get().cloned()
+    }
+
+    /// Notes that the run is to stop.
+    pub(crate) fn asked_to_stop() {
+        mpi::asked_to_stop();
+    }
+
+    /// Takes part in the run, if this process is one of several ranks: as the first by `work`, which has
+    /// the run, else by what that tells. Returns the exit code.
+    pub(crate) fn take_part(arguments: &[OsString], work: impl FnOnce() -> u8) -> Option<u8> {
+        let command = arguments.get(1).map(|command| command.to_string_lossy());
+        if command.is_some_and(|command| !SHARED.contains(&&*command)) {
+            return None;
+        }
+        let launcher = Launcher::find()?;
+        mpi::supervise(&launcher);
+        let processes = match Processes::join(&launcher) {
+            Ok(processes) => processes,
+            Err(Refused::AsOthersSay) => return Some(code::UNAVAILABLE),
+            Err(why) => {
+                report(&anyhow!(why).context("cannot run on several ranks"));
+                return Some(code::UNAVAILABLE);
+            }
+        };
+        let code = join(processes, arguments, work);
+        Processes::finish();
+        Some(code)
+    }
+
+    fn join(processes: Processes, arguments: &[OsString], work: impl FnOnce() -> u8) -> u8 {
+        let (cores, library) = (processes.cores(), processes.library().to_owned());
+        let is_first = processes.rank() == 0;
+        let threads = threads_asked_for().unwrap_or(cores.threads);
+        let text = |argument: &OsString| argument.to_string_lossy().into_owned();
+        let arguments: Vec<String> = arguments.iter().skip(1).map(text).collect();
+        let member = Member {
+            version: format!(
+                "{} (commit {COMMIT}, {})",
+                env!("CARGO_PKG_VERSION"),
+                std::env::consts::ARCH
+            ),
+            arguments: arguments.join(" "),
+            threads,
+        };
+        let team = match Team::new(Box::new(processes), &member) {
+            Ok(team) => Arc::new(team),
+            // The first speaks for all.
+            Err(differs) if is_first => return report(&anyhow!(differs)),
+            Err(_) => return code::USAGE,
+        };
+        if let Err(error) = start_threads(Some(threads)) {
+            team.abort(code::USAGE, &format!("{error:#}"));
+        }
+        if !is_first {
+            // What the first is asked to do it does with the others, which therefore stay.
+            return match ctrlc::set_handler(asked_to_stop) {
+                Ok(()) => ranked::follow(&team),
+                Err(why) => team.abort(
+                    code::UNAVAILABLE,
+                    &format!("cannot listen for signals: {why}"),
+                ),
+            };
+        }
+        eprintln!("allpairs: {}", summary(&team, cores, &library));
+        ranked::keep_in_touch(&team);
+        let _ = TEAM.set(Arc::clone(&team));
+        let code = work();
+        ranked::part(&team, code);
+        code
+    }
+
+    fn summary(team: &Team, cores: Cores, library: &str) -> String {
+        let (mut threads, size) = (team.threads().to_vec(), team.size());
+        threads.sort_unstable();
+        threads.dedup();
+        let threads = match threads[..] {
+            [each] => counted(each, "thread", "threads"),
+            [least, .., most] => format!("{least} to {most} threads"),
+            [] => unreachable!("there are ranks"),
+        };
+        let machines = counted(cores.machines, "machine", "machines");
+        format!("{size} ranks with {threads} each on {machines}, by {library}")
+    }
+}

@@ -1,0 +1,422 @@
+//! What rank 0 tells the others, as 64-bit words.
+
+use gpu_kernels::numerics::Precision;
+
+use crate::backend::{Derivatives, Operation, SavedState};
+use crate::bodies::{Bodies, Kind};
+use crate::force::cpu::Choices;
+use crate::frame::Frame;
+use crate::physics::{Law, Physics};
+use crate::ranks::Team;
+use crate::variants::{PairsName, RootName, Threads};
+
+/// Something that all ranks are to do together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Command {
+    /// Nothing: rank 0 is there, and busy with other things.
+    Wait,
+    /// Part, with this exit code.
+    Part(u8),
+    /// Take a system over.
+    Begin(Box<Begin>),
+    /// [`Backend::set_time`](crate::backend::Backend::set_time).
+    SetTime(f64),
+    /// [`Backend::repeat`](crate::backend::Backend::repeat).
+    Repeat(u64, Vec<Operation>),
+    /// [`Hermite::first_step`](crate::backend::Hermite::first_step) with η and the longest step.
+    FirstStep(f64, f64),
+    /// [`BlockSteps::advance`](crate::backend::BlockSteps::advance) by a span with η.
+    Advance(f64, f64),
+    /// [`Backend::energy`](crate::backend::Backend::energy).
+    Energy,
+    /// [`Backend::restore`](crate::backend::Backend::restore).
+    Restore(Box<SavedState>),
+}
+
+/// A system, and how it is computed. What the forces do not depend on is left out of the bodies.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Begin {
+    pub(super) physics: Physics,
+    pub(super) precision: Precision,
+    pub(super) choices: Choices,
+    pub(super) bodies: Bodies,
+    /// External fields, [as numbers](crate::fields::Fields::to_numbers).
+    pub(super) fields: Vec<f64>,
+}
+
+/// Words of a command that are broadcast at once; the first is their number.
+const AT_ONCE: usize = 16;
+
+const LAWS: usize = 3;
+const PRECISIONS: [Precision; 2] = [Precision::F64, Precision::F32];
+const ROOTS: [RootName; 3] = [RootName::Exact, RootName::Refined, RootName::Estimated];
+const PAIRS: [PairsName; 3] = [PairsName::Twice, PairsName::Once, PairsName::ByNumber];
+const THREADS: [Threads; 2] = [Threads::All, Threads::One];
+const DERIVATIVES: [Derivatives; 3] = [Derivatives::None, Derivatives::Jerk, Derivatives::Snap];
+
+impl Command {
+    /// Tells the other ranks, as rank 0.
+    pub(super) fn tell(&self, team: &Team) {
+        let words = self.to_words();
+        let mut first = [0; AT_ONCE];
+        first[0] = words.len() as u64;
+        let at_once = words.len().min(AT_ONCE - 1);
+        first[1..=at_once].copy_from_slice(&words[..at_once]);
+        team.broadcast(&mut first);
+        if let Some(rest) = words.get(AT_ONCE - 1..).filter(|rest| !rest.is_empty()) {
+            team.broadcast(&mut rest.to_vec());
+        }
+    }
+
+    /// Waits for what rank 0 tells.
+    pub(super) fn hear(team: &Team) -> Self {
+        let mut first = [0_u64; AT_ONCE];
+        team.broadcast(&mut first);
+        let count = first[0] as usize;
+        let mut words = first[1..].to_vec();
+        words.resize(count, 0);
+        if count >= AT_ONCE {
+            team.broadcast(&mut words[AT_ONCE - 1..]);
+        }
+        Self::from_words(&mut Reader(&words))
+    }
+
+    fn to_words(&self) -> Vec<u64> {
+        let mut words = Writer(vec![]);
+        match self {
+            Self::Wait => words.number(0),
+            Self::Part(code) => {
+                words.number(1);
+                words.number(u64::from(*code));
+            }
+            Self::Begin(begin) => {
+                words.number(2);
+                begin.write(&mut words);
+            }
+            Self::SetTime(time) => {
+                words.number(3);
+                words.real(*time);
+            }
+            Self::Repeat(times, step) => {
+                words.number(4);
+                words.number(*times);
+                words.number(step.len() as u64);
+                step.iter()
+                    .for_each(|&part| write_operation(part, &mut words));
+            }
+            Self::FirstStep(eta, longest) => {
+                words.number(5);
+                words.reals(&[*eta, *longest]);
+            }
+            Self::Advance(span, eta) => {
+                words.number(6);
+                words.reals(&[*span, *eta]);
+            }
+            Self::Energy => words.number(7),
+            Self::Restore(saved) => {
+                words.number(8);
+                write_state(saved, &mut words);
+            }
+        }
+        words.0
+    }
+
+    fn from_words(words: &mut Reader<'_>) -> Self {
+        match words.number() {
+            0 => Self::Wait,
+            1 => Self::Part(words.number() as u8),
+            2 => Self::Begin(Box::new(Begin::read(words))),
+            3 => Self::SetTime(words.real()),
+            4 => {
+                let (times, count) = (words.number(), words.number());
+                Self::Repeat(times, (0..count).map(|_| read_operation(words)).collect())
+            }
+            5 => Self::FirstStep(words.real(), words.real()),
+            6 => Self::Advance(words.real(), words.real()),
+            7 => Self::Energy,
+            8 => Self::Restore(Box::new(read_state(words))),
+            other => unreachable!("ranks of one version know no command {other}"),
+        }
+    }
+}
+
+impl Begin {
+    fn write(&self, words: &mut Writer) {
+        let Physics { law, g, softening } = self.physics;
+        let (law, constants) = match law {
+            Law::Unit => (0, [0.0; 2]),
+            Law::Gravity => (1, [0.0; 2]),
+            Law::AttractRepel { repulsion, damping } => (2, [repulsion, damping]),
+        };
+        words.number(law);
+        words.reals(&constants);
+        words.reals(&[g, softening]);
+        words.number(place(&PRECISIONS, self.precision));
+        words.number(place(&ROOTS, self.choices.root));
+        words.number(place(&PAIRS, self.choices.pairs));
+        words.number(place(&THREADS, self.choices.threads));
+        let Bodies {
+            x,
+            y,
+            z,
+            vx,
+            vy,
+            vz,
+            mass,
+            id: _,
+            kind: _,
+        } = &self.bodies;
+        words.number(mass.len() as u64);
+        for column in [x, y, z, vx, vy, vz, mass] {
+            words.reals(column);
+        }
+        words.number(self.fields.len() as u64);
+        words.reals(&self.fields);
+    }
+
+    fn read(words: &mut Reader<'_>) -> Self {
+        let law = words.number() as usize;
+        let [repulsion, damping] = [words.real(), words.real()];
+        let laws: [Law; LAWS] = [
+            Law::Unit,
+            Law::Gravity,
+            Law::AttractRepel { repulsion, damping },
+        ];
+        let physics = Physics {
+            law: laws[law],
+            g: words.real(),
+            softening: words.real(),
+        };
+        let precision = PRECISIONS[words.number() as usize];
+        let choices = Choices {
+            root: ROOTS[words.number() as usize],
+            pairs: PAIRS[words.number() as usize],
+            threads: THREADS[words.number() as usize],
+            ..Choices::default()
+        };
+        let n = words.number() as usize;
+        let mut column = || words.reals(n).to_vec();
+        let [x, y, z, vx, vy, vz, mass] = [(); 7].map(|()| column());
+        let bodies = Bodies {
+            x,
+            y,
+            z,
+            vx,
+            vy,
+            vz,
+            mass,
+            id: (0..n as u64).collect(),
+            kind: vec![Kind::Star; n],
+        };
+        let count = words.number() as usize;
+        let fields = words.reals(count).to_vec();
+        Self {
+            physics,
+            precision,
+            choices,
+            bodies,
+            fields,
+        }
+    }
+}
+
+/// Place of a value in a list that has it.
+fn place<T: Copy + PartialEq>(list: &[T], value: T) -> u64 {
+    let place = list.iter().position(|&listed| listed == value);
+    place.expect("the list is complete") as u64
+}
+
+fn write_operation(operation: Operation, words: &mut Writer) {
+    let (code, number) = match operation {
+        Operation::Damp(factor) => (0, factor.to_bits()),
+        Operation::Evaluate(derivatives) => (1, place(&DERIVATIVES, derivatives)),
+        Operation::Kick(dt) => (2, dt.to_bits()),
+        Operation::Drift(dt) => (3, dt.to_bits()),
+        Operation::Predict(dt) => (4, dt.to_bits()),
+        Operation::Correct(dt) => (5, dt.to_bits()),
+    };
+    words.number(code);
+    words.number(number);
+}
+
+fn read_operation(words: &mut Reader<'_>) -> Operation {
+    let (code, number) = (words.number(), words.number());
+    let real = f64::from_bits(number);
+    match code {
+        0 => Operation::Damp(real),
+        1 => Operation::Evaluate(DERIVATIVES[number as usize]),
+        2 => Operation::Kick(real),
+        3 => Operation::Drift(real),
+        4 => Operation::Predict(real),
+        5 => Operation::Correct(real),
+        other => unreachable!("ranks of one version know no operation {other}"),
+    }
+}
+
+fn write_state(saved: &SavedState, words: &mut Writer) {
+    let SavedState {
+        frame,
+        positions,
+        velocities,
+        accelerations,
+        jerks,
+        higher,
+        own_steps,
+    } = saved;
+    words.reals(&frame.centre);
+    words.reals(&[frame.length, frame.mass, frame.time]);
+    for vectors in [positions, velocities, accelerations, jerks] {
+        words.number(vectors.len() as u64);
+        words.reals(vectors.as_flattened());
+    }
+    words.number(higher.len() as u64);
+    words.reals(higher.as_flattened().as_flattened());
+    words.number(own_steps.len() as u64);
+    words.reals(own_steps);
+}
+
+fn read_state(words: &mut Reader<'_>) -> SavedState {
+    let frame = Frame {
+        centre: [words.real(), words.real(), words.real()],
+        length: words.real(),
+        mass: words.real(),
+        time: words.real(),
+    };
+    let mut vectors = || {
+        let count = words.number() as usize;
+        bytemuck::cast_slice(words.reals(3 * count)).to_vec()
+    };
+    let [positions, velocities, accelerations, jerks] = [(); 4].map(|()| vectors());
+    let count = words.number() as usize;
+    let higher = bytemuck::cast_slice(words.reals(6 * count)).to_vec();
+    let count = words.number() as usize;
+    let own_steps = words.reals(count).to_vec();
+    SavedState {
+        frame,
+        positions,
+        velocities,
+        accelerations,
+        jerks,
+        higher,
+        own_steps,
+    }
+}
+
+struct Writer(Vec<u64>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.push(number);
+    }
+
+    fn real(&mut self, real: f64) {
+        self.0.push(real.to_bits());
+    }
+
+    fn reals(&mut self, reals: &[f64]) {
+        self.0.extend_from_slice(bytemuck::cast_slice(reals));
+    }
+}
+
+/// What is left to read. It was written by the same version of the program.
+struct Reader<'a>(&'a [u64]);
+
+impl<'a> Reader<'a> {
+    fn number(&mut self) -> u64 {
+        self.take(1)[0]
+    }
+
+    fn real(&mut self) -> f64 {
+        f64::from_bits(self.number())
+    }
+
+    fn reals(&mut self, count: usize) -> &'a [f64] {
+        bytemuck::cast_slice(self.take(count))
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u64] {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::force::cpu::samples::cloud;
+    use crate::ranks::threads::together_with;
+
+    fn begin(law: Law, n: usize) -> Command {
+        let physics = Physics {
+            law,
+            g: 2.0,
+            softening: 0.25,
+        };
+        Command::Begin(Box::new(Begin {
+            physics,
+            precision: Precision::F32,
+            choices: Choices {
+                root: RootName::Exact,
+                pairs: PairsName::Once,
+                ..Choices::default()
+            },
+            bodies: Bodies {
+                id: (0..n as u64).collect(),
+                ..cloud(n, 1)
+            },
+            fields: vec![0.5; n % 7],
+        }))
+    }
+
+    #[test]
+    fn others_hear_what_was_told() {
+        let operations = [
+            Operation::Damp(0.5),
+            Operation::Evaluate(Derivatives::None),
+            Operation::Evaluate(Derivatives::Snap),
+            Operation::Kick(-0.5),
+            Operation::Drift(f64::INFINITY),
+            Operation::Predict(0.1),
+            Operation::Correct(0.1),
+        ];
+        let repulsion = Law::AttractRepel {
+            repulsion: 0.1,
+            damping: 0.2,
+        };
+        let saved = |n: usize, jerks: usize| SavedState {
+            frame: Frame::IDENTITY,
+            positions: vec![[1.0, 2.0, 3.0]; n],
+            velocities: vec![[4.0, 5.0, 6.0]; n],
+            accelerations: vec![[7.0, 8.0, 9.0]; n],
+            jerks: vec![[10.0, 11.0, 12.0]; jerks],
+            higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
+            own_steps: vec![0.125; jerks],
+        };
+        let mut commands = vec![
+            Command::Wait,
+            Command::Part(74),
+            begin(Law::Gravity, 0),
+            begin(Law::Unit, 1),
+            begin(repulsion, 100),
+            Command::SetTime(-1.5),
+            Command::FirstStep(0.02, f64::INFINITY),
+            Command::Advance(0.25, 0.01),
+            Command::Energy,
+            Command::Restore(Box::new(saved(3, 0))),
+            Command::Restore(Box::new(saved(40, 40))),
+        ];
+        // Lengths on both sides of what is told at once.
+        for count in 0..=operations.len() {
+            commands.push(Command::Repeat(u64::MAX, operations[..count].to_vec()));
+        }
+        let heard = together_with(&[1, 1, 1], |team| match team.rank() {
+            0 => {
+                commands.iter().for_each(|command| command.tell(&team));
+                commands.clone()
+            }
+            _ => commands.iter().map(|_| Command::hear(&team)).collect(),
+        });
+        assert!(heard.iter().all(|heard| *heard == commands));
+    }
+}

@@ -1,0 +1,204 @@
+//! Ranks as threads: the bits of a run alone, whoever computes what.
+
+use super::*;
+use crate::fields::ExternalField;
+use crate::force::cpu::samples::cloud;
+use crate::integrator::{Integrator, Pace, Stepping};
+use crate::physics::Law;
+use crate::ranks::threads::together_with;
+use crate::simulation::Simulation;
+use crate::variants::PairsName;
+
+const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 1, 5, 1]];
+
+fn physics() -> Physics {
+    Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 0.05,
+    }
+}
+
+/// The bodies on all ranks of a team.
+fn on_ranks(
+    team: &Arc<Team>,
+    bodies: &Bodies,
+    precision: Precision,
+    choices: Choices,
+) -> Box<dyn Backend> {
+    let backend = lead(team, (bodies, &Fields::NONE), physics(), precision, choices);
+    backend.expect("no fields")
+}
+
+/// What rank 0 of a team computes.
+fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
+    let all = together_with(threads, |team| match team.rank() {
+        0 => {
+            let result = work(&team);
+            part(&team, 7);
+            Some(result)
+        }
+        _ => {
+            assert_eq!(follow(&team), 7);
+            None
+        }
+    });
+    all.into_iter().flatten().next().expect("rank 0's")
+}
+
+fn alone(bodies: &Bodies, precision: Precision, choices: Choices) -> Box<dyn Backend> {
+    match precision {
+        Precision::F64 => Box::new(Cpu::<f64>::with(bodies, physics(), choices)),
+        _ => Box::new(Cpu::<f32>::with(bodies, physics(), choices)),
+    }
+}
+
+fn accelerations(mut backend: Box<dyn Backend>) -> (Vec<[f64; 3]>, Energy) {
+    backend.accelerate().expect("a CPU does not refuse");
+    let accelerations = backend.accelerations().expect("computed");
+    (
+        accelerations,
+        backend.energy().expect("a CPU does not refuse"),
+    )
+}
+
+#[test]
+fn accelerations_and_energies_are_those_of_one_process() {
+    for precision in [Precision::F64, Precision::F32] {
+        for pairs in [PairsName::Twice, PairsName::Once] {
+            for n in [1, 2, 17, 257, 1300] {
+                let bodies = cloud(n, n as u64);
+                let choices = Choices {
+                    pairs,
+                    ..Choices::default()
+                };
+                let expected = accelerations(alone(&bodies, precision, choices));
+                for threads in TEAMS {
+                    let found = led(threads, |team| {
+                        accelerations(on_ranks(team, &bodies, precision, choices))
+                    });
+                    assert_eq!(
+                        found, expected,
+                        "{n} bodies, {precision:?}, {pairs:?}, {threads:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The bits of a run: bodies, time and energy.
+fn run(
+    backend: Box<dyn Backend>,
+    bodies: &Bodies,
+    integrator: Integrator,
+    pace: Pace,
+) -> (Bodies, f64, Energy) {
+    let simulation = Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0);
+    let mut simulation = simulation.expect("a CPU does not refuse");
+    (0..3).for_each(|_| simulation.step().expect("a CPU does not refuse"));
+    let energy = simulation.energy().expect("a CPU does not refuse");
+    let bodies = simulation.bodies().expect("they are here").clone();
+    (bodies, simulation.time(), energy)
+}
+
+#[test]
+fn runs_of_all_integrators_are_those_of_one_process() {
+    let bodies = cloud(40, 1);
+    let of_varying = |steps| Pace::Adaptive {
+        eta: 0.02,
+        longest: 0.03125,
+        end: 10.0,
+        steps,
+    };
+    let mut runs: Vec<_> = (Integrator::ALL.into_iter())
+        .map(|integrator| (integrator, Pace::Fixed(0.01)))
+        .collect();
+    for integrator in [Integrator::Hermite4, Integrator::Hermite6] {
+        runs.push((integrator, of_varying(Stepping::Shared)));
+        runs.push((integrator, of_varying(Stepping::Blocks)));
+    }
+    for (integrator, pace) in runs {
+        let choices = Choices::default();
+        let backend = alone(&bodies, Precision::F64, choices);
+        let expected = run(backend, &bodies, integrator, pace);
+        for threads in [TEAMS[1], TEAMS[4]] {
+            let found = led(threads, |team| {
+                let backend = on_ranks(team, &bodies, Precision::F64, choices);
+                run(backend, &bodies, integrator, pace)
+            });
+            assert_eq!(found, expected, "{integrator:?}, {pace:?}, {threads:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_ranks() {
+    let bodies = cloud(70, 3);
+    let integrator = Integrator::Hermite6;
+    let pace = Pace::Fixed(0.01);
+    let choices = Choices::default();
+    let lead = |team: &Arc<Team>| on_ranks(team, &bodies, Precision::F64, choices);
+    let end = |simulation: &mut Simulation| {
+        simulation.step().expect("a CPU does not refuse");
+        simulation.save().expect("it is here")
+    };
+    let begin = |backend| {
+        let simulation = Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0);
+        let mut simulation = simulation.expect("a CPU does not refuse");
+        end(&mut simulation);
+        simulation
+    };
+    let expected = end(&mut begin(alone(&bodies, Precision::F64, choices)));
+    let (clock, state) = led(&[1, 1, 1], |team| {
+        begin(lead(team)).save().expect("it is here")
+    });
+    for threads in TEAMS {
+        let found = led(threads, |team| {
+            let (backend, from) = (lead(team), (clock, &state));
+            let bodies = bodies.clone();
+            let simulation = Simulation::resume(backend, bodies, physics(), integrator, pace, from);
+            end(&mut simulation.expect("a CPU does not refuse"))
+        });
+        assert_eq!(found, expected, "{threads:?}");
+    }
+}
+
+#[test]
+fn signs_of_life_come_between_commands() {
+    let bodies = cloud(40, 1);
+    let found = led(&[1, 1], |team| {
+        keep_in_touch(team);
+        let mut backend = on_ranks(team, &bodies, Precision::F64, Choices::default());
+        thread::sleep(SIGN_OF_LIFE * 5 / 2);
+        backend.accelerate().expect("a CPU does not refuse");
+        backend.accelerations().expect("computed")
+    });
+    let alone = alone(&bodies, Precision::F64, Choices::default());
+    assert_eq!(found, accelerations(alone).0);
+}
+
+#[test]
+fn fields_are_those_of_one_process() {
+    let mut bodies = cloud(60, 5);
+    bodies.mass[2] = 10.0;
+    let fields: Fields = [
+        ExternalField::nfw(3.0, 2.0).at([1.0, 0.0, 0.0]),
+        ExternalField::first_post_newtonian(2, 50.0),
+    ]
+    .into_iter()
+    .collect();
+    let choices = Choices::default();
+    let external = External::of_bodies(&fields, &bodies, &physics()).expect("the heaviest");
+    let alone = Cpu::<f64>::with(&bodies, physics(), choices).in_fields(external);
+    let (integrator, pace) = (Integrator::Hermite6, Pace::Fixed(0.01));
+    let expected = run(Box::new(alone), &bodies, integrator, pace);
+    for threads in TEAMS {
+        let found = led(threads, |team| {
+            let in_fields = (&bodies, &fields);
+            let backend = lead(team, in_fields, physics(), Precision::F64, choices);
+            run(backend.expect("formulas"), &bodies, integrator, pace)
+        });
+        assert_eq!(found, expected, "{threads:?}");
+    }
+}

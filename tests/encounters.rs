@@ -44,7 +44,7 @@ fn what_follows_from_a_collision() {
             4,
             [
                 "stop the run",
-                "stopped after step 48: bodies with ids 2 and 1 collided at time 1.9",
+                "stopped after step 48: bodies with ids 2 and 1 collided at time 1.8999",
             ],
         ),
     ] {

@@ -15,7 +15,7 @@ use super::physics::ForceOptions;
 #[command(
     after_help = "A bound pair is two bodies with mass, each the nearest neighbour of the other, whose energy \
                   relative to each other is negative. It is hard if its binding energy exceeds the \
-                  mean kinetic energy of bodies."
+                  mean kinetic energy of single bodies and of pairs as a whole."
 )]
 pub(super) struct Options {
     /// Snapshot file.

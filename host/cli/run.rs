@@ -289,6 +289,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         } => Some((end - start) / dt),
         Pace::Adaptive { .. } => None, // how many bodies take short steps shows on the way
     };
+    // Many steps of test particles at a time take less than one force after another.
+    let number = number.filter(|_| simulation.number_of_sources() == n);
     let seconds = number.map(|steps| steps * evaluations * evaluation);
     if let Some(line) = needs(n, seconds) {
         writeln!(out, "{line}")?;

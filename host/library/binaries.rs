@@ -3,7 +3,7 @@
 //! Two bodies with mass are a pair if each is the nearest neighbour of the other among such bodies and their
 //! energy relative to each other is negative: the usual criterion for binaries in clusters (Parker et al.
 //! 2009, MNRAS 397, 1577). A pair is hard if its binding energy exceeds the mean kinetic energy of
-//! bodies (Heggie 1975, MNRAS 173, 729): encounters make it harder still.
+//! single bodies and of pairs as a whole (Heggie 1975, MNRAS 173, 729): encounters make it harder still.
 
 use std::f64::consts::TAU;
 
@@ -24,7 +24,7 @@ pub struct Pair {
     pub period: f64,
     /// Energy that would part them.
     pub binding_energy: f64,
-    /// True if that exceeds the mean kinetic energy of bodies.
+    /// True if that exceeds the mean kinetic energy of single bodies and of pairs as a whole.
     pub is_hard: bool,
 }
 
@@ -51,14 +51,18 @@ impl Census {
         let neighbours = nearest(&points);
         let mut distances: Vec<f64> = neighbours.iter().map(|n| n.distance).collect();
         distances.sort_unstable_by(f64::total_cmp);
-        let thermal = mean_kinetic_energy(bodies, physics, &massive);
         let mutual = neighbours.iter().enumerate().filter(|(i, n)| {
             let Neighbour { index, .. } = **n;
             *i < index && neighbours[index].index == *i
         });
         let pairs = mutual
-            .filter_map(|(i, n)| pair(bodies, physics, [massive[i], massive[n.index]], thermal));
-        let mut pairs: Vec<Pair> = pairs.collect();
+            .map(|(i, n)| [massive[i], massive[n.index]])
+            .filter_map(|both| Some((both, pair(bodies, physics, both)?)));
+        let (members, mut pairs): (Vec<[usize; 2]>, Vec<Pair>) = pairs.unzip();
+        let thermal = mean_kinetic_energy(bodies, physics, &massive, &members);
+        for pair in &mut pairs {
+            pair.is_hard = pair.binding_energy > thermal;
+        }
         pairs.sort_by(|a, b| b.binding_energy.total_cmp(&a.binding_energy));
         Self {
             least_distance: distances.first().copied().unwrap_or(f64::INFINITY),
@@ -73,22 +77,34 @@ impl Census {
     }
 }
 
-/// Mean of `½ m v²` in the frame of the centre of mass.
-fn mean_kinetic_energy(bodies: &Bodies, physics: &Physics, massive: &[usize]) -> f64 {
-    let v = bodies.centre_of_mass_velocity().unwrap_or_default();
-    let energy = |&i: &usize| {
-        let v = [
-            bodies.vx[i] - v[0],
-            bodies.vy[i] - v[1],
-            bodies.vz[i] - v[2],
-        ];
-        0.5 * physics.weight(bodies.mass[i]) * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+/// Mean kinetic energy of single bodies and of pairs as a whole, in the frame of the centre of mass.
+fn mean_kinetic_energy(
+    bodies: &Bodies,
+    physics: &Physics,
+    massive: &[usize],
+    pairs: &[[usize; 2]],
+) -> f64 {
+    let centre = bodies.centre_of_mass_velocity().unwrap_or_default();
+    let momentum = |i: usize| {
+        let mass = physics.weight(bodies.mass[i]);
+        let v = bodies.body(i).velocity;
+        (mass, [0, 1, 2].map(|k| mass * (v[k] - centre[k])))
     };
-    massive.iter().map(energy).sum::<f64>() / massive.len() as f64
+    let energy =
+        |(mass, p): (f64, [f64; 3])| (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / (2.0 * mass);
+    let alone: f64 = massive.iter().map(|&i| energy(momentum(i))).sum();
+    // The motion of pairs in the place of that of their members.
+    let bound = pairs.iter().map(|&[i, j]| {
+        let ((m, p), (n, q)) = (momentum(i), momentum(j));
+        let whole = energy((m + n, [0, 1, 2].map(|k| p[k] + q[k])));
+        whole - energy((m, p)) - energy((n, q))
+    });
+    let sum = alone + bound.sum::<f64>();
+    sum / (massive.len() - pairs.len()) as f64
 }
 
 /// The pair that two bodies are, if they are bound.
-fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2], thermal: f64) -> Option<Pair> {
+fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Option<Pair> {
     let (a, b) = (bodies.body(i), bodies.body(j));
     let (a, b) = if b.mass > a.mass { (b, a) } else { (a, b) };
     let [m, n] = [a.mass, b.mass].map(|mass| physics.weight(mass));
@@ -116,7 +132,7 @@ fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2], thermal: f64) ->
         eccentricity: (1.0 - square / (gm * axis)).max(0.0).sqrt(),
         period: TAU * (axis * axis * axis / gm).sqrt(),
         binding_energy,
-        is_hard: binding_energy > thermal,
+        is_hard: false, // known when all pairs are
     })
 }
 
@@ -184,7 +200,7 @@ mod tests {
             assert!((pair.eccentricity - e).abs() <= 1e-5, "{pair:?}");
             assert!(near(pair.binding_energy, energy), "{pair:?}");
         }
-        // Two bodies move at 100, so that the mean kinetic energy is some 1400.
+        // Two bodies move at 100, so that the mean kinetic energy is some 2000.
         assert!(first.is_hard && !second.is_hard, "{census:?}");
         assert_eq!(census.hard(), 1);
         assert!((census.least_distance - 3e-4).abs() <= 1e-12, "{census:?}");

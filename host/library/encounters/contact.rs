@@ -92,7 +92,7 @@ pub(super) fn first_contact(path: &Path, radius: f64) -> Option<(f64, bool)> {
     let (_, rest) = split(path, leaves);
     let enters = crossing(&rest, radius, true)?;
     // Where it leaves, it is outside by rounding at most.
-    (enters > 1e-9).then(|| (leaves + (1.0 - leaves) * enters, true))
+    (enters > 1e-9).then_some((leaves + (1.0 - leaves) * enters, true))
 }
 
 /// The first share of a path that is within the radius, or outside of it.

@@ -374,10 +374,8 @@ impl Encounters {
                     let change = bounce([bodies.body(i), bodies.body(j)], [(xa, va), (xb, vb)]);
                     for (k, change) in [i, j].into_iter().zip(change) {
                         let mut body = bodies.body(k);
-                        for axis in 0..3 {
-                            body.velocity[axis] += change[axis];
-                            body.position[axis] += change[axis] * rest;
-                        }
+                        body.velocity = [0, 1, 2].map(|k| body.velocity[k] + change[k]);
+                        body.position = [0, 1, 2].map(|k| body.position[k] + change[k] * rest);
                         bodies.set_part(k, &std::iter::once(body).collect());
                         bounced[k] = true;
                     }

@@ -6,12 +6,13 @@
 //! particles takes all of them. What is computed is the same, operation by operation, as in steps that are
 //! taken one after another, and so are the bits.
 
-use gpu_kernels::numerics::Precision;
+use gpu_kernels::interaction::interact;
+use gpu_kernels::numerics::{Closest, Precision};
 use rayon::prelude::*;
 
 use super::instruction_set::Kernel;
-use super::kernel::{Distance, Group, LANES, Pull, Source};
-use super::vector::{Lane, Registers};
+use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, splat};
+use super::vector::{Lane, Lanes, Registers, Root, Vector};
 use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
 use crate::backend::{Derivatives, Operation};
 use crate::bodies::Bodies;
@@ -54,20 +55,21 @@ const SOURCES_KEPT: usize = 1 << 12;
 const MANY: usize = 8;
 
 /// The bodies with mass at an evaluation, and the units of the result.
-struct Evaluation<R> {
-    sources: Vec<Source<R>>,
-    softening_squared: R,
+struct Evaluation {
+    sources: Vec<Source<f64>>,
+    softening_squared: f64,
     /// 1 over the unit of length, a power of two.
     to_local: f64,
     /// The acceleration of a sum of 1.
     unit: f64,
 }
 
-impl<R: Lane> Evaluation<R> {
-    fn new(packed: &Packed<R>, physics: &Physics, frame: &Frame) -> Self {
+impl Evaluation {
+    fn new<R: Lane>(packed: &Packed<R>, physics: &Physics, frame: &Frame) -> Self {
+        let sources = packed.sources.iter();
         Self {
-            sources: packed.sources.clone(),
-            softening_squared: packed.softening_squared,
+            sources: sources.map(|source| source.map(R::to_f64)).collect(),
+            softening_squared: packed.softening_squared.to_f64(),
             to_local: 1.0 / frame.length,
             unit: unit(physics, frame),
         }
@@ -102,83 +104,129 @@ struct Tile {
 const NOTHING: [Group<f64>; TILE] = [[[0.0; LANES]; 3]; TILE];
 
 /// Moves a tile.
-struct Follow<'a, R> {
+struct Follow<'a> {
     tile: &'a mut Tile,
     /// Groups of it that have bodies.
     groups: usize,
     moves: &'a [Move],
-    evaluations: &'a [Evaluation<R>],
+    evaluations: &'a [Evaluation],
     root: RootName,
 }
 
-impl<R: Lane> Kernel for Follow<'_, R> {
+impl Kernel for Follow<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Registers>(self) {
-        let Self {
-            tile: Tile { x, v, a },
-            groups,
-            moves,
-            evaluations,
-            root,
-        } = self;
-        let mut local = [[[R::default(); LANES]; 3]; TILE];
-        let mut sums = NOTHING;
-        for &step in moves {
+        let Tile { x, v, a } = self.tile;
+        let (x, v, a) = (
+            &mut x[..self.groups],
+            &mut v[..self.groups],
+            &mut a[..self.groups],
+        );
+        for &step in self.moves {
             match step {
-                Move::Damp(factor) => {
-                    for v in v[..groups].as_flattened_mut().as_flattened_mut() {
-                        *v *= factor;
-                    }
-                }
-                Move::Kick(dt) => advance(&mut v[..groups], dt, &a[..groups]),
-                Move::Drift(dt) => advance(&mut x[..groups], dt, &v[..groups]),
+                Move::Damp(factor) => damp::<S::F64>(v, factor),
+                Move::Kick(dt) => advance::<S::F64>(v, dt, a),
+                Move::Drift(dt) => advance::<S::F64>(x, dt, v),
                 Move::Evaluate(number) => {
-                    let Evaluation {
-                        sources,
-                        softening_squared,
-                        to_local,
-                        unit,
-                    } = &evaluations[number];
-                    for group in 0..groups {
-                        for axis in 0..3 {
-                            for lane in 0..LANES {
-                                local[group][axis][lane] =
-                                    R::from_f64(x[group][axis][lane] * to_local);
-                            }
-                        }
-                    }
-                    sums[..groups].fill([[0.0; LANES]; 3]);
-                    let pull = Pull {
-                        targets: &local[..groups],
-                        sources,
-                        distance: Distance {
-                            root,
-                            softening_squared: *softening_squared,
-                        },
-                        sums: &mut sums[..groups],
+                    let evaluation = &self.evaluations[number];
+                    let distance = Distance {
+                        root: self.root,
+                        softening_squared: evaluation.softening_squared,
                     };
-                    pull.run::<S>();
-                    for group in 0..groups {
-                        for axis in 0..3 {
-                            for lane in 0..LANES {
-                                a[group][axis][lane] = unit * sums[group][axis][lane];
-                            }
-                        }
-                    }
+                    distance.run::<S::F64>(Attract { x, a, evaluation });
                 }
             }
         }
     }
 }
 
+/// Accelerations of groups by the sources of an evaluation, as [`Pull`] computes them.
+struct Attract<'a> {
+    x: &'a [Group<f64>],
+    a: &'a mut [Group<f64>],
+    evaluation: &'a Evaluation,
+}
+
+impl Loop<f64> for Attract<'_> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
+        for (x, a) in self.x.iter().zip(self.a) {
+            // Two registers share a source that has been read, if there is room for them.
+            if V::REGISTERS >= 32 && LANES.is_multiple_of(2 * V::LANES) {
+                for lane in (0..LANES).step_by(2 * V::LANES) {
+                    attract::<V, S, C, 2>(x, a, lane, self.evaluation);
+                }
+            } else {
+                for lane in (0..LANES).step_by(V::LANES) {
+                    attract::<V, S, C, 1>(x, a, lane, self.evaluation);
+                }
+            }
+        }
+    }
+}
+
+/// Accelerations of the targets of a group that fill `COUNT` registers, from this lane on.
+#[inline(always)]
+fn attract<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
+    x: &Group<f64>,
+    a: &mut Group<f64>,
+    first: usize,
+    evaluation: &Evaluation,
+) {
+    let (zero, to_local) = (V::splat(0.0), V::splat(evaluation.to_local));
+    let mut at = [[zero; 3]; COUNT];
+    for (register, at) in at.iter_mut().enumerate() {
+        for (at, x) in at.iter_mut().zip(x) {
+            *at = V::load(&x[first + register * V::LANES..]) * to_local;
+        }
+    }
+    let softening_squared = V::splat(evaluation.softening_squared);
+    let mut sums = [[zero; 3]; COUNT];
+    for block in evaluation.sources.chunks(BLOCK) {
+        let mut pulls = [[zero; 3]; COUNT];
+        for &[x, y, z, weight] in block {
+            let (source, weight) = (splat(x, y, z), V::splat(weight));
+            for (at, pull) in at.iter().zip(&mut pulls) {
+                interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
+            }
+        }
+        for (sums, pulls) in sums.iter_mut().zip(pulls) {
+            for (sum, pull) in sums.iter_mut().zip(pulls) {
+                *sum = *sum + pull;
+            }
+        }
+    }
+    let unit = V::splat(evaluation.unit);
+    for (register, sums) in sums.into_iter().enumerate() {
+        for (a, sum) in a.iter_mut().zip(sums) {
+            (unit * sum).store(&mut a[first + register * V::LANES..]);
+        }
+    }
+}
+
 /// `state += dt · rate`, product and sum rounded apart as everywhere.
 #[inline(always)]
-fn advance(state: &mut [Group<f64>], dt: f64, rate: &[Group<f64>]) {
-    let state = state.as_flattened_mut().as_flattened_mut();
-    let rate = rate.as_flattened().as_flattened();
-    for k in 0..state.len().min(rate.len()) {
-        state[k] += dt * rate[k];
+fn advance<V: Vector<Lane = f64>>(state: &mut [Group<f64>], dt: f64, rate: &[Group<f64>]) {
+    let dt = V::splat(dt);
+    for (state, rate) in state.iter_mut().zip(rate) {
+        for (state, rate) in state.iter_mut().zip(rate) {
+            for lane in (0..LANES).step_by(V::LANES) {
+                let moved = V::load(&state[lane..]) + dt * V::load(&rate[lane..]);
+                moved.store(&mut state[lane..]);
+            }
+        }
+    }
+}
+
+/// `v *= factor`
+#[inline(always)]
+fn damp<V: Vector<Lane = f64>>(v: &mut [Group<f64>], factor: f64) {
+    let factor = V::splat(factor);
+    for lanes in v.iter_mut().flatten() {
+        for lane in (0..LANES).step_by(V::LANES) {
+            (V::load(&lanes[lane..]) * factor).store(&mut lanes[lane..]);
+        }
     }
 }
 
@@ -308,7 +356,7 @@ impl<R: Lane> Cpu<R> {
     }
 
     /// Moves all bodies as test particles; those with mass must be put in their places afterwards.
-    fn follow_evaluations(&mut self, moves: &[Move], evaluations: &[Evaluation<R>]) {
+    fn follow_evaluations(&mut self, moves: &[Move], evaluations: &[Evaluation]) {
         const BODIES: usize = TILE * LANES;
         let Choices {
             root, instructions, ..

@@ -47,8 +47,8 @@ fn forces_are_those_of_the_bodies_with_mass() {
             let with_jerks = backend.accelerations().unwrap();
             for computed in [of_pairs, with_jerks] {
                 for (a, field) in computed.iter().zip(&expected) {
-                    for axis in 0..3 {
-                        let error = (a[axis] - field.acceleration[axis]).abs();
+                    for (a, expected) in a.iter().zip(field.acceleration) {
+                        let error = (a - expected).abs();
                         assert!(error <= bound * field.scale, "{n}, {each}: {error:e}");
                     }
                 }

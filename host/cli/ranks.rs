@@ -28,6 +28,8 @@ mod alone {
 mod of_mpi {
     use std::ffi::OsString;
     use std::sync::{Arc, OnceLock};
+    use std::thread;
+    use std::time::Duration;
 
     use allpairs::force::ranked;
     use allpairs::ranks::mpi::{self, Cores, Launcher, Processes, Refused};
@@ -38,6 +40,9 @@ mod of_mpi {
 
     /// Commands that ranks share; others are done by each process for itself.
     const SHARED: [&str; 2] = ["run", "resume"];
+
+    /// Launchers lose what was written just before an end with an error.
+    const TIME_TO_READ: Duration = Duration::from_millis(200);
 
     static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
 
@@ -69,6 +74,9 @@ mod of_mpi {
             }
         };
         let code = join(processes, arguments, work);
+        if code != code::SUCCESS {
+            thread::sleep(TIME_TO_READ);
+        }
         Processes::finish();
         Some(code)
     }
@@ -92,7 +100,7 @@ mod of_mpi {
             Ok(team) => Arc::new(team),
             // The first speaks for all.
             Err(differs) if is_first => return report(&anyhow!(differs)),
-            Err(_) => return code::USAGE,
+            Err(_) => return code::SUCCESS,
         };
         if let Err(error) = start_threads(Some(threads)) {
             team.abort(code::USAGE, &format!("{error:#}"));
@@ -100,7 +108,10 @@ mod of_mpi {
         if !is_first {
             // What the first is asked to do it does with the others, which therefore stay.
             return match ctrlc::set_handler(asked_to_stop) {
-                Ok(()) => ranked::follow(&team),
+                Ok(()) => {
+                    ranked::follow(&team);
+                    code::SUCCESS // what became of the run the first says
+                }
                 Err(why) => team.abort(
                     code::UNAVAILABLE,
                     &format!("cannot listen for signals: {why}"),
@@ -111,7 +122,7 @@ mod of_mpi {
         ranked::keep_in_touch(&team);
         let _ = TEAM.set(Arc::clone(&team));
         let code = work();
-        ranked::part(&team, code);
+        ranked::part(&team);
         code
     }
 

@@ -60,8 +60,8 @@ pub(crate) fn lead(
     Ok(Box::new(Leader { backend, team }))
 }
 
-/// Does what rank 0 tells, until it parts with an exit code.
-pub fn follow(team: &Arc<Team>) -> u8 {
+/// Does what rank 0 tells, until it parts.
+pub fn follow(team: &Arc<Team>) {
     let mut backend: Option<Box<dyn Backend>> = None;
     loop {
         let mut with = |work: &dyn Fn(&mut dyn Backend) -> Result<(), ForceError>| {
@@ -71,7 +71,7 @@ pub fn follow(team: &Arc<Team>) -> u8 {
         };
         match Command::hear(team) {
             Command::Wait => {}
-            Command::Part(code) => return code,
+            Command::Part => return,
             Command::Begin(begin) => backend = begin.backend(team).ok(),
             Command::SetTime(time) => with(&|backend| {
                 backend.set_time(time);
@@ -90,10 +90,10 @@ pub fn follow(team: &Arc<Team>) -> u8 {
     }
 }
 
-/// Parts, as rank 0, with an exit code for all ranks.
-pub fn part(team: &Team, code: u8) {
+/// Parts, as rank 0.
+pub fn part(team: &Team) {
     let mut parted = team.turn();
-    Command::Part(code).tell(team);
+    Command::Part.tell(team);
     *parted = true;
 }
 

@@ -15,8 +15,8 @@ use crate::variants::{PairsName, RootName, Threads};
 pub(super) enum Command {
     /// Nothing: rank 0 is there, and busy with other things.
     Wait,
-    /// Part, with this exit code.
-    Part(u8),
+    /// Part.
+    Part,
     /// Take a system over.
     Begin(Box<Begin>),
     /// [`Backend::set_time`](crate::backend::Backend::set_time).
@@ -85,10 +85,7 @@ impl Command {
         let mut words = Writer(vec![]);
         match self {
             Self::Wait => words.number(0),
-            Self::Part(code) => {
-                words.number(1);
-                words.number(u64::from(*code));
-            }
+            Self::Part => words.number(1),
             Self::Begin(begin) => {
                 words.number(2);
                 begin.write(&mut words);
@@ -124,7 +121,7 @@ impl Command {
     fn from_words(words: &mut Reader<'_>) -> Self {
         match words.number() {
             0 => Self::Wait,
-            1 => Self::Part(words.number() as u8),
+            1 => Self::Part,
             2 => Self::Begin(Box::new(Begin::read(words))),
             3 => Self::SetTime(words.real()),
             4 => {
@@ -395,7 +392,7 @@ mod tests {
         };
         let mut commands = vec![
             Command::Wait,
-            Command::Part(74),
+            Command::Part,
             begin(Law::Gravity, 0),
             begin(Law::Unit, 1),
             begin(repulsion, 100),

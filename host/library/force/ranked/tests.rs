@@ -35,11 +35,11 @@ fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
     let all = together_with(threads, |team| match team.rank() {
         0 => {
             let result = work(&team);
-            part(&team, 7);
+            part(&team);
             Some(result)
         }
         _ => {
-            assert_eq!(follow(&team), 7);
+            follow(&team);
             None
         }
     });

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::Duration;
 
 /// Environment variable for the library to use.
 pub(super) const LIBRARY: &str = "ALLPAIRS_LIBMPI";
@@ -67,10 +66,6 @@ const LOCAL_RANKS: [&str; 6] = [
     "SLURM_LOCALID",
 ];
 
-/// Time after which a process tells why it cannot start, if it is not the first: it is ended meanwhile
-/// where the first cannot either, and has told.
-const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
-
 /// Variables that Hydra sets, and others that use its protocol do not.
 const MARKS_OF_HYDRA: [&str; 3] = ["HYDI_CONTROL_FD", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"];
 
@@ -105,6 +100,11 @@ impl Launcher {
         Some(found)
     }
 
+    /// Returns whether this process may be the first of its machine.
+    pub(super) fn is_first_of_machine(&self) -> bool {
+        matches!(self.local_rank, Some(0) | None)
+    }
+
     fn in_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let number = |name: &str| variable(name)?.to_str()?.trim().parse::<usize>().ok();
         let told =
@@ -130,18 +130,6 @@ impl Launcher {
             evidence,
             prefix: None,
         })
-    }
-}
-
-impl Launcher {
-    /// After what time this process tells why it cannot start, if others may not tell the same: the first at
-    /// once, and the first of each other machine.
-    pub(super) fn speaks(&self) -> Option<Duration> {
-        match (self.rank, self.local_rank) {
-            (Some(0), _) => Some(Duration::ZERO),
-            (_, Some(0) | None) => Some(AFTER_THE_FIRST),
-            (_, Some(_)) => None,
-        }
     }
 }
 

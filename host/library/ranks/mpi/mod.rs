@@ -17,6 +17,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 pub use cores::Cores;
 pub use guard::asked_to_stop;
@@ -31,6 +32,10 @@ use library::{Constants, Functions, Handle, Mpi};
 const MOST_AT_ONCE: usize = 1 << 30;
 /// Bytes of a word, in which long messages are counted.
 const WORD: usize = 8;
+/// Time after which a process that cannot start ends, if it is not the first: it is ended meanwhile where the
+/// first cannot either, and has told why.
+const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
+
 /// Reason why processes cannot compute together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
@@ -58,20 +63,21 @@ impl Processes {
     /// If no library is found, or one that belongs to another launcher. Where the first process has the same to
     /// tell, or another of this machine, it says nothing; where they may not, it waits before it returns.
     pub fn join(launcher: &Launcher) -> Result<Self, Refused> {
-        let processes = Self::of_library(launcher).map_err(|why| match launcher.speaks() {
-            Some(delay) => {
-                thread::sleep(delay);
-                Refused::Because(why)
+        let is_first = matches!(launcher.rank, Some(0) | None);
+        let refused = |why, speaks| {
+            if !is_first {
+                thread::sleep(AFTER_THE_FIRST);
             }
-            None => Refused::AsOthersSay,
-        })?;
+            match speaks {
+                true => Refused::Because(why),
+                false => Refused::AsOthersSay,
+            }
+        };
+        let speaks = is_first || launcher.is_first_of_machine();
+        let processes = Self::of_library(launcher).map_err(|why| refused(why, speaks))?;
         // In vain for all of them, if for one.
-        processes
-            .compare_with(launcher)
-            .map_err(|why| match launcher.rank {
-                Some(0) | None => Refused::Because(why),
-                Some(_) => Refused::AsOthersSay,
-            })?;
+        let compared = processes.compare_with(launcher);
+        compared.map_err(|why| refused(why, is_first))?;
         guard::watch(guard::Watched {
             rank: processes.rank,
             size: processes.size,

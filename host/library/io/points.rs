@@ -17,7 +17,7 @@ use super::{
 /// Reads points.
 ///
 /// # Errors
-/// If the file is none of those that the [module](self) names, or a number is not finite.
+/// If the file is no table of points, no array of NumPy's and no snapshot, or a number is not finite.
 pub fn read_points(path: &Path) -> Result<Vec<[f64; 3]>, ReadError> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let format = Format::from_path(path);

@@ -2,9 +2,9 @@
 //!
 //! Nothing of MPI is needed to build or to run alone: where a launcher started several processes, its
 //! library is looked for and opened. One binary serves Open MPI 4 and 5, MPICH 4 and 5 and Intel MPI, whose
-//! functions are alike and whose constants are in [`library`].
+//! functions are alike and whose constants are in `library`.
 //!
-//! What ends a process ends all: see [`guard`] for what a process notices itself, and [`supervisor`] for what it
+//! What ends a process ends all: see `guard` for what a process notices itself, and `supervisor` for what it
 //! cannot.
 
 mod cores;

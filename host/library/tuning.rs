@@ -12,7 +12,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::ScheduleName;
 use serde::{Deserialize, Serialize};
 
-use crate::io::{Overwrite, write_atomically};
+use crate::io::{Overwrite, Printable, write_atomically};
 use crate::physics::Law;
 use crate::ptx;
 use crate::selection::{self, Place, Selection};
@@ -137,7 +137,7 @@ pub enum CacheFault {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// Not JSON, or not of this form.
-    #[error(transparent)]
+    #[error("{}", Printable(.0))]
     Json(#[from] serde_json::Error),
     /// Another version of the form.
     #[error("it is of version {0}, and this program knows {VERSION}")]
@@ -421,6 +421,17 @@ mod tests {
             )
         };
         let none = "{\"block\":null,\"len\":null,\"luf\":null}";
+        for text in [
+            of("cpu-f32", none).replace("\"single\"", "\"\u{7f}ingle\""),
+            of("cpu-\\u001b[31m", none),
+        ] {
+            let (_, said) = with(&text);
+            let is_shown = said.contains("\\u{7f}ingle") || said.contains("\\u{1b}[31m");
+            assert!(
+                is_shown && !said.trim_end().contains(char::is_control),
+                "{said:?}"
+            );
+        }
         assert_eq!(
             with(&of("cpu-one-sided-f32", none)),
             ("cpu-one-sided-f32", String::new())

@@ -250,7 +250,7 @@ pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
 
 /// No variant has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kernel `{0}`: `allpairs list` shows those there are")]
+#[error("there is no kernel `{}`: `allpairs list` shows those there are", crate::io::Printable(.0))]
 pub struct UnknownVariant(pub String);
 
 /// The error of a variant's forces has no bound.

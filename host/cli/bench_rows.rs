@@ -23,7 +23,7 @@ pub(super) fn bodies(row: &BenchRow) -> String {
     }
 }
 
-/// What stands in place of figures that are not right.
+/// Text in place of figures that are not right.
 pub(super) fn failed(expected: bool, why: &str) -> String {
     let word = if expected { "fails" } else { "FAILED" };
     format!("{word}: {why}")

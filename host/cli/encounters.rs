@@ -19,14 +19,14 @@ pub(super) struct EncounterOptions {
     /// collide where their distance falls to the sum of these, at any time of a step.
     #[arg(long, value_name = "LENGTH|FILE")]
     radius_of_bodies: Option<String>,
-    /// What follows from a collision. Each is recorded in collisions.csv; log where not given.
+    /// Consequence of a collision. Each is recorded in collisions.csv; log where not given.
     #[arg(long, requires = "radius_of_bodies")]
     on_collision: Option<CollisionName>,
     /// Distance from the centre of mass beyond which a body has escaped, which is recorded in
     /// escapers.csv.
     #[arg(long, value_name = "LENGTH")]
     escape_radius: Option<String>,
-    /// What follows from an escape; log where not given.
+    /// Consequence of an escape; log where not given.
     #[arg(long, requires = "escape_radius")]
     on_escape: Option<EscapeName>,
 }
@@ -72,7 +72,7 @@ impl EncounterOptions {
         self.resume(units, radii)
     }
 
-    /// Those of a run that goes on with bodies of these radii.
+    /// Encounters of a run that goes on with bodies of these radii.
     pub(super) fn resume(
         &self,
         units: Option<&Units>,
@@ -137,7 +137,7 @@ fn length(option: &str, text: &str, units: Option<&Units>) -> anyhow::Result<f64
     Ok(number)
 }
 
-/// What a run says of its encounters before it starts.
+/// Line that a run prints about its encounters before it starts.
 pub(super) fn header(encounters: &Encounters) -> String {
     let largest = encounters.radii.iter().copied().fold(0.0, f64::max);
     let collisions = (largest > 0.0).then(|| {

@@ -1,4 +1,4 @@
-//! What a run says of its test particles.
+//! Lines that a run prints about its test particles.
 
 use allpairs::backend::ForceError;
 use allpairs::recording::Recording;

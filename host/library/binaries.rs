@@ -10,11 +10,12 @@ use std::f64::consts::TAU;
 use crate::bodies::Bodies;
 use crate::neighbours::{Neighbour, nearest};
 use crate::physics::Physics;
+use crate::vectors::{cross, difference, dot};
 
 /// Two bodies that are bound to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Their ids, the heavier one's first.
+    /// Ids, the heavier body's first.
     pub ids: [u64; 2],
     /// Semi-major axis a, of the energy −G m₁ m₂/(2a).
     pub semi_major_axis: f64,
@@ -90,8 +91,7 @@ fn mean_kinetic_energy(
         let v = bodies.body(i).velocity;
         (mass, [0, 1, 2].map(|k| mass * (v[k] - centre[k])))
     };
-    let energy =
-        |(mass, p): (f64, [f64; 3])| (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / (2.0 * mass);
+    let energy = |(mass, p): (f64, [f64; 3])| dot(p, p) / (2.0 * mass);
     let alone: f64 = massive.iter().map(|&i| energy(momentum(i))).sum();
     // The motion of pairs in the place of that of their members.
     let bound = pairs.iter().map(|&[i, j]| {
@@ -108,9 +108,8 @@ fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Option<Pair> 
     let (a, b) = (bodies.body(i), bodies.body(j));
     let (a, b) = if b.mass > a.mass { (b, a) } else { (a, b) };
     let [m, n] = [a.mass, b.mass].map(|mass| physics.weight(mass));
-    let r = [0, 1, 2].map(|k| b.position[k] - a.position[k]);
-    let v = [0, 1, 2].map(|k| b.velocity[k] - a.velocity[k]);
-    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let r = difference(b.position, a.position);
+    let v = difference(b.velocity, a.velocity);
     let gm = physics.coupling() * (m + n);
     let distance = (dot(r, r) + physics.softening * physics.softening).sqrt();
     let energy = 0.5 * dot(v, v) - gm / distance;
@@ -118,18 +117,14 @@ fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Option<Pair> 
         return None;
     }
     let axis = gm / (-2.0 * energy);
-    // |r × v|², without what cancels.
-    let square: f64 = (0..3)
-        .map(|k| {
-            let (l, m) = ((k + 1) % 3, (k + 2) % 3);
-            (r[l] * v[m] - r[m] * v[l]).powi(2)
-        })
-        .sum();
+    let momentum = cross(r, v);
     let binding_energy = physics.coupling() * m * n / (2.0 * axis);
     Some(Pair {
         ids: [a.id, b.id],
         semi_major_axis: axis,
-        eccentricity: (1.0 - square / (gm * axis)).max(0.0).sqrt(),
+        eccentricity: (1.0 - dot(momentum, momentum) / (gm * axis))
+            .max(0.0)
+            .sqrt(),
         period: TAU * (axis * axis * axis / gm).sqrt(),
         binding_energy,
         is_hard: false, // known when all pairs are

@@ -84,11 +84,11 @@ pub struct Checkpoint {
     pub bodies: Bodies,
     /// The backend's state.
     pub state: SavedState,
-    /// What the run keeps beside its bodies.
+    /// State that the run keeps beside its bodies.
     pub kept: Kept,
 }
 
-/// What a run keeps beside its bodies.
+/// State that a run keeps beside its bodies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
     /// Numbers of [test particles](crate::test_particles) at the beginning, one for each body; empty where
@@ -96,7 +96,7 @@ pub struct Kept {
     pub particles: Vec<Origin>,
     /// Radii of the bodies; empty where no [encounters](crate::encounters) are looked for.
     pub radii: Vec<f64>,
-    /// What mergers and removed bodies took with them.
+    /// Quantities that mergers and removed bodies took with them.
     pub lost: Lost,
 }
 
@@ -414,14 +414,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         let [number] = array(&mut file)?;
         kind.push(Kind::of_number(number.into()));
     }
-    let mut vectors = |n: usize| {
-        let mut vectors = Vec::with_capacity(n);
-        for _ in 0..n {
-            let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-            vectors.push([number()?, number()?, number()?]);
-        }
-        Ok::<_, io::Error>(vectors)
-    };
+    let mut vectors = |n: usize| read_vectors(&mut file, n);
     let state = SavedState {
         frame,
         positions: vectors(n)?,
@@ -442,15 +435,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     if external {
         origin.energy.external = f64::from_le_bytes(array(&mut file)?);
     }
-    let mut vectors = |n: usize| {
-        let mut vectors = Vec::with_capacity(n);
-        for _ in 0..n {
-            let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-            vectors.push([number()?, number()?, number()?]);
-        }
-        Ok::<_, io::Error>(vectors)
-    };
-    let particles = vectors(if particles { n } else { 0 })?;
+    let particles = read_vectors(&mut file, if particles { n } else { 0 })?;
     let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
     let mut kept = Kept {
         particles,
@@ -542,6 +527,16 @@ impl SavedState {
         let mut finite = phase.map(|(x, v)| is_finite(x) && is_finite(v));
         finite.position(|finite| !finite)
     }
+}
+
+/// Reads so many vectors.
+fn read_vectors(file: &mut impl Read, count: usize) -> io::Result<Vec<[f64; 3]>> {
+    let mut vectors = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(file)?));
+        vectors.push([number()?, number()?, number()?]);
+    }
+    Ok(vectors)
 }
 
 fn array<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {

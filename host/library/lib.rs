@@ -62,6 +62,7 @@ pub mod timeline;
 pub mod tuning;
 pub mod units;
 pub mod variants;
+mod vectors;
 
 pub use accelerations::accelerations;
 pub use backend::{Backend, ForceError, Operation};

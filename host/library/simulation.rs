@@ -48,7 +48,7 @@ pub struct Simulation {
     lost: Lost,
 }
 
-/// What encounters led to, and nobody has asked for yet.
+/// Consequences of encounters that nobody has asked for yet.
 #[derive(Debug, Default)]
 struct Found {
     events: Vec<Event>,
@@ -405,7 +405,7 @@ impl Simulation {
         self.encounters.as_ref()
     }
 
-    /// What mergers and removed bodies took with them.
+    /// Quantities that mergers and removed bodies took with them.
     pub fn lost(&self) -> Lost {
         self.lost
     }

@@ -14,6 +14,7 @@ use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::force::cpu::field_at;
 use crate::physics::Physics;
+use crate::vectors::{cross, difference, dot};
 
 /// The largest eccentricity of a circle.
 const CIRCLE: f64 = 1e-3;
@@ -268,21 +269,6 @@ fn mean_and_spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let mean = known.clone().collect::<CompensatedSum>().value() / n;
     let squares: CompensatedSum = known.map(|value| (value - mean) * (value - mean)).collect();
     (mean, (squares.value() / n).sqrt())
-}
-
-fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [0, 1, 2].map(|k| a[k] - b[k])
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [0, 1, 2].map(|k| {
-        let (l, m) = ((k + 1) % 3, (k + 2) % 3);
-        a[l] * b[m] - a[m] * b[l]
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The paths of bodies in a step, and the first contact on them.
 
 use crate::bodies::Bodies;
+use crate::vectors::dot;
 
 /// Control points of a cubic (Bézier's form), which lies within their hull.
 pub(super) type Path = [[f64; 3]; 4];
@@ -61,10 +62,6 @@ fn split(path: &Path, share: f64) -> (Path, Path) {
     ([a, ab, abc, middle], [middle, bcd, cd, d])
 }
 
-fn square(x: [f64; 3]) -> f64 {
-    x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
-}
-
 /// Halvings of a path after which a part of it is a point.
 const DEEPEST: u32 = 30;
 /// Parts of a path that are looked at before a path that stays at the radius counts as touching it.
@@ -78,7 +75,7 @@ pub(super) fn first_contact(path: &Path, radius: f64) -> Option<(f64, bool)> {
         return None; // the run has gone wrong, which others tell
     }
     let [first, second, ..] = *path;
-    if square(first) > radius * radius {
+    if dot(first, first) > radius * radius {
         return crossing(path, radius, true).map(|share| (share, true));
     }
     let falls = (0..3)
@@ -101,13 +98,13 @@ fn crossing(path: &Path, radius: f64, within: bool) -> Option<f64> {
     let mut parts = vec![(*path, 0.0, 0)];
     let mut looked_at = 0;
     while let Some((path, start, depth)) = parts.pop() {
-        let is_there = (square(path[0]) <= limit) == within;
+        let is_there = (dot(path[0], path[0]) <= limit) == within;
         if is_there {
             return Some(start);
         }
         let excluded = match within {
             true => nearest(&path) > limit,
-            false => path.iter().all(|&x| square(x) <= limit),
+            false => path.iter().all(|&x| dot(x, x) <= limit),
         };
         if excluded {
             continue;
@@ -122,7 +119,7 @@ fn crossing(path: &Path, radius: f64, within: bool) -> Option<f64> {
         parts.push((after, start + 0.5 * width, depth + 1));
         parts.push((before, start, depth + 1));
     }
-    ((square(path[3]) <= limit) == within).then_some(1.0)
+    ((dot(path[3], path[3]) <= limit) == within).then_some(1.0)
 }
 
 /// A lower bound of the squared distance of a path from the origin: that of a box about it, or of the plane
@@ -130,7 +127,7 @@ fn crossing(path: &Path, radius: f64, within: bool) -> Option<f64> {
 fn nearest(path: &Path) -> f64 {
     let [first, _, _, last] = *path;
     let middle = [0, 1, 2].map(|k| first[k] + last[k]);
-    let length = square(middle).sqrt();
+    let length = dot(middle, middle).sqrt();
     let along = |x: &[f64; 3]| (0..3).map(|k| x[k] * middle[k]).sum::<f64>() / length;
     let plane = path.iter().map(along).fold(f64::INFINITY, f64::min);
     // Not a number where the middle is the origin.
@@ -143,5 +140,6 @@ fn nearest(path: &Path) -> f64 {
             });
         least.max(-most).max(0.0)
     };
-    square([of_axis(0), of_axis(1), of_axis(2)]).max(plane)
+    let of_box = [0, 1, 2].map(of_axis);
+    dot(of_box, of_box).max(plane)
 }

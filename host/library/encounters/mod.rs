@@ -15,10 +15,11 @@ mod tests;
 use std::fmt;
 
 use crate::bodies::{Bodies, Body};
+use crate::vectors::{difference, distance, dot};
 
 use contact::{Motion, first_contact};
 
-/// What follows from a collision.
+/// Consequence of a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnCollision {
     /// Nothing but an [`Event`]; bodies pass through each other.
@@ -31,7 +32,7 @@ pub enum OnCollision {
     Bounce,
 }
 
-/// What follows where a body goes beyond the radius of escape.
+/// Consequence for a body that goes beyond the radius of escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnEscape {
     /// Nothing but an [`Event`].
@@ -47,7 +48,7 @@ pub enum OnEscape {
 pub struct Encounters {
     /// A radius for each body, in the unit of length; bodies collide where theirs are not both 0.
     pub radii: Vec<f64>,
-    /// What follows from a collision.
+    /// Consequence of a collision.
     pub on_collision: OnCollision,
     /// Distance from the centre of mass at which bodies have escaped, and what follows.
     pub escape: Option<(f64, OnEscape)>,
@@ -130,16 +131,16 @@ pub struct Event {
     pub step: u64,
     /// Time at which it happened.
     pub time: f64,
-    /// What happened.
+    /// Kind of event, and the bodies that it was about.
     pub what: Happening,
 }
 
-/// What happened.
+/// Kind of event, and the bodies that it was about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Happening {
     /// Two bodies met.
     Collision {
-        /// Their ids; the first stays in a merger.
+        /// Ids of both; the first stays in a merger.
         ids: [u64; 2],
         /// Their masses.
         masses: [f64; 2],
@@ -220,8 +221,8 @@ impl Encounters {
             });
         }
         let centre = bodies.centre_of_mass().unwrap_or_default();
-        let distance = |body: Body| distance(body.position, centre);
-        let extent = bodies.iter().map(distance).fold(0.0, f64::max);
+        let from_centre = |body: Body| distance(body.position, centre);
+        let extent = bodies.iter().map(from_centre).fold(0.0, f64::max);
         for (body, &radius) in radii.iter().enumerate() {
             if !(radius.is_finite() && radius >= 0.0) {
                 return Err(EncounterFault::Radius { body, radius });
@@ -238,7 +239,7 @@ impl Encounters {
             if !(radius.is_finite() && radius > 0.0) {
                 return Err(EncounterFault::Escape(radius));
             }
-            let beyond = bodies.iter().map(distance).enumerate();
+            let beyond = bodies.iter().map(from_centre).enumerate();
             let mut beyond = beyond.filter(|(_, distance)| *distance > radius);
             if let Some((body, distance)) = beyond.next() {
                 return Err(EncounterFault::Escaped {
@@ -252,19 +253,18 @@ impl Encounters {
         let overlaps = search::close_pairs(&rest, radii)
             .into_iter()
             .find(|&(i, j)| {
-                self::distance(bodies.body(i).position, bodies.body(j).position)
-                    < radii[i] + radii[j]
+                distance(bodies.body(i).position, bodies.body(j).position) < radii[i] + radii[j]
             });
         match overlaps {
             Some((i, j)) => {
-                let apart = self::distance(bodies.body(i).position, bodies.body(j).position);
+                let apart = distance(bodies.body(i).position, bodies.body(j).position);
                 Err(EncounterFault::Overlap(i, j, apart))
             }
             None => Ok(()),
         }
     }
 
-    /// What happened in the step of `dt` that led from `before` to `after`, at `time` and after `step`
+    /// Returns what happened in the step of `dt` that led from `before` to `after`, at `time` and after `step`
     /// steps.
     pub(crate) fn look(
         &mut self,
@@ -435,11 +435,7 @@ fn merged(first: Body, second: Body) -> Body {
 /// Changes of the velocities of two hard spheres that meet with these positions and velocities. Two
 /// massless ones are taken for equal.
 fn bounce([a, b]: [Body; 2], [(xa, va), (xb, vb)]: [([f64; 3], [f64; 3]); 2]) -> [[f64; 3]; 2] {
-    let (r, v) = (
-        [0, 1, 2].map(|k| xb[k] - xa[k]),
-        [0, 1, 2].map(|k| vb[k] - va[k]),
-    );
-    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let (r, v) = (difference(xb, xa), difference(vb, va));
     let along = dot(r, v) / dot(r, r);
     let mass = a.mass + b.mass;
     let [of_a, of_b] = match mass > 0.0 {
@@ -453,8 +449,4 @@ fn bounce([a, b]: [Body; 2], [(xa, va), (xb, vb)]: [([f64; 3], [f64; 3]); 2]) ->
         r.map(|r| 2.0 * of_a * along * r),
         r.map(|r| -2.0 * of_b * along * r),
     ]
-}
-
-fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (a[0] - b[0]).hypot(a[1] - b[1]).hypot(a[2] - b[2])
 }

@@ -1,30 +1,21 @@
 use super::*;
 use crate::bodies::Kind;
+use crate::force::cpu::samples::Random;
 use crate::selection::DeviceChoice;
 use crate::simulation::Simulation;
 use crate::{ForceAccuracy, Integrator};
 
-/// Numbers in [−1, 1), the same for the same seed.
-struct Random(u64);
+/// A number in [−1, 1).
+fn signed(random: &mut Random) -> f64 {
+    2.0 * random.unit() - 1.0
+}
 
-impl Random {
-    fn next(&mut self) -> f64 {
-        // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), upper 53 bits.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        2.0 * unit - 1.0
-    }
-
-    fn direction(&mut self) -> [f64; 3] {
-        loop {
-            let v = [self.next(), self.next(), self.next()];
-            let length = distance(v, [0.0; 3]);
-            if (0.1..1.0).contains(&length) {
-                return v.map(|x| x / length);
-            }
+fn direction(random: &mut Random) -> [f64; 3] {
+    loop {
+        let v = [signed(random), signed(random), signed(random)];
+        let length = distance(v, [0.0; 3]);
+        if (0.1..1.0).contains(&length) {
+            return v.map(|x| x / length);
         }
     }
 }
@@ -75,23 +66,23 @@ fn planted_collisions_are_found() {
     let mut random = Random(3);
     let (mut bodies, mut radii, mut expected) = (Bodies::default(), vec![], vec![]);
     for pair in 0..PAIRS {
-        let along = random.direction();
-        let aside = random.direction();
+        let along = direction(&mut random);
+        let aside = direction(&mut random);
         let dot: f64 = (0..3).map(|k| along[k] * aside[k]).sum();
         let aside = [0, 1, 2].map(|k| aside[k] - dot * along[k]);
         let length = distance(aside, [0.0; 3]);
-        let [a, b] = [1e-4, 1e-4].map(|r: f64| r * (2.0 + random.next()));
+        let [a, b] = [1e-4, 1e-4].map(|r: f64| r * (2.0 + signed(&mut random)));
         let collides = pair % 2 == 0;
         // Grazing to a millionth, head-on, and everything in between.
         let depth = match pair / 2 % 3 {
             0 => 1e-6,
             1 => 1.0 - 1e-9,
-            _ => 0.5 + 0.4 * random.next(),
+            _ => 0.5 + 0.4 * signed(&mut random),
         };
         let share = if collides { 1.0 - depth } else { 1.0 + depth };
         let nearest = share * (a + b);
-        let speed = 3.0 + 2.0 * random.next();
-        let when = 0.5 + 0.45 * random.next(); // of the closest approach
+        let speed = 3.0 + 2.0 * signed(&mut random);
+        let when = 0.5 + 0.45 * signed(&mut random); // of the closest approach
         let offset = [0, 1, 2].map(|k| nearest * aside[k] / length - speed * when * along[k]);
         // Cells of a grid apart, so that each pair meets but itself; all move together.
         let cell = [pair % 10, pair / 10 % 10, pair / 100].map(|k| 20.0 * k as f64);
@@ -135,7 +126,7 @@ fn no_close_pair_is_left_out() {
     let mut random = Random(8);
     let mut bodies = Bodies::default();
     for id in 0..300 {
-        let (x, v) = (random.direction(), random.direction());
+        let (x, v) = (direction(&mut random), direction(&mut random));
         bodies.push(body(id, x, v, 1.0));
     }
     let mut after = bodies.clone();

@@ -21,6 +21,7 @@ use thiserror::Error;
 use super::ColourMap;
 use crate::bodies::{Bodies, BodyFault};
 use crate::io::{Overwrite, Snapshot, write_atomically};
+use crate::vectors::distance;
 
 const PAGE: &str = include_str!("assets/view.html");
 const STYLE: &str = include_str!("assets/view.css");
@@ -295,10 +296,6 @@ fn speed_colours() -> Vec<u8> {
     (0..256)
         .flat_map(|i| ColourMap::Plasma.colour(0.12 + 0.88 * f64::from(i) / 255.0))
         .collect()
-}
-
-fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (a[0] - b[0]).hypot(a[1] - b[1]).hypot(a[2] - b[2])
 }
 
 /// A length or speed to divide by.

@@ -412,7 +412,7 @@ impl Recording {
         Ok(!removed.is_empty())
     }
 
-    /// What the run keeps beside its bodies.
+    /// State that the run keeps beside its bodies.
     fn kept(&self, simulation: &Simulation) -> Kept {
         let particles = self.particles.as_ref();
         let encounters = simulation.encounters();

@@ -40,7 +40,7 @@ pub(super) struct Moment {
     pub(super) energy: Option<Energy>,
     /// Block time steps that bodies take next, for a look.
     pub(super) own_steps: Vec<f64>,
-    /// What mergers and removed bodies took with them.
+    /// Quantities that mergers and removed bodies took with them.
     pub(super) lost: Lost,
     pub(super) particles: Option<Particles>,
     /// External fields at that time.

@@ -6,8 +6,8 @@
 
 use crate::header::Header;
 use crate::{
-    BuilderError, CARGO_VARIABLE, CudaBuilder, NvptxArch, PtxError, RUSTC_VARIABLE, Toolchain,
-    compile, entries, flush_denormals, replace_file, source_hash,
+    BuilderError, CARGO_VARIABLE, CudaBuilder, FLUSH, NvptxArch, PtxError, RUSTC_VARIABLE,
+    Toolchain, compile, entries, mark_flushes, replace_file, source_hash,
 };
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -122,7 +122,8 @@ impl KernelModules {
     ///
     /// `ptx.rs` is to be included where a `PtxModule` with a `const fn new(sm: u32, ftz: bool,
     /// deflated: &'static [u8])` is in scope; each generation is there twice, precise and with
-    /// denormals flushed. The modules are deflated (RFC 1951), to a tenth of their size.
+    /// denormals flushed. Both have the same bytes: the text deflated (RFC 1951), to a tenth of its
+    /// size, with a `FLUSH`, which `ptx.rs` defines, where the one has nothing and the other `.ftz`.
     ///
     /// # Errors
     /// Sources that differ from those of the checked-in modules where no compiler is found, in
@@ -144,6 +145,7 @@ impl KernelModules {
     ) -> Result<Vec<String>, ModulesError> {
         let mut notes = Vec::new();
         let mut compiled = Vec::new();
+        let mut texts = format!("const FLUSH: char = {FLUSH:?};\n");
         let mut list = format!(
             "/// PTX modules, from the oldest GPU generation to the newest.\n\
              pub static PTX_MODULES: &[PtxModule] = &MODULES;\n\
@@ -156,24 +158,20 @@ impl KernelModules {
                 compiled.push(arch.to_string());
             }
             notes.extend(module.note);
-            let flushed = flush_denormals(&module.text).map_err(BuilderError::from)?;
-            for (ftz, text) in [(false, module.text), (true, flushed)] {
-                let name = if ftz {
-                    format!("{arch}.ftz.ptx.deflated")
-                } else {
-                    format!("{arch}.ptx.deflated")
-                };
-                replace_file(&out_dir.join(&name), deflated(&text))?;
-                // Writing to a String cannot fail.
-                let _ = writeln!(
-                    list,
-                    "    PtxModule::new({}, {ftz}, \
-                     include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),",
-                    arch.number()
-                );
+            let marked = mark_flushes(&module.text).map_err(BuilderError::from)?;
+            let name = format!("{arch}.ptx.deflated");
+            replace_file(&out_dir.join(&name), deflated(&marked))?;
+            let (number, constant) = (arch.number(), arch.to_string().to_uppercase());
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                texts,
+                "static {constant}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"));"
+            );
+            for ftz in [false, true] {
+                let _ = writeln!(list, "    PtxModule::new({number}, {ftz}, {constant}),");
             }
         }
-        replace_file(&out_dir.join("ptx.rs"), list + "];\n")?;
+        replace_file(&out_dir.join("ptx.rs"), list + "];\n" + &texts)?;
         if !compiled.is_empty() {
             notes.insert(
                 0,

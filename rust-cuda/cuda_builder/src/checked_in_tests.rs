@@ -83,9 +83,14 @@ impl Project {
         self.directory.path().join("kernels/ptx/sm_75.ptx")
     }
 
-    fn embedded(&self, name: &str) -> String {
+    /// The embedded text, with marks where denormals are flushed.
+    fn marked(&self, name: &str) -> String {
         let file = fs::File::open(self.out_dir().join(name)).unwrap();
         std::io::read_to_string(flate2::read::DeflateDecoder::new(file)).unwrap()
+    }
+
+    fn embedded(&self, name: &str) -> String {
+        self.marked(name).replace(crate::FLUSH, "")
     }
 
     fn change_sources(&self) {
@@ -109,13 +114,17 @@ fn modules_that_are_up_to_date_are_embedded_without_a_compiler() {
     );
 
     let list = fs::read_to_string(project.out_dir().join("ptx.rs")).unwrap();
-    let first = "PtxModule::new(75, false, \
-                 include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"))),";
-    assert!(
-        list.contains(first) && list.matches("PtxModule::new").count() == 4,
-        "{list}"
-    );
-    let flushed = project.embedded("sm_90.ftz.ptx.deflated");
+    for line in [
+        "static SM_75: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"));",
+        "PtxModule::new(75, false, SM_75),",
+        "PtxModule::new(75, true, SM_75),",
+    ] {
+        assert!(list.contains(line), "{list}");
+    }
+    assert_eq!(list.matches("PtxModule::new").count(), 4, "{list}");
+    let flushed = project
+        .marked("sm_90.ptx.deflated")
+        .replace(crate::FLUSH, ".ftz");
     assert!(flushed.contains("add.rn.ftz.f32"), "{flushed}");
 }
 

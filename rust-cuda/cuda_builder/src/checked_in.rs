@@ -13,8 +13,11 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Mutex;
+use std::thread::{self, ScopedJoinHandle};
 use std::{env, fs};
 use thiserror::Error;
 
@@ -129,19 +132,19 @@ impl KernelModules {
     /// Sources that differ from those of the checked-in modules where no compiler is found, in
     /// [`Mode::Check`] a difference between checked-in and fresh modules, and failed compilations.
     pub fn provide(&self, mode: Mode, out_dir: &Path) -> Result<Vec<String>, ModulesError> {
-        let mut compiler = DeviceCompiler {
+        let compiler = DeviceCompiler {
             modules: self,
             out_dir,
-            toolchain: None,
+            toolchain: Mutex::default(),
         };
-        self.provide_with(mode, out_dir, &mut compiler)
+        self.provide_with(mode, out_dir, &compiler)
     }
 
     fn provide_with(
         &self,
         mode: Mode,
         out_dir: &Path,
-        compiler: &mut dyn Compile,
+        compiler: &dyn Compile,
     ) -> Result<Vec<String>, ModulesError> {
         let mut notes = Vec::new();
         let mut compiled = Vec::new();
@@ -152,8 +155,8 @@ impl KernelModules {
              static MODULES: [PtxModule; {}] = [\n",
             2 * self.generations.len()
         );
-        for &arch in &self.generations {
-            let module = self.module(arch, mode, compiler)?;
+        for (&arch, module) in self.generations.iter().zip(self.modules(mode, compiler)) {
+            let module = module?;
             if module.compiled {
                 compiled.push(arch.to_string());
             }
@@ -195,11 +198,26 @@ impl KernelModules {
         }
     }
 
+    /// The module of each generation: at the same time, as a compilation is minutes on one core.
+    fn modules(&self, mode: Mode, compiler: &dyn Compile) -> Vec<Result<Module, ModulesError>> {
+        thread::scope(|scope| {
+            let started: Vec<_> = self
+                .generations
+                .iter()
+                .map(|&arch| scope.spawn(move || self.module(arch, mode, compiler)))
+                .collect();
+            let joined = started.into_iter().map(ScopedJoinHandle::join);
+            joined
+                .map(|module| module.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
+    }
+
     fn module(
         &self,
         arch: NvptxArch,
         mode: Mode,
-        compiler: &mut dyn Compile,
+        compiler: &dyn Compile,
     ) -> Result<Module, ModulesError> {
         let path = self.checked_in_directory().join(format!("{arch}.ptx"));
         let flags = compile::flags(arch, &[], &[]);
@@ -346,45 +364,45 @@ fn first_difference(left: &str, right: &str) -> Option<(usize, [String; 2])> {
 }
 
 /// A device compiler, so that tests can do without one.
-trait Compile {
+trait Compile: Sync {
     /// Which compiler it is, the same on every machine.
-    fn identity(&mut self) -> Result<String, BuilderError>;
+    fn identity(&self) -> Result<String, BuilderError>;
     /// Which it is and where.
-    fn description(&mut self) -> Result<String, BuilderError>;
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError>;
+    fn description(&self) -> Result<String, BuilderError>;
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError>;
 }
 
 /// Looked for only when something has to be compiled.
 struct DeviceCompiler<'a> {
     modules: &'a KernelModules,
     out_dir: &'a Path,
-    toolchain: Option<Toolchain>,
+    toolchain: Mutex<Option<Toolchain>>,
 }
 
 impl DeviceCompiler<'_> {
-    fn toolchain(&mut self) -> Result<&Toolchain, BuilderError> {
-        match &mut self.toolchain {
-            Some(toolchain) => Ok(toolchain),
-            none => Ok(none.insert(Toolchain::find()?)),
+    fn toolchain(&self) -> Result<Toolchain, BuilderError> {
+        let mut found = self.toolchain.lock().expect("finding it does not panic");
+        match &*found {
+            Some(toolchain) => Ok(toolchain.clone()),
+            None => Ok(found.insert(Toolchain::find()?).clone()),
         }
     }
 }
 
 impl Compile for DeviceCompiler<'_> {
-    fn identity(&mut self) -> Result<String, BuilderError> {
+    fn identity(&self) -> Result<String, BuilderError> {
         Ok(self.toolchain()?.identity().to_owned())
     }
 
-    fn description(&mut self) -> Result<String, BuilderError> {
+    fn description(&self) -> Result<String, BuilderError> {
         Ok(self.toolchain()?.to_string())
     }
 
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError> {
-        let toolchain = self.toolchain()?.clone();
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError> {
         let built = CudaBuilder::new(&self.modules.kernels)
             .arch(arch)
             .target_dir(self.out_dir.join("cuda_builder"))
-            .toolchain(toolchain)
+            .toolchain(self.toolchain()?)
             .build()?;
         Ok(built.text().to_owned())
     }

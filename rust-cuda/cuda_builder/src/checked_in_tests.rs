@@ -1,27 +1,28 @@
 //! The four modes, with a compiler that is none.
 
 use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tempfile::TempDir;
 
 struct FakeCompiler {
     identity: Option<&'static str>,
     entry: &'static str,
-    compiled: usize,
+    compiled: AtomicUsize,
 }
 
 impl Compile for FakeCompiler {
-    fn identity(&mut self) -> Result<String, BuilderError> {
+    fn identity(&self) -> Result<String, BuilderError> {
         self.identity
             .map(str::to_owned)
             .ok_or(BuilderError::NoTargetDir)
     }
 
-    fn description(&mut self) -> Result<String, BuilderError> {
+    fn description(&self) -> Result<String, BuilderError> {
         Ok(format!("{} in /somewhere", self.identity()?))
     }
 
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError> {
-        self.compiled += 1;
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError> {
+        self.compiled.fetch_add(1, Relaxed);
         Ok(format!(
             ".version 7.0\n.target {arch}\n.visible .entry {}()\n{{\n\
              \tadd.rn.f32 \t%r1, %r1, %r1;\n}}\n",
@@ -60,15 +61,13 @@ impl Project {
         identity: Option<&'static str>,
         entry: &'static str,
     ) -> (Result<Vec<String>, ModulesError>, usize) {
-        let mut compiler = FakeCompiler {
+        let compiler = FakeCompiler {
             identity,
             entry,
-            compiled: 0,
+            compiled: AtomicUsize::new(0),
         };
-        let outcome = self
-            .modules
-            .provide_with(mode, &self.out_dir(), &mut compiler);
-        (outcome, compiler.compiled)
+        let outcome = self.modules.provide_with(mode, &self.out_dir(), &compiler);
+        (outcome, compiler.compiled.into_inner())
     }
 
     fn refusal(&self, mode: Mode, identity: Option<&'static str>, entry: &'static str) -> String {

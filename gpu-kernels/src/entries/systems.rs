@@ -7,7 +7,7 @@ use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
 use crate::numerics::{
     Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
 };
-use crate::schedule::symmetric::Order;
+use crate::schedule::symmetric::{Atomic, Order, Slabs, Sums};
 use crate::schedule::{ScheduleName, SourcesIn, Stepping, systems};
 use cuda_std::{emulated, kernel};
 
@@ -156,4 +156,111 @@ drifts! {
     "float3_f32": Float3<f32>;
     "soa_f32": Soa<f32>;
     "float4_f32": Float4<f32>;
+}
+
+macro_rules! accelerations {
+    (
+        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $sums:ty, $law:ty, $closest:ty
+    ) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
+        type Word = <$layout as Layout>::Word;
+        #[kernel(name = $symbol)]
+        unsafe fn accelerate(
+            state: *const Word,
+            records: *const f64,
+            sums: *mut Word,
+            params: Params,
+        ) {
+            // SAFETY: the launch's promise.
+            unsafe {
+                systems::accelerate::<$layout, Chosen, $law, $sums, $lane, $steps>(
+                    state, records, sums, params,
+                )
+            }
+        }
+        Entry {
+            symbol: $symbol,
+            work: Work::Force {
+                schedule: schedule!(name Accelerate, Shared),
+                law: <$law>::LAW,
+                formula: <$law>::FORMULA,
+                numerics: Chosen::POLICY,
+                unroll: $lane * $steps,
+                lane: $lane,
+                order: <$sums>::ORDER,
+                max_registers: None,
+            },
+            layout: LayoutDescription::of::<$layout>(),
+            scalars: Scalars::Argument,
+            since: OLDEST,
+            writes: &[false, false, true],
+            // SAFETY: the launch's promise.
+            emulate: emulated!(|a| unsafe {
+                accelerate(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+            }),
+        }
+    }};
+}
+
+/// A line each, as those of one system: `8 x 2`, eight targets per thread against two sources in the
+/// loop's body. Compiled for some laws, and for ε > 0 and ε = 0.
+macro_rules! pairs_once {
+    (
+        @row [$($law:ident $law_name:literal),*], $name:literal, $layout:ty,
+        $lane:literal x $steps:literal, $sums:ty
+    ) => {
+        Row::new(concat!("systems_", $name), &[$(
+            accelerations!(concat!("force_systems_", $name, "_", $law_name), $layout,
+                $lane x $steps, $sums, $law, Softened),
+            accelerations!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
+                $lane x $steps, $sums, $law, Unsoftened),
+        )*])
+    };
+    ($($name:literal: $laws:tt, $layout:ty, $lane:literal x $steps:literal, $sums:ty;)*) => {
+        /// The kernels of many systems that take each pair once.
+        pub const SYSTEMS_PAIRS_ONCE: &[Row] = &[$(
+            pairs_once!(@row $laws, $name, $layout, $lane x $steps, $sums)
+        ),*];
+    };
+}
+
+pairs_once! {
+    "symmetric_float4_f32_8x4": [Unit "unit", Gravity "gravity"], Float4<f32>, 8 x 4, Atomic;
+    "symmetric_float4_f32_2x16": [Unit "unit", Gravity "gravity"], Float4<f32>, 2 x 16, Atomic;
+    "symmetric_float4_f32_8x4_slabs": [Gravity "gravity"], Float4<f32>, 8 x 4, Slabs;
+    "symmetric_float4_f64_8x2": [Gravity "gravity"], Float4<f64>, 8 x 2, Atomic;
+}
+
+macro_rules! system_steps {
+    ($($name:literal: $layout:ty, $sums:ty;)*) => {
+        /// The steps by accelerations of pairs that are taken once.
+        pub const SYSTEM_STEPS: &[Entry] = &[$({
+            type Word = <$layout as Layout>::Word;
+            #[kernel(name = $name)]
+            unsafe fn step(state: *mut Word, records: *const f64, sums: *mut Word, params: Params) {
+                // SAFETY: the launch's promise.
+                unsafe {
+                    systems::kick_and_drift::<$layout, $sums>(state, records, sums, params)
+                }
+            }
+            Entry {
+                symbol: $name,
+                work: Work::SystemStep { order: <$sums>::ORDER },
+                layout: LayoutDescription::of::<$layout>(),
+                scalars: Scalars::Argument,
+                since: OLDEST,
+                writes: &[true, false, true],
+                // SAFETY: the launch's promise.
+                emulate: emulated!(|a| unsafe {
+                    step(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+                }),
+            }
+        }),*];
+    };
+}
+
+system_steps! {
+    "systems_step_float4_f32": Float4<f32>, Atomic;
+    "systems_step_float4_f32_slabs": Float4<f32>, Slabs;
+    "systems_step_float4_f64": Float4<f64>, Atomic;
 }

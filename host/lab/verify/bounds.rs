@@ -147,6 +147,9 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
     match variant.fitted(n).method {
         Method::Reference => 1,
         Method::Cpu(path) => cpu::additions(path.pairs, path.precision, n),
+        Method::Systems(path) if variant.schedule().takes_pairs_once() => {
+            plan::symmetric::additions(variant.any_force(), n, path.block)
+        }
         Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
         Method::Kernel { block, split, .. } => match variant.schedule() {
             ScheduleName::Direct

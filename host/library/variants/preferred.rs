@@ -62,6 +62,18 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
     }
 }
 
+/// On a GPU, for systems of `n` bodies each under gravity.
+pub const fn of_systems(n: usize, accuracy: ForceAccuracy) -> &'static str {
+    /// Where a tile of `many-systems-symmetric` is as large as the system, and its pairs are computed
+    /// twice; measured on an H200.
+    const FEW_FOR_SYMMETRY: usize = 2048;
+    match accuracy {
+        ForceAccuracy::Double => "many-systems-f64",
+        ForceAccuracy::Fast | ForceAccuracy::Single if n <= FEW_FOR_SYMMETRY => "many-systems",
+        ForceAccuracy::Fast | ForceAccuracy::Single => "many-systems-symmetric",
+    }
+}
+
 /// The digits of pairs in block time steps of accuracy `eta` on a GPU. Energies are as good with two f32
 /// as with f64 (10⁻⁹), which takes twice the time; but in the shortest steps of fourth order, whose
 /// criterion divides differences of forces by dt³, their rounding would ask for steps shorter still.

@@ -292,6 +292,14 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
     );
     add("unroll", &unroll);
     add(
+        "masses",
+        if path.by_masses {
+            &"equal, comparable and any others apart"
+        } else {
+            &"any"
+        },
+    );
+    add(
         "denormals",
         match path.build {
             Build::Precise => &"kept",

@@ -97,7 +97,7 @@ pub enum Work {
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
     /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, fused
     /// `(from, constants, to)`, and where [`SystemStep`](Work::SystemStep) is to follow
-    /// `(state, constants, sums)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
+    /// `(state, constants, slabs)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -151,11 +151,8 @@ pub enum Work {
     /// `x += dt v` of many [`systems`](crate::schedule::systems): pointers `(state, constants)`.
     SystemDrift,
     /// `v += dt a`, `x += dt v` of many [`systems`](crate::schedule::systems) by the partial sums of
-    /// kernels that take each pair once: pointers `(state, constants, sums)`.
-    SystemStep {
-        /// The order of those kernels' additions.
-        order: Order,
-    },
+    /// kernels that take each pair once: pointers `(state, constants, slabs)`.
+    SystemStep,
     /// `v *= f`, with f the velocity factor: pointer `(state)`.
     Damp,
     /// Accelerations of [external fields](crate::fields), added: pointers `(state, acceleration,

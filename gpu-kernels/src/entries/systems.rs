@@ -2,12 +2,12 @@
 
 use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
-use crate::interaction::{Gravity, PairLaw, Unit};
+use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
 use crate::numerics::{
     Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
 };
-use crate::schedule::symmetric::{Atomic, Order, Slabs, Sums};
+use crate::schedule::symmetric::Order;
 use crate::schedule::{ScheduleName, SourcesIn, Stepping, systems};
 use cuda_std::{emulated, kernel};
 
@@ -160,7 +160,8 @@ drifts! {
 
 macro_rules! accelerations {
     (
-        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $sums:ty, $law:ty, $closest:ty
+        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $registers:literal, $law:ty,
+        $closest:ty
     ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
@@ -168,13 +169,13 @@ macro_rules! accelerations {
         unsafe fn accelerate(
             state: *const Word,
             records: *const f64,
-            sums: *mut Word,
+            slabs: *mut Word,
             params: Params,
         ) {
             // SAFETY: the launch's promise.
             unsafe {
-                systems::accelerate::<$layout, Chosen, $law, $sums, $lane, $steps>(
-                    state, records, sums, params,
+                systems::accelerate::<$layout, Chosen, $law, $lane, $steps, $registers>(
+                    state, records, slabs, params,
                 )
             }
         }
@@ -187,8 +188,12 @@ macro_rules! accelerations {
                 numerics: Chosen::POLICY,
                 unroll: $lane * $steps,
                 lane: $lane,
-                order: <$sums>::ORDER,
-                max_registers: None,
+                order: Order::Fixed,
+                max_registers: if $registers > 0 {
+                    Some($registers)
+                } else {
+                    None
+                },
             },
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
@@ -203,53 +208,57 @@ macro_rules! accelerations {
 }
 
 /// A line each, as those of one system: `8 x 2`, eight targets per thread against two sources in the
-/// loop's body. Compiled for some laws, and for ε > 0 and ε = 0.
+/// loop's body; some laws with their registers at most, or 0; each for ε > 0 and ε = 0.
 macro_rules! pairs_once {
     (
-        @row [$($law:ident $law_name:literal),*], $name:literal, $layout:ty,
-        $lane:literal x $steps:literal, $sums:ty
+        @row [$($law:ident $law_name:literal $registers:literal),*], $name:literal, $layout:ty,
+        $lane:literal x $steps:literal
     ) => {
-        Row::new(concat!("systems_", $name), &[$(
+        Row::new(concat!("systems_", $name), const { &[$(
             accelerations!(concat!("force_systems_", $name, "_", $law_name), $layout,
-                $lane x $steps, $sums, $law, Softened),
+                $lane x $steps, $registers, $law, Softened),
             accelerations!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
-                $lane x $steps, $sums, $law, Unsoftened),
-        )*])
+                $lane x $steps, $registers, $law, Unsoftened),
+        )*] })
     };
-    ($($name:literal: $laws:tt, $layout:ty, $lane:literal x $steps:literal, $sums:ty;)*) => {
+    ($($name:literal: $laws:tt, $layout:ty, $lane:literal x $steps:literal;)*) => {
         /// The kernels of many systems that take each pair once.
         pub const SYSTEMS_PAIRS_ONCE: &[Row] = &[$(
-            pairs_once!(@row $laws, $name, $layout, $lane x $steps, $sums)
+            pairs_once!(@row $laws, $name, $layout, $lane x $steps)
         ),*];
     };
 }
 
 pairs_once! {
-    "symmetric_float4_f32_8x4": [Unit "unit", Gravity "gravity"], Float4<f32>, 8 x 4, Atomic;
-    "symmetric_float4_f32_2x16": [Unit "unit", Gravity "gravity"], Float4<f32>, 2 x 16, Atomic;
-    "symmetric_float4_f32_8x4_slabs": [Gravity "gravity"], Float4<f32>, 8 x 4, Slabs;
-    "symmetric_float4_f64_8x2": [Gravity "gravity"], Float4<f64>, 8 x 2, Atomic;
+    "symmetric_float4_f32_8x4": [Unit "unit" 96, Gravity "gravity" 0, GravityByForces "forces" 0],
+        Float4<f32>, 8 x 4;
+    "symmetric_float4_f32_2x16": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
+        Float4<f32>, 2 x 16;
+    "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0], Float4<f64>, 8 x 2;
 }
 
 macro_rules! system_steps {
-    ($($name:literal: $layout:ty, $sums:ty;)*) => {
+    ($($name:literal: $layout:ty;)*) => {
         /// The steps by accelerations of pairs that are taken once.
         pub const SYSTEM_STEPS: &[Entry] = &[$({
             type Word = <$layout as Layout>::Word;
-            #[kernel(name = $name)]
-            unsafe fn step(state: *mut Word, records: *const f64, sums: *mut Word, params: Params) {
+            #[kernel(name = concat!("systems_step_", $name))]
+            unsafe fn step(
+                state: *mut Word,
+                records: *const f64,
+                slabs: *const Word,
+                params: Params,
+            ) {
                 // SAFETY: the launch's promise.
-                unsafe {
-                    systems::kick_and_drift::<$layout, $sums>(state, records, sums, params)
-                }
+                unsafe { systems::kick_and_drift::<$layout>(state, records, slabs, params) }
             }
             Entry {
-                symbol: $name,
-                work: Work::SystemStep { order: <$sums>::ORDER },
+                symbol: concat!("systems_step_", $name),
+                work: Work::SystemStep,
                 layout: LayoutDescription::of::<$layout>(),
                 scalars: Scalars::Argument,
                 since: OLDEST,
-                writes: &[true, false, true],
+                writes: &[true, false, false],
                 // SAFETY: the launch's promise.
                 emulate: emulated!(|a| unsafe {
                     step(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
@@ -260,7 +269,6 @@ macro_rules! system_steps {
 }
 
 system_steps! {
-    "systems_step_float4_f32": Float4<f32>, Atomic;
-    "systems_step_float4_f32_slabs": Float4<f32>, Slabs;
-    "systems_step_float4_f64": Float4<f64>, Atomic;
+    "float4_f32": Float4<f32>;
+    "float4_f64": Float4<f64>;
 }

@@ -165,11 +165,6 @@ pub trait Sums {
         first: bool,
         sum: [L::Real; 3],
     );
-    /// The acceleration of body `i` after all blocks; leaves `sums` as [`force`] takes them.
-    ///
-    /// # Safety
-    /// `sums` is what [`force`] left; no other thread has the body.
-    unsafe fn take<L: Layout>(sums: *mut L::Word, params: &Params, i: u32) -> [L::Real; 3];
 }
 
 /// Order in which partial sums are added.
@@ -205,15 +200,6 @@ impl Sums for Atomic {
         // SAFETY: all threads only add.
         unsafe { L::add_vector(sums, params.stride, i, sum.map(|s| g * s)) }
     }
-    #[inline(always)]
-    unsafe fn take<L: Layout>(sums: *mut L::Word, params: &Params, i: u32) -> [L::Real; 3] {
-        // SAFETY: the vector is this thread's alone.
-        unsafe {
-            let sum = L::vector(sums, params.stride, i);
-            L::set_vector(sums, params.stride, i, [L::Real::from_f64(0.0); 3]);
-            sum
-        }
-    }
 }
 
 /// Kept apart in slabs of one vector per body, for [`gather`] to add.
@@ -245,14 +231,6 @@ impl Sums for Slabs {
             };
             L::set_vector(slab, params.stride, i, added(before, sum));
         }
-    }
-    #[inline(always)]
-    unsafe fn take<L: Layout>(sums: *mut L::Word, params: &Params, i: u32) -> [L::Real; 3] {
-        let zero = [L::Real::from_f64(0.0); 3];
-        let g = L::Real::from_f64(params.g);
-        // SAFETY: the blocks have filled the body's slabs.
-        let sum = unsafe { with_slabs::<L>(zero, sums, params, i, |_| true) };
-        sum.map(|s| g * s)
     }
 }
 
@@ -611,6 +589,23 @@ unsafe fn with_slabs<L: Layout>(
         other += 1;
     }
     sum
+}
+
+/// The acceleration of body `i` from its slabs.
+///
+/// # Safety
+/// `slabs` is as [`force`] leaves it.
+#[inline(always)]
+pub(super) unsafe fn gathered<L: Layout>(
+    slabs: *const L::Word,
+    params: &Params,
+    i: u32,
+) -> [L::Real; 3] {
+    let zero = [L::Real::from_f64(0.0); 3];
+    let g = L::Real::from_f64(params.g);
+    // SAFETY: the caller's promise.
+    let sum = unsafe { with_slabs::<L>(zero, slabs, params, i, |_| true) };
+    sum.map(|s| g * s)
 }
 
 /// Accelerations from the slabs that [`force`] filled.

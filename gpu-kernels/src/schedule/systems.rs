@@ -11,7 +11,7 @@ use crate::interaction::{Constants, PairLaw};
 use crate::layout::{Accumulate, Layout, LayoutName, Source};
 use crate::numerics::{Arithmetic, Far};
 use crate::schedule::advance::add_scaled;
-use crate::schedule::symmetric::{self, Sums};
+use crate::schedule::symmetric::{self, Slabs};
 use crate::tile::{Tile, sweep};
 use cuda_std::warp::Shuffle;
 use cuda_std::{GpuFloat, global, thread};
@@ -431,14 +431,14 @@ pub unsafe fn fused<L, A, W, const UNROLL: u32>(
     }
 }
 
-/// The sums of partial accelerations of all systems, each pair once.
+/// Partial sums of the accelerations of all systems, each pair once.
 ///
 /// # Formula
 /// As [`symmetric::force`], in each system.
 ///
 /// # Arguments
-/// `state`: the bodies of all systems, read. `records`: the constants of all systems. `sums`: as
-/// [`symmetric::force`] has them, system after system as the bodies are.
+/// `state`: the bodies of all systems, read. `records`: the constants of all systems. `slabs`: written,
+/// as [`symmetric::force`] does; in each slab lies system after system as the bodies do.
 ///
 /// # Thread mapping
 /// Along the grid's first axis the blocks of [`symmetric::force`] for a system, along its second the
@@ -456,37 +456,36 @@ pub unsafe fn fused<L, A, W, const UNROLL: u32>(
 /// # Source
 /// Own work.
 #[inline(always)]
-pub unsafe fn accelerate<L, A, W, S, const LANE: usize, const STEPS: u32>(
+pub unsafe fn accelerate<L, A, W, const LANE: usize, const STEPS: u32, const REGISTERS: u32>(
     state: *const L::Word,
     records: *const f64,
-    sums: *mut L::Word,
+    slabs: *mut L::Word,
     params: Params,
 ) where
     L: Accumulate<Real: Shuffle + Far>,
     A: Arithmetic<Real = L::Real>,
     W: PairLaw,
-    S: Sums,
 {
-    // System after system: a word for a body's position and mass, and one for a sum.
+    // A system begins at so many words: one for a body's position and mass, and one for a sum.
     const { assert!(matches!(L::NAME, LayoutName::Float4)) }
     let first = (of_block(&params) * params.systems.distance) as usize;
-    // SAFETY: the system's bodies, and its part of the sums.
+    // SAFETY: the system's bodies, and its part of the slabs.
     unsafe {
         let own = own_params(records, &params);
-        let (state, sums) = (state.add(first), sums.add(first));
-        symmetric::force::<L, A, W, S, LANE, STEPS, 0>(state, sums, own);
+        let (state, slabs) = (state.add(first), slabs.add(first));
+        symmetric::force::<L, A, W, Slabs, LANE, STEPS, REGISTERS>(state, slabs, own);
     }
 }
 
-/// A step by the accelerations that [`accelerate`] leaves.
+/// A step by the partial sums that [`accelerate`] leaves.
 ///
 /// # Formula
 /// `v += dt a`, as often as `params.systems.steps` says: twice where a step of leapfrog ends and the next
 /// begins, with the bits of two kicks. Then `x += dt v`.
 ///
 /// # Arguments
-/// `state`: the bodies of all systems, updated. `records`: the constants of all systems. `sums`: as
-/// [`accelerate`] leaves them; zero afterwards where it adds to them.
+/// `state`: the bodies of all systems, updated. `records`: the constants of all systems. `slabs`: as
+/// [`accelerate`] leaves them, read.
 ///
 /// # Thread mapping
 /// As [`drift`].
@@ -497,21 +496,21 @@ pub unsafe fn accelerate<L, A, W, S, const LANE: usize, const STEPS: u32>(
 /// # Source
 /// The `galaxies` study.
 #[inline(always)]
-pub unsafe fn kick_and_drift<L: Accumulate, S: Sums>(
+pub unsafe fn kick_and_drift<L: Layout>(
     state: *mut L::Word,
     records: *const f64,
-    sums: *mut L::Word,
+    slabs: *const L::Word,
     params: Params,
 ) {
     let i = thread::index_1d();
     if i >= params.n {
         return;
     }
-    // SAFETY: body i of this block's system, and its sums, are this thread's alone.
+    // SAFETY: body i of this block's system is this thread's alone.
     unsafe {
         let system = System::of_block(records, &params);
         let own = own_params(records, &params);
-        let a = S::take::<L>(sums.add(system.first as usize), &own, i);
+        let a = symmetric::gathered::<L>(slabs.add(system.first as usize), &own, i);
         let at = system.first + i;
         let mut v = L::velocity(state, system.stride, at);
         let mut kicks = 0;

@@ -498,7 +498,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Kick
         | Work::Drift
         | Work::SystemDrift
-        | Work::SystemStep { .. }
+        | Work::SystemStep
         | Work::Damp
         | Work::External
         | Work::ExternalJerks

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use gpu_kernels::abi::{Params, Systems, Tiling};
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping};
 
 use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride, symmetric};
@@ -149,8 +148,6 @@ pub struct SystemsPlan {
     pub force: &'static Entry,
     /// The kernel that drifts after one that kicks, or kicks and drifts after one that accelerates.
     pub drift: Option<&'static Entry>,
-    /// Partial sums of a body, where one kernel leaves them and the other takes them.
-    sums: u32,
     stepping: Stepping,
     force_launch: Launch,
     drift_launch: Launch,
@@ -178,7 +175,6 @@ impl SystemsPlan {
     ) -> Result<Self, PlanError> {
         let Work::Force {
             schedule: ScheduleName::Systems { stepping, sources },
-            order,
             ..
         } = entry.work
         else {
@@ -224,11 +220,6 @@ impl SystemsPlan {
         } else {
             Tiling::default()
         };
-        let sums = match (pairs_once, order) {
-            (false, _) => 0,
-            (true, Order::Any) => 1,
-            (true, Order::Fixed) => tiling.slabs(n),
-        };
         let force_launch = Launch {
             grid: match stepping {
                 Stepping::All => [1; 3],
@@ -241,7 +232,7 @@ impl SystemsPlan {
         let drift = match stepping {
             Stepping::All | Stepping::Fused => None,
             Stepping::Kick => Some(Work::SystemDrift),
-            Stepping::Accelerate => Some(Work::SystemStep { order }),
+            Stepping::Accelerate => Some(Work::SystemStep),
         };
         let drift = drift.map(|work| super::partner(entry, work));
         Ok(Self {
@@ -252,7 +243,6 @@ impl SystemsPlan {
             streams,
             force: entry,
             drift,
-            sums,
             stepping,
             force_launch,
             drift_launch: one_dimensional(drift.unwrap_or(entry), n, ELEMENTWISE_BLOCK, limits)?,
@@ -273,11 +263,12 @@ impl SystemsPlan {
         self.stepping == Stepping::Accelerate
     }
 
-    /// Bytes of the partial sums, which are zero before the first step; 0 where there are none.
-    pub fn sums_bytes(&self) -> usize {
+    /// Bytes of the partial sums that one kernel leaves to the other, if it does.
+    pub fn slabs_bytes(&self) -> Option<usize> {
+        let slabs = (self.stepping == Stepping::Accelerate).then(|| self.tiling.slabs(self.n))?;
         let layout = &self.force.layout;
         let vector = (layout.vector_scalars * layout.vectors.bytes()) as usize;
-        vector * self.stride as usize * self.sums as usize
+        Some(vector * self.stride as usize * slabs as usize)
     }
 
     /// Returns whether copies are queued, as page-locked memory allows.

@@ -12,7 +12,7 @@ pub mod preferred;
 mod shape;
 mod stated;
 
-pub use kernels::{HermiteKernels, Kernels};
+pub use kernels::{HermiteKernels, Kernels, common_mass};
 pub use masses::Masses;
 pub use method::{
     Build, Bus, CpuPath, Fitted, Gpus, Method, PairsName, Positions, Queues, Reducer, RootName,
@@ -154,16 +154,19 @@ pub const VARIANTS: &[Variant] = &[
         ).ftz(),
         "all of many systems in one launch, a thread a body, each with its own ε and step"),
     variant("many-systems-symmetric", "many-systems",
-        Method::Systems(systems("systems_symmetric_float4_f32_8x4").in_blocks_of(128)).ftz(),
-        "each pair once: the fastest for systems of many thousands of bodies"),
+        Method::Systems(
+            systems("systems_symmetric_float4_f32_8x4").in_blocks_of(32),
+        ).ftz().by_masses(),
+        "each pair once, with the same bits in every run: the fastest for thousands of bodies each"),
     variant("many-systems-small", "many-systems-symmetric",
-        Method::Systems(systems("systems_symmetric_float4_f32_2x16").in_blocks_of(32)).ftz(),
-        "small tiles, for systems of some hundreds of bodies"),
-    variant("many-systems-deterministic", "many-systems-symmetric",
-        Method::Systems(systems("systems_symmetric_float4_f32_8x4_slabs").in_blocks_of(128)).ftz(),
-        "partial sums kept apart: the same bits in every run and on any number of GPUs of a generation"),
+        Method::Systems(
+            systems("systems_symmetric_float4_f32_2x16").in_blocks_of(64),
+        ).ftz().by_masses(),
+        "smaller tiles, for systems of some hundreds of bodies"),
     variant("many-systems-f64", "many-systems-symmetric",
-        Method::Systems(systems("systems_symmetric_float4_f64_8x2").in_blocks_of(128)).ftz(),
+        Method::Systems(
+            systems("systems_symmetric_float4_f64_8x2").in_blocks_of(32),
+        ).ftz().by_masses(),
         "everything in double precision"),
 
     first("tensor-soft", on_tensor_cores("tensor_soft_t8"),
@@ -460,14 +463,14 @@ impl Variant {
     /// As [`force`](Self::force), for bodies of these masses.
     pub fn force_for(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<&'static Entry> {
         let general = self.force(law, unsoftened)?;
-        let Method::Kernel {
-            row,
-            by_masses: true,
-            ..
-        } = self.method
+        let (Method::Kernel { row, by_masses, .. }
+        | Method::Systems(SystemsPath { row, by_masses, .. })) = self.method
         else {
             return Some(general);
         };
+        if !by_masses {
+            return Some(general);
+        }
         let special = match (law, masses) {
             // G times the mass is the launch's business.
             (Law::Gravity, Masses::Equal(_)) => self.force(Law::Unit, unsoftened),

@@ -62,15 +62,14 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
     }
 }
 
-/// On a GPU, for systems of `n` bodies each under gravity.
+/// On a GPU, for systems of `n` bodies each under gravity: the fastest on an H200, with as many systems
+/// as fill it.
 pub const fn of_systems(n: usize, accuracy: ForceAccuracy) -> &'static str {
-    /// Where a tile of `many-systems-symmetric` is as large as the system, and its pairs are computed
-    /// twice; measured on an H200.
-    const FEW_FOR_SYMMETRY: usize = 2048;
-    match accuracy {
-        ForceAccuracy::Double => "many-systems-f64",
-        ForceAccuracy::Fast | ForceAccuracy::Single if n <= FEW_FOR_SYMMETRY => "many-systems",
-        ForceAccuracy::Fast | ForceAccuracy::Single => "many-systems-symmetric",
+    match (accuracy, n) {
+        (ForceAccuracy::Double, _) => "many-systems-f64",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, ..=384) => "many-systems",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, ..=3072) => "many-systems-small",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, _) => "many-systems-symmetric",
     }
 }
 

@@ -27,7 +27,7 @@ use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::plan::PlanError;
 use crate::plan::systems::{bodies_each, dealt};
-use crate::variants::{Method, SystemsPath, Variant};
+use crate::variants::{Masses, Method, SystemsPath, Variant, common_mass};
 
 /// Steps that are queued at a time, at most: a bound on the host's memory.
 const MOST_STEPS: u64 = 4096;
@@ -69,6 +69,8 @@ pub struct ManySystems<D: Streams> {
     frame: Frame,
     physics: Physics,
     own: Vec<Own>,
+    /// G in local units, times the mass of every body where the kernel leaves masses out.
+    force_g: f64,
     /// True if the kernels take steps of several kicks.
     kicks_repeatedly: bool,
     /// As they were last seen; masses are always theirs.
@@ -132,14 +134,18 @@ impl<D: Streams> ManySystems<D> {
         let smallest = smallest.fold(physics.softening, f64::min);
         let unsoftened =
             frame.length_to_local(smallest).powi(2) < variant.precision().smallest_square();
+        let masses = Masses::of(bodies);
         let entry = variant
-            .force(physics.law, unsoftened)
+            .force_for(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
+        let common_mass =
+            common_mass(entry, physics.law, masses).map_or(1.0, |mass| frame.mass_to_local(mass));
         let parts = Self::parts(devices, variant.systems, n, |device, systems, range| {
             let path: &SystemsPath = &path;
             Part::new(device, entry, path, systems, (bodies, range), &frame)
         })?;
         Ok(Self {
+            force_g: frame.coupling_to_local(&physics) * common_mass,
             kicks_repeatedly: parts.iter().all(|part| part.plan.kicks_repeatedly()),
             parts,
             frame,
@@ -183,9 +189,8 @@ impl<D: Streams> ManySystems<D> {
         own.iter()
             .map(|own| {
                 let softening = self.frame.length_to_local(own.softening);
-                let g = self.frame.coupling_to_local(&self.physics);
                 let (kick, drift) = (step.kicks.dt * own.pace, step.drift * own.pace);
-                [softening.powi(2), g, kick, drift]
+                [softening.powi(2), self.force_g, kick, drift]
             })
             .collect()
     }

@@ -34,8 +34,8 @@ pub(super) struct Part<D: Streams> {
     streams: Vec<D::Stream>,
     /// On the device; two, if steps go from one to the other.
     states: Vec<D::Buffer>,
-    /// Where kernels leave them for others.
-    sums: Option<D::Buffer>,
+    /// Partial sums that one kernel leaves to the other.
+    slabs: Option<D::Buffer>,
     records: D::Buffer,
     /// Contents of `records`.
     recorded: Vec<Record>,
@@ -63,14 +63,8 @@ impl<D: Streams> Part<D> {
         let states = 1 + usize::from(plan.is_double_buffered());
         let states = (0..states).map(|_| device.allocate(bytes));
         let states = states.collect::<Result<_, _>>()?;
-        let sums = match plan.sums_bytes() {
-            0 => None,
-            bytes => Some(device.allocate(bytes)?),
-        };
-        if let Some(sums) = &sums {
-            device.zero(sums)?;
-            device.synchronize()?; // streams of the systems do not wait for the device's own
-        }
+        let slabs = plan.slabs_bytes().map(|bytes| device.allocate(bytes));
+        let slabs = slabs.transpose()?;
         let records = device.allocate(systems as usize * size_of::<Record>())?;
         let streams = (0..plan.streams).map(|_| device.stream());
         let streams = streams.collect::<Result<_, _>>()?;
@@ -81,7 +75,7 @@ impl<D: Streams> Part<D> {
             bodies: range.clone(),
             streams,
             states,
-            sums,
+            slabs,
             records,
             recorded: vec![],
             host,
@@ -176,7 +170,7 @@ impl<D: Streams> Part<D> {
                     if self.plan.is_double_buffered() {
                         buffers.push(&self.states[1 - from]);
                     }
-                    buffers.extend(&self.sums);
+                    buffers.extend(&self.slabs);
                     // SAFETY: buffers of the plan's layout, stride and systems; work on a system is
                     // queued in one stream, or with a join in between.
                     unsafe {

@@ -429,6 +429,8 @@ pub struct Request {
     pub law: Law,
     /// Number of bodies.
     pub bodies: usize,
+    /// Independent systems that these are, of equal size.
+    pub systems: u32,
     /// Error that forces may have; where not given, what suits the integrator. A named kernel
     /// overrules it.
     pub accuracy: Option<ForceAccuracy>,
@@ -439,14 +441,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Gravity of this many bodies by the best kernel of the best device, to the rounding of single
-    /// precision, in shared steps of leapfrog.
+    /// Gravity of this many bodies, one system, by the best kernel of the best device, to the rounding of
+    /// single precision, in shared steps of leapfrog.
     pub const fn new(bodies: usize) -> Self {
         Self {
             device: DeviceChoice::Auto,
             kernel: None,
             law: Law::Gravity,
             bodies,
+            systems: 1,
             accuracy: None,
             integrator: Integrator::Leapfrog,
             steps: Stepping::Shared,
@@ -478,7 +481,10 @@ impl Request {
 /// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
-        bodies, accuracy, ..
+        bodies,
+        systems,
+        accuracy,
+        ..
     } = *request;
     if request.integrator.needs_jerks() {
         return select_with_jerks(request);
@@ -486,6 +492,7 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let accuracy = accuracy.unwrap_or_default();
     choose(request, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
+        _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
             preferred::gpu(bodies, accuracy, slow_doubles)

@@ -14,8 +14,8 @@ use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
 use crate::suggest::{self, Advice, Known};
 use crate::units::Units;
-use crate::variants::preferred::{self, ForceAccuracy};
-use crate::variants::{self, Variant};
+use crate::variants::Variant;
+use crate::variants::preferred::ForceAccuracy;
 
 /// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
@@ -369,22 +369,12 @@ impl SimulationBuilder {
             kernel: self.kernel,
             law: self.law,
             bodies: self.bodies.len(),
+            systems: self.systems,
             accuracy: self.accuracy_under(&physics),
             integrator: self.method(),
             steps: self.stepping,
         };
-        let selection = select(&request)?;
-        let one_system = self.kernel.is_none() && !selection.variant.computes_many();
-        if self.systems > 1 && one_system {
-            let each = self.bodies.len() / self.systems as usize;
-            let name = match self.law {
-                Law::Gravity => preferred::of_systems(each, request.accuracy.unwrap_or_default()),
-                Law::Unit | Law::AttractRepel { .. } => "many-systems",
-            };
-            let many = variants::find(name).expect("it is listed");
-            return Ok((physics, select(&request.by(Some(many)))?));
-        }
-        Ok((physics, selection))
+        Ok((physics, select(&request)?))
     }
 
     /// Number of bodies to simulate.

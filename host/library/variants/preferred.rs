@@ -62,15 +62,16 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
     }
 }
 
-/// On a GPU, for systems of `n` bodies each under gravity: the fastest on an H200, with as many systems
-/// as fill it.
-pub const fn of_systems(n: usize, accuracy: ForceAccuracy) -> &'static str {
-    match (accuracy, n) {
+/// Candidates on a GPU for systems of `n` bodies each, in order of preference: the first is the fastest
+/// under gravity on an H200, with as many systems as fill it.
+pub fn of_systems(n: usize, accuracy: ForceAccuracy) -> Vec<&'static str> {
+    let fastest = match (accuracy, n) {
         (ForceAccuracy::Double, _) => "many-systems-f64",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, ..=384) => "many-systems",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, ..=3072) => "many-systems-small",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, _) => "many-systems-symmetric",
-    }
+        (ForceAccuracy::Fast | ForceAccuracy::Single, ..384) => "many-systems",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, 384..1024) => "many-systems-small",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, 1024..) => "many-systems-symmetric",
+    };
+    vec![fastest, "many-systems"]
 }
 
 /// The digits of pairs in block time steps of accuracy `eta` on a GPU. Energies are as good with two f32

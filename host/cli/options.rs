@@ -241,11 +241,11 @@ impl Options {
     /// Kernel and device to run, and a remark to print about them.
     pub(super) fn select(
         &self,
-        law: Law,
-        bodies: usize,
+        physics: &Physics,
+        bodies: &Bodies,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let integration = (self.method(), self.stepping());
-        self.kernel.select(law, bodies, integration)
+        self.kernel.select(physics, bodies, integration)
     }
 
     /// The selected kernel, in the shape that was asked for, or selected.

@@ -429,6 +429,8 @@ pub struct Request {
     pub law: Law,
     /// Number of bodies.
     pub bodies: usize,
+    /// Number of those that have mass, and so accelerate others.
+    pub sources: usize,
     /// Error that forces may have; where not given, what suits the integrator. A named kernel
     /// overrules it.
     pub accuracy: Option<ForceAccuracy>,
@@ -447,6 +449,7 @@ impl Request {
             kernel: None,
             law: Law::Gravity,
             bodies,
+            sources: bodies,
             accuracy: None,
             integrator: Integrator::Leapfrog,
             steps: Stepping::Shared,
@@ -478,7 +481,10 @@ impl Request {
 /// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
-        bodies, accuracy, ..
+        bodies,
+        sources,
+        accuracy,
+        ..
     } = *request;
     if request.integrator.needs_jerks() {
         return select_with_jerks(request);
@@ -488,7 +494,7 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
-            preferred::gpu(bodies, accuracy, slow_doubles)
+            preferred::gpu(bodies, sources, accuracy, slow_doubles)
         }
     })
 }

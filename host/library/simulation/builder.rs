@@ -13,6 +13,7 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
 use crate::suggest::{self, Advice, Known};
+use crate::test_particles::Kinds;
 use crate::units::Units;
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{self, Variant};
@@ -372,6 +373,7 @@ impl SimulationBuilder {
             kernel: self.kernel,
             law: self.law,
             bodies: self.bodies.len(),
+            sources: Kinds::of(&self.bodies, &physics).massive,
             accuracy: self.accuracy_under(&physics),
             integrator: self.method(),
             steps: self.stepping,

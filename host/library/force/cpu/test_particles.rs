@@ -46,9 +46,8 @@ impl Kinds {
 /// Groups of test particles that a thread takes at a time.
 const TILE: usize = 8;
 
-/// Sources that are kept at a time, of all evaluations: 16 KB, which each group of a tile reads from the
-/// first-level cache.
-const SOURCES_KEPT: usize = 1 << 9;
+/// Sources that are kept at a time, of all evaluations, so that they stay in the second-level cache.
+const SOURCES_KEPT: usize = 1 << 12;
 
 /// There are so many test particles to a body with mass, or more, where they take many steps at a time:
 /// in the lanes of bodies with mass nothing is computed that is of use.

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{Table, assert_none, repetition_failure, rms_error, softened};
+use allpairs::backend::Backend;
 use allpairs::bodies::{Bodies, Body};
+use allpairs::force::cpu::Cpu;
 use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
 use allpairs::integrator::Integrator;
@@ -57,6 +59,59 @@ fn kernels_are_right_on_every_gpu() {
             failures
         });
         assert_none(&failures.collect::<Vec<_>>());
+    }
+}
+
+/// Test particles that take many steps at a time take those that launches make one after another, bit for
+/// bit, and go where the CPU takes them.
+#[test]
+fn test_particles_take_many_steps_as_one() {
+    let _alone = alone();
+    let Ok(selection) = select(&Request::new(0).on(DeviceChoice::Cuda(0))) else {
+        return; // said aloud above
+    };
+    let mut bodies = plummer(20_000, 5).expect("in range");
+    for (i, mass) in bodies.mass.iter_mut().enumerate() {
+        *mass = if i % 2000 == 7 { 0.1 } else { 0.0 };
+    }
+    let machine = Machine::new(selection.place);
+    for (softening, integrator) in [(0.02, Integrator::Leapfrog), (0.0, Integrator::Yoshida4)] {
+        let physics = Physics {
+            law: Law::Gravity,
+            g: 1.0,
+            softening,
+        };
+        let step = integrator.operations(1e-3);
+        let mut cpu = Cpu::<f64>::new(&bodies, physics);
+        integrator.prepare(&mut cpu).expect("the CPU computes");
+        cpu.repeat(30, &step).expect("the CPU computes");
+        let mut right = bodies.clone();
+        cpu.download(&mut right).expect("the CPU computes");
+        for (name, bound) in [("test-particles", 1e-3), ("test-particles-f64", 1e-9)] {
+            let kernel = catalogue().find(name).expect("listed");
+            let start = || {
+                let mut backend = machine.backend(kernel, &bodies, physics).expect("it fits");
+                integrator.prepare(&mut *backend).expect("it runs");
+                backend
+            };
+            let (mut single, mut many) = (start(), start());
+            for &operation in (0..30).flat_map(|_| &step) {
+                single.perform(operation).expect("it runs");
+            }
+            many.repeat(17, &step).expect("it runs");
+            many.repeat(13, &step).expect("it runs");
+            let (single, end) = (single.save().expect("saved"), many.save().expect("saved"));
+            assert!(single == end, "{name}, {softening}: other bits");
+            let mut found = bodies.clone();
+            many.download(&mut found).expect("downloaded");
+            // The median: a close encounter makes any two orbits differ.
+            let mut errors: Vec<f64> = (found.iter().zip(right.iter()))
+                .map(|(a, b)| (a.position[0] - b.position[0]).abs())
+                .collect();
+            errors.sort_by(f64::total_cmp);
+            let median = errors[errors.len() / 2];
+            assert!(median <= bound, "{name}, {softening}: {median:e}");
+        }
     }
 }
 

@@ -113,18 +113,23 @@ fn planets_with_asteroids() {
 fn a_resumed_run_has_the_same_account() {
     let at = tempfile::tempdir().expect("a folder");
     write(&at.path().join("all.npz"), with_asteroids(300));
-    let run = "run all.npz --integrator leapfrog --dt 0.02 --diagnostics 20";
-    try_in(at.path(), &format!("{run} --steps 100 --out whole")).expect(0, &[]);
-    let begun = format!("{run} --steps 45 --checkpoint-every 30 --out begun");
-    try_in(at.path(), &begun).expect(0, &[]);
-    try_in(at.path(), "resume begun --steps 100").expect(0, &[]);
-    for name in ["final.npz", "diagnostics.csv", "test-particles.csv"] {
-        let read = |folder: &str| fs::read(at.path().join(folder).join(name)).expect(name);
-        assert!(read("whole") == read("begun"), "{name}");
+    for device in ["cpu", "emulator"] {
+        let run = format!(
+            "run all.npz --integrator leapfrog --dt 0.02 --diagnostics 20 --device {device}"
+        );
+        let (whole, begun) = (format!("whole-{device}"), format!("begun-{device}"));
+        try_in(at.path(), &format!("{run} --steps 100 --out {whole}")).expect(0, &[]);
+        let first = format!("{run} --steps 45 --checkpoint-every 30 --out {begun}");
+        try_in(at.path(), &first).expect(0, &["10 × 310"]);
+        try_in(at.path(), &format!("resume {begun} --steps 100")).expect(0, &[]);
+        for name in ["final.npz", "diagnostics.csv", "test-particles.csv"] {
+            let read = |folder: &str| fs::read(at.path().join(folder).join(name)).expect(name);
+            assert!(read(&whole) == read(&begun), "{device}: {name}");
+        }
     }
 }
 
-/// A binary on a circle has a Jacobi constant; a device that takes test particles for bodies says so.
+/// A binary on a circle has a Jacobi constant; a kernel that takes test particles for bodies says so.
 #[test]
 fn what_a_run_says_of_test_particles() {
     let at = tempfile::tempdir().expect("a folder");
@@ -156,12 +161,19 @@ fn what_a_run_says_of_test_particles() {
             "2 massive bodies, 30 test particles: 2 × 32",
         ],
     );
-    let emulated = "run pair.npz --dt 0.001 --steps 2 --softening 0 --device emulator --out e";
-    try_in(at.path(), emulated).expect(
+    let emulated = "run pair.npz --dt 0.001 --steps 2 --softening 0 --device emulator";
+    try_in(at.path(), &format!("{emulated} --kernel tiled --out all")).expect(
         0,
         &[
             "32 × 32 interactions in a force on this device",
             "--device cpu computes 2 × 32",
+        ],
+    );
+    try_in(at.path(), &format!("{emulated} --out few")).expect(
+        0,
+        &[
+            "kernel test-particles",
+            "2 massive bodies, 30 test particles: 2 × 32 interactions in a force\n",
         ],
     );
 }

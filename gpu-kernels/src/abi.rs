@@ -11,7 +11,8 @@ pub struct Params {
     pub n: u32,
     /// Capacity of the buffers, bodies: the distance between planes of a structure of arrays.
     pub stride: u32,
-    /// Sources per thread, of kernels that split them among threads.
+    /// Sources per thread, of kernels that split them among threads, or that have them apart from the
+    /// targets.
     pub sources_a_thread: u32,
     /// Partial sums per body that such kernels leave.
     pub partials: u32,
@@ -107,6 +108,26 @@ pub struct Systems {
     /// Time steps, of kernels that take them by themselves; kicks of a step, of those that kick and drift.
     pub steps: u32,
 }
+
+/// What a step is made of, for kernels that take many: records of the move and its amount lie one after
+/// another in a buffer of f64.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Velocities are multiplied by the amount.
+    Damp,
+    /// `v += amount · a`.
+    Kick,
+    /// `x += amount · v`.
+    Drift,
+    /// Accelerations of the current positions; the amount says nothing.
+    Evaluate,
+    /// The step ends before this, which is no move; the amount says nothing.
+    End,
+}
+
+/// Length of a move's record, numbers.
+pub const MOVE_NUMBERS: u32 = 2;
 
 /// Constants of one of many systems: records of these numbers lie one after another in a buffer of
 /// f64.

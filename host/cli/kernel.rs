@@ -1,9 +1,11 @@
 //! The options that choose a kernel.
 
+use allpairs::bodies::Bodies;
 use allpairs::integrator::Integrator;
 use allpairs::integrator::Stepping;
-use allpairs::physics::Law;
+use allpairs::physics::Physics;
 use allpairs::selection::{DeviceChoice, Request, Selection, select};
+use allpairs::test_particles::Kinds;
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
@@ -68,8 +70,8 @@ impl KernelOptions {
     /// What is to run for so many bodies, which are so many systems, and what is to be said about it.
     pub(super) fn select(
         &self,
-        law: Law,
-        (bodies, systems): (usize, u32),
+        physics: &Physics,
+        (bodies, systems): (&Bodies, u32),
         (integrator, steps): (Integrator, Stepping),
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
@@ -78,12 +80,14 @@ impl KernelOptions {
         );
         let accuracy = self.accuracy().or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
+        let (law, n) = (physics.law, bodies.len());
         let selection = select(&Request {
             device: self.place.device,
             kernel,
             law,
-            bodies,
+            bodies: n,
             systems,
+            sources: Kinds::of(bodies, physics).massive,
             accuracy,
             integrator,
             steps,
@@ -91,10 +95,11 @@ impl KernelOptions {
         let wanted = Wanted {
             law,
             accuracy: accuracy.unwrap_or_default(),
-            bodies,
+            bodies: n,
         };
-        // Winners are those of one system, without jerks.
-        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks() || systems > 1;
+        // Winners are those of one system of bodies that all have mass, without jerks.
+        let apart = systems > 1 || selection.variant.has_sources_apart();
+        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks() || apart;
         Ok(match tuning::path().filter(|_| !forced) {
             Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
             None => (selection, None),

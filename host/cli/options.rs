@@ -241,12 +241,12 @@ impl Options {
     /// Kernel and device to run, and a remark to print about them.
     pub(super) fn select(
         &self,
-        law: Law,
-        bodies: usize,
+        physics: &Physics,
+        bodies: &Bodies,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let integration = (self.method(), self.stepping());
         self.kernel
-            .select(law, (bodies, self.systems()?), integration)
+            .select(physics, (bodies, self.systems()?), integration)
     }
 
     /// The selected kernel, in the shape that was asked for, or selected.

@@ -114,7 +114,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         folder.display()
     );
     let physics = asked.physics(&checkpoint.bodies)?;
-    let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
+    let (mut selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     let systems = asked.systems()?;
     selection.shape = asked.kernel.shape(&selection);
     Ok(KeptRun {
@@ -187,7 +187,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         asked.kernel.go_on_with(device);
     }
     let physics = asked.physics(&checkpoint.bodies)?;
-    let (selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
+    let (selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
     let fields = asked.force.fields(&physics, integrator)?;

@@ -157,7 +157,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     options.check_record()?;
     super::check_memory(bodies.len() as u64)?;
-    let (selection, remark) = options.select(physics.law, bodies.len())?;
+    let (selection, remark) = options.select(&physics, &bodies)?;
     let variant = options.shaped(&selection)?;
     fits(&variant, &selection.place, physics.law, bodies.len()).map_err(ForceError::from)?;
     let watch = options.kept.watch.then(Watch::new).transpose()?;

@@ -86,6 +86,7 @@ pub fn choices(variant: &Variant) -> Vec<Choice> {
                 match schedule {
                     ScheduleName::Direct => &"direct",
                     ScheduleName::Tiled => &"tiled",
+                    ScheduleName::TestParticles => &"tiled, with sources apart",
                     ScheduleName::TiledJerks => &"tiled, with jerks",
                     ScheduleName::Guarded => &"tiled, each slot tested",
                     ScheduleName::Hybrid => &"tiled, and direct for the remainder",

@@ -431,6 +431,8 @@ pub struct Request {
     pub bodies: usize,
     /// Independent systems that these are, of equal size.
     pub systems: u32,
+    /// Number of those that have mass, and so accelerate others.
+    pub sources: usize,
     /// Error that forces may have; where not given, what suits the integrator. A named kernel
     /// overrules it.
     pub accuracy: Option<ForceAccuracy>,
@@ -450,6 +452,7 @@ impl Request {
             law: Law::Gravity,
             bodies,
             systems: 1,
+            sources: bodies,
             accuracy: None,
             integrator: Integrator::Leapfrog,
             steps: Stepping::Shared,
@@ -483,6 +486,7 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
     let Request {
         bodies,
         systems,
+        sources,
         accuracy,
         ..
     } = *request;
@@ -495,7 +499,7 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
         _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
-            preferred::gpu(bodies, accuracy, slow_doubles)
+            preferred::gpu(bodies, sources, accuracy, slow_doubles)
         }
     })
 }

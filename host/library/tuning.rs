@@ -310,6 +310,7 @@ pub fn may_win(variant: &Variant, accuracy: ForceAccuracy) -> bool {
                 positions == Positions::Device
                     && variant.schedule() != ScheduleName::OneThread
                     && !variant.needs_library()
+                    && !variant.has_sources_apart()
             }
         }
 }

@@ -40,6 +40,7 @@ mod spatial_sort;
 mod symmetric;
 mod systems;
 mod tensor;
+mod test_particles;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use block_steps::BLOCK_STEPS;
@@ -51,6 +52,7 @@ pub use spatial_sort::SPATIAL_SORT;
 pub use symmetric::{GATHERS, SYMMETRIC};
 pub use systems::{SYSTEM_DRIFTS, SYSTEM_STEPS, SYSTEMS, SYSTEMS_PAIRS_ONCE};
 pub use tensor::TENSOR;
+pub use test_particles::{TEST_PARTICLES, WITH_TEST_PARTICLES};
 
 use crate::abi::Arguments;
 use crate::interaction::{Formula, Law};
@@ -97,7 +99,8 @@ pub enum Work {
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
     /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, fused
     /// `(from, constants, to)`, and where [`SystemStep`](Work::SystemStep) is to follow
-    /// `(state, constants, slabs)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
+    /// `(state, constants, slabs)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`, of
+    /// [`ScheduleName::TestParticles`] `(state, sources, acceleration)`.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -166,6 +169,19 @@ pub enum Work {
     Predict,
     /// The end of a step of Hermite's scheme: pointers `(state, acceleration, jerk, beginning)`.
     Correct,
+    /// The sources of [`test_particles`](crate::schedule::test_particles), side by side: pointers
+    /// `(state, indices, sources)`.
+    Sources,
+    /// Their steps, many at a time: pointers `(sources, acceleration, indices, moves, kept)`.
+    Trace {
+        /// True if it is for ε = 0.
+        unsoftened: bool,
+    },
+    /// The steps of all bodies, many at a time: pointers `(state, acceleration, moves, kept)`.
+    Follow {
+        /// True if it is for ε = 0.
+        unsoftened: bool,
+    },
     /// Time steps that the bodies may take next: pointers `(acceleration, jerk, beginning, steps)`.
     OwnSteps,
     /// The forces of [block time steps](crate::schedule::block_steps): pointers `(state, acceleration,
@@ -363,6 +379,7 @@ const ROWS: &[&[Row]] = &[
     SYSTEMS,
     SYSTEMS_PAIRS_ONCE,
     JERKS,
+    TEST_PARTICLES,
 ];
 
 impl Entry {
@@ -393,6 +410,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(SYSTEM_STEPS)
         .chain(HERMITE.iter().flatten())
         .chain(BLOCK_STEPS.iter().flatten())
+        .chain(WITH_TEST_PARTICLES.iter().flatten())
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

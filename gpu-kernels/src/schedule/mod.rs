@@ -18,6 +18,7 @@ pub mod spatial_sort;
 pub mod symmetric;
 pub mod systems;
 pub mod tensor;
+pub mod test_particles;
 pub mod tiled;
 pub mod tiled_jerks;
 pub mod two_loops;
@@ -50,6 +51,8 @@ pub enum ScheduleName {
     Tensor,
     /// [`separated`].
     Separated,
+    /// [`test_particles`].
+    TestParticles,
     /// [`systems`].
     Systems {
         /// Part of a time step that a launch does.

@@ -13,7 +13,7 @@ use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::{NumericsPolicy, Precision as Scalar};
 use gpu_kernels::operations::Operations;
-use gpu_kernels::schedule::{ScheduleName, SourcesIn};
+use gpu_kernels::schedule::{ScheduleName, SourcesIn, test_particles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
 
@@ -82,7 +82,12 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
                     Some(entry) if variant.is_separated() => {
                         checks.tensor(entry, &[4], Some((2, 0)));
                     }
-                    Some(entry) => checks.force(entry),
+                    Some(entry) => {
+                        checks.force(entry);
+                        if variant.has_sources_apart() {
+                            checks.steps(entry, unsoftened);
+                        }
+                    }
                     None => {}
                 }
             }
@@ -223,6 +228,42 @@ impl<'a> Checks<'a> {
         }
     }
 
+    /// The kernels that take many steps compute what the force of test particles does, with other loops:
+    /// that of all bodies reads its sources from global memory.
+    fn steps(&mut self, force: &Entry, unsoftened: bool) {
+        let like = |schedule| match force.work {
+            Work::Force {
+                law,
+                formula,
+                numerics,
+                lane,
+                order,
+                max_registers,
+                ..
+            } => Work::Force {
+                schedule,
+                law,
+                formula,
+                numerics,
+                unroll: test_particles::UNROLL_OF_STEPS,
+                lane,
+                order,
+                max_registers,
+            },
+            _ => unreachable!("`{}` is no force", force.symbol),
+        };
+        for (work, schedule) in [
+            (Work::Trace { unsoftened }, ScheduleName::Tiled),
+            (Work::Follow { unsoftened }, ScheduleName::Direct),
+        ] {
+            let entry = force.partner(work).expect("of each layout");
+            self.force(&Entry {
+                work: like(schedule),
+                ..*entry
+            });
+        }
+    }
+
     /// Sources alone are read by the read-only path, or nothing is.
     /// What else such a kernel reads of the bodies, in words of their size, is a velocity to be
     /// kicked.
@@ -338,6 +379,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         } => Space::Global,
         ScheduleName::Tiled
         | ScheduleName::TiledJerks
+        | ScheduleName::TestParticles
         | ScheduleName::Guarded
         | ScheduleName::Hybrid
         | ScheduleName::Symmetric

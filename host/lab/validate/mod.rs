@@ -104,7 +104,10 @@ impl Experiment {
         let name = match place {
             Place::Cpu => preferred::cpu(accuracy),
             _ if jerks => preferred::with_jerks(accuracy),
-            _ => preferred::gpu(self.bodies[effort as usize], accuracy, false)[0],
+            _ => {
+                let bodies = self.bodies[effort as usize];
+                preferred::gpu(bodies, bodies, accuracy, false)[0]
+            }
         };
         variants::find(name).expect("a test finds all of them")
     }

@@ -162,7 +162,9 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
                 let Split { len, luf, .. } = split.expect("2-D blocks are split");
                 luf as usize + n.div_ceil((len * luf) as usize) * len as usize
             }
-            ScheduleName::Tiled | ScheduleName::TiledJerks => in_blocks(block as usize),
+            ScheduleName::Tiled | ScheduleName::TiledJerks | ScheduleName::TestParticles => {
+                in_blocks(block as usize)
+            }
             ScheduleName::Systems { .. } => unreachable!("a method of its own"),
             ScheduleName::Symmetric => plan::symmetric::additions(variant.any_force(), n, block),
             // In single precision or not, a leaf at a time, at most a span of leaves at once.

@@ -7,6 +7,7 @@ mod hermite;
 mod in_place;
 mod several;
 mod spatial_sort;
+mod test_particles;
 
 pub(crate) use in_place::Written;
 pub use several::Several;
@@ -22,6 +23,7 @@ use self::block_steps::Blocks;
 use self::external::Fielded;
 use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
+use self::test_particles::SourcesApart;
 use super::device::Device;
 use super::pack::{self, Scalars};
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
@@ -47,6 +49,7 @@ pub struct Resident<D: Device> {
     state: D::Buffer,
     acceleration: D::Buffer,
     jerks: Option<Jerks<D>>,
+    sources: Option<SourcesApart<D>>,
     blocks: Option<Blocks<D>>,
     external: Option<Fielded<D>>,
     energy_sums: D::Buffer,
@@ -92,6 +95,10 @@ impl<D: Device> Resident<D> {
         };
         device.upload(&state, packed.bytes())?;
         let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        let sources = recipe.sources.as_deref();
+        let sources = sources
+            .map(|indices| SourcesApart::new(&*device, &kernels, &force, &params, indices))
+            .transpose()?;
         let spatial_sort = force.order.map(|plan| SpatialSort::new(&*device, plan, n));
         let spatial_sort = spatial_sort.transpose()?;
         let jerks = kernels
@@ -114,6 +121,7 @@ impl<D: Device> Resident<D> {
             state,
             acceleration,
             jerks,
+            sources,
             blocks: None,
             external: None,
             energy_sums,
@@ -214,8 +222,11 @@ impl<D: Device> Resident<D> {
         if share.first == share.end {
             return Ok(());
         }
-        let buffers = [&self.state, &self.energy_sums];
+        let (bodies, n, stride) = self.weighed()?;
+        let buffers = [bodies, &self.energy_sums];
         let params = Params {
+            n,
+            stride,
             share,
             ..self.params
         };
@@ -255,6 +266,8 @@ impl<D: Device> Resident<D> {
             Buffer::State => &self.state,
             Buffer::Acceleration => &self.acceleration,
             Buffer::Jerk => self.jerks()?.jerk(),
+            Buffer::Indices => self.sources_apart().indices(),
+            Buffer::Sources => self.sources_apart().sources(),
             Buffer::Scratch(index) => &scratch[index],
         })
     }
@@ -294,6 +307,9 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+        if self.follow(times, step)? {
+            return Ok(());
+        }
         let mut step =
             |resident: &mut Self| step.iter().try_for_each(|&part| resident.perform(part));
         let changes = self.external.as_ref().is_some_and(Fielded::changes);
@@ -312,6 +328,11 @@ impl<D: Device> Backend for Resident<D> {
         };
         // SAFETY: a state buffer of the damping's layout and stride.
         unsafe { self.device.launch(damp, launch, &[&self.state], params) }
+    }
+
+    fn number_of_sources(&self) -> Option<usize> {
+        let sources = self.params.sources_a_thread as usize;
+        self.sources.as_ref().map(|_| sources)
     }
 
     fn hermite(&mut self) -> Option<&mut dyn Hermite> {

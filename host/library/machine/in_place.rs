@@ -22,6 +22,7 @@ impl Machine {
             && variant.any_force().layout.name == LayoutName::Float4
             && !variant.is_tensor()
             && !variant.is_separated()
+            && !variant.has_sources_apart()
             && !variant.needs_library()
     }
 

@@ -87,6 +87,10 @@ pub enum Buffer {
     Acceleration,
     /// Derivatives of the accelerations in time.
     Jerk,
+    /// Indices of the sources, where they are apart from the targets.
+    Indices,
+    /// The sources, where they are apart from the targets.
+    Sources,
     /// The plan's scratch memory of this index.
     Scratch(usize),
 }
@@ -317,6 +321,20 @@ pub fn force(
                 buffers: vec![Buffer::State, Buffer::Acceleration, Buffer::Jerk],
             }]))
         }
+        ScheduleName::TestParticles => {
+            let gather = partner(entry, Work::Sources);
+            let copy = Step::Launch {
+                entry: gather,
+                launch: one_dimensional(gather, n, ELEMENTWISE_BLOCK, limits)?,
+                buffers: vec![Buffer::State, Buffer::Indices, Buffer::Sources],
+            };
+            let evaluate = Step::Launch {
+                entry,
+                launch: one_dimensional(entry, n, threads, limits)?,
+                buffers: vec![Buffer::State, Buffer::Sources, Buffer::Acceleration],
+            };
+            Ok(ForcePlan::of(vec![copy, evaluate]))
+        }
         ScheduleName::OneThread => {
             let one = Launch {
                 grid: [1; 3],
@@ -464,9 +482,10 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
     let layout = &entry.layout;
     match entry.work {
         Work::Force { schedule, .. } => match schedule {
-            ScheduleName::Tiled | ScheduleName::Guarded | ScheduleName::Hybrid => {
-                threads * u64::from(layout.tile_bytes)
-            }
+            ScheduleName::Tiled
+            | ScheduleName::Guarded
+            | ScheduleName::Hybrid
+            | ScheduleName::TestParticles => threads * u64::from(layout.tile_bytes),
             ScheduleName::TiledJerks => threads * u64::from(tiled_jerks::TILES * layout.tile_bytes),
             ScheduleName::Symmetric
             | ScheduleName::Systems {
@@ -485,6 +504,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
             | ScheduleName::TwoLoops
             | ScheduleName::Grid2d { .. } => 0,
         },
+        Work::Trace { .. } => threads * u64::from(layout.tile_bytes),
         Work::Energy(_) => threads * 4 * size_of::<f64>() as u64,
         Work::QuickEnergy(_) => threads * 2 * size_of::<f64>() as u64,
         // The plan of the schedule says what some of these have.
@@ -505,6 +525,8 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Predict
         | Work::Correct
         | Work::OwnSteps
+        | Work::Sources
+        | Work::Follow { .. }
         | Work::BlockForce { .. }
         | Work::BlockCorrect { .. } => 0,
     }

@@ -3,6 +3,7 @@
 use gpu_kernels::abi::{BlockStep, Params, Separation, Share, Systems};
 use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
+use gpu_kernels::schedule::test_particles;
 
 use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
 use crate::bodies::Bodies;
@@ -28,6 +29,8 @@ pub struct Recipe {
     pub energy_launch: Launch,
     /// Its blocks among those of all devices.
     pub energy_share: Share,
+    /// Indices of the bodies that accelerate others, where sources are apart from targets.
+    pub sources: Option<Vec<u32>>,
     /// Processor that advances the positions.
     pub positions: Positions,
     /// Origin and units of the numbers on the device.
@@ -55,7 +58,17 @@ impl Recipe {
         limits: &Limits,
     ) -> Result<Self, PlanError> {
         let masses = Masses::of(bodies);
-        Self::for_masses(variant, bodies.len(), masses, physics, frame, limits)
+        let sources = || massive(bodies, &physics);
+        let sources = variant.has_sources_apart().then(sources);
+        Self::resolve(
+            variant,
+            bodies.len(),
+            masses,
+            sources,
+            physics,
+            frame,
+            limits,
+        )
     }
 
     /// As [`new`](Self::new), for this many bodies of such masses.
@@ -64,11 +77,24 @@ impl Recipe {
     /// As [`new`](Self::new).
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new); or if the variant has to know which of them have mass.
     pub fn for_masses(
         variant: &Variant,
         bodies: usize,
         masses: Masses,
+        physics: Physics,
+        frame: Frame,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
+        assert!(!variant.has_sources_apart(), "all bodies are sources");
+        Self::resolve(variant, bodies, masses, None, physics, frame, limits)
+    }
+
+    fn resolve(
+        variant: &Variant,
+        bodies: usize,
+        masses: Masses,
+        sources: Option<Vec<u32>>,
         physics: Physics,
         frame: Frame,
         limits: &Limits,
@@ -92,13 +118,18 @@ impl Recipe {
         let n = bodies as u32; // fits, as the stride does
         let force = super::force(kernels.force, n, block, split, limits)?;
         let elementwise = super::one_dimensional(kernels.drift, n, ELEMENTWISE_BLOCK, limits)?;
-        let energy = kernels.quick_energy.filter(|_| n > EXACT_ENERGY_BODIES);
+        // Sources have all the energy.
+        let count = sources.as_ref().map_or(n, |indices| indices.len() as u32);
+        let energy = kernels.quick_energy.filter(|_| count > EXACT_ENERGY_BODIES);
         let energy = energy.unwrap_or(kernels.energy);
-        let energy_launch = super::one_dimensional(energy, n, ELEMENTWISE_BLOCK, limits)?;
+        let energy_launch = super::one_dimensional(energy, count, ELEMENTWISE_BLOCK, limits)?;
         let params = Params {
             n,
             stride,
-            sources_a_thread: force.split.sources_a_thread,
+            sources_a_thread: match sources {
+                Some(_) => count,
+                None => force.split.sources_a_thread,
+            },
             partials: force.split.partials,
             softening_squared,
             g: frame.coupling_to_local(&physics),
@@ -131,6 +162,7 @@ impl Recipe {
             energy,
             energy_launch,
             energy_share,
+            sources,
             positions,
             frame,
             physics,
@@ -150,11 +182,23 @@ impl Recipe {
             Some(_) => (1 + u64::from(KEPT_VECTORS)) * vectors + n * size_of::<f64>() as u64,
             None => 0,
         };
-        state + vectors + jerks + scratch as u64
+        let sources = self.sources.as_ref().map_or(0, |indices| {
+            let room = test_particles::room(indices.len() as u32);
+            u64::from(room) * (state / stride) + size_of_val(&indices[..]) as u64
+        });
+        state + vectors + jerks + sources + scratch as u64
     }
 
     /// Layout of bodies in memory.
     pub fn layout(&self) -> &LayoutDescription {
         &self.kernels.force.layout
     }
+}
+
+/// Indices of the bodies with mass; of a body without, which accelerates nothing, where there is none.
+fn massive(bodies: &Bodies, physics: &Physics) -> Vec<u32> {
+    let indices = (0_u32..).zip(&bodies.mass);
+    let indices = indices.filter(|&(_, &mass)| physics.weight(mass) != 0.0);
+    let indices: Vec<u32> = indices.map(|(i, _)| i).collect();
+    if indices.is_empty() { vec![0] } else { indices }
 }

@@ -13,6 +13,7 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
 use crate::suggest::{self, Advice, Known};
+use crate::test_particles::Kinds;
 use crate::units::Units;
 use crate::variants::Variant;
 use crate::variants::preferred::ForceAccuracy;
@@ -370,6 +371,7 @@ impl SimulationBuilder {
             law: self.law,
             bodies: self.bodies.len(),
             systems: self.systems,
+            sources: Kinds::of(&self.bodies, &physics).massive,
             accuracy: self.accuracy_under(&physics),
             integrator: self.method(),
             steps: self.stepping,

@@ -209,6 +209,11 @@ pub const VARIANTS: &[Variant] = &[
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
         "two sources in the loop's body, for masses that differ"),
 
+    variant("test-particles", "tiled", kernel("test_particles_float4_f32_approximate_u16").ftz(),
+        "sources are the bodies with mass alone: for many bodies without"),
+    variant("test-particles-f64", "tiled-f64-rsqrt-unroll8", kernel("test_particles_float4_f64_approximate_u8"),
+        "sources are the bodies with mass alone: for many bodies without"),
+
     first("double-single", double_single(),
         "each pair once, in sums of two f32: ten digits and more where double precision is slow"),
 
@@ -402,6 +407,12 @@ impl Variant {
     /// Returns whether it computes all pairs on tensor cores.
     pub fn is_tensor(&self) -> bool {
         matches!(self.method, Method::Kernel { .. }) && self.schedule() == ScheduleName::Tensor
+    }
+
+    /// Returns whether its sources are the bodies with mass alone, apart from its targets.
+    pub fn has_sources_apart(&self) -> bool {
+        matches!(self.method, Method::Kernel { .. })
+            && self.schedule() == ScheduleName::TestParticles
     }
 
     /// Returns whether it computes far pairs on tensor cores, and near ones not.

@@ -48,10 +48,36 @@ const SINGLE: &[(usize, &str)] = &[
 /// a tenth faster than in single precision on an H200, and as fast if their masses are equal.
 const FEW_FOR_TENSOR_CORES: usize = 57_344;
 
-/// Candidates on a GPU for this many bodies, in order of preference; the first that can run is
-/// used. `slow_doubles` where double precision has less than a sixth of the speed of single
-/// precision.
-pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
+/// Kernel for test particles on a GPU: for bodies of which at most one in so many has mass, fewer
+/// interactions than each pair once, and than on tensor cores.
+const fn of_test_particles(accuracy: ForceAccuracy, slow_doubles: bool) -> (usize, &'static str) {
+    match accuracy {
+        ForceAccuracy::Fast => (4, "test-particles"),
+        ForceAccuracy::Single => (2, "test-particles"),
+        ForceAccuracy::Double if slow_doubles => (8, "test-particles-f64"),
+        ForceAccuracy::Double => (2, "test-particles-f64"),
+    }
+}
+
+/// Candidates on a GPU for this many bodies, `sources` of which have mass, in order of preference; the
+/// first that can run is used. `slow_doubles` where double precision has less than a sixth of the
+/// speed of single precision.
+pub fn gpu(
+    bodies: usize,
+    sources: usize,
+    accuracy: ForceAccuracy,
+    slow_doubles: bool,
+) -> Vec<&'static str> {
+    let mut names = of_pairs(bodies, accuracy, slow_doubles);
+    let (each, name) = of_test_particles(accuracy, slow_doubles);
+    if sources < bodies && sources.saturating_mul(each) <= bodies {
+        names.insert(0, name);
+    }
+    names
+}
+
+/// As [`gpu`], where all bodies have mass.
+fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
     let fits = |&&(most, _): &&(usize, _)| bodies <= most;
     let (_, single) = SINGLE.iter().find(fits).expect("the last has no limit");
     match accuracy {
@@ -118,8 +144,8 @@ mod tests {
             let cpu = variants::find(cpu(accuracy)).expect("listed");
             assert_eq!(eligible(cpu, &Place::Cpu, Law::Gravity), Ok(()));
             for bodies in [1, 5_000, 16_000, 50_000, 100_000] {
-                for slow_doubles in [false, true] {
-                    let names = gpu(bodies, accuracy, slow_doubles);
+                for (slow_doubles, sources) in [(false, bodies), (true, bodies), (true, 0)] {
+                    let names = gpu(bodies, sources, accuracy, slow_doubles);
                     for name in names.into_iter().chain([with_jerks(accuracy)]) {
                         let kernel = variants::find(name).expect("listed");
                         let runs = eligible(kernel, &Place::Emulator, Law::Gravity);
@@ -140,14 +166,30 @@ mod tests {
 
     #[test]
     fn tensor_cores_are_for_many_bodies_and_on_request() {
-        let first = |bodies, accuracy| gpu(bodies, accuracy, false)[0];
+        let first = |bodies, accuracy| gpu(bodies, bodies, accuracy, false)[0];
         assert_eq!(first(1 << 20, ForceAccuracy::Fast), "tensor");
         assert_eq!(first(1 << 15, ForceAccuracy::Fast), "symmetric");
         assert_eq!(first(1 << 20, ForceAccuracy::Single), "symmetric");
         assert_eq!(first(1 << 20, ForceAccuracy::Double), "symmetric-f64");
         assert_eq!(
-            gpu(1 << 20, ForceAccuracy::Double, true)[0],
+            gpu(1 << 20, 1 << 20, ForceAccuracy::Double, true)[0],
             "double-single"
         );
+    }
+
+    #[test]
+    fn few_sources_are_taken_apart() {
+        let first = |sources, accuracy, slow| gpu(100, sources, accuracy, slow)[0];
+        for (sources, accuracy, slow, kernel) in [
+            (50, ForceAccuracy::Single, false, "test-particles"),
+            (51, ForceAccuracy::Single, false, "symmetric-lane2-block32"),
+            (0, ForceAccuracy::Double, false, "test-particles-f64"),
+            (12, ForceAccuracy::Double, true, "test-particles-f64"),
+            (13, ForceAccuracy::Double, true, "double-single"),
+            (25, ForceAccuracy::Fast, false, "test-particles"),
+        ] {
+            assert_eq!(first(sources, accuracy, slow), kernel, "{sources}");
+        }
+        assert_ne!(gpu(1, 1, ForceAccuracy::Single, false)[0], "test-particles");
     }
 }

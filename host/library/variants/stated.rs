@@ -46,6 +46,7 @@ impl Variant {
             | ScheduleName::Hybrid
             | ScheduleName::Grid2d { .. }
             | ScheduleName::Systems { .. }
+            | ScheduleName::TestParticles
             | ScheduleName::Symmetric => OF_SUMS_OF_SUMS,
             // Rounding to halves, which many pairs average.
             ScheduleName::Tensor => return 2e-5 * (16_384.0 / n as f64).sqrt().max(1.0),

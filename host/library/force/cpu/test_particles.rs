@@ -1,10 +1,10 @@
 //! Massless bodies: test particles, which are accelerated and accelerate nothing.
 //!
 //! Sources are the bodies with mass alone, so that a force costs N_massive × N. In f64 many test particles
-//! are moved through many steps at a time while they lie in the first-level cache: first the bodies
-//! with mass take the steps, and their positions at each evaluation are kept; then each tile of test
-//! particles takes all of them. What is computed is the same, operation by operation, as in steps that are
-//! taken one after another, and so are the bits.
+//! are moved through many steps at a time while they stay in registers: first the bodies with mass take
+//! the steps, and their positions at each evaluation are kept; then test particles take all of them, some
+//! at a time. What is computed is the same, operation by operation, as in steps that are taken one after
+//! another, and so are the bits.
 
 use gpu_kernels::interaction::interact;
 use gpu_kernels::numerics::{Closest, Precision};
@@ -43,8 +43,7 @@ impl Kinds {
     }
 }
 
-/// Groups of test particles that take many steps together: positions, velocities, accelerations and what
-/// is in between are 18 KB.
+/// Groups of test particles that a thread takes at a time.
 const TILE: usize = 8;
 
 /// Sources that are kept at a time, of all evaluations, so that they stay in the second-level cache.
@@ -117,117 +116,139 @@ impl Kernel for Follow<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Registers>(self) {
-        let Tile { x, v, a } = self.tile;
-        let (x, v, a) = (
-            &mut x[..self.groups],
-            &mut v[..self.groups],
-            &mut a[..self.groups],
-        );
-        for &step in self.moves {
-            match step {
-                Move::Damp(factor) => damp::<S::F64>(v, factor),
-                Move::Kick(dt) => advance::<S::F64>(v, dt, a),
-                Move::Drift(dt) => advance::<S::F64>(x, dt, v),
-                Move::Evaluate(number) => {
-                    let evaluation = &self.evaluations[number];
-                    let distance = Distance {
-                        root: self.root,
-                        softening_squared: evaluation.softening_squared,
-                    };
-                    distance.run::<S::F64>(Attract { x, a, evaluation });
-                }
-            }
-        }
+        let softenings = self.evaluations.iter().map(|each| each.softening_squared);
+        let distance = Distance {
+            root: self.root,
+            // The least: what is asked of distances that may be zero changes no others.
+            softening_squared: softenings.fold(f64::INFINITY, f64::min),
+        };
+        distance.run::<S::F64>(self);
     }
 }
 
-/// Accelerations of groups by the sources of an evaluation, as [`Pull`] computes them.
-struct Attract<'a> {
-    x: &'a [Group<f64>],
-    a: &'a mut [Group<f64>],
-    evaluation: &'a Evaluation,
-}
-
-impl Loop<f64> for Attract<'_> {
+impl Loop<f64> for Follow<'_> {
     #[inline(always)]
     fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
-        for (x, a) in self.x.iter().zip(self.a) {
+        for group in 0..self.groups {
             // Two registers share a source that has been read, if there is room for them.
             if V::REGISTERS >= 32 && LANES.is_multiple_of(2 * V::LANES) {
                 for lane in (0..LANES).step_by(2 * V::LANES) {
-                    attract::<V, S, C, 2>(x, a, lane, self.evaluation);
+                    follow::<V, S, C, 2>(self.tile, group, lane, self.moves, self.evaluations);
                 }
             } else {
                 for lane in (0..LANES).step_by(V::LANES) {
-                    attract::<V, S, C, 1>(x, a, lane, self.evaluation);
+                    follow::<V, S, C, 1>(self.tile, group, lane, self.moves, self.evaluations);
                 }
             }
         }
     }
 }
 
-/// Accelerations of the targets of a group that fill `COUNT` registers, from this lane on.
+/// Vectors of the test particles that fill `COUNT` registers.
+type Vectors<V, const COUNT: usize> = [[V; 3]; COUNT];
+
+/// Makes all moves of the test particles of a group that fill `COUNT` registers, from this lane on, and
+/// stay in them.
 #[inline(always)]
-fn attract<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
-    x: &Group<f64>,
-    a: &mut Group<f64>,
-    first: usize,
-    evaluation: &Evaluation,
+fn follow<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
+    tile: &mut Tile,
+    group: usize,
+    lane: usize,
+    moves: &[Move],
+    evaluations: &[Evaluation],
 ) {
-    let (zero, to_local) = (V::splat(0.0), V::splat(evaluation.to_local));
-    let mut at = [[zero; 3]; COUNT];
-    for (register, at) in at.iter_mut().enumerate() {
-        for (at, x) in at.iter_mut().zip(x) {
-            *at = V::load(&x[first + register * V::LANES..]) * to_local;
+    let mut x = load::<V, COUNT>(&tile.x[group], lane);
+    let mut v = load::<V, COUNT>(&tile.v[group], lane);
+    let mut a = load::<V, COUNT>(&tile.a[group], lane);
+    for &step in moves {
+        match step {
+            Move::Damp(factor) => {
+                for v in v.as_flattened_mut() {
+                    *v = *v * V::splat(factor);
+                }
+            }
+            Move::Kick(dt) => advance(&mut v, dt, &a),
+            Move::Drift(dt) => advance(&mut x, dt, &v),
+            Move::Evaluate(number) => a = attract::<V, S, C, COUNT>(&x, &evaluations[number]),
         }
     }
-    let softening_squared = V::splat(evaluation.softening_squared);
-    let mut sums = [[zero; 3]; COUNT];
-    for block in evaluation.sources.chunks(BLOCK) {
-        let mut pulls = [[zero; 3]; COUNT];
-        for &[x, y, z, weight] in block {
-            let (source, weight) = (splat(x, y, z), V::splat(weight));
-            for (at, pull) in at.iter().zip(&mut pulls) {
-                interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
-            }
-        }
-        for (sums, pulls) in sums.iter_mut().zip(pulls) {
-            for (sum, pull) in sums.iter_mut().zip(pulls) {
-                *sum = *sum + pull;
-            }
+    store(x, &mut tile.x[group], lane);
+    store(v, &mut tile.v[group], lane);
+    store(a, &mut tile.a[group], lane);
+}
+
+#[inline(always)]
+fn load<V: Vector<Lane = f64>, const COUNT: usize>(
+    group: &Group<f64>,
+    first: usize,
+) -> Vectors<V, COUNT> {
+    let mut vectors = [[V::splat(0.0); 3]; COUNT];
+    for (register, vectors) in vectors.iter_mut().enumerate() {
+        for (vector, lanes) in vectors.iter_mut().zip(group) {
+            *vector = V::load(&lanes[first + register * V::LANES..]);
         }
     }
-    let unit = V::splat(evaluation.unit);
-    for (register, sums) in sums.into_iter().enumerate() {
-        for (a, sum) in a.iter_mut().zip(sums) {
-            (unit * sum).store(&mut a[first + register * V::LANES..]);
+    vectors
+}
+
+#[inline(always)]
+fn store<V: Vector<Lane = f64>, const COUNT: usize>(
+    vectors: Vectors<V, COUNT>,
+    group: &mut Group<f64>,
+    first: usize,
+) {
+    for (register, vectors) in vectors.into_iter().enumerate() {
+        for (vector, lanes) in vectors.into_iter().zip(group.iter_mut()) {
+            vector.store(&mut lanes[first + register * V::LANES..]);
         }
     }
 }
 
 /// `state += dt · rate`, product and sum rounded apart as everywhere.
 #[inline(always)]
-fn advance<V: Vector<Lane = f64>>(state: &mut [Group<f64>], dt: f64, rate: &[Group<f64>]) {
-    let dt = V::splat(dt);
-    for (state, rate) in state.iter_mut().zip(rate) {
-        for (state, rate) in state.iter_mut().zip(rate) {
-            for lane in (0..LANES).step_by(V::LANES) {
-                let moved = V::load(&state[lane..]) + dt * V::load(&rate[lane..]);
-                moved.store(&mut state[lane..]);
-            }
-        }
+fn advance<V: Vector<Lane = f64>, const COUNT: usize>(
+    state: &mut Vectors<V, COUNT>,
+    dt: f64,
+    rate: &Vectors<V, COUNT>,
+) {
+    let rates = rate.as_flattened().iter();
+    for (state, rate) in state.as_flattened_mut().iter_mut().zip(rates) {
+        *state = *state + V::splat(dt) * *rate;
     }
 }
 
-/// `v *= factor`
+/// Accelerations by the sources of an evaluation, as [`Pull`] computes them.
 #[inline(always)]
-fn damp<V: Vector<Lane = f64>>(v: &mut [Group<f64>], factor: f64) {
-    let factor = V::splat(factor);
-    for lanes in v.iter_mut().flatten() {
-        for lane in (0..LANES).step_by(V::LANES) {
-            (V::load(&lanes[lane..]) * factor).store(&mut lanes[lane..]);
+fn attract<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
+    x: &Vectors<V, COUNT>,
+    evaluation: &Evaluation,
+) -> Vectors<V, COUNT> {
+    let to_local = V::splat(evaluation.to_local);
+    let mut at = *x;
+    for at in at.as_flattened_mut() {
+        *at = *at * to_local;
+    }
+    let softening_squared = V::splat(evaluation.softening_squared);
+    let nothing = [[V::splat(0.0); 3]; COUNT];
+    let mut sums = nothing;
+    for block in evaluation.sources.chunks(BLOCK) {
+        let mut pulls = nothing;
+        for &[x, y, z, weight] in block {
+            let (source, weight) = (splat(x, y, z), V::splat(weight));
+            for (at, pull) in at.iter().zip(&mut pulls) {
+                interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
+            }
+        }
+        let pulls = pulls.as_flattened().iter();
+        for (sum, pull) in sums.as_flattened_mut().iter_mut().zip(pulls) {
+            *sum = *sum + *pull;
         }
     }
+    let unit = V::splat(evaluation.unit);
+    for sum in sums.as_flattened_mut() {
+        *sum = unit * *sum;
+    }
+    sums
 }
 
 impl<R: Lane> Cpu<R> {

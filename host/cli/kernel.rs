@@ -3,13 +3,14 @@
 use allpairs::integrator::Integrator;
 use allpairs::integrator::Stepping;
 use allpairs::physics::Law;
-use allpairs::selection::{DeviceChoice, Request, Selection, select};
+use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::{bail, ensure};
 
+use super::ranks;
 use super::systems::Many;
 use super::{AccuracyName, Where};
 
@@ -78,7 +79,7 @@ impl KernelOptions {
         );
         let accuracy = self.accuracy().or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
-        let selection = select(&Request {
+        let request = Request {
             device: self.place.device,
             kernel,
             law,
@@ -86,7 +87,11 @@ impl KernelOptions {
             accuracy,
             integrator,
             steps,
-        })?;
+        };
+        let selection = match ranks::team() {
+            Some(team) => select_on_ranks(&request, &team)?,
+            None => select(&request)?,
+        };
         let wanted = Wanted {
             law,
             accuracy: accuracy.unwrap_or_default(),

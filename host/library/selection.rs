@@ -6,12 +6,13 @@ mod numbers;
 use std::fmt;
 use std::sync::Arc;
 
+pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use numbers::{GpuNumbers, MOST_DEVICES};
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
 use crate::force::cpu::InstructionSet;
-use crate::force::ranked::gpus::{self, NoGpuOfRank};
+use crate::force::ranked::gpus;
 use crate::integrator::{Integrator, Stepping};
 use crate::physics::Law;
 use crate::plan::{self, Limits, PlanError};

@@ -226,6 +226,12 @@ impl Processes {
     }
 }
 
+/// Name of this machine.
+pub fn machine() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
 /// What tells machines apart: names alone may be the same in containers.
 fn host() -> Vec<u8> {
     let files = [

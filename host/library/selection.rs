@@ -4,7 +4,6 @@
 mod numbers;
 
 use std::fmt;
-use std::sync::Arc;
 
 pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use numbers::{GpuNumbers, MOST_DEVICES};
@@ -292,8 +291,8 @@ pub enum SelectionError {
     NoGpuOfRank(#[from] NoGpuOfRank),
     /// Ranks were to have several devices each.
     #[error(
-        "--device {0} names several devices, and each rank computes on one: choose --device cuda, which \
-         gives each rank a GPU of its own, or start without the MPI launcher"
+        "--device {0} names several devices, and each rank computes on one: choose --device cuda or \
+         emulator, of which each rank has its own, or start without the MPI launcher"
     )]
     SeveralOfRank(DeviceChoice),
     /// The variant cannot run there.
@@ -521,11 +520,11 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
 ///
 /// # Errors
 /// The reason why the request cannot be met.
-pub fn select_on_ranks(request: &Request, team: &Arc<Team>) -> Result<Selection, SelectionError> {
+pub fn select_on_ranks(request: &Request, team: &Team) -> Result<Selection, SelectionError> {
     select_among(request, Some(team))
 }
 
-fn select_among(request: &Request, team: Option<&Arc<Team>>) -> Result<Selection, SelectionError> {
+fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
     let Request {
         bodies, accuracy, ..
     } = *request;
@@ -543,10 +542,7 @@ fn select_among(request: &Request, team: Option<&Arc<Team>>) -> Result<Selection
 }
 
 /// As [`select`], among the variants that compute jerks, or take block time steps.
-fn select_with_jerks(
-    request: &Request,
-    team: Option<&Arc<Team>>,
-) -> Result<Selection, SelectionError> {
+fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
     let Request {
         device,
         kernel,
@@ -587,7 +583,7 @@ fn select_with_jerks(
 
 fn choose(
     request: &Request,
-    team: Option<&Arc<Team>>,
+    team: Option<&Team>,
     preferred: impl Fn(&Place) -> Vec<&'static str>,
 ) -> Result<Selection, SelectionError> {
     let Request { kernel, law, .. } = *request;
@@ -625,7 +621,7 @@ fn choose(
 fn place_of_ranks(
     device: DeviceChoice,
     host_only: bool,
-    team: &Arc<Team>,
+    team: &Team,
 ) -> Result<(Place, String), SelectionError> {
     match device {
         DeviceChoice::Cpu => place_for(device, host_only),

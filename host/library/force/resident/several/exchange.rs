@@ -106,8 +106,12 @@ impl<D: Peers> Exchange<D> {
     /// As [`Union::Bodies`].
     fn bodies(&self, part: &Resident<D>, bodies: &[Range<u32>]) -> Result<(), ForceError> {
         part.launch_pairs()?;
-        let slices: Vec<_> = (bodies.iter().map(|slice| part.bytes_of(slice.clone()))).collect();
-        self.complete_vectors(part, &slices)
+        let slices = slices(part, bodies);
+        self.complete(&part.device, &part.acceleration, &slices)?;
+        match &part.jerks {
+            Some(jerks) => self.complete(&part.device, jerks.jerk(), &slices),
+            None => Ok(()),
+        }
     }
 
     /// As [`Union::Sums`].
@@ -118,7 +122,7 @@ impl<D: Peers> Exchange<D> {
         bodies: &[Range<u32>],
     ) -> Result<(), ForceError> {
         let (rank, size, device) = (self.team.rank(), self.team.size(), &*part.device);
-        let slices: Vec<_> = (bodies.iter().map(|slice| part.bytes_of(slice.clone()))).collect();
+        let slices = slices(part, bodies);
         let mine = slices[rank].clone();
         let places = |from: usize| {
             let at = from * adder.part_bytes;
@@ -182,19 +186,6 @@ impl<D: Peers> Exchange<D> {
         self.complete(device, &part.acceleration, &slices)
     }
 
-    /// Completes accelerations, and jerks if there are any, of which each rank's device has such a slice.
-    fn complete_vectors(
-        &self,
-        part: &Resident<D>,
-        slices: &[Range<usize>],
-    ) -> Result<(), ForceError> {
-        self.complete(&part.device, &part.acceleration, slices)?;
-        match &part.jerks {
-            Some(jerks) => self.complete(&part.device, jerks.jerk(), slices),
-            None => Ok(()),
-        }
-    }
-
     /// Completes a buffer of which each rank's device has such a slice of bytes; they follow one another.
     fn complete(
         &self,
@@ -222,4 +213,10 @@ impl<D: Peers> Exchange<D> {
         }
         Ok(())
     }
+}
+
+/// Places of the bodies of all ranks in a buffer of vectors.
+fn slices<D: Peers>(part: &Resident<D>, bodies: &[Range<u32>]) -> Vec<Range<usize>> {
+    let slices = bodies.iter().map(|bodies| part.bytes_of(bodies.clone()));
+    slices.collect()
 }

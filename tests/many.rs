@@ -25,6 +25,29 @@ fn systems_are_softened_as_one_of_them() {
     assert!((many / one - 1.0).abs() < 0.3, "{many}, alone {one}");
 }
 
+/// Initial conditions of many systems are computed as such, by a kernel for them, unless a kernel of one
+/// system is named.
+#[test]
+fn systems_are_independent_where_no_kernel_is_named() {
+    let folder = tempdir().expect("a temporary folder");
+    let many = "run many-galaxies --systems 3 --each 40 --steps 1 --dt 0.001 --softening 0.05";
+    for (options, kernel) in [
+        ("--device cpu", "kernel cpu-f32"),
+        ("--device cpu --accuracy double", "kernel cpu-f64"),
+        ("--device emulator", "kernel many-systems "),
+        (
+            "--device emulator --accuracy double",
+            "kernel many-systems-f64",
+        ),
+    ] {
+        let said = &["3 independent systems of 40", kernel];
+        try_in(&folder, &format!("{many} {options}")).expect(0, said);
+    }
+    let one = try_in(&folder, &format!("{many} --kernel cpu-f64"));
+    let one = &one.expect(0, &["120 bodies"]).said;
+    assert!(!one.contains("independent"), "{one}");
+}
+
 /// A run of five systems on the emulator is a run of each of them alone.
 #[test]
 fn systems_run_as_if_alone() {

@@ -13,14 +13,14 @@ use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::variants::{Method, Queues, Variant};
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{many_systems, steps_by_reference};
+use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use rayon::prelude::*;
 
 /// The kernels of many systems.
 fn kernels() -> Vec<Variant> {
     let many = |v: &&Variant| matches!(v.method, Method::Systems(_));
     let kernels: Vec<_> = catalogue().all().filter(many).copied().collect();
-    assert_eq!(kernels.len(), 19, "18 rungs and one of general use");
+    assert_eq!(kernels.len(), 22, "18 rungs and four of general use");
     kernels
 }
 
@@ -52,6 +52,41 @@ fn kernels_are_right() {
         failures.collect::<Vec<_>>()
     });
     assert_none(&failures.collect::<Vec<_>>());
+}
+
+/// Systems of several tiles, whose pairs of tiles are each computed by one block, with the kernel that
+/// their masses allow.
+#[test]
+fn pairs_of_tiles_are_right() {
+    let (case, _) = many_systems(2, 300, Law::Gravity);
+    let of_masses = |mass: &dyn Fn(usize) -> f64| {
+        let mut bodies = case.bodies.clone();
+        bodies.mass = (0..bodies.len()).map(mass).collect();
+        Case::of_systems("two systems", bodies, case.physics, 2)
+    };
+    let any = of_masses(&|i| if i % 7 == 0 { 0.0 } else { case.bodies.mass[i] });
+    for case in [of_masses(&|_| 0.01), any, case] {
+        for kernel in kernels() {
+            if !kernel.schedule().takes_pairs_once() {
+                continue;
+            }
+            let kernel = kernel.in_blocks_of(32).of_systems(2);
+            let machine = Machine::emulator(2);
+            let mut backend = machine
+                .backend(&kernel, &case.bodies, case.physics)
+                .expect("it fits");
+            let euler = Integrator::SemiImplicitEuler;
+            // The second time with what the first has left.
+            for _ in 0..2 {
+                backend.accelerate().expect("it runs");
+                let computed = backend.accelerations().expect("it runs");
+                if let Err(wrong) = case.check(&kernel, &computed) {
+                    panic!("{}: {wrong}", kernel.name);
+                }
+                backend.repeat(1, &euler.operations(0.0)).expect("it runs");
+            }
+        }
+    }
 }
 
 /// Steps taken on the way, whoever takes them, lead where the f64 reference's do; so do those of
@@ -148,6 +183,26 @@ fn a_look_changes_no_step() {
             assert!(end(true) == end(false), "{} by {integrator:?}", kernel.name);
         }
     }
+}
+
+/// Steps of leapfrog, whose kicks meet, stay on the device where kernels kick twice.
+#[test]
+fn steps_of_leapfrog_are_queued_together() {
+    let (case, dt) = many_systems(3, 40, Law::Gravity);
+    let kernel = find("many-systems-symmetric").of_systems(3);
+    let emulator = Arc::new(Emulator::new(0));
+    let frame = Frame::of(&case.bodies, &case.physics);
+    let emulators = [Arc::clone(&emulator)];
+    let many = ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame);
+    let mut many = many.expect("it fits");
+    let leapfrog = Integrator::Leapfrog;
+    leapfrog.prepare(&mut many).expect("it runs");
+    let steps = leapfrog.operations(dt);
+    many.repeat(5, &steps).expect("it runs");
+    many.synchronize().expect("it runs");
+    let is_launch = |queued: &Queued| matches!(queued.work, QueuedWork::Launch { .. });
+    let launches = emulator.take_queued().into_iter().filter(is_launch).count();
+    assert_eq!(launches, 5 * 2, "a force and a step, five times");
 }
 
 /// What two steps of five systems queue on an emulator or two.
@@ -261,37 +316,39 @@ fn streams_are_joined_before_all_is_copied() {
 #[test]
 fn each_system_has_its_own_softening_and_step() {
     let (case, dt) = many_systems(3, 40, Law::Gravity);
-    let kernel = find("many-systems").of_systems(3);
     let frame = Frame::of(&case.bodies, &case.physics);
     let own = [(0.05, 1.0), (0.2, 0.5), (0.1, 2.0)];
     let own = own.map(|(softening, pace)| Own { softening, pace });
-    let advanced = |own: Vec<Own>, physics: Physics, dt: f64| {
+    let advanced = |kernel: &Variant, own: Vec<Own>, physics: Physics, dt: f64| {
         let emulators = [Arc::new(Emulator::new(0))];
-        let mut many =
-            ManySystems::with_own(&emulators, &kernel, &case.bodies, physics, frame, own)
-                .expect("it fits");
+        let mut many = ManySystems::with_own(&emulators, kernel, &case.bodies, physics, frame, own)
+            .expect("it fits");
         many.accelerate().expect("it runs");
         let euler = Integrator::SemiImplicitEuler;
         many.repeat(3, &euler.operations(dt)).expect("it runs");
         many.save().expect("it runs")
     };
-    let together = advanced(own.to_vec(), case.physics, dt);
-    for (s, own) in own.into_iter().enumerate() {
-        let physics = Physics {
-            softening: own.softening,
-            ..case.physics
-        };
-        let same = Own { pace: 1.0, ..own };
-        let alone = advanced(vec![same; 3], physics, own.pace * dt);
-        let range = s * 40..(s + 1) * 40;
-        assert_eq!(
-            together.positions[range.clone()],
-            alone.positions[range.clone()]
-        );
-        assert_eq!(
-            together.accelerations[range.clone()],
-            alone.accelerations[range]
-        );
+    let all = kernels().into_iter();
+    for kernel in all.filter(|kernel| kernel.computes(Law::Gravity)) {
+        let kernel = kernel.of_systems(3);
+        let together = advanced(&kernel, own.to_vec(), case.physics, dt);
+        for (s, own) in own.into_iter().enumerate() {
+            let physics = Physics {
+                softening: own.softening,
+                ..case.physics
+            };
+            let same = Own { pace: 1.0, ..own };
+            let alone = advanced(&kernel, vec![same; 3], physics, own.pace * dt);
+            let range = s * 40..(s + 1) * 40;
+            assert_eq!(
+                together.positions[range.clone()],
+                alone.positions[range.clone()]
+            );
+            assert_eq!(
+                together.accelerations[range.clone()],
+                alone.accelerations[range]
+            );
+        }
     }
 }
 

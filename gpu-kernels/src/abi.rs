@@ -104,7 +104,7 @@ pub struct Systems {
     pub distance: u32,
     /// Sources of a tile in shared memory.
     pub tile: u32,
-    /// Time steps, of kernels that take them by themselves.
+    /// Time steps, of kernels that take them by themselves; kicks of a step, of those that kick and drift.
     pub steps: u32,
 }
 

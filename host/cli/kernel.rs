@@ -66,11 +66,11 @@ impl KernelOptions {
         self.accuracy.map(ForceAccuracy::from)
     }
 
-    /// What is to run, and what is to be said about it.
+    /// What is to run for so many bodies, which are so many systems, and what is to be said about it.
     pub(super) fn select(
         &self,
         law: Law,
-        bodies: usize,
+        (bodies, systems): (usize, u32),
         (integrator, steps): (Integrator, Stepping),
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
@@ -84,6 +84,7 @@ impl KernelOptions {
             kernel,
             law,
             bodies,
+            systems,
             accuracy,
             integrator,
             steps,
@@ -97,7 +98,8 @@ impl KernelOptions {
             accuracy: accuracy.unwrap_or_default(),
             bodies,
         };
-        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks();
+        // Winners are those of one system, without jerks.
+        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks() || systems > 1;
         Ok(match tuning::path().filter(|_| !forced) {
             Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
             None => (selection, None),

@@ -245,7 +245,8 @@ impl Options {
         bodies: usize,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let integration = (self.method(), self.stepping());
-        self.kernel.select(law, bodies, integration)
+        self.kernel
+            .select(law, (bodies, self.systems()?), integration)
     }
 
     /// The selected kernel, in the shape that was asked for, or selected.

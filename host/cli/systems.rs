@@ -79,13 +79,15 @@ pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
 }
 
 /// Number of independent systems that a kernel computes: those asked for, or of the initial
-/// conditions; 1 for other kernels.
+/// conditions; 1 for other kernels. Where no kernel is named, initial conditions of many systems are computed
+/// as such.
 pub(super) fn asked(
     kernel: Option<&str>,
     given: &initial_conditions::Options,
     generator: Option<&Generator>,
 ) -> anyhow::Result<u32> {
-    if !are_kept_apart(kernel)? {
+    let made_as_many = kernel.is_none() && generator.is_some_and(Generator::has_systems);
+    if !made_as_many && !are_kept_apart(kernel)? {
         return Ok(1);
     }
     let default = generator.and_then(|generator| {

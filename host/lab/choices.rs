@@ -240,6 +240,7 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
         schedule: ScheduleName::Systems { stepping, .. },
         numerics,
         unroll,
+        lane,
         ..
     } = force_work(entry)
     else {
@@ -252,15 +253,17 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
             Stepping::All => &"all in one kernel, one block a system",
             Stepping::Kick => &"two kernels a step, several blocks a system",
             Stepping::Fused => &"one kernel a step, from buffer to buffer",
+            Stepping::Accelerate => &"two kernels a step, each pair once",
         },
     );
     add("layout", &layout(entry));
     add(
         "sources",
-        &path.tile.map_or_else(
-            || "global memory".to_owned(),
-            |tile| format!("tiles of {tile}"),
-        ),
+        &match (stepping, path.tile) {
+            (Stepping::Accelerate, _) => format!("tiles of {}", path.block * lane),
+            (_, Some(tile)) => format!("tiles of {tile}"),
+            (_, None) => "global memory".to_owned(),
+        },
     );
     add(
         "loads of sources",
@@ -288,6 +291,14 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
         },
     );
     add("unroll", &unroll);
+    add(
+        "masses",
+        if path.by_masses {
+            &"equal, comparable and any others apart"
+        } else {
+            &"any"
+        },
+    );
     add(
         "denormals",
         match path.build {

@@ -15,6 +15,7 @@ use flate2::read::DeflateDecoder;
 
 use self::text::Start;
 
+// `PTX_MODULES`, and `FLUSH`: the character where `.ftz` goes.
 include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// The kernels, compiled for one GPU generation and one treatment of denormal numbers.
@@ -24,7 +25,7 @@ pub struct PtxModule {
     pub sm: u32,
     /// True if f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
     pub ftz: bool,
-    /// The text as the program carries it (RFC 1951).
+    /// The text as the program carries it (RFC 1951), with a [`FLUSH`] where `ftz` adds a modifier.
     deflated: &'static [u8],
     text: OnceLock<String>,
     /// Places where its kernels begin: searched once, as there are hundreds in megabytes.
@@ -45,8 +46,9 @@ impl PtxModule {
     /// The PTX itself.
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| {
-            io::read_to_string(DeflateDecoder::new(self.deflated))
-                .expect("the build script deflated a text")
+            let marked = io::read_to_string(DeflateDecoder::new(self.deflated))
+                .expect("the build script deflated a text");
+            marked.replace(FLUSH, if self.ftz { ".ftz" } else { "" })
         })
     }
 
@@ -106,7 +108,7 @@ impl PtxModule {
         }
     }
 
-    /// A number that tells modules apart.
+    /// A number that tells modules of other sources apart.
     pub fn checksum(&self) -> u32 {
         crc32fast::hash(self.deflated)
     }

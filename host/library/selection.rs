@@ -464,6 +464,8 @@ pub struct Request {
     pub law: Law,
     /// Number of bodies.
     pub bodies: usize,
+    /// Independent systems that these are, of equal size.
+    pub systems: u32,
     /// Error that forces may have; where not given, what suits the integrator. A named kernel
     /// overrules it.
     pub accuracy: Option<ForceAccuracy>,
@@ -474,14 +476,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Gravity of this many bodies by the best kernel of the best device, to the rounding of single
-    /// precision, in shared steps of leapfrog.
+    /// Gravity of this many bodies, one system, by the best kernel of the best device, to the rounding of
+    /// single precision, in shared steps of leapfrog.
     pub const fn new(bodies: usize) -> Self {
         Self {
             device: DeviceChoice::Auto,
             kernel: None,
             law: Law::Gravity,
             bodies,
+            systems: 1,
             accuracy: None,
             integrator: Integrator::Leapfrog,
             steps: Stepping::Shared,
@@ -526,7 +529,10 @@ pub fn select_on_ranks(request: &Request, team: &Team) -> Result<Selection, Sele
 
 fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
     let Request {
-        bodies, accuracy, ..
+        bodies,
+        systems,
+        accuracy,
+        ..
     } = *request;
     if request.integrator.needs_jerks() {
         return select_with_jerks(request, team);
@@ -534,6 +540,7 @@ fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, Sel
     let accuracy = accuracy.unwrap_or_default();
     choose(request, team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
+        _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
             preferred::gpu(bodies, accuracy, slow_doubles)

@@ -1,6 +1,7 @@
 //! The loop: step after step on one backend, with a look now and then.
 
 mod builder;
+mod encounters;
 #[cfg(test)]
 mod tests;
 
@@ -9,10 +10,11 @@ pub use builder::{BuildError, SimulationBuilder};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use self::encounters::Found;
 use crate::backend::{Backend, BlockCounts, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Lost, Sample};
-use crate::encounters::{EncounterFault, Encounters, Event};
+use crate::encounters::Encounters;
 use crate::fields::External;
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::io::Snapshot;
@@ -46,16 +48,6 @@ pub struct Simulation {
     encounters: Option<Encounters>,
     found: Found,
     lost: Lost,
-}
-
-/// Consequences of encounters that nobody has asked for yet.
-#[derive(Debug, Default)]
-struct Found {
-    events: Vec<Event>,
-    /// Indices of bodies that are gone, step by step.
-    removed: Vec<Vec<usize>>,
-    /// Event that stopped the run.
-    stopped_by: Option<Event>,
 }
 
 /// An integrator of one's own. Functions that take a step are integrators:
@@ -358,136 +350,6 @@ impl Simulation {
     fn count_time(&mut self, dt: f64) {
         let (time, since) = self.clock.counted_from;
         self.clock.time = time + (self.clock.steps - since) as f64 * dt;
-    }
-
-    /// Looks for encounters from now on.
-    ///
-    /// # Errors
-    /// If they make no sense for these bodies, or cannot be looked for or followed here.
-    pub fn look_for(&mut self, mut encounters: Encounters) -> Result<(), EncounterFault> {
-        encounters.check(&self.bodies)?;
-        encounters.radii.resize(self.bodies.len(), 0.0);
-        self.go_on_looking_for(encounters, Lost::default())
-    }
-
-    /// Looks for encounters as before, with the radii that bodies have now, and what was lost so far.
-    ///
-    /// # Errors
-    /// As [`look_for`](Self::look_for).
-    pub fn go_on_looking_for(
-        &mut self,
-        encounters: Encounters,
-        lost: Lost,
-    ) -> Result<(), EncounterFault> {
-        let (radii, bodies) = (encounters.radii.len(), self.bodies.len());
-        if radii != bodies {
-            return Err(EncounterFault::Number { radii, bodies });
-        }
-        if let Pace::Adaptive {
-            steps: Stepping::Blocks,
-            ..
-        } = self.pace
-        {
-            return Err(EncounterFault::BlockSteps);
-        }
-        if self.backend.systems() > 1 {
-            return Err(EncounterFault::Systems(self.backend.systems()));
-        }
-        if encounters.changes_bodies() && !self.backend.can_replace() {
-            return Err(EncounterFault::FixedBodies);
-        }
-        (self.encounters, self.lost) = (Some(encounters), lost);
-        Ok(())
-    }
-
-    /// Encounters that are looked for.
-    pub fn encounters(&self) -> Option<&Encounters> {
-        self.encounters.as_ref()
-    }
-
-    /// Quantities that mergers and removed bodies took with them.
-    pub fn lost(&self) -> Lost {
-        self.lost
-    }
-
-    /// Encounters since this was last asked.
-    pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.found.events)
-    }
-
-    /// Indices of bodies that went since this was last asked, step by step.
-    pub(crate) fn take_removed(&mut self) -> Vec<Vec<usize>> {
-        std::mem::take(&mut self.found.removed)
-    }
-
-    /// The encounter that stopped the simulation, if one did; it goes on where it is told to run again.
-    pub fn stopped_by(&self) -> Option<&Event> {
-        self.found.stopped_by.as_ref()
-    }
-
-    /// Takes a step and looks for encounters in it.
-    fn watched(
-        &mut self,
-        step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
-    ) -> Result<(), ForceError> {
-        let Some(mut encounters) = self.encounters.take() else {
-            return step(self);
-        };
-        let began = self.clock.time;
-        let both_ends = || -> Result<Bodies, ForceError> {
-            self.backend.download(&mut self.bodies)?;
-            let before = self.bodies.clone();
-            step(self)?;
-            self.backend.download(&mut self.bodies)?;
-            Ok(before)
-        };
-        let before = match both_ends() {
-            Ok(before) => before,
-            Err(why) => {
-                self.encounters = Some(encounters);
-                return Err(why);
-            }
-        };
-        let Clock { time, steps, .. } = self.clock;
-        let outcome = encounters.look(&before, &self.bodies, time - began, (steps, time));
-        self.encounters = Some(encounters);
-        if let Some(bodies) = outcome.changed {
-            self.go_on_with(bodies)?;
-        }
-        if !outcome.removed.is_empty() {
-            self.found.removed.push(outcome.removed);
-        }
-        if outcome.stops {
-            self.found.stopped_by = outcome.events.first().copied();
-        }
-        self.found.events.extend(outcome.events);
-        Ok(())
-    }
-
-    /// Goes on with other bodies between two steps, and counts what is lost.
-    fn go_on_with(&mut self, bodies: Bodies) -> Result<(), ForceError> {
-        let measure = |backend: &mut dyn Backend, bodies: &Bodies, physics: &Physics, time: f64| {
-            let energy = backend.energy()?;
-            Ok::<_, ForceError>(Conserved::measure(time, bodies, physics, energy))
-        };
-        let (physics, time) = (self.physics, self.clock.time);
-        let before = measure(&mut *self.backend, &self.bodies, &physics, time)?;
-        self.backend.replace(&bodies)?;
-        self.bodies = bodies;
-        self.backend.set_time(time);
-        match &mut self.scheme {
-            Some(scheme) => scheme.prepare(&mut *self.backend)?,
-            None => self.integrator.prepare(&mut *self.backend)?,
-        }
-        let after = measure(&mut *self.backend, &self.bodies, &physics, time)?;
-        self.lost.add(&before, &after);
-        if let Pace::Adaptive { eta, longest, .. } = self.pace {
-            let dt = self
-                .integrator
-                .first_step(&mut *self.backend, eta, longest)?;
-            self.clock.dt = self.clock.dt.min(dt);
-        }
-        Ok(())
     }
 
     /// Takes so many steps, or fewer to the end of its pace or an encounter that stops it.

@@ -49,7 +49,7 @@ pub use hermite::{HERMITE, JERKS};
 pub use separated::{BOXES, FAR, NEAR};
 pub use spatial_sort::SPATIAL_SORT;
 pub use symmetric::{GATHERS, SYMMETRIC};
-pub use systems::{SYSTEM_DRIFTS, SYSTEMS};
+pub use systems::{SYSTEM_DRIFTS, SYSTEM_STEPS, SYSTEMS, SYSTEMS_PAIRS_ONCE};
 pub use tensor::TENSOR;
 
 use crate::abi::Arguments;
@@ -95,8 +95,9 @@ pub enum Work {
     /// Accelerations: pointers `(state, acceleration)`, or `(state, boxes, acceleration)` where
     /// [`Boxes`](Work::Boxes) goes before, or `(state, partial sums)` where
     /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
-    /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, and fused
-    /// `(from, constants, to)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
+    /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, fused
+    /// `(from, constants, to)`, and where [`SystemStep`](Work::SystemStep) is to follow
+    /// `(state, constants, slabs)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -149,6 +150,9 @@ pub enum Work {
     Drift,
     /// `x += dt v` of many [`systems`](crate::schedule::systems): pointers `(state, constants)`.
     SystemDrift,
+    /// `v += dt a`, `x += dt v` of many [`systems`](crate::schedule::systems) by the partial sums of
+    /// kernels that take each pair once: pointers `(state, constants, slabs)`.
+    SystemStep,
     /// `v *= f`, with f the velocity factor: pointer `(state)`.
     Damp,
     /// Accelerations of [external fields](crate::fields), added: pointers `(state, acceleration,
@@ -357,6 +361,7 @@ const ROWS: &[&[Row]] = &[
     TENSOR,
     FAR,
     SYSTEMS,
+    SYSTEMS_PAIRS_ONCE,
     JERKS,
 ];
 
@@ -385,6 +390,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(BOXES)
         .chain(SPATIAL_SORT)
         .chain(SYSTEM_DRIFTS)
+        .chain(SYSTEM_STEPS)
         .chain(HERMITE.iter().flatten())
         .chain(BLOCK_STEPS.iter().flatten())
         .chain(LAYOUTS.iter().flatten())

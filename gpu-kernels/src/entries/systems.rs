@@ -2,7 +2,7 @@
 
 use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
 use crate::abi::Params;
-use crate::interaction::{Gravity, PairLaw, Unit};
+use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
 use crate::numerics::{
     Approximate, Arithmetic, Exact, Fused, Numerics, Separate, Softened, Unsoftened,
@@ -156,4 +156,119 @@ drifts! {
     "float3_f32": Float3<f32>;
     "soa_f32": Soa<f32>;
     "float4_f32": Float4<f32>;
+}
+
+macro_rules! accelerations {
+    (
+        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $registers:literal, $law:ty,
+        $closest:ty
+    ) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
+        type Word = <$layout as Layout>::Word;
+        #[kernel(name = $symbol)]
+        unsafe fn accelerate(
+            state: *const Word,
+            records: *const f64,
+            slabs: *mut Word,
+            params: Params,
+        ) {
+            // SAFETY: the launch's promise.
+            unsafe {
+                systems::accelerate::<$layout, Chosen, $law, $lane, $steps, $registers>(
+                    state, records, slabs, params,
+                )
+            }
+        }
+        Entry {
+            symbol: $symbol,
+            work: Work::Force {
+                schedule: schedule!(name Accelerate, Shared),
+                law: <$law>::LAW,
+                formula: <$law>::FORMULA,
+                numerics: Chosen::POLICY,
+                unroll: $lane * $steps,
+                lane: $lane,
+                order: Order::Fixed,
+                max_registers: if $registers > 0 {
+                    Some($registers)
+                } else {
+                    None
+                },
+            },
+            layout: LayoutDescription::of::<$layout>(),
+            scalars: Scalars::Argument,
+            since: OLDEST,
+            writes: &[false, false, true],
+            // SAFETY: the launch's promise.
+            emulate: emulated!(|a| unsafe {
+                accelerate(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+            }),
+        }
+    }};
+}
+
+/// A line each, as those of one system: `8 x 2`, eight targets per thread against two sources in the
+/// loop's body; some laws with their registers at most, or 0; each for ε > 0 and ε = 0.
+macro_rules! pairs_once {
+    (
+        @row [$($law:ident $law_name:literal $registers:literal),*], $name:literal, $layout:ty,
+        $lane:literal x $steps:literal
+    ) => {
+        Row::new(concat!("systems_", $name), const { &[$(
+            accelerations!(concat!("force_systems_", $name, "_", $law_name), $layout,
+                $lane x $steps, $registers, $law, Softened),
+            accelerations!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
+                $lane x $steps, $registers, $law, Unsoftened),
+        )*] })
+    };
+    ($($name:literal: $laws:tt, $layout:ty, $lane:literal x $steps:literal;)*) => {
+        /// The kernels of many systems that take each pair once.
+        pub const SYSTEMS_PAIRS_ONCE: &[Row] = &[$(
+            pairs_once!(@row $laws, $name, $layout, $lane x $steps)
+        ),*];
+    };
+}
+
+pairs_once! {
+    "symmetric_float4_f32_8x4": [Unit "unit" 96, Gravity "gravity" 0, GravityByForces "forces" 0],
+        Float4<f32>, 8 x 4;
+    "symmetric_float4_f32_2x16": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
+        Float4<f32>, 2 x 16;
+    "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0], Float4<f64>, 8 x 2;
+}
+
+macro_rules! system_steps {
+    ($($name:literal: $layout:ty;)*) => {
+        /// The steps by accelerations of pairs that are taken once.
+        pub const SYSTEM_STEPS: &[Entry] = &[$({
+            type Word = <$layout as Layout>::Word;
+            #[kernel(name = concat!("systems_step_", $name))]
+            unsafe fn step(
+                state: *mut Word,
+                records: *const f64,
+                slabs: *const Word,
+                params: Params,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { systems::kick_and_drift::<$layout>(state, records, slabs, params) }
+            }
+            Entry {
+                symbol: concat!("systems_step_", $name),
+                work: Work::SystemStep,
+                layout: LayoutDescription::of::<$layout>(),
+                scalars: Scalars::Argument,
+                since: OLDEST,
+                writes: &[true, false, false],
+                // SAFETY: the launch's promise.
+                emulate: emulated!(|a| unsafe {
+                    step(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
+                }),
+            }
+        }),*];
+    };
+}
+
+system_steps! {
+    "float4_f32": Float4<f32>;
+    "float4_f64": Float4<f64>;
 }

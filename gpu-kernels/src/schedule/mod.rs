@@ -59,6 +59,21 @@ pub enum ScheduleName {
     },
 }
 
+impl ScheduleName {
+    /// Returns whether a pair's 1/d³ serves both its bodies in registers, as in [`symmetric`].
+    #[inline]
+    pub const fn takes_pairs_once(self) -> bool {
+        matches!(
+            self,
+            Self::Symmetric
+                | Self::Systems {
+                    stepping: Stepping::Accelerate,
+                    ..
+                }
+        )
+    }
+}
+
 /// Part of a time step that one launch of a kernel of many systems does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stepping {
@@ -68,6 +83,8 @@ pub enum Stepping {
     Kick,
     /// One step, from one state buffer to another.
     Fused,
+    /// The accelerations of a step, each pair once; another kernel kicks and drifts.
+    Accelerate,
 }
 
 /// Place of the sources of a two-dimensional block.

@@ -552,6 +552,62 @@ where
     }
 }
 
+/// The sum `before` with the slabs of body `i`, tile by tile, of the pairs whose first block
+/// `is_wanted`.
+///
+/// # Safety
+/// `slabs` is as [`force`] leaves it, and the wanted pairs were computed.
+#[inline(always)]
+unsafe fn with_slabs<L: Layout>(
+    before: [L::Real; 3],
+    slabs: *const L::Word,
+    params: &Params,
+    i: u32,
+    is_wanted: impl Fn(u32) -> bool,
+) -> [L::Real; 3] {
+    let Params {
+        n, stride, tiling, ..
+    } = *params;
+    let (tile, tiles) = (i / tiling.side, tiling.tiles(n));
+    let mut sum = before;
+    let mut other = 0;
+    while other < tiles {
+        let parts = if !is_wanted(TilePair::in_row(tile, other) * tiling.parts) {
+            0
+        } else if TilePair::is_target(tile, other, tiles) {
+            tiling.parts
+        } else {
+            1
+        };
+        let mut part = 0;
+        while part < parts {
+            let slab = slab_of::<L>(slabs.cast_mut(), stride, other * tiling.parts + part);
+            // SAFETY: the block of this pair has filled it.
+            sum = added(sum, unsafe { L::vector(slab, stride, i) });
+            part += 1;
+        }
+        other += 1;
+    }
+    sum
+}
+
+/// The acceleration of body `i` from its slabs.
+///
+/// # Safety
+/// `slabs` is as [`force`] leaves it.
+#[inline(always)]
+pub(super) unsafe fn gathered<L: Layout>(
+    slabs: *const L::Word,
+    params: &Params,
+    i: u32,
+) -> [L::Real; 3] {
+    let zero = [L::Real::from_f64(0.0); 3];
+    let g = L::Real::from_f64(params.g);
+    // SAFETY: the caller's promise.
+    let sum = unsafe { with_slabs::<L>(zero, slabs, params, i, |_| true) };
+    sum.map(|s| g * s)
+}
+
 /// Accelerations from the slabs that [`force`] filled.
 ///
 /// # Formula
@@ -561,7 +617,8 @@ where
 ///
 /// # Arguments
 /// `slabs`: as [`force`] leaves them for `params.share`, read. `acceleration`: n vectors, written;
-/// read, unless the share begins with the first block. Both of layout `L` with `params.stride`.
+/// read, unless the share begins with the first block. Both of layout `L` with `params.stride`. A
+/// share has all parts of a pair, or none.
 ///
 /// # Thread mapping
 /// One-dimensional; thread i adds for body i, threads beyond n do nothing.
@@ -584,33 +641,15 @@ pub unsafe fn gather<L: Layout>(slabs: *const L::Word, acceleration: *mut L::Wor
     if i >= n {
         return;
     }
-    let (tile, tiles) = (i / tiling.side, tiling.tiles(n));
-    let mut sum = if share.first == 0 {
+    let before = if share.first == 0 {
         [L::Real::from_f64(0.0); 3]
     } else {
         // SAFETY: the sum over the blocks before the share's.
         unsafe { L::vector(acceleration, stride, i) }
     };
-    let mut other = 0;
-    while other < tiles {
-        // A share has all parts of a pair, or none.
-        let block = TilePair::in_row(tile, other) * tiling.parts;
-        let parts = if block < share.first || block >= share.end {
-            0
-        } else if TilePair::is_target(tile, other, tiles) {
-            tiling.parts
-        } else {
-            1
-        };
-        let mut part = 0;
-        while part < parts {
-            let slab = slab_of::<L>(slabs.cast_mut(), stride, other * tiling.parts + part);
-            // SAFETY: the block of this pair has filled it.
-            sum = added(sum, unsafe { L::vector(slab, stride, i) });
-            part += 1;
-        }
-        other += 1;
-    }
+    let in_share = |block| share.first <= block && block < share.end;
+    // SAFETY: the share's blocks have filled the body's slabs.
+    let sum = unsafe { with_slabs::<L>(before, slabs, &params, i, in_share) };
     let g = if share.end == tiling.blocks(n) {
         L::Real::from_f64(params.g)
     } else {

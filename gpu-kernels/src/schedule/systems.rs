@@ -1,16 +1,19 @@
 //! Independent systems of equal size in one state buffer:
 //! system s has bodies `s · distance ..` and n of them. Time steps are those of semi-implicit Euler,
-//! `v += dt a(x)` and then `x += dt v`, taken by one block for its system or by several.
+//! `v += dt a(x)` and then `x += dt v`, taken by one block for its system or by several. Several may
+//! take [each pair once](accelerate); another kernel then [kicks and drifts](kick_and_drift).
 //!
 //! The constants of each system, ε and dt among them, lie in a buffer of records beside the state: see
 //! [`SystemConstant`].
 
 use crate::abi::{Params, SYSTEM_CONSTANTS, SystemConstant};
 use crate::interaction::{Constants, PairLaw};
-use crate::layout::{Layout, Source};
-use crate::numerics::Arithmetic;
+use crate::layout::{Accumulate, Layout, LayoutName, Source};
+use crate::numerics::{Arithmetic, Far};
 use crate::schedule::advance::add_scaled;
+use crate::schedule::symmetric::{self, Slabs};
 use crate::tile::{Tile, sweep};
+use cuda_std::warp::Shuffle;
 use cuda_std::{GpuFloat, global, thread};
 
 /// The system of a block.
@@ -25,30 +28,60 @@ struct System<R> {
     drift: R,
 }
 
+/// The number of the system of this block's index along the grid's second axis.
+#[inline(always)]
+fn of_block(params: &Params) -> u32 {
+    params.systems.first + thread::block_idx_y()
+}
+
+/// A constant of this block's system.
+///
+/// # Safety
+/// `records` holds a record of each system of the launch.
+#[inline(always)]
+unsafe fn constant(records: *const f64, params: &Params, which: SystemConstant) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe { global::load(records, of_block(params) * SYSTEM_CONSTANTS + which as u32) }
+}
+
+/// The scalars of this block's system.
+///
+/// # Safety
+/// As [`constant`].
+#[inline(always)]
+unsafe fn own_params(records: *const f64, params: &Params) -> Params {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Params {
+            softening_squared: constant(records, params, SystemConstant::SofteningSquared),
+            g: constant(records, params, SystemConstant::G),
+            ..*params
+        }
+    }
+}
+
 impl<R: GpuFloat> System<R> {
     /// The system of this block's index along the grid's second axis.
     ///
     /// # Safety
-    /// `records` holds a record of each system of the launch.
+    /// As [`constant`].
     #[inline(always)]
     unsafe fn of_block(records: *const f64, params: &Params) -> Self {
-        let index = params.systems.first + thread::block_idx_y();
-        let constant = |which: SystemConstant| {
-            // SAFETY: the caller's promise.
-            unsafe { global::load(records, index * SYSTEM_CONSTANTS + which as u32) }
+        // SAFETY: the caller's promise.
+        let (own, kick, drift) = unsafe {
+            (
+                own_params(records, params),
+                constant(records, params, SystemConstant::Kick),
+                constant(records, params, SystemConstant::Drift),
+            )
         };
-        let constants = Constants::of(&Params {
-            softening_squared: constant(SystemConstant::SofteningSquared),
-            g: constant(SystemConstant::G),
-            ..*params
-        });
         Self {
-            first: index * params.systems.distance,
+            first: of_block(params) * params.systems.distance,
             n: params.n,
             stride: params.stride,
-            constants,
-            kick: R::from_f64(constant(SystemConstant::Kick)),
-            drift: R::from_f64(constant(SystemConstant::Drift)),
+            constants: Constants::of(&own),
+            kick: R::from_f64(kick),
+            drift: R::from_f64(drift),
         }
     }
 
@@ -395,5 +428,102 @@ pub unsafe fn fused<L, A, W, const UNROLL: u32>(
             L::set_velocity(to, system.stride, at, v);
             L::set_source(to, system.stride, at, moved);
         }
+    }
+}
+
+/// Partial sums of the accelerations of all systems, each pair once.
+///
+/// # Formula
+/// As [`symmetric::force`], in each system.
+///
+/// # Arguments
+/// `state`: the bodies of all systems, read. `records`: the constants of all systems. `slabs`: written,
+/// as [`symmetric::force`] does; in each slab lies system after system as the bodies do.
+///
+/// # Thread mapping
+/// Along the grid's first axis the blocks of [`symmetric::force`] for a system, along its second the
+/// systems.
+///
+/// # Shared memory
+/// As [`symmetric::force`].
+///
+/// # Constraints
+/// As [`symmetric::force`], where the softening is a system's.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// Own work.
+#[inline(always)]
+pub unsafe fn accelerate<L, A, W, const LANE: usize, const STEPS: u32, const REGISTERS: u32>(
+    state: *const L::Word,
+    records: *const f64,
+    slabs: *mut L::Word,
+    params: Params,
+) where
+    L: Accumulate<Real: Shuffle + Far>,
+    A: Arithmetic<Real = L::Real>,
+    W: PairLaw,
+{
+    // A system begins at so many words: one for a body's position and mass, and one for a sum.
+    const { assert!(matches!(L::NAME, LayoutName::Float4)) }
+    let first = (of_block(&params) * params.systems.distance) as usize;
+    // SAFETY: the system's bodies, and its part of the slabs.
+    unsafe {
+        let own = own_params(records, &params);
+        let (state, slabs) = (state.add(first), slabs.add(first));
+        symmetric::force::<L, A, W, Slabs, LANE, STEPS, REGISTERS>(state, slabs, own);
+    }
+}
+
+/// A step by the partial sums that [`accelerate`] leaves.
+///
+/// # Formula
+/// `v += dt a`, as often as `params.systems.steps` says: twice where a step of leapfrog ends and the next
+/// begins, with the bits of two kicks. Then `x += dt v`.
+///
+/// # Arguments
+/// `state`: the bodies of all systems, updated. `records`: the constants of all systems. `slabs`: as
+/// [`accelerate`] leaves them, read.
+///
+/// # Thread mapping
+/// As [`drift`].
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// The `galaxies` study.
+#[inline(always)]
+pub unsafe fn kick_and_drift<L: Layout>(
+    state: *mut L::Word,
+    records: *const f64,
+    slabs: *const L::Word,
+    params: Params,
+) {
+    let i = thread::index_1d();
+    if i >= params.n {
+        return;
+    }
+    // SAFETY: body i of this block's system is this thread's alone.
+    unsafe {
+        let system = System::of_block(records, &params);
+        let own = own_params(records, &params);
+        let a = symmetric::gathered::<L>(slabs.add(system.first as usize), &own, i);
+        let at = system.first + i;
+        let mut v = L::velocity(state, system.stride, at);
+        let mut kicks = 0;
+        while kicks < params.systems.steps {
+            v = add_scaled(v, system.kick, a);
+            kicks += 1;
+        }
+        let body = L::source(state, system.stride, at);
+        let moved = Source {
+            position: add_scaled(body.position, system.drift, v),
+            ..body
+        };
+        L::set_velocity(state, system.stride, at, v);
+        L::set_source(state, system.stride, at, moved);
     }
 }

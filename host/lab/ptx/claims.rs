@@ -190,7 +190,7 @@ impl<'a> Checks<'a> {
             }
             // A source's sum moves on, in words of 32 bits.
             let shuffles = each.counts.of(Kind::Shuffle);
-            let moves = schedule == ScheduleName::Symmetric && shuffles > 0;
+            let moves = schedule.takes_pairs_once() && shuffles > 0;
             let words = 3 * entry.layout.precision.bytes() as usize / 4;
             let expected = if moves { words * sources } else { 0 };
             let what = format!("shuffles in loop {}", each.label);
@@ -215,7 +215,7 @@ impl<'a> Checks<'a> {
             self.arithmetic(entry, operations, formula, numerics, each);
         }
         self.read_only(entry, &report);
-        if schedule == ScheduleName::Symmetric {
+        if schedule.takes_pairs_once() {
             let moving = |each: &&&InteractionLoop| each.counts.of(Kind::Shuffle) > 0;
             let found = (loops.iter().filter(moving).count(), loops.len());
             let what = "loops for both bodies of a pair, of all";

@@ -9,7 +9,7 @@ use allpairs::force::cpu::{self, InstructionSet};
 use allpairs::frame::Frame;
 use allpairs::physics::Law;
 use allpairs::plan;
-use allpairs::variants::{CpuPath, Method, RootName, Split, Variant};
+use allpairs::variants::{CpuPath, Method, RootName, Split, SystemsPath, Variant};
 
 impl Case {
     /// Relative error of the sums, and absolute error of a separation, that the variant's
@@ -129,10 +129,11 @@ pub(super) fn pair_ulps(variant: &Variant, law: Law) -> f64 {
             let error = InstructionSet::detect().estimate_error(precision);
             ulps + 3.03 * error / precision.unit_roundoff()
         }
-        Method::Kernel { by_masses, .. } if variant.is_approximate() => {
+        Method::Kernel { by_masses, .. } | Method::Systems(SystemsPath { by_masses, .. })
+            if variant.is_approximate() =>
+        {
             ulps + 4.5 + if by_masses { 4.0 } else { 0.0 }
         }
-        Method::Systems(_) if variant.is_approximate() => ulps + 4.5,
         _ => ulps,
     }
 }
@@ -147,6 +148,9 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
     match variant.fitted(n).method {
         Method::Reference => 1,
         Method::Cpu(path) => cpu::additions(path.pairs, path.precision, n),
+        Method::Systems(path) if variant.schedule().takes_pairs_once() => {
+            plan::symmetric::additions(variant.any_force(), n, path.block)
+        }
         Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
         Method::Kernel { block, split, .. } => match variant.schedule() {
             ScheduleName::Direct

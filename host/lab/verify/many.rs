@@ -53,11 +53,16 @@ pub(super) fn cases(block: usize) -> impl Iterator<Item = Case> {
         (5, block + 1),
         (3, 2 * block + 1),
     ];
-    let softened = sizes.map(|size| (size, 0.05)).into_iter();
-    let sizes = softened.chain([((33, 3), 0.0), ((5, block - 1), 0.0)]);
-    sizes.map(|((systems, n), softening)| {
+    let softened = sizes.map(|size| (size, 0.05, Law::Unit)).into_iter();
+    let sizes = softened.chain([
+        ((33, 3), 0.0, Law::Unit),
+        ((5, block - 1), 0.0, Law::Unit),
+        ((33, 3), 0.0, Law::Gravity),
+        ((5, block + 1), 0.05, Law::Gravity),
+    ]);
+    sizes.map(|((systems, n), softening, law)| {
         let physics = Physics {
-            law: Law::Unit,
+            law,
             g: 1.0,
             softening,
         };
@@ -67,7 +72,7 @@ pub(super) fn cases(block: usize) -> impl Iterator<Item = Case> {
         } else {
             ""
         };
-        let name = format!("{systems} systems{without}, law `unit`, N = {n} each");
+        let name = format!("{systems} systems{without}, law `{law}`, N = {n} each");
         Case::of_systems(name, bodies, physics, systems as u32)
     })
 }

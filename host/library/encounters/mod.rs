@@ -188,8 +188,8 @@ pub(crate) struct Outcome {
     pub(crate) changed: Option<Bodies>,
     /// Indices of bodies that are gone, ascending.
     pub(crate) removed: Vec<usize>,
-    /// True if the run is to stop.
-    pub(crate) stops: bool,
+    /// The first that stops the run, if one does.
+    pub(crate) stopped_by: Option<Event>,
 }
 
 impl Encounters {
@@ -290,10 +290,11 @@ impl Encounters {
         self.escapes(before, &mut bodies, &mut gone, |what| {
             outcome.events.push(Event { step, time, what });
         });
-        outcome.stops = outcome.events.iter().any(|event| match event.what {
+        let stops = |event: &&Event| match event.what {
             Happening::Collision { outcome, .. } => outcome == OnCollision::Stop,
             Happening::Escape { outcome, .. } => outcome == OnEscape::Stop,
-        });
+        };
+        outcome.stopped_by = outcome.events.iter().find(stops).copied();
         outcome.removed = (0..gone.len()).filter(|&i| gone[i]).collect();
         if !outcome.removed.is_empty() {
             bodies = (0..gone.len())

@@ -252,6 +252,24 @@ fn a_collision_stops_the_run() {
     );
 }
 
+/// Where others are only logged, even if they came first in the same step.
+#[test]
+fn the_event_that_stops_the_run_is_named() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(0, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 1.0));
+    bodies.push(body(1, [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], 1.0));
+    bodies.push(body(2, [0.0, 2.0, 0.0], [0.0, 1.0, 0.0], 0.0));
+    let encounters = Encounters {
+        escape: Some((2.95, OnEscape::Stop)),
+        ..log(vec![0.1, 0.1, 0.0])
+    };
+    let mut simulation = free(bodies, 1.0, encounters);
+    simulation.run_until(5.0).unwrap();
+    assert_eq!(simulation.take_events().len(), 2);
+    let event = simulation.stopped_by().expect("an escape");
+    assert!(matches!(event.what, Happening::Escape { id: 2, .. }));
+}
+
 #[test]
 fn escapers_are_told_or_taken_away() {
     let mut bodies = Bodies::default();

@@ -21,7 +21,7 @@ use crate::variants::Split;
 use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::{ScheduleName, tiled_jerks};
+use gpu_kernels::schedule::{ScheduleName, Stepping, tiled_jerks};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
@@ -468,14 +468,18 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
                 threads * u64::from(layout.tile_bytes)
             }
             ScheduleName::TiledJerks => threads * u64::from(tiled_jerks::TILES * layout.tile_bytes),
-            ScheduleName::Symmetric => {
+            ScheduleName::Symmetric
+            | ScheduleName::Systems {
+                stepping: Stepping::Accelerate,
+                ..
+            } => {
                 let sums = threads / u64::from(WARP) * 3 * u64::from(layout.precision.bytes());
                 threads * (2 * u64::from(layout.tile_bytes) + sums)
             }
             // What the blocks of these share does not depend on their threads.
             ScheduleName::Tensor
             | ScheduleName::Separated
-            | ScheduleName::Systems { .. }
+            | ScheduleName::Systems { .. } // but for a tile of theirs
             | ScheduleName::Direct
             | ScheduleName::OneThread
             | ScheduleName::TwoLoops
@@ -494,6 +498,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Kick
         | Work::Drift
         | Work::SystemDrift
+        | Work::SystemStep
         | Work::Damp
         | Work::External
         | Work::ExternalJerks

@@ -6,6 +6,7 @@
 
 use gpu_kernels::abi::Tiling;
 use gpu_kernels::entries::{Entry, Work};
+use gpu_kernels::schedule::ScheduleName;
 use gpu_kernels::schedule::symmetric::Order;
 
 use super::{Buffer, ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, Parts, PlanError, Step};
@@ -24,12 +25,16 @@ const ENOUGH_BLOCKS: u32 = 2048;
 /// last wave which fills a GPU by half costs little.
 const BALANCED_BLOCKS: u32 = 8192;
 
-/// Tiles for `n` bodies and blocks of `threads` with `lane` targets each.
-fn tiling(n: u32, threads: u32, lane: u32, order: Order) -> Tiling {
-    let most = match order {
+const fn most_tiles(order: Order) -> u32 {
+    match order {
         Order::Fixed => MOST_SLABS,
         Order::Any => MOST_TILES,
-    };
+    }
+}
+
+/// Tiles for `n` bodies and blocks of `threads` with `lane` targets each.
+fn tiling(n: u32, threads: u32, lane: u32, order: Order) -> Tiling {
+    let most = most_tiles(order);
     let rows = threads * lane;
     let mut tiling = Tiling {
         side: n.div_ceil(most).next_multiple_of(rows),
@@ -49,6 +54,18 @@ fn tiling(n: u32, threads: u32, lane: u32, order: Order) -> Tiling {
     }
 }
 
+/// Tiles for systems of `n` bodies, whose blocks are many as the systems are: the same for any number
+/// of systems, so that it does not change the order of sums.
+pub(super) fn tiling_of_systems(entry: &Entry, n: u32, threads: u32) -> Tiling {
+    let (lane, order) = lane_and_order(entry);
+    Tiling {
+        side: n
+            .div_ceil(most_tiles(order))
+            .next_multiple_of(threads * lane),
+        parts: 1,
+    }
+}
+
 /// The longest chain of additions that a pair's force goes through, in a kernel of the schedule.
 ///
 /// A target adds a chunk's sources in a thread, a source adds a warp's targets from lane to lane;
@@ -58,7 +75,14 @@ pub fn additions(entry: &Entry, n: usize, threads: u32) -> usize {
     let Ok(n) = u32::try_from(n) else {
         return n; // which no plan allows
     };
-    let tiling = tiling(n.max(1), threads, lane, order);
+    let n = n.max(1);
+    let tiling = match entry.work {
+        Work::Force {
+            schedule: ScheduleName::Systems { .. },
+            ..
+        } => tiling_of_systems(entry, n, threads),
+        _ => tiling(n, threads, lane, order),
+    };
     let rows = threads * lane;
     (rows.min(n) + threads / super::WARP + tiling.side / rows + tiling.slabs(n)) as usize
 }

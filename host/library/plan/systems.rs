@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use gpu_kernels::abi::{Params, Systems};
+use gpu_kernels::abi::{Params, Systems, Tiling};
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping};
 
-use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride};
+use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride, symmetric};
 use crate::variants::{Queues, SystemsPath, Transfers};
 
 /// Systems that a launch can have along the grid's second axis, on any device.
@@ -119,7 +119,7 @@ pub enum Task {
         kernel: &'static str,
         /// The state buffer of its bodies, 0 or 1; a fused step writes the other one.
         from: usize,
-        /// Steps that it takes by itself.
+        /// Steps that it takes by itself; kicks, if it kicks and drifts.
         steps: u32,
     },
     /// Waits for all streams.
@@ -144,14 +144,15 @@ pub struct SystemsPlan {
     pub stride: u32,
     /// Streams.
     pub streams: u32,
-    /// The kernel that kicks, or takes steps.
+    /// The kernel that kicks, or takes steps, or accelerates.
     pub force: &'static Entry,
-    /// The kernel that drifts, after one that kicks.
+    /// The kernel that drifts after one that kicks, or kicks and drifts after one that accelerates.
     pub drift: Option<&'static Entry>,
     stepping: Stepping,
     force_launch: Launch,
     drift_launch: Launch,
     tile: u32,
+    tiling: Tiling,
     together: bool,
     transfers: Transfers,
 }
@@ -192,15 +193,19 @@ impl SystemsPlan {
             }
             Queues::Exactly(streams) => (streams, false),
         };
-        let tile = match sources {
-            SourcesIn::Global => 0,
-            SourcesIn::Shared | SourcesIn::SharedInterleaved => path
-                .tile
-                .expect("a variant of tiles says how large they are"),
+        let blocks = one_dimensional(entry, n, path.block, limits)?;
+        let pairs_once = stepping == Stepping::Accelerate;
+        let tiled = !pairs_once && sources != SourcesIn::Global;
+        let tile = if tiled {
+            path.tile
+                .expect("a variant of tiles says how large they are")
+        } else {
+            0
         };
-        let bytes = u64::from(tile) * u64::from(entry.layout.tile_bytes);
+        let bytes =
+            u64::from(blocks.shared_bytes) + u64::from(tile) * u64::from(entry.layout.tile_bytes);
         let no_room = bytes > u64::from(limits.shared_bytes);
-        if no_room || (tile == 0 && sources != SourcesIn::Global) {
+        if tiled && (no_room || tile == 0) {
             return Err(SystemsError::Tile {
                 kernel: entry.symbol,
                 tile,
@@ -210,16 +215,26 @@ impl SystemsPlan {
             }
             .into());
         }
-        let blocks = one_dimensional(entry, n, path.block, limits)?;
+        let tiling = if pairs_once {
+            symmetric::tiling_of_systems(entry, n, path.block)
+        } else {
+            Tiling::default()
+        };
         let force_launch = Launch {
             grid: match stepping {
                 Stepping::All => [1; 3],
                 Stepping::Kick | Stepping::Fused => blocks.grid,
+                Stepping::Accelerate => [tiling.blocks(n), 1, 1],
             },
             shared_bytes: bytes as u32,
             ..blocks
         };
-        let drift = (stepping == Stepping::Kick).then(|| super::partner(entry, Work::SystemDrift));
+        let drift = match stepping {
+            Stepping::All | Stepping::Fused => None,
+            Stepping::Kick => Some(Work::SystemDrift),
+            Stepping::Accelerate => Some(Work::SystemStep),
+        };
+        let drift = drift.map(|work| super::partner(entry, work));
         Ok(Self {
             systems,
             n,
@@ -232,6 +247,7 @@ impl SystemsPlan {
             force_launch,
             drift_launch: one_dimensional(drift.unwrap_or(entry), n, ELEMENTWISE_BLOCK, limits)?,
             tile,
+            tiling,
             together,
             transfers: path.transfers,
         })
@@ -240,6 +256,19 @@ impl SystemsPlan {
     /// Returns whether steps go from one state buffer to another.
     pub fn is_double_buffered(&self) -> bool {
         self.stepping == Stepping::Fused
+    }
+
+    /// Returns whether a step may have several kicks.
+    pub fn kicks_repeatedly(&self) -> bool {
+        self.stepping == Stepping::Accelerate
+    }
+
+    /// Bytes of the partial sums that one kernel leaves to the other, if it does.
+    pub fn slabs_bytes(&self) -> Option<usize> {
+        let slabs = (self.stepping == Stepping::Accelerate).then(|| self.tiling.slabs(self.n))?;
+        let layout = &self.force.layout;
+        let vector = (layout.vector_scalars * layout.vectors.bytes()) as usize;
+        Some(vector * self.stride as usize * slabs as usize)
     }
 
     /// Returns whether copies are queued, as page-locked memory allows.
@@ -263,6 +292,7 @@ impl SystemsPlan {
         let params = Params {
             n: self.n,
             stride: self.stride,
+            tiling: self.tiling,
             systems: Systems {
                 first: item.systems.start,
                 distance: self.distance,
@@ -296,8 +326,9 @@ impl SystemsPlan {
     }
 
     /// Work of some steps, in the order in which it is queued. Work of one stream is done in order;
-    /// what lies in different streams does not wait for each other, but for [`Task::Join`].
-    pub fn items(&self, steps: u32) -> Vec<Item> {
+    /// what lies in different streams does not wait for each other, but for [`Task::Join`]. A step has
+    /// `kicks`, one unless it [may have several](Self::kicks_repeatedly).
+    pub fn items(&self, steps: u32, kicks: u32) -> Vec<Item> {
         let all = 0..self.systems;
         let groups: Vec<(u32, Range<u32>)> = if self.together {
             let starts = all.clone().step_by(MOST_TOGETHER as usize);
@@ -310,7 +341,7 @@ impl SystemsPlan {
         let copy_out = Task::CopyOut {
             from: match self.stepping {
                 Stepping::Fused => steps as usize % 2,
-                Stepping::All | Stepping::Kick => 0,
+                Stepping::All | Stepping::Kick | Stepping::Accelerate => 0,
             },
         };
         let item = |(stream, systems): &(u32, Range<u32>), task| Item {
@@ -322,6 +353,7 @@ impl SystemsPlan {
         let (launches, steps_each) = match self.stepping {
             Stepping::All => (1, steps),
             Stepping::Kick | Stepping::Fused => (steps, 1),
+            Stepping::Accelerate => (steps, kicks),
         };
         let kernels = || [Some(self.force), self.drift].into_iter().flatten();
         let launch = |group, entry: &Entry, index: u32| {
@@ -329,7 +361,7 @@ impl SystemsPlan {
                 kernel: entry.symbol,
                 from: match self.stepping {
                     Stepping::Fused => index as usize % 2,
-                    Stepping::All | Stepping::Kick => 0,
+                    Stepping::All | Stepping::Kick | Stepping::Accelerate => 0,
                 },
                 steps: steps_each,
             };

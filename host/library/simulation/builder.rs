@@ -14,11 +14,8 @@ use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
 use crate::suggest::{self, Advice, Known};
 use crate::units::Units;
+use crate::variants::Variant;
 use crate::variants::preferred::ForceAccuracy;
-use crate::variants::{self, Variant};
-
-/// Many systems on a GPU, where no variant is asked for.
-const MANY_SYSTEMS: &str = "many-systems";
 
 /// Settings of a simulation to be built; made by [`Simulation::builder`].
 pub struct SimulationBuilder {
@@ -372,17 +369,12 @@ impl SimulationBuilder {
             kernel: self.kernel,
             law: self.law,
             bodies: self.bodies.len(),
+            systems: self.systems,
             accuracy: self.accuracy_under(&physics),
             integrator: self.method(),
             steps: self.stepping,
         };
-        let selection = select(&request)?;
-        let one_system = self.kernel.is_none() && !selection.variant.computes_many();
-        if self.systems > 1 && one_system {
-            let many = variants::find(MANY_SYSTEMS).expect("it is listed");
-            return Ok((physics, select(&request.by(Some(many)))?));
-        }
-        Ok((physics, selection))
+        Ok((physics, select(&request)?))
     }
 
     /// Number of bodies to simulate.

@@ -10,7 +10,7 @@ use crate::physics::Law;
 pub struct Kernels {
     /// Accelerations.
     pub force: &'static Entry,
-    /// The mass of every body, where the force kernel leaves masses out and G has to hold it.
+    /// See [`common_mass`].
     pub common_mass: Option<f64>,
     /// `v += dt a`, in the force's layout.
     pub kick: &'static Entry,
@@ -41,15 +41,9 @@ impl Variant {
     /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
     pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
         let force = self.force_for(law, unsoftened, masses)?;
-        let common_mass = match (force.work, masses) {
-            (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
-                Some(mass)
-            }
-            _ => None,
-        };
         Some(Kernels {
             force,
-            common_mass,
+            common_mass: common_mass(force, law, masses),
             kick: force.partner(Work::Kick)?,
             drift: force.partner(Work::Drift)?,
             damp: force.partner(Work::Damp)?,
@@ -65,5 +59,15 @@ impl Variant {
                 None
             },
         })
+    }
+}
+
+/// The mass of every body, where the force kernel leaves masses out and G has to hold it.
+pub fn common_mass(force: &Entry, law: Law, masses: Masses) -> Option<f64> {
+    match (force.work, masses) {
+        (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
+            Some(mass)
+        }
+        _ => None,
     }
 }

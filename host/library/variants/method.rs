@@ -49,6 +49,8 @@ pub struct SystemsPath {
     pub transfers: Transfers,
     /// GPUs that are used.
     pub gpus: Gpus,
+    /// True if other kernels of the row are taken where the masses allow it.
+    pub by_masses: bool,
 }
 
 /// In which streams the work of many systems is queued.
@@ -237,6 +239,7 @@ pub const fn systems(row: &str) -> SystemsPath {
         queues: Queues::Together,
         transfers: Transfers::Apart,
         gpus: Gpus::One,
+        by_masses: false,
     }
 }
 
@@ -342,8 +345,11 @@ impl Method {
 
     /// By a kernel that the masses allow.
     pub const fn by_masses(mut self) -> Self {
-        if let Self::Kernel { by_masses, .. } = &mut self {
-            *by_masses = true;
+        match &mut self {
+            Self::Kernel { by_masses, .. } | Self::Systems(SystemsPath { by_masses, .. }) => {
+                *by_masses = true;
+            }
+            Self::Reference | Self::Cpu(_) => {}
         }
         self
     }

@@ -12,7 +12,7 @@ pub mod preferred;
 mod shape;
 mod stated;
 
-pub use kernels::{HermiteKernels, Kernels};
+pub use kernels::{HermiteKernels, Kernels, common_mass};
 pub use masses::Masses;
 pub use method::{
     Build, Bus, CpuPath, Fitted, Gpus, Method, PairsName, Positions, Queues, Reducer, RootName,
@@ -153,6 +153,21 @@ pub const VARIANTS: &[Variant] = &[
             systems("systems_kick_float4_f32_approximate_u16").tile(256).in_blocks_of(256),
         ).ftz(),
         "all of many systems in one launch, a thread a body, each with its own ε and step"),
+    variant("many-systems-symmetric", "many-systems",
+        Method::Systems(
+            systems("systems_symmetric_float4_f32_8x4").in_blocks_of(32).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "each pair once, with the same bits in every run: the fastest for thousands of bodies each"),
+    variant("many-systems-small", "many-systems-symmetric",
+        Method::Systems(
+            systems("systems_symmetric_float4_f32_2x16").in_blocks_of(64).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "smaller tiles, for systems of some hundreds of bodies"),
+    variant("many-systems-f64", "many-systems-symmetric",
+        Method::Systems(
+            systems("systems_symmetric_float4_f64_8x2").in_blocks_of(32).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "everything in double precision"),
 
     first("tensor-soft", on_tensor_cores("tensor_soft_t8"),
         "each pair once on tensor cores, with 1/d³ in halves: where ε is at least 1/32 of the system's extent"),
@@ -448,14 +463,14 @@ impl Variant {
     /// As [`force`](Self::force), for bodies of these masses.
     pub fn force_for(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<&'static Entry> {
         let general = self.force(law, unsoftened)?;
-        let Method::Kernel {
-            row,
-            by_masses: true,
-            ..
-        } = self.method
+        let (Method::Kernel { row, by_masses, .. }
+        | Method::Systems(SystemsPath { row, by_masses, .. })) = self.method
         else {
             return Some(general);
         };
+        if !by_masses {
+            return Some(general);
+        }
         let special = match (law, masses) {
             // G times the mass is the launch's business.
             (Law::Gravity, Masses::Equal(_)) => self.force(Law::Unit, unsoftened),

@@ -62,6 +62,18 @@ pub fn gpu(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'
     }
 }
 
+/// Candidates on a GPU for systems of `n` bodies each, in order of preference: the first is the fastest
+/// under gravity on an H200, with as many systems as fill it.
+pub fn of_systems(n: usize, accuracy: ForceAccuracy) -> Vec<&'static str> {
+    let fastest = match (accuracy, n) {
+        (ForceAccuracy::Double, _) => "many-systems-f64",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, ..384) => "many-systems",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, 384..1024) => "many-systems-small",
+        (ForceAccuracy::Fast | ForceAccuracy::Single, 1024..) => "many-systems-symmetric",
+    };
+    vec![fastest, "many-systems"]
+}
+
 /// The digits of pairs in block time steps of accuracy `eta` on a GPU. Energies are as good with two f32
 /// as with f64 (10⁻⁹), which takes twice the time; but in the shortest steps of fourth order, whose
 /// criterion divides differences of forces by dt³, their rounding would ask for steps shorter still.

@@ -1,7 +1,7 @@
 //! Stated errors of the variants' forces.
 
 use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::{ScheduleName, separated};
+use gpu_kernels::schedule::{ScheduleName, SourcesIn, separated};
 
 use super::{CpuPath, Method, RootName, Variant};
 use crate::force::cpu::InstructionSet;
@@ -30,15 +30,17 @@ impl Variant {
         let schedule = match self.method {
             Method::Reference => return OF_PAIRS * Precision::F64.unit_roundoff(),
             Method::Cpu(path) => return of_cpu(path, n),
-            Method::Systems(path) if path.tile.is_none() => ScheduleName::Direct,
-            Method::Systems(_) => ScheduleName::Tiled,
-            Method::Kernel { .. } => self.schedule(),
+            Method::Systems(_) | Method::Kernel { .. } => self.schedule(),
         };
         let of_sums = match schedule {
             ScheduleName::Direct
             | ScheduleName::OneThread
             | ScheduleName::TwoLoops
-            | ScheduleName::Guarded => OF_ONE_SUM,
+            | ScheduleName::Guarded
+            | ScheduleName::Systems {
+                sources: SourcesIn::Global,
+                ..
+            } => OF_ONE_SUM,
             ScheduleName::Tiled
             | ScheduleName::TiledJerks
             | ScheduleName::Hybrid

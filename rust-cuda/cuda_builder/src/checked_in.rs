@@ -6,15 +6,18 @@
 
 use crate::header::Header;
 use crate::{
-    BuilderError, CARGO_VARIABLE, CudaBuilder, NvptxArch, PtxError, RUSTC_VARIABLE, Toolchain,
-    compile, entries, flush_denormals, replace_file, source_hash,
+    BuilderError, CARGO_VARIABLE, CudaBuilder, FLUSH, NvptxArch, PtxError, RUSTC_VARIABLE,
+    Toolchain, compile, entries, mark_flushes, replace_file, source_hash,
 };
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Mutex;
+use std::thread::{self, ScopedJoinHandle};
 use std::{env, fs};
 use thiserror::Error;
 
@@ -122,58 +125,56 @@ impl KernelModules {
     ///
     /// `ptx.rs` is to be included where a `PtxModule` with a `const fn new(sm: u32, ftz: bool,
     /// deflated: &'static [u8])` is in scope; each generation is there twice, precise and with
-    /// denormals flushed. The modules are deflated (RFC 1951), to a tenth of their size.
+    /// denormals flushed. Both have the same bytes: the text deflated (RFC 1951), to a tenth of its
+    /// size, with a `FLUSH`, which `ptx.rs` defines, where the one has nothing and the other `.ftz`.
     ///
     /// # Errors
     /// Sources that differ from those of the checked-in modules where no compiler is found, in
     /// [`Mode::Check`] a difference between checked-in and fresh modules, and failed compilations.
     pub fn provide(&self, mode: Mode, out_dir: &Path) -> Result<Vec<String>, ModulesError> {
-        let mut compiler = DeviceCompiler {
+        let compiler = DeviceCompiler {
             modules: self,
             out_dir,
-            toolchain: None,
+            toolchain: Mutex::default(),
         };
-        self.provide_with(mode, out_dir, &mut compiler)
+        self.provide_with(mode, out_dir, &compiler)
     }
 
     fn provide_with(
         &self,
         mode: Mode,
         out_dir: &Path,
-        compiler: &mut dyn Compile,
+        compiler: &dyn Compile,
     ) -> Result<Vec<String>, ModulesError> {
         let mut notes = Vec::new();
         let mut compiled = Vec::new();
+        let mut texts = format!("const FLUSH: char = {FLUSH:?};\n");
         let mut list = format!(
             "/// PTX modules, from the oldest GPU generation to the newest.\n\
              pub static PTX_MODULES: &[PtxModule] = &MODULES;\n\
              static MODULES: [PtxModule; {}] = [\n",
             2 * self.generations.len()
         );
-        for &arch in &self.generations {
-            let module = self.module(arch, mode, compiler)?;
+        for (&arch, module) in self.generations.iter().zip(self.modules(mode, compiler)) {
+            let module = module?;
             if module.compiled {
                 compiled.push(arch.to_string());
             }
             notes.extend(module.note);
-            let flushed = flush_denormals(&module.text).map_err(BuilderError::from)?;
-            for (ftz, text) in [(false, module.text), (true, flushed)] {
-                let name = if ftz {
-                    format!("{arch}.ftz.ptx.deflated")
-                } else {
-                    format!("{arch}.ptx.deflated")
-                };
-                replace_file(&out_dir.join(&name), deflated(&text))?;
-                // Writing to a String cannot fail.
-                let _ = writeln!(
-                    list,
-                    "    PtxModule::new({}, {ftz}, \
-                     include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),",
-                    arch.number()
-                );
+            let marked = mark_flushes(&module.text).map_err(BuilderError::from)?;
+            let name = format!("{arch}.ptx.deflated");
+            replace_file(&out_dir.join(&name), deflated(&marked))?;
+            let (number, constant) = (arch.number(), arch.to_string().to_uppercase());
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                texts,
+                "static {constant}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"));"
+            );
+            for ftz in [false, true] {
+                let _ = writeln!(list, "    PtxModule::new({number}, {ftz}, {constant}),");
             }
         }
-        replace_file(&out_dir.join("ptx.rs"), list + "];\n")?;
+        replace_file(&out_dir.join("ptx.rs"), list + "];\n" + &texts)?;
         if !compiled.is_empty() {
             notes.insert(
                 0,
@@ -197,11 +198,26 @@ impl KernelModules {
         }
     }
 
+    /// The module of each generation: at the same time, as a compilation is minutes on one core.
+    fn modules(&self, mode: Mode, compiler: &dyn Compile) -> Vec<Result<Module, ModulesError>> {
+        thread::scope(|scope| {
+            let started: Vec<_> = self
+                .generations
+                .iter()
+                .map(|&arch| scope.spawn(move || self.module(arch, mode, compiler)))
+                .collect();
+            let joined = started.into_iter().map(ScopedJoinHandle::join);
+            joined
+                .map(|module| module.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
+    }
+
     fn module(
         &self,
         arch: NvptxArch,
         mode: Mode,
-        compiler: &mut dyn Compile,
+        compiler: &dyn Compile,
     ) -> Result<Module, ModulesError> {
         let path = self.checked_in_directory().join(format!("{arch}.ptx"));
         let flags = compile::flags(arch, &[], &[]);
@@ -348,45 +364,45 @@ fn first_difference(left: &str, right: &str) -> Option<(usize, [String; 2])> {
 }
 
 /// A device compiler, so that tests can do without one.
-trait Compile {
+trait Compile: Sync {
     /// Which compiler it is, the same on every machine.
-    fn identity(&mut self) -> Result<String, BuilderError>;
+    fn identity(&self) -> Result<String, BuilderError>;
     /// Which it is and where.
-    fn description(&mut self) -> Result<String, BuilderError>;
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError>;
+    fn description(&self) -> Result<String, BuilderError>;
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError>;
 }
 
 /// Looked for only when something has to be compiled.
 struct DeviceCompiler<'a> {
     modules: &'a KernelModules,
     out_dir: &'a Path,
-    toolchain: Option<Toolchain>,
+    toolchain: Mutex<Option<Toolchain>>,
 }
 
 impl DeviceCompiler<'_> {
-    fn toolchain(&mut self) -> Result<&Toolchain, BuilderError> {
-        match &mut self.toolchain {
-            Some(toolchain) => Ok(toolchain),
-            none => Ok(none.insert(Toolchain::find()?)),
+    fn toolchain(&self) -> Result<Toolchain, BuilderError> {
+        let mut found = self.toolchain.lock().expect("finding it does not panic");
+        match &*found {
+            Some(toolchain) => Ok(toolchain.clone()),
+            None => Ok(found.insert(Toolchain::find()?).clone()),
         }
     }
 }
 
 impl Compile for DeviceCompiler<'_> {
-    fn identity(&mut self) -> Result<String, BuilderError> {
+    fn identity(&self) -> Result<String, BuilderError> {
         Ok(self.toolchain()?.identity().to_owned())
     }
 
-    fn description(&mut self) -> Result<String, BuilderError> {
+    fn description(&self) -> Result<String, BuilderError> {
         Ok(self.toolchain()?.to_string())
     }
 
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError> {
-        let toolchain = self.toolchain()?.clone();
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError> {
         let built = CudaBuilder::new(&self.modules.kernels)
             .arch(arch)
             .target_dir(self.out_dir.join("cuda_builder"))
-            .toolchain(toolchain)
+            .toolchain(self.toolchain()?)
             .build()?;
         Ok(built.text().to_owned())
     }

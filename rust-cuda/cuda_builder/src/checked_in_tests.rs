@@ -1,27 +1,28 @@
 //! The four modes, with a compiler that is none.
 
 use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tempfile::TempDir;
 
 struct FakeCompiler {
     identity: Option<&'static str>,
     entry: &'static str,
-    compiled: usize,
+    compiled: AtomicUsize,
 }
 
 impl Compile for FakeCompiler {
-    fn identity(&mut self) -> Result<String, BuilderError> {
+    fn identity(&self) -> Result<String, BuilderError> {
         self.identity
             .map(str::to_owned)
             .ok_or(BuilderError::NoTargetDir)
     }
 
-    fn description(&mut self) -> Result<String, BuilderError> {
+    fn description(&self) -> Result<String, BuilderError> {
         Ok(format!("{} in /somewhere", self.identity()?))
     }
 
-    fn compile(&mut self, arch: NvptxArch) -> Result<String, BuilderError> {
-        self.compiled += 1;
+    fn compile(&self, arch: NvptxArch) -> Result<String, BuilderError> {
+        self.compiled.fetch_add(1, Relaxed);
         Ok(format!(
             ".version 7.0\n.target {arch}\n.visible .entry {}()\n{{\n\
              \tadd.rn.f32 \t%r1, %r1, %r1;\n}}\n",
@@ -60,15 +61,13 @@ impl Project {
         identity: Option<&'static str>,
         entry: &'static str,
     ) -> (Result<Vec<String>, ModulesError>, usize) {
-        let mut compiler = FakeCompiler {
+        let compiler = FakeCompiler {
             identity,
             entry,
-            compiled: 0,
+            compiled: AtomicUsize::new(0),
         };
-        let outcome = self
-            .modules
-            .provide_with(mode, &self.out_dir(), &mut compiler);
-        (outcome, compiler.compiled)
+        let outcome = self.modules.provide_with(mode, &self.out_dir(), &compiler);
+        (outcome, compiler.compiled.into_inner())
     }
 
     fn refusal(&self, mode: Mode, identity: Option<&'static str>, entry: &'static str) -> String {
@@ -83,9 +82,14 @@ impl Project {
         self.directory.path().join("kernels/ptx/sm_75.ptx")
     }
 
-    fn embedded(&self, name: &str) -> String {
+    /// The embedded text, with marks where denormals are flushed.
+    fn marked(&self, name: &str) -> String {
         let file = fs::File::open(self.out_dir().join(name)).unwrap();
         std::io::read_to_string(flate2::read::DeflateDecoder::new(file)).unwrap()
+    }
+
+    fn embedded(&self, name: &str) -> String {
+        self.marked(name).replace(crate::FLUSH, "")
     }
 
     fn change_sources(&self) {
@@ -109,13 +113,17 @@ fn modules_that_are_up_to_date_are_embedded_without_a_compiler() {
     );
 
     let list = fs::read_to_string(project.out_dir().join("ptx.rs")).unwrap();
-    let first = "PtxModule::new(75, false, \
-                 include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"))),";
-    assert!(
-        list.contains(first) && list.matches("PtxModule::new").count() == 4,
-        "{list}"
-    );
-    let flushed = project.embedded("sm_90.ftz.ptx.deflated");
+    for line in [
+        "static SM_75: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"));",
+        "PtxModule::new(75, false, SM_75),",
+        "PtxModule::new(75, true, SM_75),",
+    ] {
+        assert!(list.contains(line), "{list}");
+    }
+    assert_eq!(list.matches("PtxModule::new").count(), 4, "{list}");
+    let flushed = project
+        .marked("sm_90.ptx.deflated")
+        .replace(crate::FLUSH, ".ftz");
     assert!(flushed.contains("add.rn.ftz.f32"), "{flushed}");
 }
 

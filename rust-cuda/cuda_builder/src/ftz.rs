@@ -121,6 +121,9 @@ const INTEGERS: &[&str] = &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"
 /// is zero in f16 anyway, and no f16 number becomes an f32 denormal.
 const NARROW: &[&str] = &["f16", "bf16", "f16x2", "bf16x2", "tf32", "e4m3x2", "e5m2x2"];
 
+/// Character that PTX does not have, where [`mark_flushes`] says that `.ftz` goes.
+pub const FLUSH: char = '\u{1}';
+
 /// Gives every f32 instruction of the module that has one its `.ftz` form.
 ///
 /// Everything else stays as it was, byte for byte, and flushing twice changes nothing.
@@ -128,6 +131,14 @@ const NARROW: &[&str] = &["f16", "bf16", "f16x2", "bf16x2", "tf32", "e4m3x2", "e
 /// # Errors
 /// [`FtzError::Unknown`] for an f32 instruction that is in no list; broken PTX.
 pub fn flush_denormals(module: &str) -> Result<String, FtzError> {
+    Ok(mark_flushes(module)?.replace(FLUSH, ".ftz"))
+}
+
+/// Puts a [`FLUSH`] where [`flush_denormals`] puts `.ftz`: one text for both treatments of denormals.
+///
+/// # Errors
+/// As [`flush_denormals`].
+pub fn mark_flushes(module: &str) -> Result<String, FtzError> {
     let mut output = String::with_capacity(module.len() + module.len() / 16);
     let mut copied = 0;
     for statement in statements(module)? {
@@ -139,7 +150,7 @@ pub fn flush_denormals(module: &str) -> Result<String, FtzError> {
         match insertion(instruction) {
             Treatment::Flush(offset) => {
                 output.push_str(&module[copied..start + offset]);
-                output.push_str(".ftz");
+                output.push(FLUSH);
                 copied = start + offset;
             }
             Treatment::Leave => {}

@@ -36,7 +36,7 @@ mod version;
 
 pub use arch::NvptxArch;
 pub use checked_in::{KernelModules, MODE_VARIABLE, Mode, ModulesError};
-pub use ftz::{FtzError, flush_denormals};
+pub use ftz::{FLUSH, FtzError, flush_denormals, mark_flushes};
 pub use hash::source_hash;
 pub use module::entries;
 pub use ptx::PtxError;

@@ -3,7 +3,8 @@
 //! Between runs the bodies lie in host memory, in the kernels' layout. Steps of semi-implicit Euler —
 //! a kick by the accelerations of the current positions, then a drift — are collected as they come, and
 //! carried out together: copies in, all steps, copies out, as the [plan](crate::plan::systems) queues
-//! them. What else integrators ask for is done on the host, with accelerations that are what a step
+//! them. Where kernels can kick twice in a step, those of leapfrog are collected as well: its second kick
+//! and the first of the next step are by the same accelerations. What else integrators ask for is done on the host, with accelerations that are what a step
 //! makes of velocities that are zero.
 
 mod part;
@@ -26,15 +27,22 @@ use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::plan::PlanError;
 use crate::plan::systems::{bodies_each, dealt};
-use crate::variants::{Method, SystemsPath, Variant};
+use crate::variants::{Masses, Method, SystemsPath, Variant, common_mass};
 
 /// Steps that are queued at a time, at most: a bound on the host's memory.
 const MOST_STEPS: u64 = 4096;
 
-/// Time steps of a step, in local units.
+/// Kicks by the same accelerations, in local units of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Kicks {
+    dt: f64,
+    times: u32,
+}
+
+/// Kicks and a drift, in local units of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
-    kick: f64,
+    kicks: Kicks,
     drift: f64,
 }
 
@@ -42,7 +50,7 @@ struct Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Nothing,
-    Kick(f64),
+    Kick(Kicks),
     KickAndDrift(Step),
 }
 
@@ -61,6 +69,10 @@ pub struct ManySystems<D: Streams> {
     frame: Frame,
     physics: Physics,
     own: Vec<Own>,
+    /// G in local units, times the mass of every body where the kernel leaves masses out.
+    force_g: f64,
+    /// True if the kernels take steps of several kicks.
+    kicks_repeatedly: bool,
     /// As they were last seen; masses are always theirs.
     bodies: Bodies,
     asked: Asked,
@@ -122,14 +134,19 @@ impl<D: Streams> ManySystems<D> {
         let smallest = smallest.fold(physics.softening, f64::min);
         let unsoftened =
             frame.length_to_local(smallest).powi(2) < variant.precision().smallest_square();
+        let masses = Masses::of(bodies);
         let entry = variant
-            .force(physics.law, unsoftened)
+            .force_for(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
+        let common_mass =
+            common_mass(entry, physics.law, masses).map_or(1.0, |mass| frame.mass_to_local(mass));
         let parts = Self::parts(devices, variant.systems, n, |device, systems, range| {
             let path: &SystemsPath = &path;
             Part::new(device, entry, path, systems, (bodies, range), &frame)
         })?;
         Ok(Self {
+            force_g: frame.coupling_to_local(&physics) * common_mass,
+            kicks_repeatedly: parts.iter().all(|part| part.plan.kicks_repeatedly()),
             parts,
             frame,
             physics,
@@ -172,9 +189,8 @@ impl<D: Streams> ManySystems<D> {
         own.iter()
             .map(|own| {
                 let softening = self.frame.length_to_local(own.softening);
-                let g = self.frame.coupling_to_local(&self.physics);
-                let (kick, drift) = (step.kick * own.pace, step.drift * own.pace);
-                [softening.powi(2), g, kick, drift]
+                let (kick, drift) = (step.kicks.dt * own.pace, step.drift * own.pace);
+                [softening.powi(2), self.force_g, kick, drift]
             })
             .collect()
     }
@@ -183,7 +199,7 @@ impl<D: Streams> ManySystems<D> {
     fn run(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
         for k in 0..self.parts.len() {
             let records = self.records(&self.parts[k], step);
-            self.parts[k].queue(records, steps, &mut None)?;
+            self.parts[k].queue(records, (steps, step.kicks.times), &mut None)?;
         }
         self.parts.iter().try_for_each(Part::join)
     }
@@ -194,7 +210,7 @@ impl<D: Streams> ManySystems<D> {
             let records = self.records(&self.parts[k], step);
             let origin = self.parts[k].mark()?;
             let mut items = Some(vec![]);
-            self.parts[k].queue(records, steps, &mut items)?;
+            self.parts[k].queue(records, (steps, step.kicks.times), &mut items)?;
             marked.push((origin, items.unwrap_or_default()));
         }
         self.parts.iter().try_for_each(Part::join)?;
@@ -234,13 +250,13 @@ impl<D: Streams> ManySystems<D> {
         self.run_queued()?;
         match std::mem::replace(&mut self.asked, Asked::Nothing) {
             Asked::Nothing => Ok(()),
-            Asked::Kick(kick) => {
+            Asked::Kick(kicks) => {
                 self.compute_accelerations()?;
-                self.kick_on_host(kick)
+                self.kick_on_host(kicks)
             }
-            Asked::KickAndDrift(Step { kick, drift }) => {
+            Asked::KickAndDrift(Step { kicks, drift }) => {
                 self.compute_accelerations()?;
-                self.kick_on_host(kick)?;
+                self.kick_on_host(kicks)?;
                 self.drift_on_host(drift)
             }
         }
@@ -260,7 +276,7 @@ impl<D: Streams> ManySystems<D> {
         self.own.iter_mut().for_each(|own| own.pace = 1.0);
         let done = self.run(
             Step {
-                kick: 1.0,
+                kicks: Kicks { dt: 1.0, times: 1 },
                 drift: 0.0,
             },
             1,
@@ -306,9 +322,10 @@ impl<D: Streams> ManySystems<D> {
         move |i| paces[i / n]
     }
 
-    fn kick_on_host(&mut self, dt: f64) -> Result<(), ForceError> {
+    fn kick_on_host(&mut self, kicks: Kicks) -> Result<(), ForceError> {
         let accelerations = std::mem::take(&mut self.accelerations);
-        let done = self.add_on_host(VELOCITY, dt, &accelerations);
+        let mut times = 0..kicks.times;
+        let done = times.try_for_each(|_| self.add_on_host(VELOCITY, kicks.dt, &accelerations));
         self.accelerations = accelerations;
         done
     }
@@ -345,7 +362,7 @@ impl<D: Streams> ManySystems<D> {
     fn steps_of(&self, dt: f64) -> Step {
         let dt = self.frame.time_to_local(dt);
         Step {
-            kick: dt,
+            kicks: Kicks { dt, times: 1 },
             drift: dt,
         }
     }
@@ -371,18 +388,26 @@ impl<D: Streams> Backend for ManySystems<D> {
 
     fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
         let dt = self.frame.time_to_local(dt);
-        if self.stale && self.asked == Asked::Nothing {
-            self.asked = Asked::Kick(dt);
-            return Ok(());
+        let kicks = Kicks { dt, times: 1 };
+        match &mut self.asked {
+            Asked::Nothing if self.stale => {
+                self.asked = Asked::Kick(kicks);
+                return Ok(());
+            }
+            Asked::Kick(before) if before.dt == dt && self.kicks_repeatedly => {
+                before.times += 1;
+                return Ok(());
+            }
+            _ => {}
         }
         self.settle()?;
-        self.kick_on_host(dt)
+        self.kick_on_host(kicks)
     }
 
     fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
         let drift = self.frame.time_to_local(dt);
-        if let Asked::Kick(kick) = self.asked {
-            self.asked = Asked::KickAndDrift(Step { kick, drift });
+        if let Asked::Kick(kicks) = self.asked {
+            self.asked = Asked::KickAndDrift(Step { kicks, drift });
             return Ok(());
         }
         self.settle()?;
@@ -474,7 +499,7 @@ impl<D: Streams> Backend for ManySystems<D> {
         // A step of no time moves nothing.
         let spans = self.run_marked(
             Step {
-                kick: 0.0,
+                kicks: Kicks { dt: 0.0, times: 1 },
                 drift: 0.0,
             },
             1,

@@ -34,6 +34,8 @@ pub(super) struct Part<D: Streams> {
     streams: Vec<D::Stream>,
     /// On the device; two, if steps go from one to the other.
     states: Vec<D::Buffer>,
+    /// Partial sums that one kernel leaves to the other.
+    slabs: Option<D::Buffer>,
     records: D::Buffer,
     /// Contents of `records`.
     recorded: Vec<Record>,
@@ -61,6 +63,8 @@ impl<D: Streams> Part<D> {
         let states = 1 + usize::from(plan.is_double_buffered());
         let states = (0..states).map(|_| device.allocate(bytes));
         let states = states.collect::<Result<_, _>>()?;
+        let slabs = plan.slabs_bytes().map(|bytes| device.allocate(bytes));
+        let slabs = slabs.transpose()?;
         let records = device.allocate(systems as usize * size_of::<Record>())?;
         let streams = (0..plan.streams).map(|_| device.stream());
         let streams = streams.collect::<Result<_, _>>()?;
@@ -71,6 +75,7 @@ impl<D: Streams> Part<D> {
             bodies: range.clone(),
             streams,
             states,
+            slabs,
             records,
             recorded: vec![],
             host,
@@ -132,18 +137,18 @@ impl<D: Streams> Part<D> {
             .unzip())
     }
 
-    /// Queues some steps with these records; between marks, from `origin` on, if asked for.
+    /// Queues some steps of some kicks with these records; between marks, from `origin` on, if asked for.
     pub(super) fn queue(
         &mut self,
         records: Vec<Record>,
-        steps: u32,
+        (steps, kicks): (u32, u32),
         marked: &mut Option<Vec<Marked<D::Mark>>>,
     ) -> Result<(), ForceError> {
         if self.recorded != records {
             self.device.upload(&self.records, &records)?;
             self.recorded = records;
         }
-        for item in self.plan.items(steps) {
+        for item in self.plan.items(steps, kicks) {
             let stream = &self.streams[item.stream as usize];
             let before = marked.is_some().then(|| self.device.mark(stream));
             match item.task {
@@ -165,6 +170,7 @@ impl<D: Streams> Part<D> {
                     if self.plan.is_double_buffered() {
                         buffers.push(&self.states[1 - from]);
                     }
+                    buffers.extend(&self.slabs);
                     // SAFETY: buffers of the plan's layout, stride and systems; work on a system is
                     // queued in one stream, or with a join in between.
                     unsafe {

@@ -1,0 +1,149 @@
+//! Encounters in the steps of a simulation, and how it goes on after them.
+
+use super::{Clock, Simulation};
+use crate::backend::{Backend, ForceError};
+use crate::bodies::Bodies;
+use crate::diagnostics::{Conserved, Lost};
+use crate::encounters::{EncounterFault, Encounters, Event};
+use crate::integrator::{Pace, Stepping};
+use crate::physics::Physics;
+
+/// Consequences of encounters that nobody has asked for yet.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    events: Vec<Event>,
+    /// Indices of bodies that are gone, step by step.
+    removed: Vec<Vec<usize>>,
+    /// Event that stopped the run.
+    pub(super) stopped_by: Option<Event>,
+}
+
+impl Simulation {
+    /// Looks for encounters from now on.
+    ///
+    /// # Errors
+    /// If they make no sense for these bodies, or cannot be looked for or followed here.
+    pub fn look_for(&mut self, mut encounters: Encounters) -> Result<(), EncounterFault> {
+        encounters.check(&self.bodies)?;
+        encounters.radii.resize(self.bodies.len(), 0.0);
+        self.go_on_looking_for(encounters, Lost::default())
+    }
+
+    /// Looks for encounters as before, with the radii that bodies have now, and what was lost so far.
+    ///
+    /// # Errors
+    /// As [`look_for`](Self::look_for).
+    pub fn go_on_looking_for(
+        &mut self,
+        encounters: Encounters,
+        lost: Lost,
+    ) -> Result<(), EncounterFault> {
+        let (radii, bodies) = (encounters.radii.len(), self.bodies.len());
+        if radii != bodies {
+            return Err(EncounterFault::Number { radii, bodies });
+        }
+        if let Pace::Adaptive {
+            steps: Stepping::Blocks,
+            ..
+        } = self.pace
+        {
+            return Err(EncounterFault::BlockSteps);
+        }
+        if self.backend.systems() > 1 {
+            return Err(EncounterFault::Systems(self.backend.systems()));
+        }
+        if encounters.changes_bodies() && !self.backend.can_replace() {
+            return Err(EncounterFault::FixedBodies);
+        }
+        (self.encounters, self.lost) = (Some(encounters), lost);
+        Ok(())
+    }
+
+    /// Encounters that are looked for.
+    pub fn encounters(&self) -> Option<&Encounters> {
+        self.encounters.as_ref()
+    }
+
+    /// Quantities that mergers and removed bodies took with them.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Encounters since this was last asked.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.found.events)
+    }
+
+    /// Indices of bodies that went since this was last asked, step by step.
+    pub(crate) fn take_removed(&mut self) -> Vec<Vec<usize>> {
+        std::mem::take(&mut self.found.removed)
+    }
+
+    /// The encounter that stopped the simulation, if one did; it goes on where it is told to run again.
+    pub fn stopped_by(&self) -> Option<&Event> {
+        self.found.stopped_by.as_ref()
+    }
+
+    /// Takes a step and looks for encounters in it.
+    pub(super) fn watched(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        let Some(mut encounters) = self.encounters.take() else {
+            return step(self);
+        };
+        let began = self.clock.time;
+        let both_ends = || -> Result<Bodies, ForceError> {
+            self.backend.download(&mut self.bodies)?;
+            let before = self.bodies.clone();
+            step(self)?;
+            self.backend.download(&mut self.bodies)?;
+            Ok(before)
+        };
+        let before = match both_ends() {
+            Ok(before) => before,
+            Err(why) => {
+                self.encounters = Some(encounters);
+                return Err(why);
+            }
+        };
+        let Clock { time, steps, .. } = self.clock;
+        let outcome = encounters.look(&before, &self.bodies, time - began, (steps, time));
+        self.encounters = Some(encounters);
+        if let Some(bodies) = outcome.changed {
+            self.go_on_with(bodies)?;
+        }
+        if !outcome.removed.is_empty() {
+            self.found.removed.push(outcome.removed);
+        }
+        self.found.stopped_by = outcome.stopped_by.or(self.found.stopped_by);
+        self.found.events.extend(outcome.events);
+        Ok(())
+    }
+
+    /// Goes on with other bodies between two steps, and counts what is lost.
+    fn go_on_with(&mut self, bodies: Bodies) -> Result<(), ForceError> {
+        let measure = |backend: &mut dyn Backend, bodies: &Bodies, physics: &Physics, time: f64| {
+            let energy = backend.energy()?;
+            Ok::<_, ForceError>(Conserved::measure(time, bodies, physics, energy))
+        };
+        let (physics, time) = (self.physics, self.clock.time);
+        let before = measure(&mut *self.backend, &self.bodies, &physics, time)?;
+        self.backend.replace(&bodies)?;
+        self.bodies = bodies;
+        self.backend.set_time(time);
+        match &mut self.scheme {
+            Some(scheme) => scheme.prepare(&mut *self.backend)?,
+            None => self.integrator.prepare(&mut *self.backend)?,
+        }
+        let after = measure(&mut *self.backend, &self.bodies, &physics, time)?;
+        self.lost.add(&before, &after);
+        if let Pace::Adaptive { eta, longest, .. } = self.pace {
+            let dt = self
+                .integrator
+                .first_step(&mut *self.backend, eta, longest)?;
+            self.clock.dt = self.clock.dt.min(dt);
+        }
+        Ok(())
+    }
+}

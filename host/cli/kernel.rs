@@ -4,7 +4,7 @@ use allpairs::bodies::Bodies;
 use allpairs::integrator::Integrator;
 use allpairs::integrator::Stepping;
 use allpairs::physics::Physics;
-use allpairs::selection::{DeviceChoice, Request, Selection, select};
+use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::test_particles::Kinds;
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
@@ -12,6 +12,7 @@ use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::{bail, ensure};
 
+use super::ranks;
 use super::systems::Many;
 use super::{AccuracyName, Where};
 
@@ -81,7 +82,7 @@ impl KernelOptions {
         let accuracy = self.accuracy().or(self.suggested);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
         let (law, n) = (physics.law, bodies.len());
-        let selection = select(&Request {
+        let request = Request {
             device: self.place.device,
             kernel,
             law,
@@ -91,7 +92,11 @@ impl KernelOptions {
             accuracy,
             integrator,
             steps,
-        })?;
+        };
+        let selection = match ranks::team() {
+            Some(team) => select_on_ranks(&request, &team)?,
+            None => select(&request)?,
+        };
         let wanted = Wanted {
             law,
             accuracy: accuracy.unwrap_or_default(),

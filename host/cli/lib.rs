@@ -338,7 +338,12 @@ fn report(error: &anyhow::Error) -> u8 {
     } else {
         code::USAGE
     };
-    eprintln!("allpairs: {error:#}");
+    // Which machine's disk is full, or has no such file.
+    let of_files = matches!(code, code::IO | code::DATA);
+    match ranks::this_rank().filter(|_| of_files) {
+        Some(rank) => eprintln!("allpairs: {rank}: {error:#}"),
+        None => eprintln!("allpairs: {error:#}"),
+    }
     code
 }
 
@@ -400,7 +405,7 @@ fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str
 struct Where {
     /// Device to run on: auto (the first GPU, or the CPU where there is none), cpu, emulator, cuda,
     /// or cuda:1 for the second GPU; or GPUs that compute one system together: cuda:0,1, cuda:all,
-    /// emulator:3
+    /// emulator:3. Where an MPI launcher starts several ranks, cuda is a GPU of its own for each
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
 }

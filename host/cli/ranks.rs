@@ -1,9 +1,9 @@
 //! Ranks: processes that an MPI launcher started, which compute one run together.
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::alone::{asked_to_stop, take_part, team};
+pub(super) use self::alone::{asked_to_stop, take_part, team, this_rank};
 #[cfg(target_os = "linux")]
-pub(super) use self::of_mpi::{asked_to_stop, take_part, team};
+pub(super) use self::of_mpi::{asked_to_stop, take_part, team, this_rank};
 
 /// Elsewhere each process is a run of its own.
 #[cfg(not(target_os = "linux"))]
@@ -22,6 +22,10 @@ mod alone {
     pub(crate) fn team() -> Option<Arc<Team>> {
         None
     }
+
+    pub(crate) fn this_rank() -> Option<String> {
+        None
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -38,8 +42,8 @@ mod of_mpi {
 
     use super::super::{COMMIT, code, counted, report, start_threads, threads_asked_for};
 
-    /// Commands that ranks share; others are done by each process for itself.
-    const SHARED: [&str; 2] = ["run", "resume"];
+    /// Commands that ranks share, or refuse; others are done by each process for itself.
+    const SHARED: [&str; 3] = ["run", "resume", "systems"];
 
     /// Launchers lose what was written just before an end with an error.
     const TIME_TO_READ: Duration = Duration::from_millis(200);
@@ -49,6 +53,17 @@ mod of_mpi {
     /// The ranks of this run, if there are several.
     pub(crate) fn team() -> Option<Arc<Team>> {
         TEAM.get().cloned()
+    }
+
+    /// This process among the ranks of this run, for messages, if there are several.
+    pub(crate) fn this_rank() -> Option<String> {
+        let team = team()?;
+        Some(format!(
+            "rank {} of {} on {}",
+            team.rank(),
+            team.size(),
+            mpi::machine()
+        ))
     }
 
     /// Notes that the run is to stop.

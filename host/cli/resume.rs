@@ -42,7 +42,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "TIME")]
     until: Option<f64>,
     /// Device to go on with, where not the one that it ran on: cpu kernels on cpu, others on cuda,
-    /// cuda:1, cuda:0,1, cuda:all or emulator.
+    /// cuda:1, cuda:0,1, cuda:all or emulator; of several ranks each has a GPU of its own with cuda.
     #[arg(long)]
     device: Option<DeviceChoice>,
     /// Draw the surface density in the terminal, again and again, while it runs.

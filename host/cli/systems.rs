@@ -22,7 +22,7 @@ use allpairs_lab::studies::{self, catalogue};
 use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
-use super::Where;
+use super::{Where, ranks};
 
 const HEADING: &str = "Many systems";
 
@@ -164,6 +164,11 @@ impl Options {
 }
 
 pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    ensure!(
+        ranks::team().is_none(),
+        "independent systems are timed by one process alone: start it without the MPI launcher, or set \
+         `ALLPAIRS_LIBMPI=none` for a measurement by each"
+    );
     let law = Law::from(options.law);
     let first = options.kernel.first();
     let first = first.map(|name| catalogue().find(name)).transpose()?;

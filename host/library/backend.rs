@@ -437,10 +437,26 @@ pub enum ForceError {
     OneDevice(&'static str),
     /// Several ranks for work of one process.
     #[error(
-        "{0} by one process alone: start it without the MPI launcher, or with a kernel of the CPU \
-         (--device cpu)"
+        "{0} by one process alone: start it without the MPI launcher, or choose another kernel, as \
+         --device cpu does"
     )]
     OneProcess(&'static str),
+    /// A place of other ranks.
+    #[error("devices of {chosen} ranks were chosen, and there are {there}")]
+    OtherRanks {
+        /// Ranks of the place.
+        chosen: usize,
+        /// Ranks that compute.
+        there: usize,
+    },
+    /// Another rank's device refused.
+    #[error("rank {rank}: {why}")]
+    OfRank {
+        /// The rank.
+        rank: usize,
+        /// Its error.
+        why: String,
+    },
     /// Sixth order with forces whose rounding its criterion of steps takes for change.
     #[error(
         "block time steps of sixth order need more digits than --accuracy fast asks for: their step \
@@ -491,4 +507,14 @@ pub enum ForceError {
     /// External fields that cannot be computed here, or not at this time.
     #[error(transparent)]
     Field(#[from] FieldFault),
+}
+
+impl ForceError {
+    /// Returns whether a device or its driver refused: others of the same kind may not have.
+    pub(crate) const fn is_of_a_device(&self) -> bool {
+        matches!(
+            self,
+            Self::Driver(_) | Self::NoGpu(_) | Self::Blas(_) | Self::Kernel(_)
+        )
+    }
 }

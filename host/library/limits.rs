@@ -61,6 +61,7 @@ mod tests {
         let h200 = DeviceInfo {
             ordinal: 0,
             name: "NVIDIA H200".into(),
+            uuid: [0; 16],
             compute_capability: (9, 0),
             sm_count: 132,
             sm_clock_khz: 1_980_000,

@@ -21,7 +21,7 @@ use crate::plan::systems::SystemsError;
 use crate::plan::{PlanError, Recipe};
 use crate::ptx;
 use crate::ranks::Team;
-use crate::selection::{Place, capability, eligible};
+use crate::selection::{Place, eligible};
 use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
@@ -151,7 +151,7 @@ impl Machine {
             return Err(FieldFault::Systems(variant.name).into());
         }
         if let Some(team) = &self.team {
-            return self.ranked(variant, bodies, physics, team);
+            return self.ranked(variant, bodies, physics, frame, team);
         }
         let external = External::of_bodies(&self.fields, bodies, &physics)?;
         let variant = &variant.fitted(bodies.len());
@@ -232,6 +232,7 @@ impl Machine {
                 let several = Several::new(gpus, &recipe, bodies)?;
                 Ok(Box::new(several.in_fields(&external, bodies)?))
             }
+            Place::RankGpus(_) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
                 let several = Several::new(emulators.collect(), &recipe, bodies)?;
@@ -266,7 +267,7 @@ impl Machine {
         let opened = match gpus.entry((info.ordinal, ftz)) {
             Entry::Occupied(opened) => opened.into_mut(),
             Entry::Vacant(room) => {
-                let module = ptx::module_for(capability(info), ftz);
+                let module = ptx::module_for(ptx::capability(info), ftz);
                 let module = module.expect("an eligible variant has a module");
                 room.insert(Cuda::open(info.ordinal, module)?)
             }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::OnceLock;
 
+use cuda_driver::DeviceInfo;
 use flate2::read::DeflateDecoder;
 
 use self::text::Start;
@@ -111,6 +112,11 @@ impl PtxModule {
     pub fn checksum(&self) -> u32 {
         crc32fast::hash(self.deflated)
     }
+}
+
+/// Compute capability as PTX targets count it: 90 for 9.0.
+pub(crate) fn capability(info: &DeviceInfo) -> u32 {
+    info.compute_capability.0 * 10 + info.compute_capability.1
 }
 
 /// The newest embedded module that a device can run, or `None` where the device is older than

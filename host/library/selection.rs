@@ -5,14 +5,18 @@ mod numbers;
 
 use std::fmt;
 
+pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use numbers::{GpuNumbers, MOST_DEVICES};
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
 use crate::force::cpu::InstructionSet;
+use crate::force::ranked::gpus;
 use crate::integrator::{Integrator, Stepping};
 use crate::physics::Law;
 use crate::plan::{self, Limits, PlanError};
+use crate::ptx::capability;
+use crate::ranks::Team;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{self, Build, Method, Shape, SystemsPath, Variant};
 use crate::{limits, ptx};
@@ -28,7 +32,9 @@ pub enum DeviceChoice {
     Emulator,
     /// As many emulated GPUs, at least two, which compute one system together.
     Emulators(u32),
-    /// This GPU.
+    /// The first GPU; of ranks, each has one of its own.
+    Gpu,
+    /// This GPU; of ranks, the one of each that has this number there.
     Cuda(u32),
     /// These GPUs, which compute one system together.
     Gpus(GpuNumbers),
@@ -46,7 +52,7 @@ impl std::str::FromStr for DeviceChoice {
             "auto" => Some(Self::Auto),
             "cpu" => Some(Self::Cpu),
             "emulator" => Some(Self::Emulator),
-            "cuda" => Some(Self::Cuda(0)),
+            "cuda" => Some(Self::Gpu),
             "cuda:all" => Some(Self::AllGpus),
             _ => match text.split_once(':') {
                 Some(("cuda", numbers)) => Self::gpus(numbers),
@@ -85,6 +91,7 @@ impl fmt::Display for DeviceChoice {
             Self::Cpu => f.write_str("cpu"),
             Self::Emulator => f.write_str("emulator"),
             Self::Emulators(count) => write!(f, "emulator:{count}"),
+            Self::Gpu => f.write_str("cuda"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
             Self::Gpus(numbers) => write!(f, "cuda:{numbers}"),
             Self::AllGpus => f.write_str("cuda:all"),
@@ -113,6 +120,10 @@ pub enum Place {
     Gpu(Box<DeviceInfo>),
     /// GPUs, two to [`MOST_DEVICES`], which compute one system together.
     Gpus(Vec<DeviceInfo>),
+    /// An emulator of each of so many ranks, which compute one system together.
+    RankEmulators(u32),
+    /// A GPU of each rank, which compute one system together.
+    RankGpus(Vec<DeviceInfo>),
 }
 
 impl fmt::Display for Place {
@@ -126,6 +137,17 @@ impl fmt::Display for Place {
             Self::Emulators(count) => write!(f, "CPU emulator of {count} GPUs"),
             Self::Gpu(info) => write!(f, "GPU {} ({})", info.ordinal, info.name),
             Self::Gpus(infos) => write!(f, "GPUs {} ({})", numbers(infos), names(infos)),
+            Self::RankEmulators(ranks) => {
+                write!(f, "CPU emulators of a GPU for each of {ranks} ranks")
+            }
+            Self::RankGpus(infos) => {
+                write!(
+                    f,
+                    "a GPU of each of {} ranks ({})",
+                    infos.len(),
+                    names(infos)
+                )
+            }
         }
     }
 }
@@ -137,8 +159,11 @@ impl Place {
             Self::Cpu => DeviceChoice::Cpu,
             Self::Emulator => DeviceChoice::Emulator,
             Self::Emulators(count) => DeviceChoice::Emulators(*count),
+            Self::Gpu(info) if info.ordinal == 0 => DeviceChoice::Gpu,
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
             Self::Gpus(infos) => DeviceChoice::Gpus(numbers(infos)),
+            Self::RankEmulators(_) => DeviceChoice::Emulator,
+            Self::RankGpus(_) => DeviceChoice::Gpu,
         }
     }
 
@@ -146,7 +171,7 @@ impl Place {
     pub fn device(&self) -> String {
         match self {
             Self::Gpu(info) => info.name.clone(),
-            Self::Gpus(infos) => names(infos),
+            Self::Gpus(infos) | Self::RankGpus(infos) => names(infos),
             other => other.to_string(),
         }
     }
@@ -155,11 +180,13 @@ impl Place {
     pub fn limits(&self) -> Limits {
         match self {
             Self::Gpu(info) => Limits::of(info),
-            Self::Gpus(infos) => {
+            Self::Gpus(infos) | Self::RankGpus(infos) => {
                 let all = infos.iter().map(Limits::of);
-                all.reduce(Limits::of_both).expect("at least two")
+                all.reduce(Limits::of_both).expect("at least one")
             }
-            Self::Cpu | Self::Emulator | Self::Emulators(_) => Limits::EVERYWHERE,
+            Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => {
+                Limits::EVERYWHERE
+            }
         }
     }
 
@@ -173,23 +200,26 @@ impl Place {
     pub fn gpus(&self) -> &[DeviceInfo] {
         match self {
             Self::Gpu(info) => std::slice::from_ref(&**info),
-            Self::Gpus(infos) => infos,
-            Self::Cpu | Self::Emulator | Self::Emulators(_) => &[],
+            Self::Gpus(infos) | Self::RankGpus(infos) => infos,
+            Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => &[],
         }
     }
 
     /// Devices that compute a system together there.
     pub fn devices(&self) -> usize {
         match self {
-            Self::Emulators(count) => *count as usize,
-            Self::Gpus(infos) => infos.len(),
+            Self::Emulators(count) | Self::RankEmulators(count) => *count as usize,
+            Self::Gpus(infos) | Self::RankGpus(infos) => infos.len(),
             Self::Cpu | Self::Emulator | Self::Gpu(_) => 1,
         }
     }
 
     /// Returns whether it is the emulator.
     pub const fn is_emulated(&self) -> bool {
-        matches!(self, Self::Emulator | Self::Emulators(_))
+        matches!(
+            self,
+            Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_)
+        )
     }
 }
 
@@ -202,7 +232,7 @@ fn numbers(infos: &[DeviceInfo]) -> GpuNumbers {
 fn names(infos: &[DeviceInfo]) -> String {
     let mut there: Vec<&DeviceInfo> = vec![];
     for info in infos {
-        if there.iter().all(|known| known.ordinal != info.ordinal) {
+        if there.iter().all(|known| known.uuid != info.uuid) {
             there.push(info);
         }
     }
@@ -256,6 +286,15 @@ pub enum SelectionError {
         /// Number of GPUs.
         count: usize,
     },
+    /// There is no GPU for a rank.
+    #[error(transparent)]
+    NoGpuOfRank(#[from] NoGpuOfRank),
+    /// Ranks were to have several devices each.
+    #[error(
+        "--device {0} names several devices, and each rank computes on one: choose --device cuda or \
+         emulator, of which each rank has its own, or start without the MPI launcher"
+    )]
+    SeveralOfRank(DeviceChoice),
     /// The variant cannot run there.
     #[error(transparent)]
     Ineligible(#[from] Ineligible),
@@ -280,13 +319,14 @@ pub enum Ineligible {
     },
     /// One system on several devices, by a kernel that has no parts for them.
     #[error(
-        "kernel `{0}` computes one system on one device: choose --device cuda:0, or a kernel that several \
-         devices share, such as symmetric, symmetric-deterministic, symmetric-f64, tensor or hermite-f64"
+        "kernel `{0}` computes one system on one device: choose --device cuda:0 and one process, or a \
+         kernel that several devices share, such as symmetric, symmetric-deterministic, symmetric-f64, tensor or hermite-f64"
     )]
     NotShared(&'static str),
     /// Block time steps on several devices.
     #[error(
-        "block time steps are taken on one device: choose --device cuda:0, or leave out --block-steps"
+        "block time steps are taken on one device: choose --device cuda:0 and one process, or --device \
+         cpu, or leave out --block-steps"
     )]
     BlockStepsNotShared,
     /// The integrator needs more than it computes.
@@ -329,11 +369,6 @@ pub enum Ineligible {
         /// Oldest target that is compiled for.
         oldest: String,
     },
-}
-
-/// Compute capability as PTX targets count it: 90 for 9.0.
-pub(crate) fn capability(info: &DeviceInfo) -> u32 {
-    info.compute_capability.0 * 10 + info.compute_capability.1
 }
 
 /// Checks that a variant can run at a place.
@@ -483,6 +518,19 @@ impl Request {
 /// # Errors
 /// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
+    select_among(request, None)
+}
+
+/// Finds what the ranks of a team are to run together and where, as rank 0: the others
+/// [follow](crate::force::ranked::follow).
+///
+/// # Errors
+/// The reason why the request cannot be met.
+pub fn select_on_ranks(request: &Request, team: &Team) -> Result<Selection, SelectionError> {
+    select_among(request, Some(team))
+}
+
+fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
     let Request {
         bodies,
         systems,
@@ -491,10 +539,10 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
         ..
     } = *request;
     if request.integrator.needs_jerks() {
-        return select_with_jerks(request);
+        return select_with_jerks(request, team);
     }
     let accuracy = accuracy.unwrap_or_default();
-    choose(request, |place| match place {
+    choose(request, team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
@@ -505,7 +553,7 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
 }
 
 /// As [`select`], among the variants that compute jerks, or take block time steps.
-fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
+fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
     let Request {
         device,
         kernel,
@@ -520,7 +568,7 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
     let suits_cpu = if blocks { slow_on_gpu } else { sixth };
     let on_cpu = suits_cpu && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
-    let mut selection = choose(&request.on(device), |place| match place {
+    let mut selection = choose(&request.on(device), team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
         _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
@@ -546,10 +594,15 @@ fn select_with_jerks(request: &Request) -> Result<Selection, SelectionError> {
 
 fn choose(
     request: &Request,
+    team: Option<&Team>,
     preferred: impl Fn(&Place) -> Vec<&'static str>,
 ) -> Result<Selection, SelectionError> {
     let Request { kernel, law, .. } = *request;
-    let (place, mut why) = place_for(request.device, kernel)?;
+    let host_only = kernel.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
+    let (place, mut why) = match team {
+        Some(team) => place_of_ranks(request.device, host_only, team)?,
+        None => place_for(request.device, host_only)?,
+    };
     let variant = match kernel {
         Some(variant) => {
             why += ", kernel as asked";
@@ -576,17 +629,48 @@ fn choose(
     })
 }
 
-fn place_for(
+fn place_of_ranks(
     device: DeviceChoice,
-    forced: Option<&'static Variant>,
+    host_only: bool,
+    team: &Team,
 ) -> Result<(Place, String), SelectionError> {
-    let host_only = forced.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
+    match device {
+        DeviceChoice::Cpu => place_for(device, host_only),
+        DeviceChoice::Auto if host_only => place_for(device, host_only),
+        DeviceChoice::Emulator => Ok((
+            Place::RankEmulators(team.size() as u32),
+            "emulators as asked".into(),
+        )),
+        DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus => {
+            Err(SelectionError::SeveralOfRank(device))
+        }
+        DeviceChoice::Gpu => {
+            let gpus = gpus::one_each(&gpus::seen_by_all(team))?;
+            Ok((Place::RankGpus(gpus), "GPUs as asked".into()))
+        }
+        DeviceChoice::Cuda(asked) => {
+            let gpus = gpus::numbered(&gpus::seen_by_all(team), asked)?;
+            Ok((Place::RankGpus(gpus), "GPUs as asked".into()))
+        }
+        DeviceChoice::Auto => {
+            let seen = gpus::seen_by_all(team);
+            if seen.iter().all(Result::is_err) {
+                return Ok((Place::Cpu, "no GPUs, so the CPU".into()));
+            }
+            let gpus = gpus::one_each(&seen)?;
+            Ok((Place::RankGpus(gpus), "a GPU for each rank".into()))
+        }
+    }
+}
+
+fn place_for(device: DeviceChoice, host_only: bool) -> Result<(Place, String), SelectionError> {
     match device {
         DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
         DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
         DeviceChoice::Emulators(count) => {
             Ok((Place::Emulators(count), "emulators as asked".into()))
         }
+        DeviceChoice::Gpu => place_for(DeviceChoice::Cuda(0), host_only),
         DeviceChoice::Cuda(asked) => {
             let gpu = gpu(&devices()?, asked)?;
             Ok((Place::Gpu(Box::new(gpu)), "GPU as asked".into()))

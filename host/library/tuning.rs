@@ -78,8 +78,8 @@ impl Key {
     pub fn of(place: &Place, law: Law, accuracy: ForceAccuracy) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let kernels = match place {
-            Place::Cpu | Place::Emulator | Place::Emulators(_) => version.to_owned(),
-            Place::Gpu(_) | Place::Gpus(_) => {
+            place if place.gpus().is_empty() => version.to_owned(),
+            _ => {
                 let mut hash = crc32fast::Hasher::new();
                 for module in ptx::PTX_MODULES {
                     hash.update(&module.checksum().to_le_bytes());

@@ -512,6 +512,10 @@ impl Streams for Cuda {
     type HostMemory = HostMemory;
     type Mark = Event;
 
+    fn own_stream(&self) -> &Stream {
+        &self.stream
+    }
+
     fn stream(&self) -> Result<Stream, ForceError> {
         Ok(self.gpu.stream()?)
     }

@@ -22,6 +22,9 @@ pub trait Streams: Device {
     /// A moment in a stream, by the machine's own clock.
     type Mark: Send;
 
+    /// The queue of [`launch`](Device::launch) and of all that comes without a queue.
+    fn own_stream(&self) -> &Self::Stream;
+
     /// A new queue.
     ///
     /// # Errors
@@ -109,7 +112,7 @@ pub trait Streams: Device {
 }
 
 /// [`Device`]s that read each other's memory.
-pub trait Peers: Device {
+pub trait Peers: Streams {
     /// Opens the direct ways between the memories of devices, where there are any.
     ///
     /// # Errors

@@ -38,6 +38,9 @@ pub struct Queued {
     pub work: QueuedWork,
 }
 
+/// The stream of work that comes without one, which is not listed.
+const OWN_STREAM: u32 = u32::MAX;
+
 /// A kind of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueuedWork {
@@ -91,7 +94,9 @@ impl Emulator {
     }
 
     fn note(&self, stream: u32, work: QueuedWork) {
-        self.queued().push(Queued { stream, work });
+        if stream != OWN_STREAM {
+            self.queued().push(Queued { stream, work });
+        }
     }
 
     fn note_write(&self, buffer: &EmulatedMemory, bytes: Range<usize>) {
@@ -322,6 +327,10 @@ impl Streams for Emulator {
     type HostMemory = Vec<u8>;
     type Mark = Instant;
 
+    fn own_stream(&self) -> &u32 {
+        &OWN_STREAM
+    }
+
     fn stream(&self) -> Result<u32, ForceError> {
         Ok(self.streams.fetch_add(1, Ordering::Relaxed))
     }
@@ -346,6 +355,7 @@ impl Streams for Emulator {
         stream: &u32,
     ) -> Result<(), ForceError> {
         self.note(*stream, QueuedWork::CopyIn(bytes.clone()));
+        self.note_write(target, bytes.clone());
         let mut words = target.words.borrow_mut();
         bytemuck::cast_slice_mut::<u128, u8>(&mut words)[bytes.clone()]
             .copy_from_slice(&source[bytes]);

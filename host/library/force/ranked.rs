@@ -5,23 +5,34 @@
 //! numbers, and the forces are shared out.
 
 mod command;
+pub(crate) mod gpus;
 
 use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use cuda_driver::devices;
 use gpu_kernels::numerics::Precision;
 
-use self::command::{Begin, Command};
+pub(crate) use self::command::Devices;
+use self::command::{Begin, Command, Kernel, Means};
 use super::cpu::{Choices, Cpu, InstructionSet, Lane};
+use super::cuda::Cuda;
+use super::device::Peers;
+use super::emulated::Emulator;
+use super::resident::Several;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, Operation, SavedState,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::{External, Fields};
+use crate::frame::Frame;
 use crate::physics::Physics;
-use crate::ranks::Team;
+use crate::plan::{Limits, Recipe};
+use crate::ptx;
+use crate::ranks::{Team, UNAVAILABLE};
+use crate::variants::{Build, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -43,12 +54,42 @@ pub(crate) fn lead(
     precision: Precision,
     choices: Choices,
 ) -> Result<Box<dyn Backend>, ForceError> {
+    lead_by(
+        team,
+        (bodies, fields),
+        physics,
+        Means::Cpu(precision, choices),
+    )
+}
+
+/// Puts a system on a device of each rank, in this frame, as rank 0.
+///
+/// # Errors
+/// If a field cannot be of these bodies, or is a function of this process alone; if the variant is none that
+/// ranks share; or if a device of any of them refuses.
+pub(crate) fn lead_on_devices(
+    team: &Arc<Team>,
+    (bodies, fields): (&Bodies, &Fields),
+    physics: Physics,
+    (variant, frame): (&Variant, Frame),
+    devices: Devices,
+) -> Result<Box<dyn Backend>, ForceError> {
+    let kernel = Kernel::of(variant).ok_or(ForceError::OneProcess("this kernel is run"))?;
+    let means = Means::Devices(kernel, frame, devices);
+    lead_by(team, (bodies, fields), physics, means)
+}
+
+fn lead_by(
+    team: &Arc<Team>,
+    (bodies, fields): (&Bodies, &Fields),
+    physics: Physics,
+    means: Means,
+) -> Result<Box<dyn Backend>, ForceError> {
     External::of_bodies(fields, bodies, &physics)?; // or all ranks would fail
     let fields = fields.to_numbers();
     let begin = Begin {
         physics,
-        precision,
-        choices,
+        means,
         bodies: bodies.clone(),
         fields: fields.ok_or(ForceError::OneProcess("a field of your own is computed"))?,
     };
@@ -66,8 +107,11 @@ pub fn follow(team: &Arc<Team>) {
     loop {
         let mut with = |work: &dyn Fn(&mut dyn Backend) -> Result<(), ForceError>| {
             let backend = backend.as_deref_mut().expect("rank 0 began with a system");
-            // Rank 0 has the same error, from the same numbers, and reports it.
-            let _ = work(backend);
+            match work(backend) {
+                Err(error) if error.is_of_a_device() => team.abort(UNAVAILABLE, &error.to_string()),
+                // Rank 0 has the same error, from the same numbers, and reports it.
+                Ok(()) | Err(_) => {}
+            }
         };
         match Command::hear(team) {
             Command::Wait => {}
@@ -86,6 +130,7 @@ pub fn follow(team: &Arc<Team>) {
             }
             Command::Energy => with(&|backend| backend.energy().map(drop)),
             Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
+            Command::Gpus => drop(gpus::gathered(team)),
         }
     }
 }
@@ -118,22 +163,96 @@ fn block_steps(backend: &mut dyn Backend) -> Result<&mut dyn BlockSteps, ForceEr
 }
 
 impl Begin {
-    /// The backend of this rank.
-    fn backend(mut self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
-        self.choices.instructions = common_instructions(team);
-        match self.precision {
-            Precision::F64 => self.cpu::<f64>(team),
-            _ => self.cpu::<f32>(team),
+    /// The backend of this rank. Where one fails, all do.
+    fn backend(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
+        match self.means.clone() {
+            Means::Cpu(precision, choices) => {
+                let instructions = common_instructions(team);
+                let choices = Choices {
+                    instructions,
+                    ..choices
+                };
+                match precision {
+                    Precision::F64 => self.cpu::<f64>(choices, team),
+                    _ => self.cpu::<f32>(choices, team),
+                }
+            }
+            Means::Devices(kernel, frame, Devices::Emulators(seed)) => {
+                self.device(Ok(Emulator::new(seed)), kernel, frame, team)
+            }
+            Means::Devices(kernel, frame, Devices::Gpus(numbers)) => {
+                let gpu = gpu(numbers[team.rank()], kernel.build);
+                self.device(gpu, kernel, frame, team)
+            }
         }
     }
 
-    fn cpu<R: Lane>(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
+    fn external(&self) -> Result<External, ForceError> {
         let fields = Fields::of_numbers(&self.fields);
-        let external = External::of_bodies(&fields, &self.bodies, &self.physics)?;
-        let cpu = Cpu::<R>::with(&self.bodies, self.physics, self.choices);
-        let cpu = cpu.in_fields(external).shared_out(Arc::clone(team));
-        Ok(Box::new(cpu))
+        Ok(External::of_bodies(&fields, &self.bodies, &self.physics)?)
     }
+
+    fn cpu<R: Lane>(
+        self,
+        choices: Choices,
+        team: &Arc<Team>,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let cpu = Cpu::<R>::with(&self.bodies, self.physics, choices);
+        let cpu = cpu.in_fields(self.external()?);
+        Ok(Box::new(cpu.shared_out(Arc::clone(team))))
+    }
+
+    fn device<D: Peers + 'static>(
+        self,
+        device: Result<D, ForceError>,
+        kernel: Kernel,
+        frame: Frame,
+        team: &Arc<Team>,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let device = Arc::new(of_all(device, team)?);
+        let limits = common_limits(device.limits(), team);
+        let system = || {
+            let (bodies, physics) = (&self.bodies, self.physics);
+            let recipe = Recipe::new(&kernel.variant(), bodies, physics, frame, &limits)?;
+            let several = Several::on_ranks(device, team, (&recipe, &limits), bodies)?;
+            several.in_fields(&self.external()?, bodies)
+        };
+        Ok(Box::new(of_all(system(), team)?))
+    }
+}
+
+/// The GPU of this number, with the kernels of a build.
+fn gpu(number: u32, build: Build) -> Result<Cuda, ForceError> {
+    let there = devices()?;
+    let info = there.iter().find(|gpu| gpu.ordinal == number);
+    let info = info.expect("rank 0 asked what there is");
+    let module = ptx::module_for(ptx::capability(info), build == Build::Ftz);
+    let module = module.expect("an eligible variant has a module");
+    Ok(Cuda::open(number, module)?)
+}
+
+/// What this rank has, if all ranks have theirs.
+fn of_all<T>(mine: Result<T, ForceError>, team: &Team) -> Result<T, ForceError> {
+    let fault = mine.as_ref().err().map(ForceError::to_string);
+    let faults = team.gather_ragged(fault.unwrap_or_default().as_bytes());
+    let mine = mine?;
+    match faults.iter().position(|fault| !fault.is_empty()) {
+        Some(rank) => {
+            let why = String::from_utf8_lossy(&faults[rank]).into_owned();
+            Err(ForceError::OfRank { rank, why })
+        }
+        None => Ok(mine),
+    }
+}
+
+/// Limits of launches on the devices of all ranks.
+fn common_limits(mine: Limits, team: &Team) -> Limits {
+    let all = team.gather_each(&[mine.block_threads, mine.shared_bytes]);
+    let limits = all.chunks(2).map(|limits| Limits {
+        block_threads: limits[0],
+        shared_bytes: limits[1],
+    });
+    limits.fold(mine, Limits::of_both)
 }
 
 /// The widest instructions that the processors of all ranks have.

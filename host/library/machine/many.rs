@@ -28,6 +28,7 @@ impl Machine {
         };
         let there = match &self.place {
             Place::Gpus(_) | Place::Emulators(_) => self.place.devices(),
+            Place::RankGpus(_) | Place::RankEmulators(_) => return Err(self.other_ranks()),
             _ if gpus == Gpus::One => 1,
             Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
             Place::Emulator | Place::Cpu => EMULATED_GPUS,
@@ -52,6 +53,7 @@ impl Machine {
                 let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
                 Ok(Box::new(many))
             }
+            Place::RankGpus(_) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(_) => {
                 let emulator = |_| Arc::new(Emulator::new(self.thread_order));
                 let gpus: Vec<_> = (0..named).map(emulator).collect();

@@ -6,9 +6,11 @@ use super::Machine;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
 use crate::force::cpu::Choices;
-use crate::force::ranked::lead;
+use crate::force::ranked::{Devices, lead, lead_on_devices};
+use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
+use crate::selection::Place;
 use crate::variants::{CpuPath, Method, Variant};
 
 impl Machine {
@@ -25,28 +27,52 @@ impl Machine {
         variant: &Variant,
         bodies: &Bodies,
         physics: Physics,
+        frame: Option<Frame>,
         team: &Arc<Team>,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let Method::Cpu(path) = variant.method else {
-            return Err(ForceError::OneProcess(
-                "kernels other than those of the CPU are run",
-            ));
-        };
-        if variant.systems != 1 {
+        if variant.systems != 1 || matches!(variant.method, Method::Systems(_)) {
             return Err(ForceError::OneProcess("independent systems are computed"));
         }
-        let CpuPath {
-            precision,
-            root,
-            pairs,
-            threads,
-        } = path;
-        let choices = Choices {
-            root,
-            pairs,
-            threads,
-            ..Choices::default()
+        let in_fields = (bodies, &self.fields);
+        if let Method::Cpu(path) = variant.method {
+            let CpuPath {
+                precision,
+                root,
+                pairs,
+                threads,
+            } = path;
+            let choices = Choices {
+                root,
+                pairs,
+                threads,
+                ..Choices::default()
+            };
+            return lead(team, in_fields, physics, precision, choices);
+        }
+        let devices = match &self.place {
+            Place::RankGpus(_) | Place::RankEmulators(_) if self.place.devices() != team.size() => {
+                return Err(self.other_ranks());
+            }
+            Place::RankGpus(infos) => {
+                Devices::Gpus(infos.iter().map(|info| info.ordinal).collect())
+            }
+            Place::RankEmulators(_) => Devices::Emulators(self.thread_order),
+            _ => return Err(ForceError::OneProcess("this kernel is run")),
         };
-        lead(team, (bodies, &self.fields), physics, precision, choices)
+        if self.block_steps.is_some() {
+            return Err(ForceError::OneProcess(
+                "block time steps of a device are taken",
+            ));
+        }
+        let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
+        lead_on_devices(team, in_fields, physics, (variant, frame), devices)
+    }
+
+    /// The refusal of a place of other ranks.
+    pub(super) fn other_ranks(&self) -> ForceError {
+        ForceError::OtherRanks {
+            chosen: self.place.devices(),
+            there: self.team.as_ref().map_or(1, |team| team.size()),
+        }
     }
 }

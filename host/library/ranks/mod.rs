@@ -19,6 +19,9 @@ use bytemuck::Pod;
 
 pub use member::{Differs, Member};
 
+/// Exit code of ranks that cannot go on: that of devices that cannot be used.
+pub(crate) const UNAVAILABLE: u8 = 69;
+
 /// Processes that exchange bytes. All of them make the same calls in the same order.
 ///
 /// An exchange that fails does not return: all ranks end.
@@ -185,8 +188,13 @@ impl Team {
         all
     }
 
-    /// Bytes of each rank.
-    fn gather_ragged(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+    /// Gives all ranks the bytes of all, in the order of ranks; `counts` says how many each has.
+    pub(crate) fn gather_bytes(&self, mine: &[u8], all: &mut [u8], counts: &[usize]) {
+        self.ranks.gather(mine, all, counts);
+    }
+
+    /// Values of each rank.
+    pub(crate) fn gather_ragged<T: Pod>(&self, mine: &[T]) -> Vec<Vec<T>> {
         let counts = self.gather_each(&[mine.len() as u64]);
         let counts: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
         let all = self.gather(mine, &counts);
@@ -197,6 +205,24 @@ impl Team {
             part.to_vec()
         });
         parts.collect()
+    }
+
+    /// The first rank that holds other bodies than rank 0, if one does, by a checksum of this rank's.
+    pub(crate) fn rank_that_differs(&self, checksum: u32) -> Option<usize> {
+        let sums = self.gather_each(&[checksum]);
+        sums.iter().position(|&sum| sum != sums[0])
+    }
+
+    /// Stops the run if a rank holds other bodies than the first, by a checksum of this rank's: processors
+    /// or system libraries that round differently would do that.
+    pub(crate) fn check_bodies(&self, checksum: u32) {
+        if let (Some(rank), 0) = (self.rank_that_differs(checksum), self.rank()) {
+            let why = format!(
+                "rank {rank} holds other bodies than rank 0: use machines of one kind, and the same build \
+                 on all"
+            );
+            self.abort(UNAVAILABLE, &why); // for all
+        }
     }
 
     /// Completes values of which each rank has computed its share.

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn devices_are_named() {
     assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
-    assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+    assert_eq!("cuda".parse(), Ok(DeviceChoice::Gpu));
     assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
     for choice in [
         DeviceChoice::Auto,

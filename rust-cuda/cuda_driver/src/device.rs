@@ -24,6 +24,8 @@ pub struct DeviceInfo {
     pub ordinal: u32,
     /// Product name, such as `NVIDIA H200`.
     pub name: String,
+    /// Identity of the GPU, or of the part of one that it is: the same in every process.
+    pub uuid: [u8; 16],
     /// Compute capability (major, minor): (9, 0) for `sm_90`.
     pub compute_capability: (u32, u32),
     /// Number of streaming multiprocessors.
@@ -62,6 +64,7 @@ impl DeviceInfo {
         Ok(DeviceInfo {
             ordinal,
             name: check_cust("cuDeviceGetName", device.name())?,
+            uuid: uuid(device)?,
             compute_capability: (
                 get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
                 get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
@@ -92,6 +95,19 @@ fn attribute(device: Device, which: CUdevice_attribute) -> Result<u32, DriverErr
         .map_err(|error| error.doing(format!("asking for {which:?}")))?;
     // All attributes asked for here are counts, sizes and clocks.
     Ok(u32::try_from(value).unwrap_or(0))
+}
+
+/// Of a part of a GPU its own where the driver knows of it, which `cust` does not ask.
+fn uuid(device: Device) -> Result<[u8; 16], DriverError> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the device exists and `uuid` is a valid place for the answer.
+    let mut result = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device.as_raw()) };
+    if result == CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND {
+        // SAFETY: as above.
+        result = unsafe { sys::cuDeviceGetUuid(&mut uuid, device.as_raw()) };
+    }
+    check("cuDeviceGetUuid", result)?;
+    Ok(uuid.bytes.map(|byte| byte as u8))
 }
 
 fn driver_version() -> Result<(u32, u32), DriverError> {

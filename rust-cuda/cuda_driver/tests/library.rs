@@ -85,6 +85,7 @@ fn found_by_its_usual_name() {
         let second = &found[1];
         assert_eq!(second.ordinal, 1);
         assert_eq!(second.name, "Fake GPU 1");
+        assert_eq!(second.uuid, [0xf1; 16]);
         assert_eq!(second.compute_capability, (9, 0));
         assert_eq!(second.memory_bytes, 1 << 30);
         assert_eq!(second.warp_size, 32);

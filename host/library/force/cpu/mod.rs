@@ -41,9 +41,6 @@ use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::variants::{PairsName, RootName, Threads};
 
-/// Exit code of ranks that do not hold the same bodies: that of devices that cannot be used.
-const DIFFERS: u8 = 69;
-
 /// Returns whether each pair of n bodies is computed once.
 fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
     match pairs {
@@ -129,22 +126,8 @@ impl<R: Lane> Cpu<R> {
         Self { team, ..self }
     }
 
-    /// Stops the run if a rank holds other bodies than the first: processors or system libraries that
-    /// round differently would do that.
-    fn check_ranks(&self) {
-        if let (Some(rank), 0) = (self.rank_that_differs(), self.team.rank()) {
-            let why = format!(
-                "rank {rank} holds other bodies than rank 0: use machines of one kind, and the same build \
-                 on all"
-            );
-            self.team.abort(DIFFERS, &why); // for all
-        }
-    }
-
-    fn rank_that_differs(&self) -> Option<usize> {
-        if self.team.is_alone() {
-            return None;
-        }
+    /// A number that tells the bodies of ranks apart.
+    fn checksum(&self) -> u32 {
         let bodies = &self.state.bodies;
         let mut hasher = crc32fast::Hasher::new();
         for column in [
@@ -152,8 +135,7 @@ impl<R: Lane> Cpu<R> {
         ] {
             hasher.update(bytemuck::cast_slice(column));
         }
-        let sums = self.team.gather_each(&[hasher.finalize()]);
-        sums.iter().position(|&sum| sum != sums[0])
+        hasher.finalize()
     }
 
     /// In these external fields too.
@@ -238,7 +220,9 @@ impl<R: Lane> InMemory for Cpu<R> {
     }
 
     fn potential_energy(&self) -> f64 {
-        self.check_ranks();
+        if !self.team.is_alone() {
+            self.team.check_bodies(self.checksum());
+        }
         let (bodies, instructions) = (&self.state.bodies, self.choices.instructions);
         shared_potential_energy(bodies, &self.physics, instructions, &self.team)
     }

@@ -6,6 +6,8 @@
 //! at a time. What is computed is the same, operation by operation, as in steps that are taken one after
 //! another, and so are the bits.
 
+use std::ops::Range;
+
 use gpu_kernels::interaction::interact;
 use gpu_kernels::numerics::{Closest, Precision};
 use rayon::prelude::*;
@@ -20,6 +22,7 @@ use crate::force::host_state::HostState;
 use crate::force::in_memory::InMemory;
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::ranks::Team;
 use crate::variants::{RootName, Threads};
 
 /// Bodies of both kinds, by their indices.
@@ -52,6 +55,26 @@ const SOURCES_KEPT: usize = 1 << 12;
 /// There are so many test particles to a body with mass, or more, where they take many steps at a time:
 /// in the lanes of bodies with mass nothing is computed that is of use.
 const MANY: usize = 8;
+
+/// Ranks share test particles from so many interactions of each on: fewer take no longer than sending where
+/// it went.
+const SHARED_FROM: usize = 1 << 11;
+
+/// Test particles of each rank, whole pieces of so many; `None` where each rank computes all of them.
+fn shares(
+    team: &Team,
+    count: usize,
+    piece: usize,
+    interactions_each: usize,
+) -> Option<Vec<Range<usize>>> {
+    let pays = !team.is_alone() && interactions_each >= SHARED_FROM;
+    let bodies = |pieces: Range<usize>| {
+        let [start, end] = [pieces.start, pieces.end].map(|at| (at * piece).min(count));
+        start..end
+    };
+    let of_all = || team.shares(count.div_ceil(piece)).into_iter().map(bodies);
+    pays.then(|| of_all().collect())
+}
 
 /// The bodies with mass at an evaluation, and the units of the result.
 struct Evaluation {
@@ -264,8 +287,13 @@ impl<R: Lane> Cpu<R> {
                 frame.acceleration_from_local(pull.map(|sum| coupling * sum));
         }
         let bodies = &self.state.bodies;
-        let groups = kinds
-            .massless
+        let (count, sources) = (kinds.massless.len(), &self.packed.sources);
+        let shares = shares(&self.team, count, LANES, sources.len());
+        let mine = match &shares {
+            Some(shares) => shares[self.team.rank()].clone(),
+            None => 0..count,
+        };
+        let groups = kinds.massless[mine.clone()]
             .par_chunks(LANES)
             .with_min_len(ELEMENTWISE / LANES);
         let groups = groups.map(|indices| {
@@ -284,7 +312,6 @@ impl<R: Lane> Cpu<R> {
             ..
         } = self.choices;
         let mut sums = vec![[[0.0; LANES]; 3]; targets.len()];
-        let sources = &self.packed.sources;
         let pull = |_, sums: &mut [_], targets: &[_]| {
             instructions.run(Pull {
                 targets,
@@ -296,14 +323,19 @@ impl<R: Lane> Cpu<R> {
                 sums,
             });
         };
-        let interactions = kinds.massless.len() * sources.len();
+        let interactions = mine.len() * sources.len();
         if threads == Threads::One || interactions <= INTERACTIONS_ALONE {
             pull(0, &mut sums, &targets);
         } else {
             in_tasks(&mut sums, &targets, pull);
         }
+        let mut pulls: Vec<[f64; 3]> = lanes_of(&sums).take(mine.len()).collect();
+        if let Some(shares) = shares {
+            let counts: Vec<usize> = shares.iter().map(Range::len).collect();
+            pulls = self.team.gather(&pulls, &counts);
+        }
         let unit = unit(&self.physics, &frame);
-        for (&i, pull) in kinds.massless.iter().zip(lanes_of(&sums)) {
+        for (&i, pull) in kinds.massless.iter().zip(pulls) {
             self.state.accelerations[i] = pull.map(|sum| unit * sum);
         }
     }
@@ -387,14 +419,20 @@ impl<R: Lane> Cpu<R> {
             accelerations,
             ..
         } = &mut self.state;
+        let interactions = evaluations.iter().map(|at| at.sources.len()).sum();
+        let shares = shares(&self.team, accelerations.len(), BODIES, interactions);
+        let mine = match &shares {
+            Some(shares) => shares[self.team.rank()].clone(),
+            None => 0..accelerations.len(),
+        };
         let columns = (
-            b.x.par_chunks_mut(BODIES),
-            b.y.par_chunks_mut(BODIES),
-            b.z.par_chunks_mut(BODIES),
-            b.vx.par_chunks_mut(BODIES),
-            b.vy.par_chunks_mut(BODIES),
-            b.vz.par_chunks_mut(BODIES),
-            accelerations.par_chunks_mut(BODIES),
+            b.x[mine.clone()].par_chunks_mut(BODIES),
+            b.y[mine.clone()].par_chunks_mut(BODIES),
+            b.z[mine.clone()].par_chunks_mut(BODIES),
+            b.vx[mine.clone()].par_chunks_mut(BODIES),
+            b.vy[mine.clone()].par_chunks_mut(BODIES),
+            b.vz[mine.clone()].par_chunks_mut(BODIES),
+            accelerations[mine].par_chunks_mut(BODIES),
         );
         columns
             .into_par_iter()
@@ -433,6 +471,14 @@ impl<R: Lane> Cpu<R> {
                     *a = of_lane;
                 }
             });
+        if let Some(shares) = shares {
+            for column in [
+                &mut b.x, &mut b.y, &mut b.z, &mut b.vx, &mut b.vy, &mut b.vz,
+            ] {
+                self.team.complete(column, &shares);
+            }
+            self.team.complete(accelerations, &shares);
+        }
     }
 }
 

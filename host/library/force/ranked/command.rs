@@ -1,5 +1,6 @@
 //! What rank 0 tells the others, as 64-bit words.
 
+use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 
 use crate::backend::{Derivatives, Operation, SavedState};
@@ -8,7 +9,7 @@ use crate::force::cpu::Choices;
 use crate::frame::Frame;
 use crate::physics::{Law, Physics};
 use crate::ranks::Team;
-use crate::variants::{PairsName, RootName, Threads};
+use crate::variants::{self, Build, Method, PairsName, Positions, RootName, Threads, Variant};
 
 /// Something that all ranks are to do together.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,17 +32,45 @@ pub(super) enum Command {
     Energy,
     /// [`Backend::restore`](crate::backend::Backend::restore).
     Restore(Box<SavedState>),
+    /// Say what GPUs there are.
+    Gpus,
 }
 
 /// A system, and how it is computed. What the forces do not depend on is left out of the bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Begin {
     pub(super) physics: Physics,
-    pub(super) precision: Precision,
-    pub(super) choices: Choices,
+    pub(super) means: Means,
     pub(super) bodies: Bodies,
     /// External fields, [as numbers](crate::fields::Fields::to_numbers).
     pub(super) fields: Vec<f64>,
+}
+
+/// Means to compute forces.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Means {
+    /// The CPU of each rank.
+    Cpu(Precision, Choices),
+    /// A device of each rank.
+    Devices(Kernel, Frame, Devices),
+}
+
+/// A variant of kernels that can be shared, without its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Kernel {
+    row: Row,
+    pub(super) build: Build,
+    block: u32,
+    by_masses: bool,
+}
+
+/// A device for each rank.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Devices {
+    /// An emulator, which runs threads in the order of this seed.
+    Emulators(u64),
+    /// The GPU of this number.
+    Gpus(Vec<u32>),
 }
 
 /// Words of a command that are broadcast at once; the first is their number.
@@ -52,6 +81,7 @@ const PRECISIONS: [Precision; 2] = [Precision::F64, Precision::F32];
 const ROOTS: [RootName; 3] = [RootName::Exact, RootName::Refined, RootName::Estimated];
 const PAIRS: [PairsName; 3] = [PairsName::Twice, PairsName::Once, PairsName::ByNumber];
 const THREADS: [Threads; 2] = [Threads::All, Threads::One];
+const BUILDS: [Build; 2] = [Build::Precise, Build::Ftz];
 const DERIVATIVES: [Derivatives; 3] = [Derivatives::None, Derivatives::Jerk, Derivatives::Snap];
 
 impl Command {
@@ -114,6 +144,7 @@ impl Command {
                 words.number(8);
                 write_state(saved, &mut words);
             }
+            Self::Gpus => words.number(9),
         }
         words.0
     }
@@ -132,6 +163,7 @@ impl Command {
             6 => Self::Advance(words.real(), words.real()),
             7 => Self::Energy,
             8 => Self::Restore(Box::new(read_state(words))),
+            9 => Self::Gpus,
             other => unreachable!("ranks of one version know no command {other}"),
         }
     }
@@ -148,10 +180,7 @@ impl Begin {
         words.number(law);
         words.reals(&constants);
         words.reals(&[g, softening]);
-        words.number(place(&PRECISIONS, self.precision));
-        words.number(place(&ROOTS, self.choices.root));
-        words.number(place(&PAIRS, self.choices.pairs));
-        words.number(place(&THREADS, self.choices.threads));
+        self.means.write(words);
         let Bodies {
             x,
             y,
@@ -184,13 +213,7 @@ impl Begin {
             g: words.real(),
             softening: words.real(),
         };
-        let precision = PRECISIONS[words.number() as usize];
-        let choices = Choices {
-            root: ROOTS[words.number() as usize],
-            pairs: PAIRS[words.number() as usize],
-            threads: THREADS[words.number() as usize],
-            ..Choices::default()
-        };
+        let means = Means::read(words);
         let n = words.number() as usize;
         let mut column = || words.reals(n).to_vec();
         let [x, y, z, vx, vy, vz, mass] = [(); 7].map(|()| column());
@@ -209,11 +232,104 @@ impl Begin {
         let fields = words.reals(count).to_vec();
         Self {
             physics,
-            precision,
-            choices,
+            means,
             bodies,
             fields,
         }
+    }
+}
+
+impl Means {
+    fn write(&self, words: &mut Writer) {
+        match self {
+            Self::Cpu(precision, choices) => {
+                words.number(0);
+                words.number(place(&PRECISIONS, *precision));
+                words.number(place(&ROOTS, choices.root));
+                words.number(place(&PAIRS, choices.pairs));
+                words.number(place(&THREADS, choices.threads));
+            }
+            Self::Devices(kernel, frame, devices) => {
+                words.number(1);
+                words.text(kernel.row.name);
+                words.number(place(&BUILDS, kernel.build));
+                words.number(kernel.block.into());
+                words.number(kernel.by_masses.into());
+                write_frame(frame, words);
+                match devices {
+                    Devices::Emulators(seed) => {
+                        words.number(0);
+                        words.number(*seed);
+                    }
+                    Devices::Gpus(numbers) => {
+                        words.number(numbers.len() as u64);
+                        numbers.iter().for_each(|&gpu| words.number(gpu.into()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(words: &mut Reader<'_>) -> Self {
+        if words.number() == 0 {
+            let precision = PRECISIONS[words.number() as usize];
+            let choices = Choices {
+                root: ROOTS[words.number() as usize],
+                pairs: PAIRS[words.number() as usize],
+                threads: THREADS[words.number() as usize],
+                ..Choices::default()
+            };
+            return Self::Cpu(precision, choices);
+        }
+        let kernel = Kernel {
+            row: Row::named(&words.text()),
+            build: BUILDS[words.number() as usize],
+            block: words.number() as u32,
+            by_masses: words.number() != 0,
+        };
+        let frame = read_frame(words);
+        let devices = match words.number() {
+            0 => Devices::Emulators(words.number()),
+            ranks => Devices::Gpus((0..ranks).map(|_| words.number() as u32).collect()),
+        };
+        Self::Devices(kernel, frame, devices)
+    }
+}
+
+impl Kernel {
+    /// That of a variant, if ranks can compute by it together.
+    pub(super) fn of(variant: &Variant) -> Option<Self> {
+        match variant.method {
+            Method::Kernel {
+                row,
+                build,
+                block,
+                positions: Positions::Device,
+                split: None,
+                fitted: _, // which says how to split
+                by_masses,
+            } if variant.can_be_shared() && variant.systems == 1 => Some(Self {
+                row,
+                build,
+                block,
+                by_masses,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The variant.
+    pub(super) fn variant(self) -> Variant {
+        let method = Method::Kernel {
+            row: self.row,
+            build: self.build,
+            block: self.block,
+            positions: Positions::Device,
+            split: None,
+            fitted: &[],
+            by_masses: self.by_masses,
+        };
+        variants::first("", method, "")
     }
 }
 
@@ -260,8 +376,7 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
         higher,
         own_steps,
     } = saved;
-    words.reals(&frame.centre);
-    words.reals(&[frame.length, frame.mass, frame.time]);
+    write_frame(frame, words);
     for vectors in [positions, velocities, accelerations, jerks] {
         words.number(vectors.len() as u64);
         words.reals(vectors.as_flattened());
@@ -272,13 +387,22 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
     words.reals(own_steps);
 }
 
-fn read_state(words: &mut Reader<'_>) -> SavedState {
-    let frame = Frame {
+fn write_frame(frame: &Frame, words: &mut Writer) {
+    words.reals(&frame.centre);
+    words.reals(&[frame.length, frame.mass, frame.time]);
+}
+
+fn read_frame(words: &mut Reader<'_>) -> Frame {
+    Frame {
         centre: [words.real(), words.real(), words.real()],
         length: words.real(),
         mass: words.real(),
         time: words.real(),
-    };
+    }
+}
+
+fn read_state(words: &mut Reader<'_>) -> SavedState {
+    let frame = read_frame(words);
     let mut vectors = || {
         let count = words.number() as usize;
         bytemuck::cast_slice(words.reals(3 * count)).to_vec()
@@ -299,11 +423,16 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
     }
 }
 
-struct Writer(Vec<u64>);
+pub(super) struct Writer(pub(super) Vec<u64>);
 
 impl Writer {
-    fn number(&mut self, number: u64) {
+    pub(super) fn number(&mut self, number: u64) {
         self.0.push(number);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.extend(text.bytes().map(u64::from));
     }
 
     fn real(&mut self, real: f64) {
@@ -316,11 +445,17 @@ impl Writer {
 }
 
 /// What is left to read. It was written by the same version of the program.
-struct Reader<'a>(&'a [u64]);
+pub(super) struct Reader<'a>(pub(super) &'a [u64]);
 
 impl<'a> Reader<'a> {
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.take(1)[0]
+    }
+
+    pub(super) fn text(&mut self) -> String {
+        let length = self.number() as usize;
+        let bytes = self.take(length).iter().map(|&byte| byte as u8).collect();
+        String::from_utf8(bytes).expect("it was a text")
     }
 
     fn real(&mut self) -> f64 {
@@ -344,7 +479,7 @@ mod tests {
     use crate::force::cpu::samples::cloud;
     use crate::ranks::threads::together_with;
 
-    fn begin(law: Law, n: usize) -> Command {
+    fn begin(law: Law, n: usize, means: Means) -> Command {
         let physics = Physics {
             law,
             g: 2.0,
@@ -352,12 +487,7 @@ mod tests {
         };
         Command::Begin(Box::new(Begin {
             physics,
-            precision: Precision::F32,
-            choices: Choices {
-                root: RootName::Exact,
-                pairs: PairsName::Once,
-                ..Choices::default()
-            },
+            means,
             bodies: Bodies {
                 id: (0..n as u64).collect(),
                 ..cloud(n, 1)
@@ -390,12 +520,31 @@ mod tests {
             higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
             own_steps: vec![0.125; jerks],
         };
+        let choices = Choices {
+            root: RootName::Exact,
+            pairs: PairsName::Once,
+            ..Choices::default()
+        };
+        let on_cpu = Means::Cpu(Precision::F32, choices);
+        let on = |kernel: &str, devices| {
+            let kernel = Kernel::of(variants::find(kernel).expect("listed"));
+            let frame = Frame {
+                time: 0.5,
+                ..Frame::IDENTITY
+            };
+            Means::Devices(kernel.expect("shared"), frame, devices)
+        };
         let mut commands = vec![
             Command::Wait,
             Command::Part,
-            begin(Law::Gravity, 0),
-            begin(Law::Unit, 1),
-            begin(repulsion, 100),
+            Command::Gpus,
+            begin(Law::Gravity, 0, on_cpu),
+            begin(Law::Unit, 1, on("symmetric", Devices::Emulators(7))),
+            begin(
+                repulsion,
+                100,
+                on("hermite-f64", Devices::Gpus(vec![2, 0, 1])),
+            ),
             Command::SetTime(-1.5),
             Command::FirstStep(0.02, f64::INFINITY),
             Command::Advance(0.25, 0.01),
@@ -415,5 +564,22 @@ mod tests {
             _ => commands.iter().map(|_| Command::hear(&team)).collect(),
         });
         assert!(heard.iter().all(|heard| *heard == commands));
+    }
+
+    /// All variants that devices of one process share, ranks share too.
+    #[test]
+    fn variants_are_told() {
+        for variant in variants::VARIANTS {
+            let kernel = Kernel::of(variant);
+            assert_eq!(
+                kernel.is_some(),
+                variant.can_be_shared(),
+                "{}",
+                variant.name
+            );
+            if let Some(kernel) = kernel {
+                assert_eq!(kernel.variant().method, variant.method, "{}", variant.name);
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Ranks as threads: the bits of a run alone, whoever computes what.
 
+mod on_devices;
+
 use super::*;
 use crate::fields::ExternalField;
 use crate::force::cpu::samples::cloud;
@@ -161,6 +163,31 @@ fn a_run_goes_on_with_another_number_of_ranks() {
             end(&mut simulation.expect("a CPU does not refuse"))
         });
         assert_eq!(found, expected, "{threads:?}");
+    }
+}
+
+/// So many interactions of each test particle that ranks share them: by many sources, and in many steps.
+#[test]
+fn test_particles_are_those_of_one_process() {
+    for (massive, massless, steps) in [(2_100, 37, 1), (5, 700, 450)] {
+        let mut bodies = cloud(massive + massless, 3);
+        bodies.mass[..massless].fill(0.0);
+        let choices = Choices::default();
+        let end = |mut backend: Box<dyn Backend>| {
+            let step = Integrator::Leapfrog.operations(1e-4);
+            Integrator::Leapfrog
+                .prepare(&mut *backend)
+                .expect("a CPU does not refuse");
+            backend.repeat(steps, &step).expect("a CPU does not refuse");
+            backend.save().expect("it is here")
+        };
+        let expected = end(alone(&bodies, Precision::F64, choices));
+        for threads in [TEAMS[1], TEAMS[2]] {
+            let found = led(threads, |team| {
+                end(on_ranks(team, &bodies, Precision::F64, choices))
+            });
+            assert!(found == expected, "{massive} with mass, {threads:?}");
+        }
     }
 }
 

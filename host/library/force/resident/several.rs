@@ -3,6 +3,11 @@
 //! Each device holds all bodies and moves all of them, which is nothing beside the forces; of a force each
 //! computes a part of the pairs. What they have computed is exchanged and added in an order that does
 //! not depend on which is ready first, so that all devices always hold the same bits.
+//!
+//! Devices of one process copy from each other's memory. Those of ranks, of which each has one, exchange
+//! the same bytes through the memory of their hosts.
+
+mod exchange;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,6 +15,7 @@ use std::sync::Arc;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
+use self::exchange::Exchange;
 use super::Resident;
 use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
@@ -22,12 +28,15 @@ use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
 
 /// A system on several devices, which compute it together.
 pub struct Several<D: Peers> {
+    /// Those of this process.
     devices: Vec<Arc<D>>,
-    /// At least one.
+    /// Of each device of this process; at least one.
     parts: Vec<Resident<D>>,
     union: Union,
-    /// Of each device, where parts of sums are added.
+    /// Of each device of this process, where parts of sums are added.
     adders: Vec<Adder<D>>,
+    /// The way to the devices of other ranks, if this process is one of several.
+    exchange: Option<Exchange<D>>,
 }
 
 /// A device's means to add what all devices have computed of the sums of its bodies.
@@ -77,6 +86,7 @@ impl<D: Peers> Several<D> {
             parts,
             union,
             adders,
+            exchange: None,
         })
     }
 
@@ -115,6 +125,10 @@ impl<D: Peers> Several<D> {
 
     /// The force without external fields, on all devices.
     fn pairs(&self) -> Result<(), ForceError> {
+        if let Some(exchange) = &self.exchange {
+            exchange.pairs(self);
+            return Ok(());
+        }
         match &self.union {
             Union::Bodies(bodies) => {
                 self.launch_parts()?;
@@ -314,6 +328,10 @@ impl<D: Peers> Backend for Several<D> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
+        if let Some(exchange) = &self.exchange {
+            let sums = exchange.energy_sums(&self.parts[0]);
+            return self.first().total_energy(&sums);
+        }
         self.parts.iter().try_for_each(Resident::launch_energy)?;
         let sums = self.parts.iter().map(Resident::energy_sums);
         let sums = sums.collect::<Result<Vec<_>, _>>()?.concat();

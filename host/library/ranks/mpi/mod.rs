@@ -226,6 +226,12 @@ impl Processes {
     }
 }
 
+/// Name of this machine.
+pub fn machine() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
 /// What tells machines apart: names alone may be the same in containers.
 fn host() -> Vec<u8> {
     let files = [
@@ -276,6 +282,11 @@ impl Ranks for Processes {
             "as many as the others expect"
         );
         assert_eq!(counts.iter().sum::<usize>(), all.len(), "room for all");
+        if all.is_empty() {
+            return; // all ranks know
+        }
+        // The address of nothing may be that which stands for `MPI_IN_PLACE`.
+        let sent = if mine.is_empty() { &[0] } else { mine };
         let Constants {
             byte, word, world, ..
         } = self.constants;
@@ -290,12 +301,12 @@ impl Ranks for Processes {
         });
         let places: Vec<c_int> = places.collect();
         self.call("a gathering", || {
-            // SAFETY: this rank's buffer has its count of units, the buffer of all has the sum of the counts,
+            // SAFETY: this rank's buffer has at least its count of units, the buffer of all has the sum of the counts,
             // each list has an entry for each rank, and places and counts stay within the sum: the
             // assertions above. Nobody else uses the buffers until the call returns.
             unsafe {
                 (self.functions.allgatherv)(
-                    mine.as_ptr(),
+                    sent.as_ptr(),
                     counts[self.rank],
                     kind,
                     all.as_mut_ptr(),

@@ -74,13 +74,12 @@ fn watch_over(child: libc::pid_t, launcher: &Launcher) -> ! {
         let signal = libc::WTERMSIG(status);
         // Where the launcher has sent signals, another rank is the cause.
         if !TOLD.load(SeqCst) {
-            let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
             let number = |number: Option<usize>| number.map_or("?".into(), |n| n.to_string());
             say(&format!(
                 "rank {} of {} (process {child} on {}) was killed by signal {signal}{}: all ranks end",
                 number(launcher.rank),
                 number(launcher.size),
-                host.trim(),
+                super::machine(),
                 name(signal)
             ));
         }

@@ -125,6 +125,8 @@ int cuDeviceGetName(char *name, int size, int device) {
     snprintf(name, (size_t)size, "Fake GPU %d", device);
     return SUCCESS;
 }
+/* As a driver before CUDA 11.4: without cuDeviceGetUuid_v2. */
+int cuDeviceGetUuid(char *uuid, int device) { memset(uuid, 0xF0 + device, 16); return SUCCESS; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = MEMORY; return SUCCESS; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
     (void)device;

@@ -1,0 +1,266 @@
+//! GPUs that ranks see, and which of them each takes.
+
+use std::collections::HashSet;
+
+use cuda_driver::{DeviceInfo, devices};
+
+use super::command::{Command, Reader, Writer};
+use crate::ranks::Team;
+
+/// GPUs that a rank sees, or why it sees none.
+pub(crate) type Seen = Result<Vec<DeviceInfo>, String>;
+
+/// Reason why there is no GPU for a rank.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoGpuOfRank {
+    /// It sees none.
+    #[error(
+        "--device cuda needs a GPU on the machine of each rank, and rank {rank} has none: {why}"
+    )]
+    None {
+        /// The rank.
+        rank: usize,
+        /// Reason.
+        why: String,
+    },
+    /// Ranks before it have all that it sees.
+    #[error(
+        "--device cuda gives each rank a GPU of its own, and ranks before rank {rank} have all that it sees \
+         ({count}): start as many ranks per machine as it has GPUs; or let them share one with \
+         --device cuda:0, or choose --device cpu"
+    )]
+    Taken {
+        /// The rank.
+        rank: usize,
+        /// GPUs that it sees.
+        count: usize,
+    },
+    /// A number was asked for that it does not have.
+    #[error(
+        "there is no GPU {asked} on the machine of rank {rank}: it has {count}, counted from 0"
+    )]
+    Number {
+        /// The rank.
+        rank: usize,
+        /// The number.
+        asked: u32,
+        /// GPUs that it sees.
+        count: usize,
+    },
+}
+
+/// GPUs that each rank sees, as rank 0.
+pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
+    let _turn = team.turn();
+    Command::Gpus.tell(team);
+    gathered(team)
+}
+
+/// GPUs that each rank sees, as all ranks.
+pub(super) fn gathered(team: &Team) -> Vec<Seen> {
+    let seen = devices().map_err(|why| why.to_string());
+    let all = team.gather_ragged(&to_words(&seen));
+    all.iter().map(|words| from_words(words)).collect()
+}
+
+/// A GPU for each rank: the first that it sees, of those that ranks before it have not.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn one_each(seen: &[Seen]) -> Result<Vec<DeviceInfo>, NoGpuOfRank> {
+    let mut taken = HashSet::new();
+    let one = |(rank, seen): (usize, &Seen)| {
+        let gpus = of_rank(rank, seen)?;
+        let free = gpus.iter().find(|gpu| taken.insert(gpu.uuid));
+        let count = gpus.len();
+        free.cloned().ok_or(NoGpuOfRank::Taken { rank, count })
+    };
+    seen.iter().enumerate().map(one).collect()
+}
+
+/// The GPU of this number for each rank.
+///
+/// # Errors
+/// If a rank does not have it.
+pub(crate) fn numbered(seen: &[Seen], asked: u32) -> Result<Vec<DeviceInfo>, NoGpuOfRank> {
+    let one = |(rank, seen): (usize, &Seen)| {
+        let gpus = of_rank(rank, seen)?;
+        let (gpu, count) = (gpus.iter().find(|gpu| gpu.ordinal == asked), gpus.len());
+        gpu.cloned()
+            .ok_or(NoGpuOfRank::Number { rank, asked, count })
+    };
+    seen.iter().enumerate().map(one).collect()
+}
+
+fn of_rank(rank: usize, seen: &Seen) -> Result<&[DeviceInfo], NoGpuOfRank> {
+    let none = |why: &String| NoGpuOfRank::None {
+        rank,
+        why: why.clone(),
+    };
+    seen.as_deref().map_err(none)
+}
+
+fn to_words(seen: &Seen) -> Vec<u64> {
+    let mut words = Writer(vec![]);
+    match seen {
+        Err(why) => {
+            words.number(0);
+            words.text(why);
+        }
+        Ok(gpus) => {
+            words.number(1);
+            words.number(gpus.len() as u64);
+            gpus.iter().for_each(|gpu| write(gpu, &mut words));
+        }
+    }
+    words.0
+}
+
+fn from_words(words: &[u64]) -> Seen {
+    let words = &mut Reader(words);
+    match words.number() {
+        0 => Err(words.text()),
+        _ => Ok((0..words.number()).map(|_| read(words)).collect()),
+    }
+}
+
+fn write(gpu: &DeviceInfo, words: &mut Writer) {
+    let DeviceInfo {
+        ordinal,
+        name,
+        uuid,
+        compute_capability,
+        sm_count,
+        sm_clock_khz,
+        memory_clock_khz,
+        memory_bus_bits,
+        memory_bytes,
+        l2_bytes,
+        warp_size,
+        max_threads_per_block,
+        max_threads_per_sm,
+        registers_per_sm,
+        shared_bytes_per_sm,
+        max_shared_bytes_per_block,
+        driver_version,
+    } = gpu;
+    words.text(name);
+    words.number(*memory_bytes as u64);
+    for byte in uuid {
+        words.number((*byte).into());
+    }
+    for number in [
+        *ordinal,
+        compute_capability.0,
+        compute_capability.1,
+        *sm_count,
+        *sm_clock_khz,
+        *memory_clock_khz,
+        *memory_bus_bits,
+        *l2_bytes,
+        *warp_size,
+        *max_threads_per_block,
+        *max_threads_per_sm,
+        *registers_per_sm,
+        *shared_bytes_per_sm,
+        *max_shared_bytes_per_block,
+        driver_version.0,
+        driver_version.1,
+    ] {
+        words.number(number.into());
+    }
+}
+
+fn read(words: &mut Reader<'_>) -> DeviceInfo {
+    let (name, memory_bytes) = (words.text(), words.number() as usize);
+    let uuid = [(); 16].map(|()| words.number() as u8);
+    let mut number = || words.number() as u32;
+    DeviceInfo {
+        name,
+        memory_bytes,
+        uuid,
+        ordinal: number(),
+        compute_capability: (number(), number()),
+        sm_count: number(),
+        sm_clock_khz: number(),
+        memory_clock_khz: number(),
+        memory_bus_bits: number(),
+        l2_bytes: number(),
+        warp_size: number(),
+        max_threads_per_block: number(),
+        max_threads_per_sm: number(),
+        registers_per_sm: number(),
+        shared_bytes_per_sm: number(),
+        max_shared_bytes_per_block: number(),
+        driver_version: (number(), number()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(ordinal: u32, identity: u8) -> DeviceInfo {
+        DeviceInfo {
+            ordinal,
+            name: format!("GPU {identity}"),
+            uuid: [identity; 16],
+            compute_capability: (9, 1),
+            sm_count: 2,
+            sm_clock_khz: 3,
+            memory_clock_khz: 4,
+            memory_bus_bits: 5,
+            memory_bytes: 1 << 40,
+            l2_bytes: 6,
+            warp_size: 7,
+            max_threads_per_block: 8,
+            max_threads_per_sm: 10,
+            registers_per_sm: 11,
+            shared_bytes_per_sm: 12,
+            max_shared_bytes_per_block: 13,
+            driver_version: (14, 15),
+        }
+    }
+
+    /// GPUs that a rank sees, by their identities.
+    fn seen(identities: &[u8]) -> Seen {
+        Ok((0..).zip(identities).map(|(n, &of)| gpu(n, of)).collect())
+    }
+
+    fn identities(taken: Result<Vec<DeviceInfo>, NoGpuOfRank>) -> Result<Vec<u8>, NoGpuOfRank> {
+        Ok(taken?.iter().map(|gpu| gpu.uuid[0]).collect())
+    }
+
+    #[test]
+    fn each_rank_takes_a_gpu_of_its_own() {
+        let one_machine = vec![seen(&[1, 2, 3]); 3];
+        assert_eq!(identities(one_each(&one_machine)), Ok(vec![1, 2, 3]));
+        // Two machines; and a scheduler that shows each rank its own.
+        let two = [seen(&[1, 2]), seen(&[1, 2]), seen(&[7, 8]), seen(&[7, 8])];
+        assert_eq!(identities(one_each(&two)), Ok(vec![1, 2, 7, 8]));
+        let apart = [seen(&[2]), seen(&[1]), seen(&[3])];
+        assert_eq!(identities(one_each(&apart)), Ok(vec![2, 1, 3]));
+        let (rank, count) = (2, 2);
+        let taken = NoGpuOfRank::Taken { rank, count };
+        assert_eq!(one_each(&vec![seen(&[1, 2]); 3]), Err(taken));
+        let (rank, why) = (1, "no driver".to_owned());
+        let without = [seen(&[1, 2]), Err(why.clone())];
+        assert_eq!(one_each(&without), Err(NoGpuOfRank::None { rank, why }));
+    }
+
+    #[test]
+    fn a_number_is_each_ranks_own() {
+        let all = [seen(&[1, 2]), seen(&[1, 2]), seen(&[7, 8])];
+        assert_eq!(identities(numbered(&all, 1)), Ok(vec![2, 2, 8]));
+        let (rank, asked, count) = (1, 1, 1);
+        let missing = NoGpuOfRank::Number { rank, asked, count };
+        assert_eq!(numbered(&[seen(&[1, 2]), seen(&[3])], 1), Err(missing));
+    }
+
+    #[test]
+    fn what_is_seen_is_told() {
+        for seen in [seen(&[]), seen(&[200, 3]), Err("keiner — none".into())] {
+            assert_eq!(from_words(&to_words(&seen)), seen);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Ranks with a device each: the bits of as many devices of one process, and with kernels that add in a
+//! fixed order those of one.
+
+use super::*;
+use crate::initial_conditions::plummer;
+use crate::machine::Machine;
+use crate::selection::{DeviceChoice, Place, Request, SelectionError, select_on_ranks};
+use crate::variants;
+
+/// The backend of a rank's device among those of a team.
+fn on_ranks(team: &Arc<Team>, kernel: &Variant, bodies: &Bodies) -> Box<dyn Backend> {
+    let place = Place::RankEmulators(team.size() as u32);
+    let machine = Machine::new(place).ranks(Arc::clone(team));
+    machine.backend(kernel, bodies, physics()).expect("runs")
+}
+
+fn backend(machine: &Machine, kernel: &Variant, bodies: &Bodies) -> Box<dyn Backend> {
+    machine.backend(kernel, bodies, physics()).expect("runs")
+}
+
+fn find(kernel: &str) -> Variant {
+    *variants::find(kernel).expect("listed")
+}
+
+/// Bits of a run: state and energy.
+fn steps(mut backend: Box<dyn Backend>, integrator: Integrator) -> (SavedState, Energy) {
+    integrator.prepare(&mut *backend).expect("runs");
+    let step = integrator.operations(0.01);
+    backend.repeat(2, &step).expect("runs");
+    let energy = backend.energy().expect("runs");
+    (backend.save().expect("there"), energy)
+}
+
+const ONES: [&[usize]; 4] = [&[1], &[1, 1], &[1, 1, 1], &[1, 1, 1, 1]];
+
+/// With fewer blocks than ranks, ragged numbers, and so many tiles that several ranks add a body's sums
+/// one after the other.
+#[test]
+fn kernels_of_fixed_order_have_the_bits_of_one_device() {
+    let narrow = |name| find(name).in_blocks_of(32);
+    for (kernel, integrator, most) in [
+        (find("symmetric-deterministic"), Integrator::Leapfrog, 1_025),
+        (narrow("symmetric-deterministic"), Integrator::Leapfrog, 800),
+        (narrow("hermite"), Integrator::Hermite4, 700),
+        (narrow("hermite-f64"), Integrator::Hermite4, 500),
+    ] {
+        for n in [1, 2, 33, most] {
+            let bodies = match n {
+                1 => Bodies::at_rest(&[[0.25; 3]], &[1.0]),
+                _ => plummer(n, 7).expect("in range"),
+            };
+            let one = steps(backend(&Machine::emulator(0), &kernel, &bodies), integrator);
+            for threads in ONES {
+                let found = led(threads, |team| {
+                    steps(on_ranks(team, &kernel, &bodies), integrator)
+                });
+                let (name, ranks) = (kernel.name, threads.len());
+                assert!(found == one, "{name}, {n} bodies, {ranks} ranks");
+            }
+        }
+    }
+}
+
+/// On the emulator, which carries blocks out in order.
+#[test]
+fn other_kernels_have_the_bits_of_as_many_devices() {
+    let bodies = plummer(300, 5).expect("in range");
+    for (kernel, integrator) in [
+        ("symmetric", Integrator::Leapfrog),
+        ("symmetric-lane2-block32", Integrator::LeapfrogDkd),
+        ("symmetric-f64", Integrator::Yoshida6),
+        ("double-single", Integrator::Yoshida4),
+        ("tensor", Integrator::Leapfrog),
+        ("hermite-f64", Integrator::Hermite4),
+    ] {
+        let kernel = find(kernel);
+        for threads in [ONES[1], ONES[2]] {
+            let machine = Machine::emulators(threads.len() as u32, 0);
+            let several = steps(backend(&machine, &kernel, &bodies), integrator);
+            let found = led(threads, |team| {
+                steps(on_ranks(team, &kernel, &bodies), integrator)
+            });
+            assert!(found == several, "{}, {threads:?}", kernel.name);
+        }
+    }
+}
+
+/// Its first step is tried and taken back, on all ranks.
+#[test]
+fn varying_steps_and_fields_are_those_of_one_device() {
+    let bodies = plummer(70, 5).expect("in range");
+    let fields: Fields = [ExternalField::nfw(3.0, 2.0).at([1.0, 0.0, 0.0])]
+        .into_iter()
+        .collect();
+    let pace = Pace::Adaptive {
+        eta: 0.02,
+        longest: 0.03125,
+        end: 10.0,
+        steps: Stepping::Shared,
+    };
+    let of = |machine: Machine| {
+        let backend = backend(
+            &machine.fields(fields.clone()),
+            &find("hermite-f64"),
+            &bodies,
+        );
+        run(backend, &bodies, Integrator::Hermite4, pace)
+    };
+    let expected = of(Machine::emulator(0));
+    for threads in ONES {
+        let place = Place::RankEmulators(threads.len() as u32);
+        let found = led(threads, |team| {
+            of(Machine::new(place.clone()).ranks(Arc::clone(team)))
+        });
+        assert_eq!(found, expected, "{threads:?}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_devices() {
+    let bodies = plummer(300, 3).expect("in range");
+    let kernel = find("symmetric-deterministic").in_blocks_of(32);
+    let (integrator, pace) = (Integrator::Leapfrog, Pace::Fixed(0.01));
+    let end = |simulation: &mut Simulation| {
+        simulation.step().expect("runs");
+        simulation.save().expect("it is here")
+    };
+    let begin = |backend| {
+        let simulation = Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0);
+        let mut simulation = simulation.expect("runs");
+        end(&mut simulation);
+        simulation
+    };
+    let expected = end(&mut begin(backend(&Machine::emulator(0), &kernel, &bodies)));
+    let (clock, state) = led(ONES[2], |team| {
+        begin(on_ranks(team, &kernel, &bodies))
+            .save()
+            .expect("it is here")
+    });
+    for threads in ONES {
+        let found = led(threads, |team| {
+            let machine = Machine::new(Place::RankEmulators(team.size() as u32));
+            let machine = machine.ranks(Arc::clone(team));
+            let backend = machine.backend_in_frame(&kernel, &bodies, physics(), state.frame);
+            let (backend, from) = (backend.expect("runs"), (clock, &state));
+            let bodies = bodies.clone();
+            let simulation = Simulation::resume(backend, bodies, physics(), integrator, pace, from);
+            end(&mut simulation.expect("runs"))
+        });
+        assert_eq!(found, expected, "{threads:?}");
+    }
+}
+
+#[test]
+fn what_ranks_do_not_share_is_refused() {
+    led(ONES[1], |team| {
+        let refused = |request: Request| {
+            let refused = select_on_ranks(&request, team);
+            refused.expect_err("refused").to_string()
+        };
+        let emulator = Request::new(100).on(DeviceChoice::Emulator);
+        let several = refused(Request::new(100).on(DeviceChoice::Emulators(3)));
+        assert!(several.contains("emulator:3"), "{several}");
+        let alone = refused(emulator.by(Some(variants::find("tiled").expect("listed"))));
+        assert!(alone.contains("one process"), "{alone}");
+        let blocks = refused(Request {
+            integrator: Integrator::Hermite4,
+            steps: Stepping::Blocks,
+            ..emulator
+        });
+        assert!(blocks.contains("--block-steps"), "{blocks}");
+        let selected = select_on_ranks(&emulator, team).expect("runs");
+        assert_eq!(selected.place, Place::RankEmulators(2));
+        assert_eq!(selected.place.choice(), DeviceChoice::Emulator);
+        match select_on_ranks(&Request::new(100).on(DeviceChoice::Cuda(16)), team) {
+            Err(SelectionError::NoGpuOfRank(why)) => {
+                assert!(why.to_string().contains("rank 0"), "{why}");
+            }
+            other => panic!("nobody has 17 GPUs: {other:?}"),
+        }
+        let bodies = plummer(10, 1).expect("in range");
+        for place in [Place::RankEmulators(3), Place::Emulator] {
+            let machine = Machine::new(place).ranks(Arc::clone(team));
+            let kernel = &find("symmetric");
+            assert!(machine.backend(kernel, &bodies, physics()).is_err());
+        }
+    });
+    let machine = Machine::new(Place::RankEmulators(2));
+    let bodies = plummer(10, 1).expect("in range");
+    let refused = machine.backend(&find("symmetric"), &bodies, physics());
+    let refused = refused.err().expect("there are no ranks").to_string();
+    assert!(refused.contains("2 ranks"), "{refused}");
+}
+
+/// Whichever it is, all know.
+#[test]
+fn a_device_that_refuses_is_named() {
+    let found = together_with(ONES[2], |team| {
+        let mine = match team.rank() {
+            1 => Err(ForceError::NoJerks),
+            _ => Ok(()),
+        };
+        of_all(mine, &team).expect_err("of rank 1").to_string()
+    });
+    let own = ForceError::NoJerks.to_string();
+    let others = format!("rank 1: {own}");
+    assert_eq!(found, [others.clone(), own, others]);
+}

@@ -84,7 +84,7 @@ impl Asked {
             Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
             Pace::Adaptive { .. } => {}
         }
-        if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
+        if let (None, Ok(steps)) = (&self.options.until, i64::try_from(steps)) {
             set("steps", steps.into());
         }
         let fields = self.options.force.fields.iter();

@@ -11,7 +11,7 @@ use allpairs::physics::Physics;
 use allpairs::recording::{self, Recording};
 use allpairs::selection::{DeviceChoice, Selection};
 use allpairs::simulation::Simulation;
-use allpairs::units::Units;
+use allpairs::units::{Measure, Units};
 use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
@@ -40,7 +40,7 @@ pub(super) struct Options {
     steps: Option<u64>,
     /// The run's new end, as a time.
     #[arg(long, value_name = "TIME")]
-    until: Option<f64>,
+    until: Option<Measure>,
     /// Device to go on with, where not the one that it ran on: cpu kernels on cpu, others on cuda,
     /// cuda:1, cuda:0,1, cuda:all or emulator.
     #[arg(long)]
@@ -177,10 +177,10 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         (asked.steps, asked.until) = (Some(steps), None);
         table.remove("until");
         table.insert("steps".into(), i64::try_from(steps)?.into());
-    } else if let Some(until) = options.until {
-        (asked.steps, asked.until) = (None, Some(until));
+    } else if let Some(until) = &options.until {
+        (asked.steps, asked.until) = (None, Some(until.clone()));
         table.remove("steps");
-        table.insert("until".into(), until.into());
+        table.insert("until".into(), config::number(until.to_string()));
     }
 
     if let Some(device) = options.device {
@@ -194,7 +194,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
     let steps = steps(&asked, clock.start, pace)?;
     let (at_end, beyond) = match pace {
-        Pace::Fixed(dt) => match asked.until {
+        Pace::Fixed(dt) => match asked.until()? {
             Some(end) => {
                 let ahead = (end - clock.time) * dt.signum();
                 (ahead <= 0.0, ahead < 0.0)
@@ -213,7 +213,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
-    let end = match (pace, asked.until) {
+    let end = match (pace, asked.until()?) {
         (Pace::Fixed(_) | Pace::Adaptive { .. }, Some(end)) => end,
         (Pace::Fixed(dt), None) => clock.start + steps as f64 * dt,
         (Pace::Adaptive { end, .. }, None) => end,
@@ -246,7 +246,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if options.steps.is_some() || options.until.is_some() || options.device.is_some() {
         outputs.write_config(&table, &selection)?;
     }
-    let recording = Recording::resume(folder, plan(&asked, steps, format), &checkpoint)?;
+    let recording = Recording::resume(folder, plan(&asked, steps, format)?, &checkpoint)?;
     drop(checkpoint);
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());

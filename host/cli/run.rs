@@ -152,7 +152,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let options = &asked.options;
     let integrator = options.integrator()?;
     let fields = options.force.fields(&physics, integrator)?;
-    if let Some(end) = options.until {
+    if let Some(end) = options.until()? {
         fields.check_times(start, end)?; // with a number of steps, when their length is known
     }
     options.check_record()?;
@@ -236,10 +236,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         Ok(chosen.value)
     })?;
     let steps = steps(options, start, pace)?;
-    if let (Pace::Fixed(dt), None) = (pace, options.until) {
+    if let (Pace::Fixed(dt), None) = (pace, options.until()?) {
         fields.check_times(start, start + steps as f64 * dt)?;
     }
-    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
+    let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
     let kinds = Kinds::of(&bodies, &physics);
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let units = options.force.units;
@@ -254,13 +254,13 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let (step, whose, until) = match pace {
         Pace::Fixed(_) => (
             "step",
-            chosen(options.dt),
+            chosen(options.dt()?.is_some()),
             super::counted(steps, "step", "steps"),
         ),
         Pace::Adaptive { steps, end, .. } => {
             let (step, whose) = match steps {
                 Stepping::Shared => ("first step", ""),
-                Stepping::Blocks => ("longest step", chosen(options.dt)),
+                Stepping::Blocks => ("longest step", chosen(options.dt()?.is_some())),
             };
             (step, whose, format!("to time {}", super::plain(end)))
         }
@@ -271,7 +271,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         integrator.name(),
         super::figure(dt),
         super::figure(physics.softening),
-        chosen(options.force.softening)
+        chosen(options.force.softening.is_some())
     )?;
     if let Some(why) = step_why {
         writeln!(out, "{step} {}: {why}", super::figure(dt))?;
@@ -304,7 +304,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
 
-    let plan = plan(options, steps, format);
+    let plan = plan(options, steps, format)?;
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
     let recording = recording.of_settings(settings);
     drive(

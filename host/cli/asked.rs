@@ -69,7 +69,7 @@ impl Asked {
         if let Some(units) = self.options.force.units {
             set("units", units.list().into());
         }
-        set("format", format.name().into());
+        set("snapshot-format", format.name().into());
         set("integrator", self.options.method().name().into());
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());

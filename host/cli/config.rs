@@ -28,9 +28,8 @@ const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 /// Options that say where a run ends, one in place of another.
 const ENDS: [&str; 2] = ["steps", "until"];
 
-/// Option that may be given several times, and its name in the options.
-const FIELD: &str = "field";
-const FIELDS: &str = "fields";
+/// Options that may be given several times, and their names in the options.
+const REPEATED: [(&str, &str); 2] = [("field", "fields"), ("stop-if", "stop_if")];
 
 /// A configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +67,10 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
             continue;
         }
         // Other options are overridden by clap; of one that may be given several times, all would stay.
-        if key == FIELD && is_given(FIELDS) {
+        if REPEATED
+            .iter()
+            .any(|(long, id)| key == long && is_given(id))
+        {
             continue;
         }
         arguments.extend(arguments_of(key, value)?);

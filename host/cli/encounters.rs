@@ -104,11 +104,6 @@ impl EncounterOptions {
         }))
     }
 
-    /// Returns whether any are to be looked for.
-    pub(super) fn is_any(&self) -> bool {
-        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
-    }
-
     /// File of radii, if they are in one.
     pub(super) fn file(&self) -> Option<&str> {
         let text = self.radius_of_bodies.as_deref();

@@ -9,15 +9,15 @@ use allpairs::integrator::{Integrator, Stepping};
 use allpairs::io::Format;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
-use allpairs::recording::{Every, Plan};
+use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
 use allpairs::suggest::{Advice, Chosen};
 use allpairs::units::Measure;
 use allpairs::variants::Variant;
 use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
-use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use clap::{ArgAction, ValueEnum};
 
 use super::drift::DriftWatch;
 use super::encounters::EncounterOptions;
@@ -108,6 +108,15 @@ pub(super) struct KeptOptions {
     /// written on Ctrl-C. `allpairs resume` continues from it.
     #[arg(long, value_name = "STEPS|TIME")]
     pub(super) checkpoint_every: Option<Every>,
+    /// End the run, with a checkpoint, after the look of --diagnostics that finds this: "r10 < 0.05",
+    /// "energy_drift > 1e-3", or any other column; or when it has taken so long: "wall > 2h". May be given
+    /// several times.
+    #[arg(long = "stop-if", value_name = "CONDITION", action = ArgAction::Append)]
+    pub(super) stop_if: Vec<Condition>,
+    /// Format of the snapshots; where not given that of the input file, or allpairs. hdf5-gzip is HDF5,
+    /// compressed.
+    #[arg(long, value_name = "NAME")]
+    pub(super) snapshot_format: Option<Format>,
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
     pub(super) watch: bool,
@@ -309,6 +318,16 @@ impl Options {
     pub(super) fn check_record(&self) -> anyhow::Result<()> {
         let drift = self.kept.max_drift;
         let given = super::plain(drift);
+        let needs_looks = |condition: &&Condition| condition.needs_looks();
+        if let (Some(condition), None) = (
+            self.kept.stop_if.iter().find(needs_looks),
+            self.kept.diagnostics,
+        ) {
+            bail!(
+                "--stop-if \"{condition}\" is about what looks find: add --diagnostics STEPS, the steps between \
+                 two of them"
+            );
+        }
         ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {given}");
         if let Some(every) = self.snapshot_every()? {
             ensure!(

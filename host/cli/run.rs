@@ -21,6 +21,7 @@ use allpairs::test_particles::Kinds;
 use allpairs::units::Units;
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
+use anyhow::ensure;
 use clap::ArgMatches;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
@@ -98,13 +99,18 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
         }
+        ensure!(
+            options.format.is_none(),
+            "--format is that of an input file, and `{}` is made: --snapshot-format chooses that of snapshots",
+            generator.name
+        );
         if let Some(bodies) = made.get(Parameter::Bodies) {
             super::check_memory(bodies as u64)?; // before they are made
         }
         let (snapshot, units) = options.size.make(generator, &made, options.force.units)?;
         return Ok(Input {
             snapshot,
-            format: Format::Allpairs,
+            format: options.kept.snapshot_format.unwrap_or(Format::Allpairs),
             units,
         });
     }
@@ -121,7 +127,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     })?;
     Ok(Input {
         snapshot: loaded.snapshot,
-        format: loaded.format,
+        format: options.kept.snapshot_format.unwrap_or(loaded.format),
         units: loaded.units,
     })
 }
@@ -307,6 +313,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let plan = plan(options, steps, format)?;
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
     let recording = recording.of_settings(settings);
+    let recording = recording.stop_if(options.kept.stop_if.clone());
     drive(
         options.drift(physics.softening, &fields),
         watch,

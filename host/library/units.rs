@@ -12,6 +12,7 @@
 //! `si`, `pc`, `kpc` and `au` are short for `m,kg,s`, the first, the third and the fourth.
 
 mod measure;
+mod shown;
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +22,7 @@ use thiserror::Error;
 use crate::bodies::Bodies;
 
 pub use measure::{Measure, MeasureError};
+pub use shown::Shown;
 
 /// Gravitational constant in m³ kg⁻¹ s⁻², CODATA 2018.
 pub const G: f64 = 6.674_30e-11;

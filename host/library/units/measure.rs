@@ -72,7 +72,7 @@ impl Measure {
             (Dimension::Time, Some(units)) => units.time,
             (_, Some(units)) => units.length,
         };
-        let number = self.number * (size / unit);
+        let number = self.number * size / unit;
         match number.is_finite() && (number != 0.0 || self.number == 0.0) {
             true => Ok(number),
             false => Err(MeasureError::Range(text())),

@@ -167,7 +167,7 @@ fn paths(
     let mut asked = HashSet::new();
     let mut wanted: Vec<u64> = ids.to_vec();
     wanted.retain(|id| asked.insert(*id));
-    let mut places: HashMap<u64, Vec<[f64; 3]>> = HashMap::new();
+    let mut states: HashMap<u64, Vec<State>> = HashMap::new();
     let mut times = vec![];
     for file in &files {
         let (snapshot, known) = series.load(file)?;
@@ -188,10 +188,9 @@ fn paths(
             let i = found
                 .get(id)
                 .with_context(|| format!("there is no body of id {id} in {}", file.display()))?;
-            places
-                .entry(*id)
-                .or_default()
-                .push(bodies.body(*i).position);
+            let body = bodies.body(*i);
+            let state = (snapshot.time, body.position, body.velocity);
+            states.entry(*id).or_default().push(state);
         }
         times.push(snapshot.time);
     }
@@ -210,7 +209,7 @@ fn paths(
             (None, None) if is_named => format!("body {id}"),
             (None, None) => String::new(),
         },
-        places: places.remove(id).unwrap_or_default(),
+        places: smooth(&states.remove(id).unwrap_or_default()),
     };
     let paths = wanted.iter().enumerate().map(path).collect();
     let span = [times[0], times[times.len() - 1]];
@@ -221,4 +220,58 @@ fn paths(
     let count = times.len();
     let subtitle = format!("t = {first} to {last}{unit}, {count} snapshots");
     Ok((paths, subtitle, units))
+}
+
+/// Time, position and velocity of a body.
+type State = (f64, [f64; 3], [f64; 3]);
+
+/// The path through snapshots: between two of them the cubic with the velocities at both, where these are
+/// close enough to tell it; else a straight line.
+fn smooth(states: &[State]) -> Vec<[f64; 3]> {
+    const PARTS: u32 = 12;
+    // An arc that turns by two radians is so much longer than its chord.
+    const LONGEST: f64 = 1.2;
+    let norm = |v: [f64; 3]| v[0].hypot(v[1]).hypot(v[2]);
+    let mut path = vec![];
+    for pair in states.windows(2) {
+        let [(t0, x0, v0), (t1, x1, v1)] = [pair[0], pair[1]];
+        path.push(x0);
+        let (dt, chord) = (t1 - t0, norm([0, 1, 2].map(|k| x1[k] - x0[k])));
+        if dt.abs() * norm(v0).max(norm(v1)) > LONGEST * chord {
+            continue;
+        }
+        path.extend((1..PARTS).map(|i| {
+            let s = f64::from(i) / f64::from(PARTS);
+            let (rest, both) = (1.0 - s, s * (1.0 - s));
+            [0, 1, 2].map(|k| {
+                let step = x1[k] - x0[k];
+                let bends = rest * (dt * v0[k] - step) - s * (dt * v1[k] - step);
+                rest * x0[k] + s * x1[k] + both * bends
+            })
+        }));
+    }
+    path.extend(states.last().map(|(_, place, _)| *place));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_between_snapshots_are_curves() {
+        let circle = |angle: f64| {
+            let (s, c) = angle.sin_cos();
+            (angle, [c, s, 0.0], [-s, c, 0.0])
+        };
+        let radius = |place: &[f64; 3]| place[0].hypot(place[1]);
+        let close = smooth(&[0.0, 0.6, 1.2].map(circle));
+        assert_eq!(close.len(), 25);
+        assert!(
+            close.iter().all(|place| (radius(place) - 1.0).abs() < 1e-3),
+            "{close:?}"
+        );
+        // Of snapshots half an orbit apart nobody knows what is between.
+        assert_eq!(smooth(&[0.0, 3.0].map(circle)).len(), 2);
+    }
 }

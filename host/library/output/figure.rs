@@ -87,7 +87,7 @@ impl Figure {
         const LEFT: f64 = 76.0;
         const BELOW: f64 = 56.0;
         let tone = picture.tone(&panels.grids);
-        let right = if points.is_none() { 106.0 } else { 20.0 };
+        let right = if points.is_none() { 100.0 } else { 20.0 };
         let high = f64::from(height) / PIXELS;
         let mut places = vec![];
         let mut left = LEFT;
@@ -345,7 +345,7 @@ impl Figure {
             Some(length) => format!("{mass_unit} {}⁻²", length.name),
             None => format!("{mass_unit} per unit area"),
         };
-        let middle = [edge + 62.0, (top + bottom) / 2.0];
+        let middle = [edge + 56.0, (top + bottom) / 2.0];
         chart.upright(middle, format!("surface density [{area}]"), LABEL);
     }
 }

@@ -38,10 +38,11 @@ fn shown(dimension: Dimension, unit: f64, typical: f64) -> Shown {
         let named = UNITS.iter().filter(|(_, of, _)| *of == dimension);
         named.filter(|(name, ..)| !name.starts_with("cm"))
     };
-    let typical = typical.abs();
+    // Of nothing, as of one.
+    let typical = if typical == 0.0 { 1.0 } else { typical.abs() };
     // The unit of the numbers themselves, where it is a named one and they are handy in it.
     let own = named().find(|(.., size)| (unit / size - 1.0).abs() < 1e-9);
-    if let Some(own) = own.filter(|_| typical == 0.0 || (0.01..1e4).contains(&typical)) {
+    if let Some(own) = own.filter(|_| (0.01..1e3).contains(&typical)) {
         return of(own);
     }
     // The largest of which there is a tenth at least. They are in the order of their sizes.

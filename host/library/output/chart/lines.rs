@@ -107,7 +107,7 @@ impl Lines {
             .collect();
         let top = chart.legend(top, &entries) + 8.0;
         let bottom = height - 52.0;
-        let left = 30.0 + label_width(&up);
+        let left = 34.0 + label_width(&up);
         let plot = Plot {
             left,
             right: width - 24.0,

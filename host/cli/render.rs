@@ -32,8 +32,8 @@ pub(super) struct Options {
     /// The panels from left to right, seen along the axis that is not named.
     #[arg(long, value_delimiter = ',', default_value = "xy,xz")]
     axes: Vec<Projection>,
-    /// Leave out axes, scale bar, time and colour bar of a .png, and draw few bodies as light too. Movies
-    /// have none of them.
+    /// Leave out axes, scale bar, time and colour bar of a .png, and draw few bodies as light too; leave out
+    /// the time and the scale of a movie, which has no more.
     #[arg(long)]
     bare: bool,
     /// Width and height of all panels together in pixels, without axes [default: 800 per panel; 400 for a
@@ -152,7 +152,11 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
                 files.len(),
                 |index| -> anyhow::Result<_> {
                     bar.set_position(index as u64);
-                    Ok(picture.shades(&read(&files[index])?.bodies)?)
+                    let snapshot = read(&files[index])?;
+                    Ok(match &figure {
+                        Some(figure) => figure.stamped(&snapshot)?,
+                        None => picture.shades(&snapshot.bodies)?,
+                    })
                 },
             )?;
             bar.finish_and_clear();

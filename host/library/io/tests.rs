@@ -156,12 +156,12 @@ fn dialects_are_detected() {
 fn compression_makes_hdf5_smaller() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hdf5");
-    let even: Bodies = (0..5000)
+    let even: Bodies = (0..5000_u32)
         .map(|i| Body {
             position: [f64::from(i), 0.0, 0.0],
             velocity: [0.0; 3],
             mass: 1.0,
-            id: u64::from(i.unsigned_abs()),
+            id: u64::from(i),
             kind: Kind::Star,
         })
         .collect();

@@ -142,6 +142,43 @@ impl Figure {
         Ok(chart)
     }
 
+    /// The picture without axes, for movies: with the time and the scale where there is room for letters.
+    ///
+    /// # Errors
+    /// Errors of [`DensityPicture::render`].
+    pub fn stamped(&self, snapshot: &Snapshot) -> Result<Shades, PictureError> {
+        let mut shades = self.picture.shades(&snapshot.bodies)?;
+        let width = self.picture.width / self.picture.projections.len() as u32;
+        let size = [width, self.picture.height];
+        let Some(frame) = self
+            .picture
+            .frame
+            .filter(|_| size.into_iter().all(|side| side >= LEAST_PANEL))
+        else {
+            return Ok(shades);
+        };
+        let [width, height] = size.map(f64::from);
+        let scale = frame.half_width / width.min(height);
+        let place = Place {
+            left: 0.0,
+            top: 0.0,
+            width: width / PIXELS,
+            height: height / PIXELS,
+            half: [scale * width, scale * height],
+        };
+        let mut chart = Chart::new(f64::from(shades.width) / PIXELS, place.height);
+        let length = self.units.map(|units| units.shown_length(frame.half_width));
+        self.stamps(&mut chart, &place, snapshot.time, length, [0; 3]);
+        // Black letters on white become light ones on what is there; without letters, so be it.
+        let Ok(letters) = chart.image() else {
+            return Ok(shades);
+        };
+        for (shade, pixel) in shades.values.iter_mut().zip(letters.rgb.chunks_exact(3)) {
+            *shade = shade.max(1.0 - f32::from(pixel[0]) / 255.0);
+        }
+        Ok(shades)
+    }
+
     /// Draws the bodies of a snapshot into a PNG, SVG or PDF file, by its name; whole or not at all.
     ///
     /// # Errors

@@ -358,8 +358,11 @@ class Simulation:
     @property
     def events(self) -> NDArray[Any]:
         """Collisions and escapes up to now: a structured array of the type `EVENTS`."""
+        return np.array(self._seen(), dtype=EVENTS)
+
+    def _seen(self) -> list[tuple[Any, ...]]:
         self._events.extend(self._simulation.events())
-        return np.array(self._events, dtype=EVENTS)
+        return self._events
 
     @property
     def stopped_by(self) -> str | None:
@@ -527,7 +530,7 @@ class Simulation:
             "settings": self._settings,
             "saved": saved,
             "rows": self._rows,
-            "events": self.events.tolist(),
+            "events": list(self._seen()),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -95,10 +95,9 @@ pub(crate) fn charts(
     folder: Option<PathBuf>,
     overwrite: bool,
 ) -> PyResult<Vec<(String, String)>> {
-    let units = units
-        .map(|units| parsed::<Units>(units, "units"))
-        .transpose()?;
     compute(py, || {
+        let units = units.map(|units| parsed::<Units>(units, "units"));
+        let units = units.transpose()?;
         let charts = run_charts(&RunLog::parse(log)?, subtitle, units)?;
         let mut drawn = vec![];
         for (name, chart) in charts {

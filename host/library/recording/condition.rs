@@ -94,7 +94,7 @@ impl FromStr for Condition {
             }
         } else {
             let column = Sample::COLUMNS.iter().position(|column| *column == name);
-            let column = column.ok_or_else(|| fault(nearest(name, Sample::COLUMNS.into_iter())))?;
+            let column = column.ok_or_else(|| fault(nearest(name, Sample::COLUMNS)))?;
             let bound = bound.parse().ok().filter(|bound: &f64| bound.is_finite());
             let bound = bound.ok_or_else(|| fault(None))?;
             What::Look {

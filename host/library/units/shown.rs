@@ -46,9 +46,8 @@ fn shown(dimension: Dimension, unit: f64, typical: f64) -> Shown {
         return of(own);
     }
     // The largest of which there is a tenth at least. They are in the order of their sizes.
-    let fitting = named().filter(|(.., size)| typical * unit >= 0.1 * size);
+    let fitting = named().rfind(|(.., size)| typical * unit >= 0.1 * size);
     of(fitting
-        .last()
         .or(named().next())
         .expect("each dimension has units"))
 }

@@ -4,9 +4,10 @@
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
 //! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
 //! are such, `collisions.csv` and `escapers.csv` if encounters are looked for,
-//! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and `checkpoint.previous`, and a [`lock`]. Everything but
-//! the tables that grow appears whole or not at all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
-//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
+//! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and
+//! `checkpoint.previous`, and a [`lock`]. Everything but the tables that grow appears whole or not at
+//! all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock
+//! on the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
 //! and resumed leaves the same bytes as one which was not — if its variant adds forces in a fixed
 //! order; others differ in the last digits from run to run.
 //!
@@ -221,6 +222,25 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Number of the next snapshot of a run: after those of the table, or after the files where the table is lost.
+fn next_number(folder: &Path) -> io::Result<u64> {
+    let table = fs::read_to_string(folder.join(INDEX))?;
+    let of_row = |row: &str| row.split(',').nth(1)?.parse::<u64>().ok();
+    if let Some(last) = table.lines().filter_map(of_row).max() {
+        return Ok(last + 1);
+    }
+    let mut next = 0;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let number = name
+            .strip_prefix("snapshot-")
+            .and_then(|digits| digits.parse().ok());
+        next = number.map_or(next, |number: u64| next.max(number + 1));
+    }
+    Ok(next)
+}
+
 /// The record of a run, under way.
 #[derive(Debug)]
 pub struct Recording {
@@ -321,10 +341,7 @@ impl Recording {
         let events = events.map_err(|fault| io_error(folder, fault))?;
         let index = plan.snapshot_every.map(|_| {
             let rows = Rows::resume(folder, INDEX, &OF_INDEX, steps)?;
-            let text = fs::read_to_string(folder.join(INDEX))?;
-            let last = text.lines().last().and_then(|row| row.split(',').nth(1));
-            let last: Option<u64> = last.and_then(|number| number.parse().ok());
-            Ok((rows, last.map_or(0, |last| last + 1)))
+            Ok((rows, next_number(folder)?))
         });
         let index = index.transpose().map_err(|fault| io_error(folder, fault))?;
         let (index, next) = index.map_or((None, 0), |(rows, next)| (Some(rows), next));

@@ -14,7 +14,7 @@
 //! number of bodies, by which a file is known that was cut at the end of a line. Numbers are
 //! written in the shortest form that reads back to the same f64.
 //!
-//! Tables without names, as NBODY6 and PeTar take them, are read as `m x y z vx vy vz`, with an
+//! Tables of blanks without names, as NBODY6 and PeTar take them, are read as `m x y z vx vy vz`, with an
 //! id in front where there are eight columns; a note says so.
 
 mod lines;
@@ -233,7 +233,11 @@ fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Others)
     let separator = [b',', b';', b'\t']
         .into_iter()
         .find(|separator| header.contains(separator));
-    let unnamed = numbers_in(&header);
+    let unnamed = match separator {
+        // As other programs write them; with commas, it may be a file of ours that lost its first line.
+        None | Some(b'\t') => numbers_in(&header),
+        Some(_) => None,
+    };
     let text = Bounded::new(header.chain(reader));
     match separator {
         Some(separator) => read_records(text, separator, start, unnamed),
@@ -241,14 +245,12 @@ fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Others)
     }
 }
 
-/// Number of fields of a line, if they are numbers, all of them.
+/// Number of fields of a line that are parted by blanks, if they are numbers, all of them.
 fn numbers_in(line: &[u8]) -> Option<usize> {
-    let is_between = |c: char| matches!(c, ',' | ';') || c.is_whitespace();
-    let text = str::from_utf8(line).ok()?;
-    let mut words = text.split(is_between).filter(|word| !word.is_empty());
-    words.try_fold(0, |count, word| {
-        Some(count + 1).filter(|_| word.parse::<f64>().is_ok())
-    })
+    let words = str::from_utf8(line).ok()?.split_whitespace();
+    let count = words.clone().count();
+    let are_numbers = words.into_iter().all(|word| word.parse::<f64>().is_ok());
+    (count > 0 && are_numbers).then_some(count)
 }
 
 fn read_records(

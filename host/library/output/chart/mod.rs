@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let refusal = Chart::new(10.0, 10.0).write(Path::new("a.pdf"), Overwrite::Refuse);
+        let refusal = Chart::new(10.0, 10.0).write(Path::new("a.jpg"), Overwrite::Refuse);
         assert!(matches!(refusal, Err(ChartError::Format(_))));
     }
 }

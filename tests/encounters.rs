@@ -131,7 +131,7 @@ fn what_makes_no_sense_is_refused_before_the_run() {
         ),
         (
             "--radius-of-bodies 1km",
-            "--radius-of-bodies 1km has a unit",
+            "in --radius-of-bodies: `1km` has a unit",
         ),
         ("--on-collision merge", "--radius-of-bodies"),
         ("--escape-radius 0", "escape must be > 0 and finite, got 0"),

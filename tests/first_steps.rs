@@ -34,6 +34,51 @@ impl Folder {
     }
 }
 
+/// Times and lengths with units of their own give the bytes of the same numbers, also from a file, and
+/// are refused where they mean nothing.
+#[test]
+fn times_and_lengths_have_units() {
+    let folder = Folder::new();
+    let run = "run plummer --bodies 20 --mass 20Msun --radius 1pc --units pc,Msun,Myr";
+    let with = "--until 2Myr --dt 0.25Myr --snapshot-every 1000000yr --softening 0.05pc";
+    folder
+        .run(&format!("{run} {with} --escape-radius 20pc --out with"))
+        .expect(0, &["step 0.2500, softening 0.0500", "beyond 20 from"]);
+    let numbers = "--until 2 --dt 0.25 --snapshot-every 1 --softening 0.05 --escape-radius 20";
+    folder
+        .run(&format!("{run} {numbers} --out numbers"))
+        .expect(0, &[]);
+    folder
+        .run("run with/run.toml --out again")
+        .expect(0, &["step 0.2500"]);
+    let end = folder.bytes("numbers/final.allpairs");
+    for name in ["with", "again"] {
+        assert!(
+            folder.bytes(&format!("{name}/final.allpairs")) == end,
+            "{name}"
+        );
+    }
+    for (options, complaint) in [
+        (
+            "--until 1Myr",
+            "in --until: `1Myr` has a unit, and those of the bodies are unknown",
+        ),
+        ("--softening 1pc", "in --softening: `1pc` has a unit"),
+        (
+            "--escape-radius 1pc",
+            "in --escape-radius: `1pc` has a unit",
+        ),
+        ("--dt 1pc", "in --dt: `1pc` is not a time"),
+        (
+            "--until 1parsec",
+            "`1parsec` is not a number, nor one with a unit",
+        ),
+    ] {
+        let ended = folder.run(&format!("run plummer --bodies 20 {options} --out refused"));
+        ended.expect(USAGE, &[complaint]);
+    }
+}
+
 /// The Earth's orbit in metres, kilograms and seconds, told by nothing but the file.
 #[test]
 fn a_run_in_other_units_has_their_gravity() {
@@ -53,10 +98,7 @@ fn a_run_in_other_units_has_their_gravity() {
         "{ended}"
     );
     assert_eq!(folder.units("si/final.allpairs"), Some(Units::SI));
-    assert_eq!(
-        folder.units("si/snapshot-00000010.allpairs"),
-        Some(Units::SI)
-    );
+    assert_eq!(folder.units("si/snapshot-00001.allpairs"), Some(Units::SI));
 
     // The same orbit in the units in which it was made, in which G is 1.
     let day: f64 = 86_400.0 / "au".parse::<Units>().expect("units").time;
@@ -95,13 +137,13 @@ fn units_can_be_given_and_stay_with_a_run() {
     // Told by the file from now on, also where the run was stopped in between.
     folder
         .run(&format!(
-            "run whole/snapshot-00000000.npz {of} --steps 4 --out parts"
+            "run whole/snapshot-00000.npz {of} --steps 4 --out parts"
         ))
         .expect(0, &["G = 43009.172"]);
     folder
         .run("resume parts --steps 9")
         .expect(0, &["found parts/checkpoint"]);
-    for name in ["final.npz", "snapshot-00000008.npz"] {
+    for name in ["final.npz", "snapshot-00004.npz"] {
         let (whole, parts) = (format!("whole/{name}"), format!("parts/{name}"));
         assert!(folder.bytes(&whole) == folder.bytes(&parts), "{name}");
     }

@@ -454,7 +454,9 @@ fn readers_survive_what_nobody_wrote() {
     };
     let share = seconds.map(|all| Duration::from_secs(all) / kinds as u32);
 
-    for format in Format::ALL {
+    // Compressed HDF5 is among the files of h5py.
+    let formats = Format::ALL.into_iter();
+    for format in formats.filter(|format| *format != Format::Hdf5Gzip) {
         let sound = sound(folder.path(), format);
         for bytes in &sound {
             assert_eq!(judge(format, bytes, &path), Ok(true), "{format}");

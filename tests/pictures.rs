@@ -69,11 +69,11 @@ fn pictures_movies_and_pages() {
     let there = |name: &str| fs::read(folder.path().join(name)).unwrap_or_default();
     series(folder.path());
 
-    run("render snapshot-1.csv --size 64x32 --centre -0.5,0,0 --half-width 2")
+    run("render snapshot-1.csv --bare --size 64x32 --centre -0.5,0,0 --half-width 2")
         .expect(0, &["wrote snapshot-1.png"]);
     assert!(there("snapshot-1.png").starts_with(b"\x89PNG"));
-    run("render snapshot-1.csv --size 64x32").expect(74, &["already exists"]);
-    run("render . --size 64x32 --axes yz -o p.png")
+    run("render snapshot-1.csv --bare --size 64x32").expect(74, &["already exists"]);
+    run("render . --bare --size 64x32 --axes yz -o p.png")
         .expect(0, &["wrote p-0000.png to p-0002.png, 3 pictures"]);
     assert!(there("p-0002.png").starts_with(b"\x89PNG"));
     run("render . --size 64x32 -o m.gif").expect(0, &["wrote m.gif"]);
@@ -128,6 +128,95 @@ fn pictures_movies_and_pages() {
     run("plot orbits . --ids 8").expect(2, &["no body of id 8", "snapshot-0.csv"]);
 }
 
+/// What a paper needs: axes with units, a scale, the time; as pixels, SVG and PDF.
+#[test]
+fn figures_have_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let mut command = allpairs(folder.path());
+        Ended::of(command.args(arguments.split(' ')).output().unwrap())
+    };
+    let there = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    series(folder.path());
+    let figure = "render snapshot-1.csv --size 260x260 --axes xz";
+    run(&format!("{figure} --units pc --half-width 2000pc -o f.svg")).expect(0, &["wrote f.svg"]);
+    let svg = String::from_utf8(there("f.svg")).unwrap();
+    for text in ["x [kpc]", "z [kpc]", "1 kpc", "t = 0 "] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    assert!(
+        svg.matches("<circle").count() == 2 && !svg.contains("<image"),
+        "{svg}"
+    );
+    run(&format!("{figure} -o f.pdf")).expect(0, &["wrote f.pdf"]);
+    assert!(there("f.pdf").starts_with(b"%PDF-1.4"));
+    run(&format!("{figure} -o f.png")).expect(0, &["wrote f.png"]);
+    let png = png::Decoder::new(std::io::Cursor::new(there("f.png")));
+    let size = png.read_info().unwrap().info().size();
+    assert!(size.0 > 300 && size.1 > 300, "{size:?}");
+    run("render snapshot-1.csv --size 64x32 -o g.png").expect(2, &["too small for axes"]);
+    run("render snapshot-1.csv --bare -o g.svg").expect(2, &["a picture that is --bare is a .png"]);
+    run("render snapshot-1.csv --half-width 1pc -o g.png")
+        .expect(2, &["in --half-width: `1pc` has a unit"]);
+    // Many bodies are a map of densities, with a bar of its colours.
+    let mut command = allpairs(folder.path());
+    let options = ["--axes", "xy", "--size", "260x260", "-o", "map.svg"];
+    command.arg("render").arg(galaxy()).args(options);
+    Ended::of(command.output().unwrap()).expect(0, &[]);
+    let svg = String::from_utf8(there("map.svg")).unwrap();
+    assert_eq!(svg.matches("<image").count(), 2);
+    assert!(
+        svg.contains("surface density [bodies per unit area]"),
+        "{svg}"
+    );
+
+    run("plot orbits . --names Sun,Earth --units au --out c --types svg,pdf")
+        .expect(0, &["orbits.pdf"]);
+    let svg = String::from_utf8(there("c/orbits.svg")).unwrap();
+    assert!(svg.contains("Earth") && svg.contains("x [au]"), "{svg}");
+    run("plot orbits . --names Sun --out d").expect(2, &["1 names for 2 bodies"]);
+}
+
+/// A run's snapshots are numbered, listed, and one file on request; conditions end it.
+#[test]
+fn snapshots_are_numbered() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let mut command = allpairs(folder.path());
+        Ended::of(command.args(arguments.split(' ')).output().unwrap())
+    };
+    let there = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    let begin = "run plummer --bodies 20 --softening 0.1 --dt 0.125 --snapshot-every 0.5 --checkpoint-every 2";
+    run(&format!(
+        "{begin} --until 1 --snapshot-format hdf5-gzip --out R"
+    ))
+    .expect(0, &[]);
+    run("resume R --until 1.5").expect(0, &[]);
+    let index = String::from_utf8(there("R/index.csv")).unwrap();
+    assert_eq!(
+        index,
+        "step,number,time\n0,0,0.0\n4,1,0.5\n8,2,1.0\n12,3,1.5\n"
+    );
+    assert!(there("R/snapshot-00003.hdf5").starts_with(b"\x89HDF"));
+    run("convert R all.npz").expect(0, &["4 snapshots of 20 bodies"]);
+    assert!(there("all.npz").starts_with(b"PK"));
+    run("convert R all.csv").expect(2, &["one .npz"]);
+
+    run(&format!(
+        "{begin} --until 9 --diagnostics 4 --out S --stop-if time>0.9"
+    ))
+    .expect(
+        0,
+        &[
+            "stopped after step 8 by \"time>0.9\"",
+            "`allpairs resume S`",
+        ],
+    );
+    run(&format!("{begin} --until 9 --stop-if time>0.9")).expect(2, &["add --diagnostics STEPS"]);
+    run(&format!("{begin} --until 9 --stop-if r11<0.9")).expect(2, &["did you mean `r10`"]);
+    run("run plummer --bodies 20 --format hdf5").expect(2, &["--snapshot-format chooses"]);
+}
+
 #[test]
 fn a_benchmark_becomes_a_record_and_charts() {
     let folder = tempfile::tempdir().unwrap();
@@ -165,7 +254,7 @@ fn notes_of_readers_are_told() {
     let mut command = allpairs(at.path());
     let galaxy = galaxy();
     command.arg("render").args([&galaxy, &galaxy]);
-    command.args(["--size", "64x32", "--output", "p.png"]);
+    command.args(["--bare", "--size", "64x32", "--output", "p.png"]);
     let ended = Ended::of(command.output().unwrap());
     ended.expect(0, &["wrote"]);
     let notes = ended.complained.matches("note:").count();

@@ -69,7 +69,7 @@ impl Asked {
         if let Some(units) = self.options.force.units {
             set("units", units.list().into());
         }
-        set("format", format.name().into());
+        set("snapshot-format", format.name().into());
         set("integrator", self.options.method().name().into());
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());
@@ -84,7 +84,7 @@ impl Asked {
             Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
             Pace::Adaptive { .. } => {}
         }
-        if let (None, Ok(steps)) = (self.options.until, i64::try_from(steps)) {
+        if let (None, Ok(steps)) = (&self.options.until, i64::try_from(steps)) {
             set("steps", steps.into());
         }
         let fields = self.options.force.fields.iter();

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use allpairs::units::Measure;
 use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory};
@@ -27,9 +28,8 @@ const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 /// Options that say where a run ends, one in place of another.
 const ENDS: [&str; 2] = ["steps", "until"];
 
-/// Option that may be given several times, and its name in the options.
-const FIELD: &str = "field";
-const FIELDS: &str = "fields";
+/// Options that may be given several times, and their names in the options.
+const REPEATED: [(&str, &str); 2] = [("field", "fields"), ("stop-if", "stop_if")];
 
 /// A configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,10 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
             continue;
         }
         // Other options are overridden by clap; of one that may be given several times, all would stay.
-        if key == FIELD && is_given(FIELDS) {
+        if REPEATED
+            .iter()
+            .any(|(long, id)| key == long && is_given(id))
+        {
             continue;
         }
         arguments.extend(arguments_of(key, value)?);
@@ -137,7 +140,7 @@ pub(super) fn table(matches: &ArgMatches) -> Table {
         }
         let mut values: Vec<Value> = raw(matches, arg)
             .into_iter()
-            .map(|text| typed(arg, text))
+            .map(|text| value(arg, text))
             .collect();
         match values.len() {
             0 => continue,
@@ -149,19 +152,25 @@ pub(super) fn table(matches: &ArgMatches) -> Table {
 }
 
 /// A value as TOML's type for the option's.
-fn typed(arg: &Arg, text: String) -> Value {
+fn value(arg: &Arg, text: String) -> Value {
     let of = arg.get_value_parser().type_id();
-    let is_number = of == TypeId::of::<f64>() || of == TypeId::of::<u64>();
     if !arg.get_action().takes_values() {
         Value::Boolean(true)
-    } else if let (true, Ok(whole)) = (is_number, text.parse()) {
-        // A whole number stays one, also where any number would do: 50 bodies, not 50.0.
-        Value::Integer(whole)
-    } else if of == TypeId::of::<f64>() {
-        text.parse().map_or(Value::String(text), Value::Float)
+    } else if of == TypeId::of::<f64>() || of == TypeId::of::<Measure>() {
+        number(text)
+    } else if of == TypeId::of::<u64>() {
+        text.parse().map_or(Value::String(text), Value::Integer)
     } else {
         Value::String(text)
     }
+}
+
+/// A number as TOML has it; other texts as they are. A whole number stays one, also where any number
+/// would do: 50 bodies, not 50.0.
+pub(super) fn number(text: String) -> Value {
+    let whole = text.parse().ok().map(Value::Integer);
+    let real = || text.parse().ok().map(Value::Float);
+    whole.or_else(real).unwrap_or(Value::String(text))
 }
 
 /// Text of the file written beside the outputs: the options, and which program, kernel and device
@@ -240,7 +249,7 @@ mod tests {
         // One end of the run replaces another.
         let found = merged(text, &["x.toml", "--until=3"]).unwrap();
         assert!(
-            found.contains("steps: None") && found.contains("until: Some(3.0)"),
+            found.contains("steps: None") && found.contains("until: Some(Measure { text: \"3\""),
             "{found}"
         );
         let both = format!("{text}\nuntil = 3");
@@ -295,7 +304,13 @@ mod tests {
         let path = folder.path().join("run.toml");
         let seeds = [
             vec!["plummer", "--bodies=50", "--dt=1e-3", "--steps=5"],
-            vec!["a.csv", "--until=3", "--integrator=hermite4", "--eta=0.01"],
+            vec![
+                "a.csv",
+                "--until=3Myr",
+                "--dt=0.5",
+                "--integrator=hermite4",
+                "--eta=0.01",
+            ],
             vec!["disk-galaxy", "--accuracy=fast", "--snapshot-every=0.5"],
         ];
         let seeds = seeds.map(|options| text(&table(&given(&options)), "cpu-f64", "CPU"));

@@ -4,15 +4,18 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use allpairs::io::{Format, Overwrite};
+use allpairs::io::{Format, Overwrite, Snapshot, write_series};
 use allpairs::suggest;
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
+use super::series;
+
 /// Files to read and to write.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Snapshot to read.
+    /// Snapshot to read; or the folder of a run, to put all of its snapshots into one .npz: arrays whose
+    /// first dimension is time.
     input: PathBuf,
     /// File to write.
     output: PathBuf,
@@ -76,6 +79,9 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         "{} is there already: choose another name, or --overwrite",
         options.output.display()
     );
+    if options.input.is_dir() {
+        return gather(options, to, out);
+    }
     let input = super::load(&options.input, options.from)?;
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
     let mut told = String::new();
@@ -106,6 +112,46 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         options.output.display(),
         super::counted(snapshot.bodies.len(), "body", "bodies"),
         snapshot.time,
+    )?;
+    Ok(())
+}
+
+/// Puts the snapshots in a folder into one file.
+fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result<()> {
+    let folder = options.input.display();
+    ensure!(
+        to == Format::Npz && options.units.is_none(),
+        "{folder} is a folder: all snapshots in it go into one .npz, in the units that they have"
+    );
+    let files = series::in_folder(&options.input)?;
+    let first = super::load(&files[0], options.from)?;
+    let n = first.snapshot.bodies.len();
+    let read = |index: usize| -> anyhow::Result<Snapshot> {
+        let snapshot = allpairs::io::load(&files[index], options.from)?.snapshot;
+        ensure!(
+            snapshot.bodies.len() == n,
+            "{} has {} bodies, and {} has {n}: one array cannot hold both",
+            files[index].display(),
+            snapshot.bodies.len(),
+            files[0].display()
+        );
+        Ok(snapshot)
+    };
+    let overwrite = Overwrite::from(options.overwrite);
+    super::remove_abandoned(&options.output);
+    write_series(
+        &options.output,
+        (files.len(), n),
+        first.units,
+        overwrite,
+        read,
+    )?;
+    writeln!(
+        out,
+        "{folder} -> {}: {} of {}",
+        options.output.display(),
+        super::counted(files.len(), "snapshot", "snapshots"),
+        super::counted(n, "body", "bodies"),
     )?;
     Ok(())
 }

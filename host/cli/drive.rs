@@ -95,6 +95,14 @@ pub(super) fn drive(
         )?;
         return Ok(());
     }
+    if let Some(condition) = recording.stopped_by() {
+        let (folder, steps) = (outputs.folder.display(), simulation.clock().steps);
+        writeln!(
+            out,
+            "stopped after step {steps} by \"{condition}\": `allpairs resume {folder}` continues"
+        )?;
+        return Ok(());
+    }
     if outcome.is_break() {
         let folder = outputs.folder.display();
         let steps = simulation.clock().steps;

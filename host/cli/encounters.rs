@@ -4,8 +4,8 @@ use std::path::Path;
 
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::io::read_column;
-use allpairs::units::{Length, Units};
-use anyhow::{Context, ensure};
+use allpairs::units::{Measure, Units};
+use anyhow::Context;
 use clap::ValueEnum;
 
 const HEADING: &str = "Encounters";
@@ -25,7 +25,7 @@ pub(super) struct EncounterOptions {
     /// Distance from the centre of mass beyond which a body has escaped, which is recorded in
     /// escapers.csv.
     #[arg(long, value_name = "LENGTH")]
-    escape_radius: Option<String>,
+    escape_radius: Option<Measure>,
     /// Consequence of an escape; log where not given.
     #[arg(long, requires = "escape_radius")]
     on_escape: Option<EscapeName>,
@@ -62,12 +62,15 @@ impl EncounterOptions {
     ) -> anyhow::Result<Option<Encounters>> {
         let radii = match &self.radius_of_bodies {
             None => vec![],
-            Some(text) if is_length(text) => {
-                vec![length("radius-of-bodies", text, units)?; bodies]
-            }
-            Some(file) => read_column(Path::new(file), "radius").with_context(|| {
-                format!("`--radius-of-bodies` is neither a length nor a list of radii: {file}")
-            })?,
+            Some(text) => match text.parse::<Measure>() {
+                Ok(radius) => {
+                    let radius = radius.length(units);
+                    vec![radius.context("in --radius-of-bodies")?; bodies]
+                }
+                Err(_) => read_column(Path::new(text), "radius").with_context(|| {
+                    format!("`--radius-of-bodies` is neither a length nor a list of radii: {text}")
+                })?,
+            },
         };
         self.resume(units, radii)
     }
@@ -90,8 +93,9 @@ impl EncounterOptions {
             Some(EscapeName::Remove) => OnEscape::Remove,
         };
         let escape = self.escape_radius.as_ref();
-        let escape = escape.map(|text| length("escape-radius", text, units));
-        let escape = escape.transpose()?.map(|radius| (radius, on_escape));
+        let escape = escape.map(|radius| radius.length(units));
+        let escape = escape.transpose().context("in --escape-radius")?;
+        let escape = escape.map(|radius| (radius, on_escape));
         let looks = self.radius_of_bodies.is_some() || escape.is_some();
         Ok(looks.then_some(Encounters {
             radii,
@@ -100,41 +104,11 @@ impl EncounterOptions {
         }))
     }
 
-    /// Returns whether any are to be looked for.
-    pub(super) fn is_any(&self) -> bool {
-        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
-    }
-
     /// File of radii, if they are in one.
     pub(super) fn file(&self) -> Option<&str> {
         let text = self.radius_of_bodies.as_deref();
-        text.filter(|text| !is_length(text))
+        text.filter(|text| text.parse::<Measure>().is_err())
     }
-}
-
-fn is_length(text: &str) -> bool {
-    text.parse::<f64>().is_ok() || text.parse::<Length>().is_ok()
-}
-
-/// A length in the unit of the bodies.
-fn length(option: &str, text: &str, units: Option<&Units>) -> anyhow::Result<f64> {
-    if let Ok(number) = text.parse() {
-        return Ok(number);
-    }
-    let Length(metres) = text
-        .parse()
-        .with_context(|| format!("in --{option} {text}"))?;
-    let Some(units) = units else {
-        anyhow::bail!(
-            "--{option} {text} has a unit, and those of the bodies are unknown: give --units"
-        );
-    };
-    let number = metres / units.length;
-    ensure!(
-        number.is_finite(),
-        "`--{option}` must be finite, got {text}"
-    );
-    Ok(number)
 }
 
 /// Line that a run prints about its encounters before it starts.

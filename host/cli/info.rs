@@ -35,7 +35,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let mut force = options.force.clone();
     force.units = force.units.or(loaded.units);
     // Pairs are of bodies that stand for themselves.
-    force.softening = force.softening.or(Some(0.0));
+    force.softening = force.softening.or(Some(0.0.into()));
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
     let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
     writeln!(

@@ -55,7 +55,7 @@ use allpairs::memory;
 use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
-use allpairs::output::{ChartError, PictureError};
+use allpairs::output::{ChartError, FigureError, PictureError};
 use allpairs::physics::Law;
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
@@ -324,6 +324,10 @@ fn report(error: &anyhow::Error) -> u8 {
         code::UNAVAILABLE
     } else if error.is::<WriteError>()
         || error.is::<PictureError>()
+        || matches!(
+            error.downcast_ref(),
+            Some(FigureError::Picture(_) | FigureError::Chart(_))
+        )
         || error.is::<MovieError>()
         || error.is::<ViewError>()
         || error.is::<ChartError>()

@@ -9,14 +9,15 @@ use allpairs::integrator::{Integrator, Stepping};
 use allpairs::io::Format;
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
-use allpairs::recording::{Every, Plan};
+use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
 use allpairs::suggest::{Advice, Chosen};
+use allpairs::units::Measure;
 use allpairs::variants::Variant;
 use allpairs_lab::studies::{self, Study, catalogue};
-use anyhow::{bail, ensure};
-use clap::ValueEnum;
+use anyhow::{Context, bail, ensure};
 use clap::builder::PossibleValue;
+use clap::{ArgAction, ValueEnum};
 
 use super::drift::DriftWatch;
 use super::encounters::EncounterOptions;
@@ -41,13 +42,14 @@ pub(super) struct Options {
     /// Steps to take; 100 where neither steps nor a time to reach are given.
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]
     pub(super) steps: Option<u64>,
-    /// Time to reach, in the unit of time: that of length over that of speed.
+    /// Time to reach, in the unit of time, which is that of length over that of speed; or with a unit of
+    /// its own where those of the bodies are known, as in 10Myr (s, day, yr, Myr, Gyr). So for all times.
     #[arg(long, value_name = "TIME")]
-    pub(super) until: Option<f64>,
-    /// Time step, in the same unit; chosen from the accelerations at the start where not given.
-    /// With --eta, the longest step.
-    #[arg(long)]
-    pub(super) dt: Option<f64>,
+    pub(super) until: Option<Measure>,
+    /// Time step; chosen from the accelerations at the start where not given. With --eta, the longest
+    /// step.
+    #[arg(long, value_name = "TIME")]
+    dt: Option<Measure>,
     /// Let steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
     /// same step for all bodies unless --block-steps. For hermite4, with --until.
     #[arg(long)]
@@ -101,11 +103,20 @@ pub(super) struct KeptOptions {
     pub(super) max_drift: f64,
     /// Write a snapshot every so much time, beside the final one.
     #[arg(long, value_name = "TIME")]
-    pub(super) snapshot_every: Option<f64>,
+    snapshot_every: Option<Measure>,
     /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
     /// written on Ctrl-C. `allpairs resume` continues from it.
     #[arg(long, value_name = "STEPS|TIME")]
     pub(super) checkpoint_every: Option<Every>,
+    /// End the run, with a checkpoint, after the look of --diagnostics that finds this: "r10 < 0.05",
+    /// "energy_drift > 1e-3", or any other column; or when it has taken so long: "wall > 2h". May be given
+    /// several times.
+    #[arg(long = "stop-if", value_name = "CONDITION", action = ArgAction::Append)]
+    pub(super) stop_if: Vec<Condition>,
+    /// Format of the snapshots; where not given that of the input file, or allpairs. hdf5-gzip is HDF5,
+    /// compressed.
+    #[arg(long, value_name = "NAME")]
+    pub(super) snapshot_format: Option<Format>,
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
     pub(super) watch: bool,
@@ -137,6 +148,26 @@ impl Options {
     /// Returns whether G is 1 because nothing says otherwise: the bodies of a file without units.
     pub(super) fn is_without_units(&self, law: Law) -> bool {
         self.generator().is_none() && law == Law::Gravity && self.force.has_no_units()
+    }
+
+    /// The time to reach, in the units of the bodies.
+    pub(super) fn until(&self) -> anyhow::Result<Option<f64>> {
+        self.time("until", self.until.as_ref())
+    }
+
+    /// The step that was asked for, in the units of the bodies.
+    pub(super) fn dt(&self) -> anyhow::Result<Option<f64>> {
+        self.time("dt", self.dt.as_ref())
+    }
+
+    /// The time from one snapshot to the next, in the units of the bodies.
+    pub(super) fn snapshot_every(&self) -> anyhow::Result<Option<f64>> {
+        self.time("snapshot-every", self.kept.snapshot_every.as_ref())
+    }
+
+    fn time(&self, option: &str, given: Option<&Measure>) -> anyhow::Result<Option<f64>> {
+        let time = given.map(|given| given.time(self.force.units.as_ref()));
+        time.transpose().with_context(|| format!("in --{option}"))
     }
 
     /// Limit to the drift of the energy.
@@ -288,8 +319,18 @@ impl Options {
     pub(super) fn check_record(&self) -> anyhow::Result<()> {
         let drift = self.kept.max_drift;
         let given = super::plain(drift);
+        let needs_looks = |condition: &&Condition| condition.needs_looks();
+        if let (Some(condition), None) = (
+            self.kept.stop_if.iter().find(needs_looks),
+            self.kept.diagnostics,
+        ) {
+            bail!(
+                "--stop-if \"{condition}\" is about what looks find: add --diagnostics STEPS, the steps between \
+                 two of them"
+            );
+        }
         ensure!(drift >= 0.0, "`--max-drift` must be ≥ 0, got {given}");
-        if let Some(every) = self.kept.snapshot_every {
+        if let Some(every) = self.snapshot_every()? {
             ensure!(
                 every.is_finite() && every > 0.0,
                 "`--snapshot-every` must be > 0 and finite, got {}",
@@ -300,14 +341,15 @@ impl Options {
     }
 }
 
-pub(super) fn plan(options: &Options, steps: u64, format: Format) -> Plan {
-    Plan {
-        steps: options.until.map_or(steps, |_| u64::MAX),
-        until: options.until,
+pub(super) fn plan(options: &Options, steps: u64, format: Format) -> anyhow::Result<Plan> {
+    let until = options.until()?;
+    Ok(Plan {
+        steps: until.map_or(steps, |_| u64::MAX),
+        until,
         diagnostics_every: options.kept.diagnostics,
-        snapshot_every: options.kept.snapshot_every,
+        snapshot_every: options.snapshot_every()?,
         checkpoint_every: options.kept.checkpoint_every,
         format,
         units: options.force.units,
-    }
+    })
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use allpairs::bodies::Bodies;
 use allpairs::checkpoint;
 use allpairs::io::{Format, Overwrite, Snapshot, is_partial};
-use allpairs::output::DensityPicture;
+use allpairs::output::{DensityPicture, Figure};
 use allpairs::recording::{self, Lock};
 use allpairs::selection::Selection;
 use allpairs::units::Units;
@@ -135,7 +135,11 @@ impl Outputs {
         let (path, format) = (&self.snapshot, self.format);
         allpairs::io::write_in_units(path, format, &snapshot, self.units, self.overwrite)?;
         writeln!(out, "wrote {}", self.snapshot.display())?;
-        DensityPicture::default().write(&self.picture, bodies, self.overwrite)?;
+        let figure = Figure {
+            picture: DensityPicture::default(),
+            units: self.units,
+        };
+        figure.write(&self.picture, &snapshot, self.overwrite)?;
         writeln!(out, "wrote {}", self.picture.display())?;
         Ok(())
     }

@@ -14,7 +14,8 @@ pub(super) fn pace(
     start: f64,
     suggested: impl FnOnce() -> anyhow::Result<f64>,
 ) -> anyhow::Result<Pace> {
-    if let Some(dt) = options.dt {
+    let (given, until) = (options.dt()?, options.until()?);
+    if let Some(dt) = given {
         ensure!(
             dt.is_finite() && dt != 0.0,
             "`--dt` must be finite and not 0 (negative to go back in time), got {}",
@@ -31,9 +32,9 @@ pub(super) fn pace(
             !options.block_steps,
             "--block-steps needs --eta, the accuracy that each body's step is chosen by"
         );
-        let dt = match options.dt {
+        let dt = match given {
             Some(dt) => dt,
-            None => match (suggested()?, options.until) {
+            None => match (suggested()?, until) {
                 (0.0, _) => {
                     bail!("nothing is accelerated, so no time step follows: give one with --dt")
                 }
@@ -58,9 +59,9 @@ pub(super) fn pace(
         super::plain(eta)
     );
     let steps = options.stepping();
-    match options.until {
-        Some(end) if end > start && end.is_finite() && options.dt.is_none_or(|dt| dt > 0.0) => {
-            let longest = match (options.dt, steps) {
+    match until {
+        Some(end) if end > start && end.is_finite() && given.is_none_or(|dt| dt > 0.0) => {
+            let longest = match (given, steps) {
                 (Some(dt), _) => dt,
                 // Bodies that nothing accelerates get there in one step.
                 (None, Stepping::Shared) => end - start,
@@ -68,7 +69,7 @@ pub(super) fn pace(
                     0.0 => end - start,
                     longest => {
                         // A whole number of longest steps from one snapshot to the next, or to the end.
-                        let every = options.kept.snapshot_every.unwrap_or(f64::INFINITY);
+                        let every = options.snapshot_every()?.unwrap_or(f64::INFINITY);
                         let span = every.min(end - start);
                         span / (span / longest).ceil()
                     }
@@ -92,7 +93,7 @@ pub(super) fn pace(
 
 /// Steps from the beginning of the run to its end, the last of them shortened to end there.
 pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result<u64> {
-    match (pace, options.until) {
+    match (pace, options.until()?) {
         (Pace::Adaptive { .. }, _) => Ok(u64::MAX),
         (Pace::Fixed(_), None) => Ok(options.steps.unwrap_or(DEFAULT_STEPS)),
         (Pace::Fixed(dt), Some(end)) => {

@@ -6,7 +6,7 @@ use allpairs::initial_conditions::{Generator, Options};
 use allpairs::integrator::Integrator;
 use allpairs::physics::{Law, Physics};
 use allpairs::suggest::{self, Chosen, Known};
-use allpairs::units::Units;
+use allpairs::units::{Measure, Units};
 use anyhow::{Context, ensure};
 use clap::ArgAction;
 
@@ -16,9 +16,10 @@ use super::LawName;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ForceOptions {
     /// Softening length ε; where not given, 0 for planets, rings, test particles and fewer than 100
-    /// bodies, else half the bodies' mean distance.
-    #[arg(long)]
-    pub(super) softening: Option<f64>,
+    /// bodies, else half the bodies' mean distance. Lengths may have a unit of their own where those of the
+    /// bodies are known, as in 0.01pc (m, cm, km, au, pc, kpc, Mpc).
+    #[arg(long, value_name = "LENGTH")]
+    pub(super) softening: Option<Measure>,
     /// Gravitational constant, in the units of the bodies; that of their units where these are
     /// known, and else 1.
     #[arg(long = "gravity", value_name = "G")]
@@ -71,7 +72,10 @@ impl ForceOptions {
         made_by: Option<(&Generator, &Options)>,
     ) -> anyhow::Result<(Physics, Option<Chosen>)> {
         let law = self.law(preferred)?;
-        let chosen = match self.softening {
+        let given = self.softening.as_ref();
+        let given = given.map(|given| given.length(self.units.as_ref()));
+        let given = given.transpose().context("in --softening")?;
+        let chosen = match given {
             Some(_) => None,
             None => Some(suggest::choose_softening(
                 bodies,
@@ -83,7 +87,7 @@ impl ForceOptions {
                 },
             )),
         };
-        let softening = match (self.softening, &chosen) {
+        let softening = match (given, &chosen) {
             (Some(given), _) => given,
             (None, chosen) => chosen.as_ref().map_or(0.0, |chosen| chosen.value),
         };

@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 use allpairs::io::Overwrite;
 use allpairs::output::{self, Chart, Projection, RunLog, orbit_chart, run_charts};
+use allpairs::units::Units;
 use allpairs_lab::bench_charts::bench_charts;
 use allpairs_lab::bench_record::BenchRecord;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 
+use super::config;
+use super::outputs::CONFIG;
 use super::series::Series;
 
 /// Most bodies whose paths are drawn where none are chosen.
 const MOST_PATHS: usize = 64;
-/// Paths that have a colour of their own.
-const NAMED_PATHS: usize = 8;
+/// Most bodies that are named.
+const NAMED_PATHS: usize = 20;
 
 /// Chart to draw.
 #[derive(Debug, clap::Args)]
@@ -44,6 +47,10 @@ enum What {
         /// Ids of the bodies [default: all of up to 64]
         #[arg(long, value_delimiter = ',')]
         ids: Vec<u64>,
+        /// Names of the bodies, in the order of --ids, or of all ids [default: those of the Solar System
+        /// for a run of it, else their ids]
+        #[arg(long, value_delimiter = ',')]
+        names: Vec<String>,
         #[command(flatten)]
         target: Target,
     },
@@ -61,7 +68,7 @@ struct Target {
     /// The folder for the charts.
     #[arg(short, long, alias = "output", value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// The kinds of files.
+    /// The kinds of files: png, svg, pdf.
     #[arg(long, value_delimiter = ',', default_value = "png,svg")]
     types: Vec<FileType>,
     /// Replace what is there.
@@ -73,6 +80,7 @@ struct Target {
 enum FileType {
     Png,
     Svg,
+    Pdf,
 }
 
 pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
@@ -89,17 +97,19 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
                 }),
                 false => read.map_err(Into::into),
             };
-            let charts = run_charts(&read?, &path.display().to_string())?;
+            let units = path.parent().and_then(units_of);
+            let charts = run_charts(&read?, &path.display().to_string(), units)?;
             target.write(&charts, out)
         }
         What::Orbits {
             series,
             axes,
             ids,
+            names,
             target,
         } => {
-            let (paths, subtitle) = paths(series, ids)?;
-            let chart = orbit_chart(&paths, *axes, &subtitle)?;
+            let (paths, subtitle, units) = paths(series, ids, names)?;
+            let chart = orbit_chart(&paths, *axes, &subtitle, units)?;
             target.write(&[("orbits".to_owned(), chart)], out)
         }
         What::Bench { record, target } => {
@@ -107,6 +117,12 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             target.write(&bench_charts(&record)?, out)
         }
     }
+}
+
+/// Units of the run that lies in a folder, if they are known.
+fn units_of(folder: &Path) -> Option<Units> {
+    let table = config::read(&folder.join(CONFIG)).ok()?;
+    table.get("units")?.as_str()?.parse().ok()
 }
 
 /// The log itself, or the one in a run's folder.
@@ -129,6 +145,7 @@ impl Target {
                 let extension = match kind {
                     FileType::Png => "png",
                     FileType::Svg => "svg",
+                    FileType::Pdf => "pdf",
                 };
                 let path = self.out.join(format!("{name}.{extension}"));
                 chart.write(&path, overwrite)?;
@@ -139,16 +156,22 @@ impl Target {
     }
 }
 
-/// Paths of the bodies through the snapshots, and a subtitle.
-fn paths(series: &Series, ids: &[u64]) -> anyhow::Result<(Vec<output::Path>, String)> {
+/// Paths of the bodies through the snapshots, a subtitle, and the units of the bodies where they are known.
+fn paths(
+    series: &Series,
+    ids: &[u64],
+    names: &[String],
+) -> anyhow::Result<(Vec<output::Path>, String, Option<Units>)> {
     let files = series.files()?;
+    let mut units = None;
     let mut asked = HashSet::new();
     let mut wanted: Vec<u64> = ids.to_vec();
     wanted.retain(|id| asked.insert(*id));
-    let mut places: HashMap<u64, Vec<[f64; 3]>> = HashMap::new();
+    let mut states: HashMap<u64, Vec<State>> = HashMap::new();
     let mut times = vec![];
     for file in &files {
-        let snapshot = series.read(file)?;
+        let (snapshot, known) = series.load(file)?;
+        units = units.or(known);
         let bodies = &snapshot.bodies;
         let numbered = bodies.id.iter().enumerate();
         let found: HashMap<u64, usize> = numbered.map(|(i, id)| (*id, i)).collect();
@@ -165,26 +188,90 @@ fn paths(series: &Series, ids: &[u64]) -> anyhow::Result<(Vec<output::Path>, Str
             let i = found
                 .get(id)
                 .with_context(|| format!("there is no body of id {id} in {}", file.display()))?;
-            places
-                .entry(*id)
-                .or_default()
-                .push(bodies.body(*i).position);
+            let body = bodies.body(*i);
+            let state = (snapshot.time, body.position, body.velocity);
+            states.entry(*id).or_default().push(state);
         }
         times.push(snapshot.time);
     }
-    let named = wanted.len() <= NAMED_PATHS;
-    let path = |id: &u64| output::Path {
-        name: if named {
-            format!("body {id}")
-        } else {
-            String::new()
+    ensure!(
+        names.is_empty() || names.len() == wanted.len(),
+        "there are {} names for {} bodies",
+        names.len(),
+        wanted.len()
+    );
+    let known = series.names();
+    let is_named = wanted.len() <= NAMED_PATHS || !names.is_empty();
+    let path = |(i, id): (usize, &u64)| output::Path {
+        name: match (names.get(i), known.get(*id as usize)) {
+            (Some(name), _) => name.clone(),
+            (None, Some(name)) => (*name).to_owned(),
+            (None, None) if is_named => format!("body {id}"),
+            (None, None) => String::new(),
         },
-        places: places.remove(id).unwrap_or_default(),
+        places: smooth(&states.remove(id).unwrap_or_default()),
     };
-    let paths = wanted.iter().map(path).collect();
-    let (first, last) = (times[0], times[times.len() - 1]);
-    Ok((
-        paths,
-        format!("t = {first} to {last}, {} snapshots", times.len()),
-    ))
+    let paths = wanted.iter().enumerate().map(path).collect();
+    let span = [times[0], times[times.len() - 1]];
+    let unit = units.map(|units| units.shown_time(span[0].abs().max(span[1].abs())));
+    let factor = unit.map_or(1.0, |unit| unit.factor);
+    let [first, last] = span.map(|time| super::plain(factor * time));
+    let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.name));
+    let count = times.len();
+    let subtitle = format!("t = {first} to {last}{unit}, {count} snapshots");
+    Ok((paths, subtitle, units))
+}
+
+/// Time, position and velocity of a body.
+type State = (f64, [f64; 3], [f64; 3]);
+
+/// The path through snapshots: between two of them the cubic with the velocities at both, where these are
+/// close enough to tell it; else a straight line.
+fn smooth(states: &[State]) -> Vec<[f64; 3]> {
+    const PARTS: u32 = 12;
+    // An arc that turns by two radians is so much longer than its chord.
+    const LONGEST: f64 = 1.2;
+    let norm = |v: [f64; 3]| v[0].hypot(v[1]).hypot(v[2]);
+    let mut path = vec![];
+    for pair in states.windows(2) {
+        let [(t0, x0, v0), (t1, x1, v1)] = [pair[0], pair[1]];
+        path.push(x0);
+        let (dt, chord) = (t1 - t0, norm([0, 1, 2].map(|k| x1[k] - x0[k])));
+        if dt.abs() * norm(v0).max(norm(v1)) > LONGEST * chord {
+            continue;
+        }
+        path.extend((1..PARTS).map(|i| {
+            let s = f64::from(i) / f64::from(PARTS);
+            let (rest, both) = (1.0 - s, s * (1.0 - s));
+            [0, 1, 2].map(|k| {
+                let step = x1[k] - x0[k];
+                let bends = rest * (dt * v0[k] - step) - s * (dt * v1[k] - step);
+                rest * x0[k] + s * x1[k] + both * bends
+            })
+        }));
+    }
+    path.extend(states.last().map(|(_, place, _)| *place));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_between_snapshots_are_curves() {
+        let circle = |angle: f64| {
+            let (s, c) = angle.sin_cos();
+            (angle, [c, s, 0.0], [-s, c, 0.0])
+        };
+        let radius = |place: &[f64; 3]| place[0].hypot(place[1]);
+        let close = smooth(&[0.0, 0.6, 1.2].map(circle));
+        assert_eq!(close.len(), 25);
+        assert!(
+            close.iter().all(|place| (radius(place) - 1.0).abs() < 1e-3),
+            "{close:?}"
+        );
+        // Of snapshots half an orbit apart nobody knows what is between.
+        assert_eq!(smooth(&[0.0, 3.0].map(circle)).len(), 2);
+    }
 }

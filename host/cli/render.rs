@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use allpairs::io::{Overwrite, Snapshot};
 use allpairs::output::movie::{Movie, MovieFormat, ffmpeg_is_there};
 use allpairs::output::{
-    ColourMap, DensityPicture, Frame, PictureError, Projection, Selection, Weight,
+    ColourMap, DensityPicture, Figure, Frame, PictureError, Projection, Selection, Weight,
 };
+use allpairs::units::{Measure, Units};
 use anyhow::{Context, bail, ensure};
 use indicatif::ProgressBar;
 
@@ -21,8 +22,8 @@ const SAMPLES: usize = 16;
 pub(super) struct Options {
     #[command(flatten)]
     series: Series,
-    /// File to write: a .png (of several snapshots: numbered ones), or a movie: .mp4, .webm (by
-    /// ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
+    /// File to write: a .png, .svg or .pdf (of several snapshots: numbered ones), or a movie: .mp4, .webm
+    /// (by ffmpeg), .gif or .apng. Without it: a .png of the snapshot's name, or movie.mp4.
     #[arg(short, long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write a movie: .mp4, .webm (by ffmpeg), .gif, .apng, or .png for an animated one.
@@ -31,7 +32,12 @@ pub(super) struct Options {
     /// The panels from left to right, seen along the axis that is not named.
     #[arg(long, value_delimiter = ',', default_value = "xy,xz")]
     axes: Vec<Projection>,
-    /// Width and height of the whole picture in pixels [default: 800 per panel; 400 for a gif]
+    /// Leave out axes, scale bar, time and colour bar of a .png, and draw few bodies as light too; leave out
+    /// the time and the scale of a movie, which has no more.
+    #[arg(long)]
+    bare: bool,
+    /// Width and height of all panels together in pixels, without axes [default: 800 per panel; 400 for a
+    /// gif]
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<[u32; 2]>,
     /// inferno, magma, plasma, viridis, cividis, cubehelix, turbo or grey.
@@ -51,14 +57,13 @@ pub(super) struct Options {
         conflicts_with = "half_width"
     )]
     zoom: f64,
-    /// Length from the middle of a panel to its nearest edge, in the unit of the positions; chosen
-    /// from the bodies where not given.
+    /// Length from the middle of a panel to its nearest edge, in the unit of the positions or with its own
+    /// (5kpc); chosen from the bodies where not given.
     #[arg(long, value_name = "LENGTH")]
-    half_width: Option<f64>,
-    /// The point in the middle of each panel, in the unit of the positions; chosen from the bodies
-    /// where not given.
+    half_width: Option<Measure>,
+    /// The point in the middle of each panel, three such lengths; chosen from the bodies where not given.
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true)]
-    centre: Option<[f64; 3]>,
+    centre: Option<Point>,
     /// Powers of ten between the brightest and the darkest shades.
     #[arg(long, default_value_t = 3.0)]
     decades: f64,
@@ -78,9 +83,11 @@ fn size(text: &str) -> anyhow::Result<[u32; 2]> {
     Ok([width.parse()?, height.parse()?])
 }
 
-/// `0,-1.5,2`.
-fn point(text: &str) -> anyhow::Result<[f64; 3]> {
-    let numbers: Vec<f64> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+/// Three coordinates: `0,-1.5,2kpc`.
+type Point = [Measure; 3];
+
+fn point(text: &str) -> anyhow::Result<Point> {
+    let numbers: Vec<Measure> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let count = numbers.len();
     numbers
         .try_into()
@@ -90,6 +97,7 @@ fn point(text: &str) -> anyhow::Result<[f64; 3]> {
 /// Files to be written.
 enum Target {
     Picture(PathBuf),
+    /// Numbered ones.
     Pictures(PathBuf),
     Movie(PathBuf, MovieFormat),
 }
@@ -97,20 +105,32 @@ enum Target {
 pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let files = options.series.files()?;
     let target = target(options, &files, out)?;
-    let picture = picture(options, &files, &target)?;
+    let (picture, units) = picture(options, &files, &target)?;
     let overwrite = Overwrite::from(options.overwrite);
     let (Target::Picture(path) | Target::Pictures(path) | Target::Movie(path, _)) = &target;
     super::remove_abandoned(path);
     let read = |file: &Path| options.series.read(file);
+    let figure = (!options.bare).then(|| Figure {
+        picture: picture.clone(),
+        units,
+    });
+    let draw = |path: &Path, file: &Path| -> anyhow::Result<()> {
+        let snapshot = read(file)?;
+        match &figure {
+            Some(figure) => figure.write(path, &snapshot, overwrite)?,
+            None => picture.write(path, &snapshot.bodies, overwrite)?,
+        }
+        Ok(())
+    };
     let path = match target {
         Target::Picture(path) => {
-            picture.write(&path, &read(&files[0])?.bodies, overwrite)?;
+            draw(&path, &files[0])?;
             path
         }
         Target::Pictures(path) => {
             let bar = progress(files.len());
             for (index, file) in files.iter().enumerate() {
-                picture.write(&numbered(&path, index), &read(file)?.bodies, overwrite)?;
+                draw(&numbered(&path, index), file)?;
                 bar.inc(1);
             }
             bar.finish_and_clear();
@@ -132,7 +152,11 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
                 files.len(),
                 |index| -> anyhow::Result<_> {
                     bar.set_position(index as u64);
-                    Ok(picture.shades(&read(&files[index])?.bodies)?)
+                    let snapshot = read(&files[index])?;
+                    Ok(match &figure {
+                        Some(figure) => figure.stamped(&snapshot)?,
+                        None => picture.shades(&snapshot.bodies)?,
+                    })
                 },
             )?;
             bar.finish_and_clear();
@@ -154,7 +178,8 @@ fn progress(count: usize) -> ProgressBar {
 /// `a-0000.png` for `a.png`.
 fn numbered(path: &Path, index: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-{index:04}.png"))
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{index:04}.{extension}"))
 }
 
 fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow::Result<Target> {
@@ -166,7 +191,7 @@ fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow:
                  movie's name the ending .gif or .apng"
             ),
             Some(format) => Ok(Target::Movie(path.clone(), format)),
-            None if is_png(path) => Ok(Target::Movie(path.clone(), MovieFormat::Apng)),
+            None if is(path, "png") => Ok(Target::Movie(path.clone(), MovieFormat::Apng)),
             None => bail!(
                 "{}: the name of a movie ends in .mp4, .webm, .gif, .apng or .png",
                 path.display()
@@ -178,7 +203,13 @@ fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow:
         None if several => PathBuf::from("movie.mp4"),
         None => Path::new(files[0].file_name().unwrap_or_default()).with_extension("png"),
     };
-    if is_png(&path) {
+    let is_drawing = is(&path, "svg") || is(&path, "pdf");
+    ensure!(
+        !(is_drawing && options.bare),
+        "{}: a picture that is --bare is a .png",
+        path.display()
+    );
+    if is(&path, "png") || is_drawing {
         return Ok(if several {
             Target::Pictures(path)
         } else {
@@ -197,23 +228,25 @@ fn target(options: &Options, files: &[PathBuf], out: &mut impl Write) -> anyhow:
         }
         Some(format) => Ok(Target::Movie(path, format)),
         None => bail!(
-            "{}: the name of a picture ends in .png, that of a movie in .mp4, .webm, .gif or .apng",
+            "{}: the name of a picture ends in .png, .svg or .pdf, that of a movie in .mp4, .webm, .gif or \
+             .apng",
             path.display()
         ),
     }
 }
 
-fn is_png(path: &Path) -> bool {
+fn is(path: &Path, wanted: &str) -> bool {
     path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-/// The picture, with one frame and one brightness for the whole series.
+/// The picture, with one frame and one brightness for the whole series; and the units of the bodies where
+/// they are known.
 fn picture(
     options: &Options,
     files: &[PathBuf],
     target: &Target,
-) -> anyhow::Result<DensityPicture> {
+) -> anyhow::Result<(DensityPicture, Option<Units>)> {
     ensure!(
         options.zoom.is_finite() && options.zoom > 0.0,
         "`--zoom` must be > 0 and finite, got {}",
@@ -239,17 +272,27 @@ fn picture(
     let sample: Vec<&PathBuf> = (0..files.len().min(SAMPLES))
         .map(|i| &files[i * (files.len() - 1) / (SAMPLES.min(files.len()) - 1).max(1)])
         .collect();
-    let mut frames = vec![];
+    let (mut frames, mut units) = (vec![], None);
     for file in &sample {
-        let Snapshot { bodies, .. } = options.series.read(file)?;
+        let (Snapshot { bodies, .. }, known) = options.series.load(file)?;
+        units = units.or(known);
         bodies.check().map_err(PictureError::Bodies)?;
         frames.push(Frame::around(&bodies, options.select));
     }
     let mut frame = Frame::enclosing(&frames).context("no snapshots")?;
-    frame.half_width = options
-        .half_width
-        .unwrap_or(frame.half_width / options.zoom);
-    frame.centre = options.centre.unwrap_or(frame.centre);
+    let length = |option: &str, given: &Measure| -> anyhow::Result<f64> {
+        let length = given.length(units.as_ref());
+        length.with_context(|| format!("in --{option}"))
+    };
+    frame.half_width = match &options.half_width {
+        Some(given) => length("half-width", given)?,
+        None => frame.half_width / options.zoom,
+    };
+    if let Some(given) = &options.centre {
+        for (coordinate, given) in frame.centre.iter_mut().zip(given) {
+            *coordinate = length("centre", given)?;
+        }
+    }
     picture.frame = Some(frame);
     if files.len() > 1 {
         let mut brightest = 0.0_f64;
@@ -258,5 +301,5 @@ fn picture(
         }
         picture.brightest = Some(brightest);
     }
-    Ok(picture)
+    Ok((picture, units))
 }

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use allpairs::checkpoint::{self, Checkpoint, Found};
+use allpairs::encounters::Encounters;
 use allpairs::integrator::{Integrator, Pace};
 use allpairs::io::is_partial;
 use allpairs::physics::Physics;
 use allpairs::recording::{self, Recording};
 use allpairs::selection::{DeviceChoice, Selection};
 use allpairs::simulation::Simulation;
-use allpairs::units::Units;
+use allpairs::units::{Measure, Units};
 use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
@@ -40,7 +41,7 @@ pub(super) struct Options {
     steps: Option<u64>,
     /// The run's new end, as a time.
     #[arg(long, value_name = "TIME")]
-    until: Option<f64>,
+    until: Option<Measure>,
     /// Device to go on with, where not the one that it ran on: cpu kernels on cpu, others on cuda,
     /// cuda:1, cuda:0,1, cuda:all or emulator; of several ranks each has a GPU of its own with cuda.
     #[arg(long)]
@@ -70,8 +71,8 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A run without encounters that lies in a folder, for programs that continue it by themselves: its
-/// checkpoint and the settings by which it was made.
+/// A run that lies in a folder, for programs that continue it by themselves: its checkpoint and the settings
+/// by which it was made.
 #[derive(Debug)]
 pub struct KeptRun {
     /// File of the latest sound checkpoint.
@@ -94,30 +95,28 @@ pub struct KeptRun {
     pub units: Option<Units>,
     /// External fields, as [`parse`](allpairs::fields::parse) reads them.
     pub fields: Vec<String>,
+    /// Encounters that are looked for, if any.
+    pub encounters: Option<Encounters>,
 }
 
 /// Finds the run in a folder. Nothing there is changed.
 ///
 /// # Errors
-/// If there is none, or no sound checkpoint, or its options are not those with which it was made; or if it
-/// looks for encounters.
+/// If there is none, or no sound checkpoint, or its options are not those with which it was made.
 pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     let config = configuration(folder)?;
     let Some((checkpoint, path)) = checkpoint::find(folder).checkpoint else {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
-    ensure!(
-        !asked.encounters.is_any(),
-        "the run in {0} looks for encounters, which are found by the program alone: continue it with \
-         `allpairs resume {0}`",
-        folder.display()
-    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     let systems = asked.systems()?;
     selection.shape = asked.kernel.shape(&selection);
+    let units = asked.force.units.as_ref();
+    let encounters = asked.encounters.resume(units, checkpoint.kept.radii)?;
     Ok(KeptRun {
+        encounters,
         checkpoint: path,
         physics,
         integrator: asked.integrator()?,
@@ -177,10 +176,10 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         (asked.steps, asked.until) = (Some(steps), None);
         table.remove("until");
         table.insert("steps".into(), i64::try_from(steps)?.into());
-    } else if let Some(until) = options.until {
-        (asked.steps, asked.until) = (None, Some(until));
+    } else if let Some(until) = &options.until {
+        (asked.steps, asked.until) = (None, Some(until.clone()));
         table.remove("steps");
-        table.insert("until".into(), until.into());
+        table.insert("until".into(), config::number(until.to_string()));
     }
 
     if let Some(device) = options.device {
@@ -194,7 +193,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
     let steps = steps(&asked, clock.start, pace)?;
     let (at_end, beyond) = match pace {
-        Pace::Fixed(dt) => match asked.until {
+        Pace::Fixed(dt) => match asked.until()? {
             Some(end) => {
                 let ahead = (end - clock.time) * dt.signum();
                 (ahead <= 0.0, ahead < 0.0)
@@ -213,7 +212,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     }
     out.flush()?;
 
-    let end = match (pace, asked.until) {
+    let end = match (pace, asked.until()?) {
         (Pace::Fixed(_) | Pace::Adaptive { .. }, Some(end)) => end,
         (Pace::Fixed(dt), None) => clock.start + steps as f64 * dt,
         (Pace::Adaptive { end, .. }, None) => end,
@@ -235,8 +234,8 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     {
         simulation.go_on_looking_for(encounters, kept.lost)?;
     }
-    let Some(format) = asked.format else {
-        bail!("{} names no `format`", config.display());
+    let Some(format) = asked.kept.snapshot_format else {
+        bail!("{} names no `snapshot-format`", config.display());
     };
     let outputs = Outputs::of_run(folder, format, asked.force.units);
     if options.device.is_some() {
@@ -246,7 +245,8 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if options.steps.is_some() || options.until.is_some() || options.device.is_some() {
         outputs.write_config(&table, &selection)?;
     }
-    let recording = Recording::resume(folder, plan(&asked, steps, format), &checkpoint)?;
+    let recording = Recording::resume(folder, plan(&asked, steps, format)?, &checkpoint)?;
+    let recording = recording.stop_if(asked.kept.stop_if.clone());
     drop(checkpoint);
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());

@@ -21,6 +21,7 @@ use allpairs::test_particles::Kinds;
 use allpairs::units::Units;
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
+use anyhow::ensure;
 use clap::ArgMatches;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
@@ -98,13 +99,18 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
         }
+        ensure!(
+            options.format.is_none(),
+            "--format is that of an input file, and `{}` is made: --snapshot-format chooses that of snapshots",
+            generator.name
+        );
         if let Some(bodies) = made.get(Parameter::Bodies) {
             super::check_memory(bodies as u64)?; // before they are made
         }
         let (snapshot, units) = options.size.make(generator, &made, options.force.units)?;
         return Ok(Input {
             snapshot,
-            format: Format::Allpairs,
+            format: options.kept.snapshot_format.unwrap_or(Format::Allpairs),
             units,
         });
     }
@@ -121,7 +127,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     })?;
     Ok(Input {
         snapshot: loaded.snapshot,
-        format: loaded.format,
+        format: options.kept.snapshot_format.unwrap_or(loaded.format),
         units: loaded.units,
     })
 }
@@ -152,7 +158,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let options = &asked.options;
     let integrator = options.integrator()?;
     let fields = options.force.fields(&physics, integrator)?;
-    if let Some(end) = options.until {
+    if let Some(end) = options.until()? {
         fields.check_times(start, end)?; // with a number of steps, when their length is known
     }
     options.check_record()?;
@@ -236,10 +242,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         Ok(chosen.value)
     })?;
     let steps = steps(options, start, pace)?;
-    if let (Pace::Fixed(dt), None) = (pace, options.until) {
+    if let (Pace::Fixed(dt), None) = (pace, options.until()?) {
         fields.check_times(start, start + steps as f64 * dt)?;
     }
-    let chosen = |given: Option<f64>| if given.is_some() { "" } else { " (chosen)" };
+    let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
     let kinds = Kinds::of(&bodies, &physics);
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let units = options.force.units;
@@ -254,13 +260,13 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let (step, whose, until) = match pace {
         Pace::Fixed(_) => (
             "step",
-            chosen(options.dt),
+            chosen(options.dt()?.is_some()),
             super::counted(steps, "step", "steps"),
         ),
         Pace::Adaptive { steps, end, .. } => {
             let (step, whose) = match steps {
                 Stepping::Shared => ("first step", ""),
-                Stepping::Blocks => ("longest step", chosen(options.dt)),
+                Stepping::Blocks => ("longest step", chosen(options.dt()?.is_some())),
             };
             (step, whose, format!("to time {}", super::plain(end)))
         }
@@ -271,7 +277,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         integrator.name(),
         super::figure(dt),
         super::figure(physics.softening),
-        chosen(options.force.softening)
+        chosen(options.force.softening.is_some())
     )?;
     if let Some(why) = step_why {
         writeln!(out, "{step} {}: {why}", super::figure(dt))?;
@@ -304,9 +310,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     outputs.clear(out)?;
     outputs.write_config(&table, &selection)?;
 
-    let plan = plan(options, steps, format);
+    let plan = plan(options, steps, format)?;
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
     let recording = recording.of_settings(settings);
+    let recording = recording.stop_if(options.kept.stop_if.clone());
     drive(
         options.drift(physics.softening, &fields),
         watch,

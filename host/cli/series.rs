@@ -6,8 +6,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use allpairs::initial_conditions::SOLAR_SYSTEM_NAMES;
 use allpairs::io::{Format, Snapshot};
+use allpairs::units::Units;
 use anyhow::{Context, ensure};
+
+use super::config;
+use super::outputs::CONFIG;
 
 /// Snapshot files.
 #[derive(Debug, clap::Args)]
@@ -22,6 +27,9 @@ pub(super) struct Series {
     #[arg(long, value_name = "COUNT", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
+    /// Units of the bodies, where the files do not record them: kpc, or pc,Msun,km/s.
+    #[arg(long, value_name = "SYSTEM")]
+    units: Option<Units>,
     /// Notes that were told, of all files once.
     #[arg(skip)]
     told: RefCell<BTreeSet<String>>,
@@ -41,20 +49,67 @@ impl Series {
         Ok(files.into_iter().step_by(self.every as usize).collect())
     }
 
+    /// Reads a snapshot.
     pub(super) fn read(&self, file: &Path) -> anyhow::Result<Snapshot> {
+        Ok(self.load(file)?.0)
+    }
+
+    /// Reads a snapshot, and its units where they are known.
+    pub(super) fn load(&self, file: &Path) -> anyhow::Result<(Snapshot, Option<Units>)> {
         let loaded = allpairs::io::load(file, self.format)?;
         for note in loaded.notes {
             if self.told.borrow_mut().insert(note.to_string()) {
                 super::tell_note(file, &note);
             }
         }
-        Ok(loaded.snapshot)
+        Ok((loaded.snapshot, self.units.or(loaded.units)))
+    }
+
+    /// The configuration of the run that left the snapshots, if they are in its folder.
+    pub(super) fn run(&self) -> Option<(PathBuf, toml::Table)> {
+        let first = self.files.first()?;
+        let folder = if first.is_dir() {
+            first
+        } else {
+            first.parent()?
+        };
+        let table = config::read(&folder.join(CONFIG)).ok()?;
+        Some((folder.to_owned(), table))
+    }
+
+    /// What the run is of, and its folder.
+    pub(super) fn title(&self) -> Option<String> {
+        let (folder, table) = self.run()?;
+        let input = Path::new(table.get("input")?.as_str()?)
+            .file_stem()?
+            .to_string_lossy()
+            .into_owned();
+        let folder = fs::canonicalize(folder).ok()?;
+        let folder = folder.file_name()?.to_string_lossy();
+        Some(if folder == input {
+            input
+        } else {
+            format!("{input} ({folder})")
+        })
+    }
+
+    /// Names of the bodies by their ids, where the run says what they are.
+    pub(super) fn names(&self) -> &'static [&'static str] {
+        let run = self.run();
+        let input = run
+            .as_ref()
+            .and_then(|(_, table)| table.get("input")?.as_str());
+        match input {
+            Some("solar-system") => &SOLAR_SYSTEM_NAMES,
+            Some("sun-earth" | "sun-earth-moon") => &["Sun", "Earth", "Moon"],
+            _ => &[],
+        }
     }
 }
 
 /// The snapshots in a folder, by name: those called `snapshot…` where there are any (a run writes
 /// other tables beside them), in the folder itself or in `snapshots`.
-fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let inner = folder.join("snapshots");
     let folder = if inner.is_dir() { &inner } else { folder };
     let entries =

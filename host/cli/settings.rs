@@ -10,13 +10,15 @@ use toml::Table;
 use super::asked::Asked;
 
 /// Options that may change while a run goes on: its end, its record, and where it is computed.
-const FREE: [&str; 8] = [
+const FREE: [&str; 10] = [
     "steps",
     "until",
     "diagnostics",
     "max-drift",
     "snapshot-every",
     "checkpoint-every",
+    "stop-if",
+    "snapshot-format",
     "format",
     "device",
 ];

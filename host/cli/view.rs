@@ -16,7 +16,7 @@ pub(super) struct Options {
     /// The page to write [default: the first snapshot's name with .html]
     #[arg(short, long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The heading [default: the first snapshot's name]
+    /// The heading [default: what was run, and its folder; or the first snapshot's name]
     #[arg(long)]
     title: Option<String>,
     /// Bodies to show of each snapshot, at most; each takes 11 bytes of the page.
@@ -33,12 +33,16 @@ pub(super) fn view(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let name = Path::new(files[0].file_name().unwrap_or_default());
     let title = match &options.title {
         Some(title) => title.clone(),
-        None => name.display().to_string(),
+        None => options.series.title().unwrap_or(name.display().to_string()),
     };
-    let mut viewer = Viewer::new(title, options.most_bodies as usize);
+    let mut viewer = Viewer::new(title, options.most_bodies as usize).named(options.series.names());
+    let mut units = None;
     for file in &files {
-        viewer.add(&options.series.read(file)?)?;
+        let (snapshot, known) = options.series.load(file)?;
+        units = units.or(known);
+        viewer.add(&snapshot)?;
     }
+    let viewer = viewer.in_units(units);
     let path = match &options.output {
         Some(path) => path.clone(),
         None => name.with_extension("html"),

@@ -11,12 +11,18 @@
 //! ```
 //! `si`, `pc`, `kpc` and `au` are short for `m,kg,s`, the first, the third and the fourth.
 
+mod measure;
+mod shown;
+
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
 use crate::bodies::Bodies;
+
+pub use measure::{Measure, MeasureError};
+pub use shown::Shown;
 
 /// Gravitational constant in m³ kg⁻¹ s⁻², CODATA 2018.
 pub const G: f64 = 6.674_30e-11;
@@ -133,7 +139,7 @@ const SYSTEMS: [(&str, &str); 4] = [
 ];
 
 /// A dimension that units have.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
     Length,
     Mass,
@@ -186,6 +192,12 @@ pub enum UnknownUnits {
     /// Some other quantity, where a mass is wanted.
     #[error("`{0}` is not a mass: give one such as 1000Msun, with kg, g or Msun")]
     NoMass(String),
+    /// Neither a number nor one with a unit, where a time or a length is wanted.
+    #[error(
+        "`{0}` is not a number, nor one with a unit: of times s, day, yr, Myr or Gyr, as in 10Myr; of \
+         lengths m, cm, km, au, pc, kpc or Mpc"
+    )]
+    NoMeasure(String),
 }
 
 impl FromStr for Units {

@@ -110,6 +110,27 @@ def _plain(argument: str, value: Any, units: Units | None) -> tuple[Any, Units |
         raise bad(argument, f"is not a {what}: {error}") from error
 
 
+def measured(argument: str, value: Any, units: Units | None, dimension: str) -> float:
+    """A time or a length in the units of the bodies: a number, a text such as "10 Myr", or a quantity."""
+    if isinstance(value, str):
+        try:
+            return _native.measure(
+                argument, value, dimension == "time", None if units is None else units.text
+            )
+        except ArgumentError as error:
+            error.argument = argument
+            raise
+    if hasattr(value, "to_value") and hasattr(value, "unit"):
+        if units is None:
+            raise bad(argument, "has a unit, and the bodies have none: give a number")
+        try:
+            si = value.to_value("s" if dimension == "time" else "m")
+        except Exception as error:
+            raise bad(argument, f"is not a {dimension}: {error}") from error
+        value = si / getattr(units, dimension)
+    return _arrays.number(argument, value)
+
+
 class Bodies:
     """N bodies.
 

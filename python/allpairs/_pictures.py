@@ -257,8 +257,9 @@ def plot(
         SVG texts by the charts' names.
     """
     if isinstance(log, (str, os.PathLike)):
-        text, title = Path(log).read_text(encoding="utf-8"), os.fspath(log)
+        text, title, units = Path(log).read_text(encoding="utf-8"), os.fspath(log), None
     else:
+        units = log._settings["units"] if isinstance(log, Simulation) else None
         rows = log.log if isinstance(log, Simulation) else np.atleast_1d(log)
         if rows.dtype != LOG:
             raise bad("log", "must be a Simulation, its `log`, or the path of a diagnostics.csv")
@@ -269,4 +270,5 @@ def plot(
         title = f"{len(rows)} looks"
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
-    return Charts(_native.charts(text, title, None if folder is None else os.fspath(folder), overwrite))
+    target = None if folder is None else os.fspath(folder)
+    return Charts(_native.charts(text, title, units, target, overwrite))

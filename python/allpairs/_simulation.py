@@ -14,12 +14,25 @@ from numpy.typing import NDArray
 
 from . import _arrays, _fields, _native
 from ._arrays import Floats
-from ._bodies import Bodies, Energy, Units
+from ._bodies import Bodies, Energy, Units, measured
 from ._errors import ClosedError, FileError, bad, one_of
 from ._forces import ACCURACIES
 
 #: Type of the rows of `Simulation.log`.
 LOG = np.dtype([("steps", np.uint64)] + [(name, np.float64) for name in _native.Simulation.columns()])
+#: Type of `Simulation.events`: of an escape, `id` has the body twice and `mass` a zero behind its own.
+EVENTS = np.dtype(
+    [
+        ("step", np.uint64),
+        ("time", np.float64),
+        ("kind", "U9"),
+        ("id", np.uint64, (2,)),
+        ("mass", np.float64, (2,)),
+        ("pos", np.float64, (3,)),
+        ("speed", np.float64),
+        ("outcome", "U6"),
+    ]
+)
 _LAWS = ("gravity", "unit", "attract-repel")
 
 
@@ -32,9 +45,10 @@ class Integrator:
     name : str
         ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
         ``"hermite6"``, ``"euler"`` or ``"damped-euler"``.
-    dt : float, optional
+    dt : float, str or quantity, optional
         Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
-        accelerations at the start where not given.
+        accelerations at the start where not given. A text such as ``"0.1 yr"`` and a quantity of
+        astropy are times with a unit, for bodies that have units.
     eta : float, optional
         Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
         hermite4 and hermite6.
@@ -45,50 +59,50 @@ class Integrator:
     """
 
     name: str
-    dt: float | None = None
+    dt: Any = None
     eta: float | None = None
     block: bool = False
     damping: float | None = None
 
 
-def Leapfrog(dt: float | None = None) -> Integrator:
+def Leapfrog(dt: Any = None) -> Integrator:
     """Kick–drift–kick: second order, symplectic, reversible."""
     return Integrator("leapfrog", dt)
 
 
-def LeapfrogDKD(dt: float | None = None) -> Integrator:
+def LeapfrogDKD(dt: Any = None) -> Integrator:
     """Drift–kick–drift: second order, symplectic, reversible."""
     return Integrator("leapfrog-dkd", dt)
 
 
-def Yoshida4(dt: float | None = None) -> Integrator:
+def Yoshida4(dt: Any = None) -> Integrator:
     """Three leapfrogs: fourth order, symplectic, reversible."""
     return Integrator("yoshida4", dt)
 
 
-def Yoshida6(dt: float | None = None) -> Integrator:
+def Yoshida6(dt: Any = None) -> Integrator:
     """Seven leapfrogs: sixth order, symplectic, reversible."""
     return Integrator("yoshida6", dt)
 
 
-def Hermite4(dt: float | None = None, *, eta: float | None = None, block: bool = False) -> Integrator:
+def Hermite4(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
     """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
     body's own (`block`)."""
     return Integrator("hermite4", dt, eta, block)
 
 
-def Hermite6(dt: float | None = None, *, eta: float | None = None, block: bool = False) -> Integrator:
+def Hermite6(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
     """Hermite's scheme with jerks and snaps: sixth order, steps as those of `Hermite4`; on a GPU
     each body's own alone."""
     return Integrator("hermite6", dt, eta, block)
 
 
-def Euler(dt: float | None = None) -> Integrator:
+def Euler(dt: Any = None) -> Integrator:
     """Semi-implicit Euler: first order, symplectic."""
     return Integrator("euler", dt)
 
 
-def DampedEuler(dt: float | None = None, *, damping: float | None = None) -> Integrator:
+def DampedEuler(dt: Any = None, *, damping: float | None = None) -> Integrator:
     """Euler with a drag, to let bodies settle."""
     return Integrator("damped-euler", dt, damping=damping)
 
@@ -103,8 +117,8 @@ class Simulation:
     ----------
     bodies : Bodies
         Where it begins; copied.
-    softening : float, optional
-        Softening length ε ≥ 0.
+    softening : float, str or quantity, optional
+        Softening length ε ≥ 0; of bodies with units also ``"0.01 pc"``, as all lengths here.
     accuracy : {"fast", "single", "double"}, optional
         Error that forces may have.
     integrator : Integrator or str, optional
@@ -132,6 +146,16 @@ class Simulation:
         acceleration (3,), or an object with such a method ``acceleration``, is computed body by body
         on a CPU, which takes microseconds each; ``jerk(time, position, velocity)`` is for hermite4,
         and with ``potential(time, position)`` the energy has its part.
+    radii : float, str, quantity or array, optional
+        A radius for all bodies, or one for each: bodies collide where their distance falls to the sum
+        of their radii, at any time of a step.
+    on_collision : {"log", "stop", "merge", "bounce"}, optional
+        What follows from a collision: nothing but an entry of `events`, the end of `integrate` after
+        the step, one body of both, or elastic spheres.
+    escape_radius : float, str or quantity, optional
+        Distance from the centre of mass beyond which a body has escaped.
+    on_escape : {"log", "stop", "remove"}, optional
+        What follows from an escape.
     allow_inaccurate : bool
         Computes even forces whose error has no bound.
     systems : int
@@ -155,10 +179,10 @@ class Simulation:
         self,
         bodies: Bodies,
         *,
-        softening: float | None = None,
+        softening: Any = None,
         accuracy: str | None = None,
         integrator: Integrator | str | None = None,
-        dt: float | None = None,
+        dt: Any = None,
         eta: float | None = None,
         block: bool = False,
         device: str = "auto",
@@ -170,6 +194,10 @@ class Simulation:
         repulsion: float | None = None,
         drag: float | None = None,
         field: Any = None,
+        radii: Any = None,
+        on_collision: str | None = None,
+        escape_radius: Any = None,
+        on_escape: str | None = None,
         allow_inaccurate: bool = False,
         systems: int = 1,
     ) -> None:
@@ -198,6 +226,18 @@ class Simulation:
         def number(argument: str, value: float | None) -> float | None:
             return None if value is None else _arrays.number(argument, value)
 
+        def measure(argument: str, value: Any, dimension: str) -> float | None:
+            return None if value is None else measured(argument, value, bodies.units, dimension)
+
+        if on_collision is not None and radii is None:
+            raise bad("on_collision", "is for bodies with `radii`")
+        if on_escape is not None and escape_radius is None:
+            raise bad("on_escape", "is for an `escape_radius`")
+        if radii is not None:
+            on_collision = one_of("on_collision", on_collision or "log", names["on_collision"])
+        if escape_radius is not None:
+            on_escape = one_of("on_escape", on_escape or "log", names["on_escape"])
+
         self._settings: dict[str, Any] = {
             "systems": _arrays.count("systems", systems, 1),
             "start": bodies.time,
@@ -210,8 +250,8 @@ class Simulation:
             "integrator": one_of("integrator", way.name, names["integrator"]) if way.name else None,
             "damping": number("damping", way.damping),
             "g": number("G", G),
-            "softening": number("softening", softening),
-            "dt": number("dt", way.dt),
+            "softening": measure("softening", softening, "length"),
+            "dt": measure("dt", way.dt, "time"),
             "eta": number("eta", way.eta),
             "block": bool(way.block),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
@@ -220,11 +260,16 @@ class Simulation:
             "tuned": bool(tuned),
             "allow_inaccurate": bool(allow_inaccurate),
             "device": str(device),
+            "radii": None if radii is None else _radii(radii, bodies),
+            "on_collision": on_collision,
+            "escape_radius": measure("escape_radius", escape_radius, "length"),
+            "on_escape": on_escape,
         }
         if self._settings["systems"] >= 1 << 32:
             raise bad("systems", f"is too many: {systems}")
         self._begin(bodies._native(), None)
         self._rows: list[tuple[float, ...]] = []
+        self._events: list[tuple[Any, ...]] = []
         self._warned = False
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
@@ -310,6 +355,26 @@ class Simulation:
         """The largest `energy_error` that `integrate` recorded; nan where it recorded none."""
         return float(self.log["energy_drift"].max()) if self._rows else math.nan
 
+    @property
+    def events(self) -> NDArray[Any]:
+        """Collisions and escapes up to now: a structured array of the type `EVENTS`."""
+        return np.array(self._seen(), dtype=EVENTS)
+
+    def _seen(self) -> list[tuple[Any, ...]]:
+        self._events.extend(self._simulation.events())
+        return self._events
+
+    @property
+    def stopped_by(self) -> str | None:
+        """The encounter that the last `integrate` or `step` ended with, in words."""
+        return self._simulation.stopped_by()
+
+    @property
+    def radii(self) -> Floats | None:
+        """Radii of the bodies as they are now, where encounters are looked for."""
+        radii = self._simulation.radii()
+        return None if radii is None else np.array(radii)
+
     def diagnostics(self) -> NDArray[Any]:
         """The present state as a record of the type `LOG`.
 
@@ -332,9 +397,9 @@ class Simulation:
 
     def integrate(
         self,
-        t: float,
+        t: Any,
         *,
-        every: float | None = None,
+        every: Any = None,
         callback: Callable[[Simulation], object] | None = None,
         progress: bool = False,
         max_drift: float = 0.01,
@@ -343,9 +408,10 @@ class Simulation:
 
         Parameters
         ----------
-        t : float
-            Time to reach. Where the simulation is there or beyond, nothing is done.
-        every : float, optional
+        t : float, str or quantity
+            Time to reach; of bodies with units also ``"10 Myr"``. Where the simulation is there or
+            beyond, nothing is done. An encounter that stops ends it before: see `stopped_by`.
+        every : float, str or quantity, optional
             Time between two looks. A look adds a row to `log` and calls `callback`. Looks are
             taken after the first whole step at or beyond each multiple of `every` from the
             present, and at the end: they do not change the steps.
@@ -369,9 +435,12 @@ class Simulation:
         ComputeError
             The force cannot be computed any more, or a step would be too short.
         """
-        end = _arrays.number("t", t)
-        if every is not None and not _arrays.number("every", every) > 0:
-            raise bad("every", f"must be > 0, got {every}")
+        units = Units.of(self._settings["units"]) if self._settings["units"] else None
+        end = measured("t", t, units, "time")
+        if every is not None:
+            every = measured("every", every, units, "time")
+            if not every > 0:
+                raise bad("every", f"must be > 0, got {every}")
         if callback is not None and not callable(callback):
             raise bad("callback", f"must be a function of the simulation, not {type(callback).__name__}")
         if not _arrays.number("max_drift", max_drift) >= 0:
@@ -391,7 +460,8 @@ class Simulation:
                 self._simulation.run_past(target)
                 if bar is not None:
                     bar.update(abs(self.t - start) - bar.n)
-                if stopped := self._look(callback, max_drift):
+                stopped = self._look(callback, max_drift) or self.stopped_by is not None
+                if stopped:
                     break
         if not stopped:
             before = self.t
@@ -407,7 +477,7 @@ class Simulation:
             bar.close()
         return self
 
-    def run_until(self, t: float) -> Simulation:
+    def run_until(self, t: Any) -> Simulation:
         """Goes on until time `t`: `integrate` without looks."""
         return self.integrate(t)
 
@@ -456,11 +526,17 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         saved = self._simulation.saved()
-        return {"settings": self._settings, "saved": saved, "rows": self._rows}
+        return {
+            "settings": self._settings,
+            "saved": saved,
+            "rows": self._rows,
+            "events": list(self._seen()),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = dict(state["settings"])
         self._rows, self._warned = list(state["rows"]), False
+        self._events = list(state["events"])
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
 
     def __repr__(self) -> str:
@@ -497,6 +573,18 @@ class Simulation:
         return f"<table>{''.join(cells)}</table>{page._repr_html_()}"
 
 
+def _radii(radii: Any, bodies: Bodies) -> list[float]:
+    """A radius for each body."""
+    if isinstance(radii, str) or np.ndim(getattr(radii, "value", radii)) == 0:
+        return [measured("radii", radii, bodies.units, "length")] * len(bodies)
+    if hasattr(radii, "to_value"):
+        if bodies.units is None:
+            raise bad("radii", "have a unit, and the bodies have none: give numbers")
+        radii = radii.to_value("m") / bodies.units.length
+    each: list[float] = _arrays.scalars("radii", radii, len(bodies)).tolist()
+    return each
+
+
 def _bar(total: float) -> Any:
     try:
         from tqdm.auto import tqdm
@@ -524,11 +612,11 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
 
     if os.path.isdir(path):
         settings, saved = _native.kept_run(os.fspath(path))
-        state: Any = {"settings": settings, "saved": saved, "rows": []}
+        state: Any = {"settings": settings, "saved": saved, "rows": [], "events": []}
     else:
         try:
             state = pickle.loads(Path(path).read_bytes())
-            if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows"}:
+            if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows", "events"}:
                 raise ValueError("it is something else")
         except OSError as error:
             raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error

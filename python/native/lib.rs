@@ -13,6 +13,7 @@ mod simulation;
 
 use std::ffi::OsString;
 
+use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::initial_conditions::GENERATORS;
 use allpairs::integrator::Integrator;
 use allpairs::io::Format;
@@ -30,6 +31,11 @@ fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     names.set_item("generator", generators)?;
     names.set_item("integrator", integrators)?;
     names.set_item("kernel", kernels)?;
+    names.set_item(
+        "on_collision",
+        OnCollision::ALL.map(OnCollision::name).to_vec(),
+    )?;
+    names.set_item("on_escape", OnEscape::ALL.map(OnEscape::name).to_vec())?;
     names.set_item("format", Format::ALL.map(Format::name).to_vec())?;
     Ok(names)
 }
@@ -73,6 +79,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(models::generators, module)?,
         wrap_pyfunction!(models::units, module)?,
         wrap_pyfunction!(models::convert, module)?,
+        wrap_pyfunction!(models::measure, module)?,
         wrap_pyfunction!(files::load, module)?,
         wrap_pyfunction!(files::save, module)?,
         wrap_pyfunction!(forces::accelerations, module)?,

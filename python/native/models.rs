@@ -4,7 +4,7 @@ use allpairs::diagnostics::lagrangian_radii;
 use allpairs::initial_conditions::{self, GENERATORS, Options, Parameter, Size};
 use allpairs::physics::{Law, Physics};
 use allpairs::suggest;
-use allpairs::units::{Length, Mass, Units};
+use allpairs::units::{Length, Mass, Measure, Units};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, NewArrays, arrays, bodies};
@@ -127,6 +127,34 @@ pub(crate) fn units(py: Python<'_>, text: &str) -> PyResult<(String, f64, f64, f
     let units: Units = compute(py, || parsed(text, "units"))?;
     let Units { length, mass, time } = units;
     Ok((units.list(), length, mass, time, units.gravity()))
+}
+
+/// A time or a length, such as `10Myr`, as a number in these units.
+#[pyfunction]
+pub(crate) fn measure(
+    py: Python<'_>,
+    argument: &str,
+    text: &str,
+    is_time: bool,
+    units: Option<&str>,
+) -> PyResult<f64> {
+    compute(py, || {
+        let units = units.map(|units| parsed::<Units>(units, "units"));
+        let units = units.transpose()?;
+        let measure = text.parse::<Measure>();
+        let failure = |error: &dyn ToString| {
+            Failure::new(
+                Kind::Argument,
+                format!("`{argument}`: {}", error.to_string()),
+            )
+        };
+        let measure = measure.map_err(|error| failure(&error))?;
+        let number = match is_time {
+            true => measure.time(units.as_ref()),
+            false => measure.length(units.as_ref()),
+        };
+        number.map_err(|error| failure(&error))
+    })
 }
 
 /// Bodies and time in other units, and these; to `nbody` too.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use allpairs::io::{Overwrite, Snapshot};
 use allpairs::output::{DensityPicture, Frame, RunLog, Viewer, run_charts};
+use allpairs::units::Units;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -90,11 +91,14 @@ pub(crate) fn charts(
     py: Python<'_>,
     log: &str,
     subtitle: &str,
+    units: Option<&str>,
     folder: Option<PathBuf>,
     overwrite: bool,
 ) -> PyResult<Vec<(String, String)>> {
     compute(py, || {
-        let charts = run_charts(&RunLog::parse(log)?, subtitle)?;
+        let units = units.map(|units| parsed::<Units>(units, "units"));
+        let units = units.transpose()?;
+        let charts = run_charts(&RunLog::parse(log)?, subtitle, units)?;
         let mut drawn = vec![];
         for (name, chart) in charts {
             if let Some(folder) = &folder {

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use allpairs::checkpoint::{self, Checkpoint};
 use allpairs::diagnostics::{Conserved, Sample};
+use allpairs::encounters::{Encounters, Event, Happening, OnCollision, OnEscape};
 use allpairs::initial_conditions;
 use allpairs::integrator::{Integrator, Pace, Stepping};
 use allpairs::physics::{Law, Physics};
 use allpairs::selection::Selection;
-use allpairs::simulation::{self, SimulationBuilder};
+use allpairs::simulation::{self, BuildError, SimulationBuilder};
 use allpairs::tuning::{self, Wanted};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
@@ -79,6 +80,37 @@ impl<'py> Settings<'_, 'py> {
         let value = value.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         value.extract().map_err(Into::into)
     }
+}
+
+/// Encounters that these settings look for, if any; of bodies with the radii that are `kept`, or those of
+/// the settings.
+fn encounters(
+    settings: &Settings<'_, '_>,
+    bodies: usize,
+    kept: Option<Vec<f64>>,
+) -> PyResult<Option<Encounters>> {
+    let (radii, escape) = (
+        settings.get::<Option<Vec<f64>>>("radii")?,
+        settings.get::<Option<f64>>("escape_radius")?,
+    );
+    let on_collision = settings.get::<Option<String>>("on_collision")?;
+    let on_escape = settings.get::<Option<String>>("on_escape")?;
+    // The names were compared with the lists on the way in.
+    let on_collision = OnCollision::ALL
+        .into_iter()
+        .find(|known| on_collision.as_deref() == Some(known.name()));
+    let on_escape = OnEscape::ALL
+        .into_iter()
+        .find(|known| on_escape.as_deref() == Some(known.name()));
+    if on_collision.is_none() && escape.is_none() {
+        return Ok(None);
+    }
+    let radii = kept.or(radii).unwrap_or_else(|| vec![0.0; bodies]);
+    Ok(Some(Encounters {
+        radii,
+        on_collision: on_collision.unwrap_or(OnCollision::Log),
+        escape: escape.map(|radius| (radius, on_escape.unwrap_or(OnEscape::Log))),
+    }))
 }
 
 /// A builder of these settings.
@@ -172,11 +204,14 @@ impl Simulation {
     ) -> PyResult<Self> {
         let settings = Settings(settings);
         let builder = builder(&all, &settings)?;
+        let saved = saved.map(|bytes| compute(py, || checkpoint_of(bytes)));
+        let saved = saved.transpose()?;
+        let kept = saved.as_ref().map(|saved| saved.kept.radii.clone());
+        let encounters = encounters(&settings, builder.number_of_bodies(), kept)?;
         let raised = Raised::default();
         let given = settings.get::<Vec<Bound<'_, PyAny>>>("field")?.into_iter();
         let given: Vec<_> = given.map(|field| Given::new(field, &raised)).collect();
         let units = settings.get::<Option<String>>("units")?;
-        let saved = saved.map(<[u8]>::to_vec);
         let (block, len, luf) = settings.get::<Threads>("shape")?;
         let shape = Shape { block, len, luf };
         let tuned = settings.get("tuned")?
@@ -207,18 +242,25 @@ impl Simulation {
             let builder = builder.kernel(variant).device(chosen_device);
             let mut running = match saved {
                 None => {
+                    let builder = encounters
+                        .into_iter()
+                        .fold(builder, SimulationBuilder::encounters);
                     let mut simulation = builder.build()?;
                     let origin = simulation.conserved()?;
                     Running { simulation, origin }
                 }
-                Some(bytes) => {
-                    let Checkpoint {
-                        clock,
-                        origin,
-                        state,
-                        ..
-                    } = checkpoint_of(&bytes)?;
-                    let simulation = builder.resume(clock, &state)?;
+                Some(Checkpoint {
+                    clock,
+                    origin,
+                    state,
+                    kept,
+                    ..
+                }) => {
+                    let mut simulation = builder.resume(clock, &state)?;
+                    if let Some(encounters) = encounters {
+                        let going_on = simulation.go_on_looking_for(encounters, kept.lost);
+                        going_on.map_err(BuildError::from)?;
+                    }
                     Running { simulation, origin }
                 }
             };
@@ -351,6 +393,26 @@ impl Simulation {
         })
     }
 
+    /// Encounters since this was last asked: step, time, kind, ids, masses, position, speed and outcome.
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
+        let events = self.with(py, |running| Ok(running.simulation.take_events()))?;
+        Ok(events.into_iter().map(row).collect())
+    }
+
+    /// The encounter that stopped it, in words.
+    fn stopped_by(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |running| {
+            Ok(running.simulation.stopped_by().map(ToString::to_string))
+        })
+    }
+
+    /// Radii of the bodies; none where no encounters are looked for.
+    fn radii(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
+        self.with(py, |running| {
+            Ok(running.simulation.encounters().map(|of| of.radii.clone()))
+        })
+    }
+
     /// A checkpoint, as the library writes it.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |running| {
@@ -366,7 +428,13 @@ impl Simulation {
                     settings: String::new(), // those are Python's, beside these bytes
                     bodies: simulation.bodies()?.clone(),
                     state,
-                    kept: checkpoint::Kept::default(),
+                    kept: checkpoint::Kept {
+                        radii: simulation
+                            .encounters()
+                            .map_or(vec![], |of| of.radii.clone()),
+                        lost: simulation.lost(),
+                        ..checkpoint::Kept::default()
+                    },
                 },
             )?;
             Ok(fs::read(folder.path().join("checkpoint"))?)
@@ -399,6 +467,55 @@ impl Simulation {
                 .collect::<Vec<_>>())
         })?;
         array(py, last)
+    }
+}
+
+/// An encounter as Python has it: step, time, kind, ids, masses, position, speed and outcome.
+type Row = (
+    u64,
+    f64,
+    &'static str,
+    (u64, u64),
+    (f64, f64),
+    [f64; 3],
+    f64,
+    &'static str,
+);
+
+fn row(event: Event) -> Row {
+    match event.what {
+        Happening::Collision {
+            ids,
+            masses,
+            position,
+            speed,
+            outcome,
+        } => (
+            event.step,
+            event.time,
+            "collision",
+            ids.into(),
+            masses.into(),
+            position,
+            speed,
+            outcome.name(),
+        ),
+        Happening::Escape {
+            id,
+            mass,
+            position,
+            speed,
+            outcome,
+        } => (
+            event.step,
+            event.time,
+            "escape",
+            (id, id),
+            (mass, 0.0),
+            position,
+            speed,
+            outcome.name(),
+        ),
     }
 }
 
@@ -515,6 +632,12 @@ pub(crate) fn kept_run<'py>(
     settings.set_item("tuned", false)?;
     settings.set_item("allow_inaccurate", run.allow_inaccurate)?;
     settings.set_item("device", run.selection.place.choice().to_string())?;
+    let looked_for = run.encounters.as_ref();
+    let escape = looked_for.and_then(|of| of.escape);
+    settings.set_item("radii", None::<()>)?; // the checkpoint has them
+    settings.set_item("on_collision", looked_for.map(|of| of.on_collision.name()))?;
+    settings.set_item("escape_radius", escape.map(|(radius, _)| radius))?;
+    settings.set_item("on_escape", escape.map(|(_, outcome)| outcome.name()))?;
     Ok((settings, PyBytes::new(py, &saved)))
 }
 

@@ -312,6 +312,7 @@ def test_bits_are_the_programs(arguments: str, simulate: Any, tmp_path: Path) ->
         "--integrator hermite4 --eta 0.02 --block-steps --accuracy double --dt 0.0625",
         "--mass 1000Msun --radius 1pc --integrator yoshida4 --softening 0.1",
         "--field point:mass=1,x=9 --field logarithmic:speed=1,core=2",
+        "--radius-of-bodies 0.005 --on-collision merge --escape-radius 90 --dt 0.01",
     ],
 )
 def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
@@ -336,6 +337,72 @@ def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(ap.FileError, match="not the folder of a run"):
         ap.resume(tmp_path / "none")
+
+
+def meeting(**settings: Any) -> ap.Simulation:
+    """Two bodies that meet at time 1.9, a heavy one far from them, and one that leaves."""
+    bodies = ap.Bodies(
+        m=[1e-6, 2e-6, 1e-3, 0],
+        pos=[[-2, 0, 0], [2, 0, 0], [0, 0, 40], [0, 0, 3]],
+        vel=[[1, 0, 0], [-1, 0, 0], [0, 0, 0], [0, 2, 0]],
+    )
+    return ap.Simulation(bodies, softening=0.01, dt=0.04, device="cpu", **settings)
+
+
+@pytest.mark.parametrize("action, left", [("log", 4), ("merge", 3), ("bounce", 4), ("stop", 4)])
+def test_collisions(action: str, left: int) -> None:
+    simulation = meeting(radii=[0.1, 0.1, 0.5, 0], on_collision=action)
+    copy = pickle.loads(pickle.dumps(simulation))
+    for each in (simulation, copy):
+        each.integrate(2.4)
+        assert len(each.bodies) == left
+        (event,) = each.events
+        assert event["kind"] == "collision" and event["outcome"] == action
+        assert sorted(event["id"]) == [0, 1] and event["time"] == pytest.approx(1.9, abs=1e-3)
+        assert event["pos"] == pytest.approx([0, 0, 0], abs=1e-3)
+    again = pickle.loads(pickle.dumps(simulation))
+    assert len(again.events) == 1
+    if action == "stop":
+        assert simulation.t == pytest.approx(1.92) and "collided" in str(simulation.stopped_by)
+        simulation.integrate(2.4)
+    assert simulation.t == pytest.approx(2.4) and simulation.stopped_by is None
+    again.integrate(2.4)
+    assert state(again) == state(simulation)
+    radii = simulation.radii
+    assert radii is not None and len(radii) == left
+    if action == "merge":
+        assert pytest.approx(0.1 * 2 ** (1 / 3)) in radii.tolist()  # the volume of both
+        assert simulation.energy_error < 1e-5  # what the merger took is counted; forces are in f32
+
+
+def test_escapes_and_bad_encounters() -> None:
+    simulation = meeting(escape_radius=41, on_escape="remove")
+    simulation.integrate(9.5)
+    (event,) = simulation.events
+    assert event["kind"] == "escape" and event["id"][0] == 3 and len(simulation.bodies) == 3
+    with pytest.raises(ap.ArgumentError, match="4 bodies"):
+        meeting(radii=[0.1, 0.1])
+    with pytest.raises(ap.ArgumentError, match="`on_collision` is for bodies with `radii`"):
+        meeting(on_collision="merge")
+    with pytest.raises(ap.ArgumentError, match="merge"):
+        meeting(radii=0.1, on_collision="merged")
+    with pytest.raises(ap.ArgumentError, match="must be ≥ 0"):
+        meeting(radii=-0.1)
+    with pytest.raises(ap.ArgumentError, match="beyond the radius of escape"):
+        meeting(escape_radius=3)
+
+
+def test_times_and_lengths_have_units() -> None:
+    bodies = ap.plummer(20, seed=1, mass="20 Msun", radius="1 pc")
+    given = ap.Simulation(bodies, softening="0.1pc", dt="0.25 Myr", device="cpu").integrate("1Myr")
+    unit = ap.Simulation(bodies, softening=0.1, dt=given.dt, device="cpu")
+    unit.integrate(given.t, every="0.5 Myr")
+    assert state(given) == state(unit) and given.steps == 4 and len(unit.log) == 3
+    with pytest.raises(ap.ArgumentError, match="`softening`: `1yr` is not a length") as raised:
+        ap.Simulation(bodies, softening="1yr")
+    assert raised.value.argument == "softening"
+    with pytest.raises(ap.ArgumentError, match="those of the bodies are unknown"):
+        ap.Simulation(ap.plummer(20), dt="1yr")
 
 
 class Spring:

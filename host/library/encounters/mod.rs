@@ -32,6 +32,21 @@ pub enum OnCollision {
     Bounce,
 }
 
+impl OnCollision {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Log, Self::Stop, Self::Merge, Self::Bounce];
+
+    /// Name, as logs and options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Stop => "stop",
+            Self::Merge => "merge",
+            Self::Bounce => "bounce",
+        }
+    }
+}
+
 /// Consequence for a body that goes beyond the radius of escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnEscape {
@@ -41,6 +56,20 @@ pub enum OnEscape {
     Stop,
     /// The body is taken away.
     Remove,
+}
+
+impl OnEscape {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Log, Self::Stop, Self::Remove];
+
+    /// Name, as logs and options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Stop => "stop",
+            Self::Remove => "remove",
+        }
+    }
 }
 
 /// Encounters to look for.

@@ -13,6 +13,9 @@
 //! are comments; of those before the header, one may give the time, else it is 0, and one the
 //! number of bodies, by which a file is known that was cut at the end of a line. Numbers are
 //! written in the shortest form that reads back to the same f64.
+//!
+//! Tables of blanks without names, as NBODY6 and PeTar take them, are read as `m x y z vx vy vz`, with an
+//! id in front where there are eight columns; a note says so.
 
 mod lines;
 
@@ -25,6 +28,9 @@ use super::column::{ID, KIND, MASS, left_out};
 use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
 use lines::{Blanks, Bounded, LONGEST_LINE};
+
+/// Columns of a table without names.
+const UNNAMED: &str = "m x y z vx vy vz";
 
 /// Fault of a line of a CSV file. Columns are counted from 1, bodies from 0.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -40,6 +46,15 @@ pub enum CsvFault {
         missing: &'static str,
         /// Beginning of the line found.
         header: String,
+    },
+    /// A table without names, and with columns that no program is known to write.
+    #[error(
+        "there are no names of columns, and {found} numbers: such a table has 7, {UNNAMED}, or 8, with an \
+         id in front; put a line with names before it"
+    )]
+    Unnamed {
+        /// Columns found.
+        found: usize,
     },
     /// The header line names a column twice.
     #[error("column {column} is a second `{name}`; rename or remove one of the two")]
@@ -137,8 +152,13 @@ fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
         time: preamble.time,
         bodies,
     });
-    if !others.is_empty() {
-        contents.notes.push(left_out("columns", &others));
+    match others {
+        Others::Left(names) if names.is_empty() => {}
+        Others::Left(names) => contents.notes.push(left_out("columns", &names)),
+        Others::Unnamed(columns) => {
+            let note = format!("without names of columns; read as {columns}");
+            contents.notes.push(note);
+        }
     }
     Ok(contents)
 }
@@ -195,9 +215,16 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.trim()))
 }
 
-/// Reads the header line, which begins at byte `start`, and the bodies. Returns the names of the
-/// columns that were passed over, too.
-fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
+/// Remark on columns.
+enum Others {
+    /// Names of those that were passed over.
+    Left(Vec<String>),
+    /// What they were taken for.
+    Unnamed(String),
+}
+
+/// Reads the header line, which begins at byte `start`, and the bodies.
+fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Others), Stop> {
     let mut header = Vec::new();
     reader
         .by_ref()
@@ -206,15 +233,34 @@ fn read_bodies(reader: &mut impl BufRead, start: u64) -> Result<(Bodies, Vec<Str
     let separator = [b',', b';', b'\t']
         .into_iter()
         .find(|separator| header.contains(separator));
+    let unnamed = match separator {
+        // As other programs write them; with commas, it may be a file of ours that lost its first line.
+        None | Some(b'\t') => numbers_in(&header),
+        Some(_) => None,
+    };
     let text = Bounded::new(header.chain(reader));
     match separator {
-        Some(separator) => read_records(text, separator, start),
-        None => read_records(Blanks::new(text), b',', start),
+        Some(separator) => read_records(text, separator, start, unnamed),
+        None => read_records(Blanks::new(text), b',', start, unnamed),
     }
 }
 
-fn read_records(text: impl Read, separator: u8, start: u64) -> Result<(Bodies, Vec<String>), Stop> {
+/// Number of fields of a line that are parted by blanks, if they are numbers, all of them.
+fn numbers_in(line: &[u8]) -> Option<usize> {
+    let words = str::from_utf8(line).ok()?.split_whitespace();
+    let count = words.clone().count();
+    let are_numbers = words.into_iter().all(|word| word.parse::<f64>().is_ok());
+    (count > 0 && are_numbers).then_some(count)
+}
+
+fn read_records(
+    text: impl Read,
+    separator: u8,
+    start: u64,
+    unnamed: Option<usize>,
+) -> Result<(Bodies, Others), Stop> {
     let mut csv = ReaderBuilder::new()
+        .has_headers(unnamed.is_none())
         .comment(Some(b'#'))
         .trim(Trim::All)
         .delimiter(separator)
@@ -241,9 +287,11 @@ fn read_records(text: impl Read, separator: u8, start: u64) -> Result<(Bodies, V
         other => Stop::Io(io::Error::other(format!("{other:?}"))),
     };
 
-    let (columns, others) = read_header(&mut csv)
-        .map_err(fault)?
-        .map_err(|fault| Stop::At(start, fault))?;
+    let header = match unnamed {
+        Some(found) => Columns::unnamed(found),
+        None => read_header(&mut csv).map_err(fault)?,
+    };
+    let (columns, others) = header.map_err(|fault| Stop::At(start, fault))?;
     let mut bodies = Bodies::default();
     let mut record = StringRecord::new();
     while csv.read_record(&mut record).map_err(fault)? {
@@ -258,13 +306,13 @@ fn read_records(text: impl Read, separator: u8, start: u64) -> Result<(Bodies, V
     Ok((bodies, others))
 }
 
-type Header = (Columns, Vec<String>);
+type Header = (Columns, Others);
 
 fn read_header<R: Read>(csv: &mut Reader<R>) -> Result<Result<Header, CsvFault>, csv::Error> {
     csv.headers().map(|header| {
         let columns = Columns::of(header)?;
         let others = columns.others(header);
-        Ok((columns, others))
+        Ok((columns, Others::Left(others)))
     })
 }
 
@@ -312,6 +360,23 @@ impl Columns {
             id: one_of(&ID)?,
             kind: one_of(&KIND)?,
         })
+    }
+
+    /// Those of a table without names and with so many numbers in a line.
+    fn unnamed(found: usize) -> Result<Header, CsvFault> {
+        let ids = match found {
+            7 => 0,
+            8 => 1,
+            found => return Err(CsvFault::Unnamed { found }),
+        };
+        let columns = Self {
+            coordinates: std::array::from_fn(|k| ids + 1 + k),
+            mass: ids,
+            id: (ids > 0).then_some(0),
+            kind: None,
+        };
+        let id = if ids > 0 { "id " } else { "" };
+        Ok((columns, Others::Unnamed(format!("{id}{UNNAMED}"))))
     }
 
     /// Names of the columns that are passed over.

@@ -17,7 +17,7 @@
 //! What readers make of attributes decided their types: see the comments below. yt takes units
 //! from its caller: `yt.load(path, unit_base={"UnitLength_in_cm": …, …})`.
 //!
-//! Datasets are written in chunks with Fletcher-32 checksums. Reading holds one chunk of a dataset
+//! Datasets are written in chunks with Fletcher-32 checksums, on request shuffled and deflated. Reading holds one chunk of a dataset
 //! beside the bodies; writing holds the file as well, because the library builds it in memory.
 //! Layout: GADGET-4 documentation, "Snapshot file format"; SWIFT documentation, "Initial
 //! Conditions".
@@ -63,6 +63,12 @@ fn type_of(kind: Kind) -> usize {
     }
 }
 
+/// Numbers of a dataset that is written.
+enum Numbers {
+    Real(Vec<f64>),
+    Id(Vec<u64>),
+}
+
 /// Rows of a chunk as written: chunks of 1.5 MiB for positions, each with a checksum.
 const CHUNK_ROWS: u64 = 1 << 16;
 
@@ -95,11 +101,13 @@ fn malformed(place: &str, problem: impl Into<String>) -> ReadFault {
     Malformed::new(place, problem).into()
 }
 
-/// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check).
+/// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check), compressed with
+/// the level `gzip` if one is given.
 pub(super) fn write(
     file: &mut impl Write,
     snapshot: &Snapshot,
     units: Option<Units>,
+    gzip: Option<u32>,
 ) -> Result<(), WriteFault> {
     let bodies = &snapshot.bodies;
     if u32::try_from(bodies.len()).is_err() {
@@ -166,26 +174,29 @@ pub(super) fn write(
             members().flat_map(|i| [x[i], y[i], z[i]]).collect()
         };
         let mut part = builder.create_group(&format!("PartType{number}"));
-        part.create_dataset("Coordinates")
-            .with_f64_data(&triples(&bodies.x, &bodies.y, &bodies.z))
-            .with_shape(&[n, 3])
-            .with_chunks(&[rows, 3])
-            .with_fletcher32();
-        part.create_dataset("Velocities")
-            .with_f64_data(&triples(&bodies.vx, &bodies.vy, &bodies.vz))
-            .with_shape(&[n, 3])
-            .with_chunks(&[rows, 3])
-            .with_fletcher32();
-        let masses: Vec<f64> = members().map(|i| bodies.mass[i]).collect();
-        part.create_dataset("Masses")
-            .with_f64_data(&masses)
-            .with_chunks(&[rows])
-            .with_fletcher32();
-        let ids: Vec<u64> = members().map(|i| bodies.id[i]).collect();
-        part.create_dataset("ParticleIDs")
-            .with_u64_data(&ids)
-            .with_chunks(&[rows])
-            .with_fletcher32();
+        let mut store = |name: &str, width: u64, data: Numbers| {
+            let dataset = part.create_dataset(name);
+            match data {
+                Numbers::Real(data) => dataset.with_f64_data(&data),
+                Numbers::Id(data) => dataset.with_u64_data(&data),
+            };
+            match width {
+                1 => dataset.with_chunks(&[rows]),
+                _ => dataset.with_shape(&[n, width]).with_chunks(&[rows, width]),
+            };
+            if let Some(level) = gzip {
+                dataset.with_shuffle().with_deflate(level);
+            }
+            dataset.with_fletcher32();
+        };
+        let positions = triples(&bodies.x, &bodies.y, &bodies.z);
+        store("Coordinates", 3, Numbers::Real(positions));
+        let velocities = triples(&bodies.vx, &bodies.vy, &bodies.vz);
+        store("Velocities", 3, Numbers::Real(velocities));
+        let masses = members().map(|i| bodies.mass[i]).collect();
+        store("Masses", 1, Numbers::Real(masses));
+        let ids = members().map(|i| bodies.id[i]).collect();
+        store("ParticleIDs", 1, Numbers::Id(ids));
         builder.add_group(part.finish());
     }
     builder.finish_to(file).map_err(|error| match error {

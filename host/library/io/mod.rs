@@ -110,13 +110,15 @@ pub enum Format {
     Npz,
     /// HDF5 in Gadget's layout and double precision, see [`hdf5`].
     Hdf5,
+    /// The same, compressed as `h5py` does it with `compression="gzip"`; read as [`Format::Hdf5`].
+    Hdf5Gzip,
     /// VTK XML PolyData in double precision, see [`vtp`].
     Vtp,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Allpairs,
         Format::Tipsy(TipsyDialect::Standard),
         Format::Tipsy(TipsyDialect::Native),
@@ -124,6 +126,7 @@ impl Format {
         Format::Csv,
         Format::Npz,
         Format::Hdf5,
+        Format::Hdf5Gzip,
         Format::Vtp,
     ];
 
@@ -137,6 +140,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Npz => "npz",
             Format::Hdf5 => "hdf5",
+            Format::Hdf5Gzip => "hdf5-gzip",
             Format::Vtp => "vtp",
         }
     }
@@ -153,6 +157,7 @@ impl Format {
             Format::Csv => "text, f64 without loss: x,y,z,vx,vy,vz,mass[,id][,kind]",
             Format::Npz => "NumPy archive, f64: position, velocity, mass, id, kind, time",
             Format::Hdf5 => "HDF5 as Gadget, Arepo and SWIFT write it, f64, ids, units",
+            Format::Hdf5Gzip => "HDF5 as hdf5, compressed by gzip",
             Format::Vtp => "VTK PolyData for ParaView, f64, ids",
         }
     }
@@ -166,7 +171,7 @@ impl Format {
             Format::Tipsy(_) => "tipsy",
             Format::Csv => "csv",
             Format::Npz => "npz",
-            Format::Hdf5 => "hdf5",
+            Format::Hdf5 | Format::Hdf5Gzip => "hdf5",
             Format::Vtp => "vtp",
         }
     }
@@ -192,7 +197,22 @@ impl Format {
             _ => None,
         }
     }
+
+    /// The format that a name tells a reader: also that of files which are read and not written, tables
+    /// of numbers (`.txt`, `.dat`) and single arrays (`.npy`).
+    fn to_read(path: &Path) -> Option<Format> {
+        let extension = path.extension().unwrap_or_default().to_str()?;
+        match extension.to_ascii_lowercase().as_str() {
+            "txt" | "dat" => Some(Format::Csv),
+            "npy" => Some(Format::Npz),
+            _ => Self::from_path(path),
+        }
+    }
 }
+
+/// Compression of HDF5: h5py's default.
+#[cfg(feature = "hdf5")]
+const GZIP_LEVEL: u32 = 4;
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,8 +264,8 @@ pub enum ReadFault {
     Empty,
     /// Neither was a format given nor does the file's name tell it.
     #[error(
-        "the file name does not tell the format (known are .allpairs, .csv, .npz, .hdf5, .h5, .vtp, \
-         .tipsy, .tip, .std, .bin and step numbers such as .00128); rename the file or give the \
+        "the file name does not tell the format (known are .allpairs, .csv, .txt, .dat, .npz, .npy, \
+         .hdf5, .h5, .vtp, .tipsy, .tip, .std, .bin and step numbers such as .00128); rename the file or give the \
          format"
     )]
     UnknownFormat,
@@ -394,11 +414,11 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
 pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;
-        if format.or(Format::from_path(path)) == Some(Format::Hdf5) {
+        if let Some(found @ (Format::Hdf5 | Format::Hdf5Gzip)) = format.or(Format::to_read(path)) {
             #[cfg(feature = "hdf5")]
-            return Ok(loaded(hdf5::read_file(file, size)?, Format::Hdf5));
+            return Ok(loaded(hdf5::read_file(file, size)?, found));
             #[cfg(not(feature = "hdf5"))]
-            return Err(ReadFault::NotBuilt(Format::Hdf5));
+            return Err(ReadFault::NotBuilt(found));
         }
         parse(BufReader::with_capacity(1 << 16, file), size, path, format)
     })
@@ -431,12 +451,12 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
     at_path(path, || {
         let (file, size) = open(path)?;
         let mut file = BufReader::new(file);
-        match format.or(Format::from_path(path)) {
+        match format.or(Format::to_read(path)) {
             Some(Format::Allpairs) => binary::read_units(&mut file, size),
             #[cfg(feature = "npz")]
             Some(Format::Npz) => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
-            Some(Format::Hdf5) => hdf5::read_units(file.into_inner()),
+            Some(Format::Hdf5 | Format::Hdf5Gzip) => hdf5::read_units(file.into_inner()),
             Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
             #[cfg(not(all(feature = "npz", feature = "hdf5")))]
             Some(format) => Err(ReadFault::NotBuilt(format)),
@@ -495,7 +515,7 @@ fn parse<R: Read + Seek>(
     format: Option<Format>,
 ) -> Result<Loaded, ReadFault> {
     let found = format
-        .or(Format::from_path(name))
+        .or(Format::to_read(name))
         .ok_or(ReadFault::UnknownFormat)?;
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
@@ -504,7 +524,7 @@ fn parse<R: Read + Seek>(
         #[cfg(feature = "npz")]
         Format::Npz => npz::read(reader, size)?,
         #[cfg(feature = "hdf5")]
-        Format::Hdf5 => hdf5::read_bytes(&mut reader, size)?,
+        Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_bytes(&mut reader, size)?,
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
@@ -562,7 +582,9 @@ pub fn write_in_units(
             #[cfg(feature = "npz")]
             Format::Npz => npz::write(file, snapshot, units),
             #[cfg(feature = "hdf5")]
-            Format::Hdf5 => hdf5::write(file, snapshot, units),
+            Format::Hdf5 => hdf5::write(file, snapshot, units, None),
+            #[cfg(feature = "hdf5")]
+            Format::Hdf5Gzip => hdf5::write(file, snapshot, units, Some(GZIP_LEVEL)),
             Format::Vtp => vtp::write(file, snapshot),
             #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
             format => Err(WriteFault::NotBuilt(format)),
@@ -571,6 +593,25 @@ pub fn write_in_units(
     attempt().map_err(|fault| WriteError {
         path: path.to_owned(),
         fault,
+    })
+}
+
+/// Writes so many snapshots of `n` bodies each into one NumPy archive, whose arrays have time as their first
+/// dimension: `time` [S], `position` and `velocity` [S, N, 3], `mass`, `id` and `kind` [S, N]. Each snapshot
+/// is `read` more than once, so that no two are in memory together.
+///
+/// # Errors
+/// Errors of `read`, and of the file system.
+#[cfg(feature = "npz")]
+pub fn write_series<E: From<io::Error>>(
+    path: &Path,
+    size: (usize, usize),
+    units: Option<Units>,
+    overwrite: Overwrite,
+    read: impl FnMut(usize) -> Result<Snapshot, E>,
+) -> Result<(), E> {
+    write_atomically(path, overwrite, |file| {
+        npz::write_series(file, size, units, read)
     })
 }
 

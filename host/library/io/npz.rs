@@ -15,6 +15,7 @@
 //! and a note says so. Refused are archives whose members share bytes, or have one name in the
 //! directory and another in front of their content. What is written ends with a seal, by
 //! which every changed bit is noticed.
+//! A single array (`.npy`) of shape `[N, 7]` is read too, as `m x y z vx vy vz`.
 //! Layout of an array: NumPy Enhancement Proposal 1.
 
 mod seal;
@@ -30,7 +31,7 @@ use super::column::{
     read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
-use crate::bodies::{COORDINATES, Kind};
+use crate::bodies::{Bodies, Body, COORDINATES, Kind};
 use crate::units::Units;
 use seal::{Seal, Sealing};
 
@@ -122,36 +123,69 @@ impl Array {
 }
 
 /// Reads points from an array of shape `[M, 3]`, in a file of so many bytes.
-pub(super) fn read_points(mut file: impl Read, size: u64) -> Result<Vec<[f64; 3]>, ReadFault> {
+pub(super) fn read_points(file: impl Read, size: u64) -> Result<Vec<[f64; 3]>, ReadFault> {
+    read_rows(file, size, "points, [M, 3]")
+}
+
+/// Reads an array of `N` columns by its rows, in a file of so many bytes. `what` should be there, and
+/// of what shape.
+fn read_rows<const N: usize>(
+    mut file: impl Read,
+    size: u64,
+    what: &str,
+) -> Result<Vec<[f64; N]>, ReadFault> {
     const PLACE: &str = "the array";
     let malformed = |problem: String| ReadFault::from(Malformed::new(PLACE, problem));
     let array = Array::read(&mut file, PLACE)?;
-    let [rows, 3] = array.shape[..] else {
-        return Err(malformed(format!(
-            "its shape is {:?}, not that of points, [M, 3]",
-            array.shape
-        )));
+    let rows = match array.shape[..] {
+        [rows, columns] if columns == N as u64 => rows,
+        _ => {
+            let problem = format!("its shape is {:?}, not that of {what}", array.shape);
+            return Err(malformed(problem));
+        }
     };
     let width = array.numbers.bytes;
     // Nothing is allocated that the file does not have.
-    if rows.saturating_mul(3 * width as u64) > size {
-        return Err(malformed(format!("{rows} points are more than it holds")));
+    if rows.saturating_mul((N * width) as u64) > size {
+        return Err(malformed(format!("{rows} rows are more than it holds")));
     }
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 != rows * 3 * width as u64 {
-        return Err(malformed(format!("{rows} points are not what it holds")));
+    if bytes.len() as u64 != rows * (N * width) as u64 {
+        return Err(malformed(format!("{rows} rows are not what it holds")));
     }
     let numbers: Vec<f64> = bytes.chunks(width).map(|x| array.numbers.real(x)).collect();
     if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
         return Err(malformed(format!("{number} is not a finite number")));
     }
     let rows = rows as usize;
-    let point = |k: usize| match array.column_after_column {
-        true => [0, 1, 2].map(|axis| numbers[axis * rows + k]),
-        false => [0, 1, 2].map(|axis| numbers[3 * k + axis]),
+    let row = |k: usize| match array.column_after_column {
+        true => std::array::from_fn(|column| numbers[column * rows + k]),
+        false => std::array::from_fn(|column| numbers[N * k + column]),
     };
-    Ok((0..rows).map(point).collect())
+    Ok((0..rows).map(row).collect())
+}
+
+/// Reads bodies from an array of shape `[N, 7]`: m x y z vx vy vz, as tables of other programs have it.
+fn read_table(file: impl Read, size: u64) -> Result<Contents, ReadFault> {
+    let rows = read_rows(file, size, "bodies, [N, 7]: m x y z vx vy vz")?;
+    let body = |(id, [mass, x, y, z, vx, vy, vz]): (u64, [f64; 7])| Body {
+        position: [x, y, z],
+        velocity: [vx, vy, vz],
+        mass,
+        id,
+        kind: Kind::Star,
+    };
+    let bodies: Bodies = (0..).zip(rows).map(body).collect();
+    if bodies.is_empty() {
+        return Err(ReadFault::NoBodies);
+    }
+    bodies.check()?;
+    let mut contents = Contents::from(Snapshot { time: 0.0, bodies });
+    contents
+        .notes
+        .push("an array alone; read as m x y z vx vy vz".into());
+    Ok(contents)
 }
 
 /// Writes numbers as an array with so many columns.
@@ -350,7 +384,16 @@ fn zip_fault(place: &str, fault: ZipError) -> ReadFault {
 }
 
 /// Reads an archive of `size` bytes.
-pub(super) fn read(reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
+pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
+    let mut start = vec![];
+    reader
+        .by_ref()
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut start)?;
+    reader.rewind()?;
+    if start == MAGIC {
+        return read_table(reader, size);
+    }
     let mut archive = Archive::open(reader, size)?;
     let missing = |what: &str| {
         let problem = "there is no such array; a snapshot needs position, velocity and mass";
@@ -509,14 +552,78 @@ pub(super) fn write(
         write_all(&mut file, codes, |code| [code])
     })?;
     if let Some(units) = units {
-        archive.array("units", "<f8", "3,", |mut file| {
-            let sizes = [units.length, units.mass, units.time];
-            write_all(&mut file, sizes, f64::to_le_bytes)
-        })?;
+        archive.units(units)?;
     }
     archive.finish()?;
     Ok(())
 }
+
+/// Writes so many snapshots, `read` one after the other and more than once, into one archive of arrays
+/// whose first dimension is that of time: time [S], position [S, N, 3], and so on.
+pub(super) fn write_series<E: From<io::Error>>(
+    file: &mut impl Write,
+    (snapshots, n): (usize, usize),
+    units: Option<Units>,
+    mut read: impl FnMut(usize) -> Result<Snapshot, E>,
+) -> Result<(), E> {
+    let (list, triples) = (format!("{snapshots}, {n}"), format!("{snapshots}, {n}, 3"));
+    let mut archive = Writer::new(file)?;
+    let mut array = |name: &str, kind: &str, shape: &str, put: Put| -> Result<(), E> {
+        let mut unread = None;
+        let written = archive.array(name, kind, shape, |file| {
+            for index in 0..snapshots {
+                match read(index) {
+                    Ok(snapshot) => put(file, &snapshot)?,
+                    Err(why) => {
+                        unread = Some(why);
+                        return Err(io::Error::other("a snapshot that cannot be read"));
+                    }
+                }
+            }
+            Ok(())
+        });
+        match unread {
+            Some(why) => Err(why),
+            None => Ok(written?),
+        }
+    };
+    array("time", "<f8", &format!("{snapshots},"), |file, snapshot| {
+        file.write_all(&snapshot.time.to_le_bytes())
+    })?;
+    array(
+        "position",
+        "<f8",
+        &triples,
+        |mut file, Snapshot { bodies, .. }| {
+            write_triples(&mut file, [&bodies.x, &bodies.y, &bodies.z])
+        },
+    )?;
+    array(
+        "velocity",
+        "<f8",
+        &triples,
+        |mut file, Snapshot { bodies, .. }| {
+            write_triples(&mut file, [&bodies.vx, &bodies.vy, &bodies.vz])
+        },
+    )?;
+    array("mass", "<f8", &list, |mut file, Snapshot { bodies, .. }| {
+        write_all(&mut file, bodies.mass.iter().copied(), f64::to_le_bytes)
+    })?;
+    array("id", "<u8", &list, |mut file, Snapshot { bodies, .. }| {
+        write_all(&mut file, bodies.id.iter().copied(), u64::to_le_bytes)
+    })?;
+    array("kind", "|u1", &list, |mut file, Snapshot { bodies, .. }| {
+        let codes = bodies.kind.iter().map(|kind| kind.number());
+        write_all(&mut file, codes, |code| [code])
+    })?;
+    if let Some(units) = units {
+        archive.units(units)?;
+    }
+    Ok(archive.finish()?)
+}
+
+/// Writes a part of a snapshot.
+type Put = fn(&mut dyn Write, &Snapshot) -> io::Result<()>;
 
 struct Writer<W: Write>(ZipWriter<StreamWriter<Sealing<W>>>);
 
@@ -525,6 +632,13 @@ impl<W: Write> Writer<W> {
         let mut zip = ZipWriter::new_stream(Sealing::new(file));
         zip.set_comment(seal::comment())?;
         Ok(Self(zip))
+    }
+
+    fn units(&mut self, units: Units) -> io::Result<()> {
+        self.array("units", "<f8", "3,", |mut file| {
+            let sizes = [units.length, units.mass, units.time];
+            write_all(&mut file, sizes, f64::to_le_bytes)
+        })
     }
 
     fn finish(self) -> io::Result<()> {

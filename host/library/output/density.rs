@@ -178,11 +178,9 @@ impl DensityPicture {
     /// # Errors
     /// Errors of [`DensityPicture::render`].
     pub fn shades(&self, bodies: &Bodies) -> Result<Shades, PictureError> {
-        let panels = self.panels(bodies)?;
-        let brightest = self.brightest.unwrap_or_else(|| brightness(&panels));
-        let darkest = brightest / 10.0_f64.powf(self.decades);
-        let range = (1.0 + brightest / darkest).ln();
-        let shade = |value: &f64| ((1.0 + value / darkest).ln() / range).min(1.0) as f32;
+        let panels = self.panels(bodies)?.grids;
+        let tone = self.tone(&panels);
+        let shade = |value: &f64| tone.shade(*value) as f32;
         let rows = 0..self.height as usize;
         Ok(Shades {
             width: self.width,
@@ -200,10 +198,20 @@ impl DensityPicture {
     /// # Errors
     /// Errors of [`DensityPicture::render`].
     pub fn brightness(&self, bodies: &Bodies) -> Result<f64, PictureError> {
-        Ok(brightness(&self.panels(bodies)?))
+        Ok(brightness(&self.panels(bodies)?.grids))
     }
 
-    fn panels(&self, bodies: &Bodies) -> Result<Vec<Grid>, PictureError> {
+    /// Shades of the surface densities of these panels.
+    pub(super) fn tone(&self, panels: &[Grid]) -> Tone {
+        let brightest = self.brightest.unwrap_or_else(|| brightness(panels));
+        Tone {
+            brightest,
+            darkest: brightest / 10.0_f64.powf(self.decades),
+        }
+    }
+
+    /// The surface density of each panel.
+    pub(super) fn panels(&self, bodies: &Bodies) -> Result<Panels, PictureError> {
         self.check()?;
         bodies.check()?;
         let chosen = choose(bodies, self.selection);
@@ -222,14 +230,20 @@ impl DensityPicture {
             .collect();
         let panel = |(projection, edge): (&Projection, &[usize])| {
             let size = [edge[1] - edge[0], self.height as usize];
-            surface_density(self.splats(bodies, &chosen, frame, *projection, size), size)
+            let splats = self.splats(bodies, &chosen, frame, *projection, size);
+            let side = size[0].min(size[1]) as f64;
+            surface_density(
+                splats,
+                size,
+                point_size(chosen.len()).map(|part| part * side),
+            )
         };
-        Ok(self
-            .projections
-            .par_iter()
-            .zip(edges.par_windows(2))
-            .map(panel)
-            .collect())
+        let grids = self.projections.par_iter().zip(edges.par_windows(2));
+        Ok(Panels {
+            grids: grids.map(panel).collect(),
+            frame,
+            chosen,
+        })
     }
 
     /// Draws the bodies into a PNG file, which appears whole or not at all.
@@ -305,6 +319,39 @@ impl DensityPicture {
             }
         };
         chosen.iter().map(splat).collect()
+    }
+}
+
+/// Size of a body as a part of a panel's side where bodies are so few that each is seen by itself: of more
+/// than a thousand, most would touch another.
+pub(super) fn point_size(bodies: usize) -> Option<f64> {
+    match bodies {
+        0..=100 => Some(1.0 / 160.0),
+        101..=1000 => Some(1.0 / 400.0),
+        _ => None,
+    }
+}
+
+/// Panels before they are coloured.
+pub(super) struct Panels {
+    pub(super) grids: Vec<Grid>,
+    pub(super) frame: Frame,
+    /// Indices of the bodies that are shown.
+    pub(super) chosen: Vec<usize>,
+}
+
+/// Shades of surface densities: 0 of nothing, 1 of the brightest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tone {
+    pub(super) brightest: f64,
+    /// Below it shades are even in the density, above in its logarithm.
+    darkest: f64,
+}
+
+impl Tone {
+    pub(super) fn shade(self, density: f64) -> f64 {
+        let range = (1.0 + self.brightest / self.darkest).ln();
+        ((1.0 + density / self.darkest).ln() / range).min(1.0)
     }
 }
 

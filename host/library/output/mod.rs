@@ -3,6 +3,7 @@
 pub mod chart;
 mod colour_map;
 pub mod density;
+pub mod figure;
 mod framing;
 mod image;
 pub mod movie;
@@ -16,6 +17,7 @@ pub mod viewer;
 pub use chart::{Chart, ChartError};
 pub use colour_map::{ColourMap, UnknownColourMap};
 pub use density::{DensityPicture, PictureError, Projection, Weight};
+pub use figure::{Figure, FigureError};
 pub use framing::{Frame, Selection};
 pub use image::{Image, Shades};
 pub use run_charts::{NamedChart, Path, orbit_chart, run_charts};

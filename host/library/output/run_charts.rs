@@ -3,7 +3,9 @@
 use super::chart::axis::Scale;
 use super::chart::lines::{Line, Lines, Marks};
 use super::chart::{Chart, ChartError};
+use super::figure::labelled;
 use super::{Projection, RunLog};
+use crate::units::{Shown, Units};
 
 /// A chart, and a name for its file.
 pub type NamedChart = (String, Chart);
@@ -11,12 +13,26 @@ pub type NamedChart = (String, Chart);
 /// The charts that the columns of a log allow: `energy-drift`, `energy`, `virial-ratio`,
 /// `lagrangian-radii` and `momentum-drift`. `subtitle` says which run it was.
 ///
+/// Times and radii have named units where those of the run are known.
+///
 /// # Errors
 /// There is no column `time`, or the drawing fails.
-pub fn run_charts(log: &RunLog, subtitle: &str) -> Result<Vec<NamedChart>, ChartError> {
+pub fn run_charts(
+    log: &RunLog,
+    subtitle: &str,
+    units: Option<Units>,
+) -> Result<Vec<NamedChart>, ChartError> {
     let time = log
         .column("time")
         .ok_or_else(|| ChartError::Empty("a log without a column `time`".into()))?;
+    let latest = time
+        .iter()
+        .fold(0.0_f64, |latest, time| latest.max(time.abs()));
+    let (time_label, time) = in_unit("time", time, units.map(|units| units.shown_time(latest)));
+    let half = log.column("r50").and_then(|radii| radii.first().copied());
+    let length = units.map(|units| units.shown_length(half.unwrap_or_default()));
+    let (radius_label, _) = in_unit("radius that holds this share of the mass", &[], length);
+    let radius = length.map_or(1.0, |length| length.factor);
     let over_time = |values: &[f64]| -> Vec<[f64; 2]> {
         time.iter().zip(values).map(|(t, v)| [*t, *v]).collect()
     };
@@ -67,9 +83,12 @@ pub fn run_charts(log: &RunLog, subtitle: &str) -> Result<Vec<NamedChart>, Chart
         (
             "lagrangian-radii",
             "Lagrangian radii",
-            "radius that holds this share of the mass",
+            &radius_label,
             Scale::Log,
-            columns(&[("r90", "90 %"), ("r50", "50 %"), ("r10", "10 %")]),
+            scaled(
+                columns(&[("r90", "90 %"), ("r50", "50 %"), ("r10", "10 %")]),
+                radius,
+            ),
         ),
         (
             "momentum-drift",
@@ -84,7 +103,7 @@ pub fn run_charts(log: &RunLog, subtitle: &str) -> Result<Vec<NamedChart>, Chart
         let lines = Lines {
             title: title.into(),
             subtitle: subtitle.into(),
-            axes: [("time".into(), Scale::Linear), (label.into(), scale)],
+            axes: [(time_label.clone(), Scale::Linear), (label.into(), scale)],
             lines,
             map: false,
             ticks: vec![],
@@ -100,6 +119,21 @@ pub fn run_charts(log: &RunLog, subtitle: &str) -> Result<Vec<NamedChart>, Chart
         return Err(ChartError::Empty(subtitle.to_owned()));
     }
     Ok(charts)
+}
+
+/// A label with its unit, and numbers in it.
+fn in_unit(quantity: &str, values: &[f64], unit: Option<Shown>) -> (String, Vec<f64>) {
+    let factor = unit.map_or(1.0, |unit| unit.factor);
+    let label = labelled(quantity, unit.map(|unit| unit.name), None);
+    (label, values.iter().map(|value| factor * value).collect())
+}
+
+/// Lines whose values are in another unit.
+fn scaled(mut lines: Vec<Line>, factor: f64) -> Vec<Line> {
+    for point in lines.iter_mut().flat_map(|line| &mut line.points) {
+        point[1] *= factor;
+    }
+    lines
 }
 
 /// The drift as logged, else from the energies.
@@ -132,7 +166,8 @@ pub struct Path {
     pub places: Vec<[f64; 3]>,
 }
 
-/// The paths of bodies as a map: both axes at one scale, a dot where each body is at the end.
+/// The paths of bodies as a map: both axes at one scale, a dot and its name where each body is at the end.
+/// Lengths have a named unit where those of the bodies are known.
 ///
 /// # Errors
 /// No places, or the drawing fails.
@@ -140,15 +175,21 @@ pub fn orbit_chart(
     paths: &[Path],
     projection: Projection,
     subtitle: &str,
+    units: Option<Units>,
 ) -> Result<Chart, ChartError> {
     let [right, up] = projection.axes();
-    let label = |axis: usize| ["x", "y", "z"][axis].to_owned();
+    let places = paths.iter().flat_map(|path| &path.places);
+    let extent = places.flat_map(|place| [place[right], place[up]]);
+    let extent = extent.fold(0.0_f64, |extent, x| extent.max(x.abs()));
+    let unit = units.map(|units| units.shown_length(extent));
+    let factor = unit.map_or(1.0, |unit| unit.factor);
+    let label = |axis: usize| in_unit(["x", "y", "z"][axis], &[], unit).0;
     let line = |path: &Path| Line {
         name: path.name.clone(),
         points: path
             .places
             .iter()
-            .map(|place| [place[right], place[up]])
+            .map(|place| [factor * place[right], factor * place[up]])
             .collect(),
         marks: Marks::End,
         dashed: false,
@@ -174,7 +215,7 @@ mod tests {
             "time,energy,r50,lx,ly,lz\n0,-1,2,0,0,1\n1,-1.001,2.1,0,0,1\n2,-0.999,2.2,0,1e-6,1\n";
         let names = |text: &str| -> Vec<String> {
             let log = RunLog::parse(text).unwrap();
-            let charts = run_charts(&log, "a run").unwrap();
+            let charts = run_charts(&log, "a run", None).unwrap();
             charts.into_iter().map(|(name, _)| name).collect()
         };
         assert_eq!(
@@ -190,7 +231,10 @@ mod tests {
         assert_eq!(names(still), ["energy"]);
         for useless in ["energy\n1\n", "time,what\n1,2\n"] {
             let log = RunLog::parse(useless).unwrap();
-            assert!(matches!(run_charts(&log, ""), Err(ChartError::Empty(_))));
+            assert!(matches!(
+                run_charts(&log, "", None),
+                Err(ChartError::Empty(_))
+            ));
         }
     }
 

@@ -29,8 +29,13 @@ pub(super) struct Splat {
 /// Approximate number of bodies within 2σ of a body: fewer show more detail and more noise.
 const NEIGHBOURS: f64 = 64.0;
 
-/// Weight per pixel on a picture of `size` (width, height) pixels.
-pub(super) fn surface_density(mut splats: Vec<Splat>, size: [usize; 2]) -> Grid {
+/// Weight per pixel on a picture of `size` (width, height) pixels; as `points` of this width, if one is
+/// given.
+pub(super) fn surface_density(
+    mut splats: Vec<Splat>,
+    size: [usize; 2],
+    points: Option<f64>,
+) -> Grid {
     let side = size[0].min(size[1]) as f64;
     let (narrowest, widest) = ((side / 500.0).max(SQRT_2), (side / 16.0).max(SQRT_2));
     // Room around the picture for the bodies just outside, which shine into it.
@@ -47,7 +52,10 @@ pub(super) fn surface_density(mut splats: Vec<Splat>, size: [usize; 2]) -> Grid 
         .for_each(|splat| pilot.deposit(splat, count(splat)));
     let room = &mut Room::default();
     pilot.blur((side / 80.0).ceil() as usize, room);
-    let widths = narrowest..=widest;
+    let widths = match points {
+        Some(width) => width.max(SQRT_2)..=width.max(SQRT_2),
+        None => narrowest..=widest,
+    };
     let pilot = spread(&splats, count, &pilot, &widths, room);
     spread(&splats, |splat| splat.weight, &pilot, &widths, room).without_margin(margin)
 }
@@ -117,6 +125,11 @@ pub(super) struct Grid {
 }
 
 impl Grid {
+    /// Columns and rows.
+    pub(super) fn size(&self) -> [usize; 2] {
+        self.size
+    }
+
     fn new(size: [usize; 2]) -> Self {
         Self {
             size,
@@ -303,7 +316,7 @@ mod tests {
         let size = [256, 256];
         let crowd = (0..2_000).map(|i| splat(64.0 + f64::from(i % 5), 64.0 + f64::from(i % 7)));
         let hermit = splat(192.0, 192.0);
-        let grid = surface_density(crowd.chain([hermit]).collect(), size);
+        let grid = surface_density(crowd.chain([hermit]).collect(), size, None);
         let total: f64 = grid.cells.iter().sum();
         assert!((total - 2.0 * 2_001.0).abs() <= 1.0, "{total}");
         // The crowd stays within a few pixels, the hermit is a wide, faint patch.
@@ -316,12 +329,12 @@ mod tests {
     #[test]
     fn splats_outside_shine_in_but_do_not_count_in_full() {
         let size = [100, 100];
-        let near = surface_density(vec![splat(-2.0, 50.0)], size);
+        let near = surface_density(vec![splat(-2.0, 50.0)], size, None);
         let (sum, _) = moments(&near);
         assert!(sum > 0.2 && sum < 1.0, "{sum}");
         for (x, y) in [(-1e300, 50.0), (1e9, 50.0), (50.0, -500.0), (50.0, 600.0)] {
             assert!(
-                surface_density(vec![splat(x, y)], size)
+                surface_density(vec![splat(x, y)], size, None)
                     .cells
                     .iter()
                     .all(|v| *v == 0.0)

@@ -19,8 +19,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::ColourMap;
-use crate::bodies::{Bodies, BodyFault};
+use crate::bodies::{Bodies, BodyFault, Kind};
 use crate::io::{Overwrite, Snapshot, write_atomically};
+use crate::units::{Shown, Units};
 use crate::vectors::distance;
 
 const PAGE: &str = include_str!("assets/view.html");
@@ -35,6 +36,9 @@ const MIDDLE: f64 = 32_767.0;
 pub struct Viewer {
     title: String,
     most_bodies: usize,
+    units: Option<Units>,
+    /// Names of bodies by their ids.
+    names: Vec<String>,
     /// The ids of the bodies shown, as long as every snapshot had all of them once.
     tracked: Option<Vec<u64>>,
     /// Bodies of the first snapshot, shown or not.
@@ -89,7 +93,16 @@ struct About {
     kinds: [usize; 3],
     colours: String,
     facts: String,
+    /// Units that lengths, times and speeds are shown in.
+    units: [Shown; 3],
+    /// Names of the bodies shown, where they have names and are few.
+    names: Vec<String>,
+    /// True if dark matter is left out until it is asked for: it would hide the rest.
+    hides_dark: bool,
 }
+
+/// Most bodies whose names are shown.
+const MOST_NAMES: usize = 64;
 
 impl Viewer {
     /// A page of this title that shows at most `most_bodies` of each snapshot, evenly chosen.
@@ -97,10 +110,25 @@ impl Viewer {
         Self {
             title: title.into(),
             most_bodies: most_bodies.max(1),
+            units: None,
+            names: vec![],
             tracked: None,
             bodies: 0,
             frames: vec![],
         }
+    }
+
+    /// With the units of the bodies, where they are known: scale, time and speeds are then in named ones.
+    #[must_use]
+    pub fn in_units(self, units: Option<Units>) -> Self {
+        Self { units, ..self }
+    }
+
+    /// With names of the bodies, by their ids.
+    #[must_use]
+    pub fn named(self, names: &[&str]) -> Self {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        Self { names, ..self }
     }
 
     /// Adds a snapshot; add them in the order of time.
@@ -199,18 +227,45 @@ impl Viewer {
         if self.frames.len() > 1 {
             facts += &format!(" · {} snapshots", grouped(self.frames.len()));
         }
-        let distances = all()
-            .map(|place| distance(*place, packing.centre))
+        let kinds = [kind(0), kind(1), kind(2)];
+        let dark = Kind::Dark.number();
+        let hides_dark =
+            kinds[usize::from(dark)] > 0 && kinds[usize::from(dark)] < first.places.len();
+        let shown = self
+            .frames
+            .iter()
+            .flat_map(|frame| frame.places.iter().zip(&frame.kinds));
+        let shown = shown.filter(|(_, kind)| !hides_dark || **kind != dark);
+        let distances = shown
+            .map(|(place, _)| distance(*place, packing.centre))
             .collect();
+        let extent = positive(quantile(distances, 0.9));
+        let latest = self.frames.iter().map(|frame| frame.time.abs());
+        let latest = latest.fold(0.0, f64::max);
+        const NUMBER: Shown = Shown {
+            name: "",
+            factor: 1.0,
+        };
+        let names = self.tracked.as_ref().filter(|ids| ids.len() <= MOST_NAMES);
+        let name = |id: &u64| self.names.get(usize::try_from(*id).ok()?).cloned();
         About {
+            units: self.units.map_or([NUMBER; 3], |units| {
+                [
+                    units.shown_length(extent),
+                    units.shown_time(latest),
+                    units.shown_speed(speeds[1]),
+                ]
+            }),
+            names: names.map_or(vec![], |ids| ids.iter().filter_map(name).collect()),
+            hides_dark,
             times: self.frames.iter().map(|frame| frame.time).collect(),
             counts: self.frames.iter().map(|frame| frame.places.len()).collect(),
             tracked: self.tracked.is_some(),
             pack: [packing.length, packing.range],
-            extent: positive(quantile(distances, 0.9)),
+            extent,
             flat: all().all(|place| place[2] == first.places[0][2]),
             speeds,
-            kinds: [kind(0), kind(1), kind(2)],
+            kinds,
             colours: base64(&speed_colours()),
             facts,
         }
@@ -344,7 +399,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::rows::{Cell, Rows};
-use crate::encounters::{Event, Happening, OnCollision, OnEscape};
+use crate::encounters::{Event, Happening};
 
 /// Names of the logs in a run's folder.
 pub(super) const NAMES: [&str; 2] = ["collisions.csv", "escapers.csv"];
@@ -48,12 +48,6 @@ impl Events {
                 speed,
                 outcome,
             } => {
-                let outcome = match outcome {
-                    OnCollision::Log => "log",
-                    OnCollision::Stop => "stop",
-                    OnCollision::Merge => "merge",
-                    OnCollision::Bounce => "bounce",
-                };
                 let [mass_a, mass_b, x, y, z, speed] = [mass_a, mass_b, x, y, z, speed].map(Number);
                 let row = [
                     time,
@@ -65,7 +59,7 @@ impl Events {
                     y,
                     z,
                     speed,
-                    Word(outcome),
+                    Word(outcome.name()),
                 ];
                 self.collisions.append(event.step, &row)
             }
@@ -76,13 +70,8 @@ impl Events {
                 speed,
                 outcome,
             } => {
-                let outcome = match outcome {
-                    OnEscape::Log => "log",
-                    OnEscape::Stop => "stop",
-                    OnEscape::Remove => "remove",
-                };
                 let [mass, x, y, z, speed] = [mass, x, y, z, speed].map(Number);
-                let row = [time, Id(id), mass, x, y, z, speed, Word(outcome)];
+                let row = [time, Id(id), mass, x, y, z, speed, Word(outcome.name())];
                 self.escapers.append(event.step, &row)
             }
         }

@@ -4,9 +4,10 @@
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
 //! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
 //! are such, `collisions.csv` and `escapers.csv` if encounters are looked for,
-//! `snapshot-<step>.<format>`, `checkpoint` and `checkpoint.previous`, and a [`lock`]. Everything but
-//! the tables that grow appears whole or not at all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock on
-//! the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
+//! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and
+//! `checkpoint.previous`, and a [`lock`]. Everything but the tables that grow appears whole or not at
+//! all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock
+//! on the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
 //! and resumed leaves the same bytes as one which was not — if its variant adds forces in a fixed
 //! order; others differ in the last digits from run to run.
 //!
@@ -14,6 +15,7 @@
 //! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
 //! good state as a checkpoint.
 
+mod condition;
 mod events;
 mod log;
 mod pairs;
@@ -22,7 +24,7 @@ mod rows;
 mod watch;
 mod writer;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
@@ -33,6 +35,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::log::Log;
 use self::particles::Particles;
@@ -163,6 +166,10 @@ pub struct Stopped {
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
+/// Table of the snapshots: their numbers and times.
+const INDEX: &str = "index.csv";
+const OF_INDEX: [&str; 2] = ["number", "time"];
+
 /// File of a run's folder that the claim on it is made through: never replaced and never removed.
 const LOCK: &str = ".lock";
 
@@ -201,6 +208,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let recorded = log::NAMES.contains(&&*name)
             || name == particles::NAME
             || name == pairs::NAME
+            || name == INDEX
             || events::NAMES.contains(&&*name)
             || name.starts_with("checkpoint")
             || name
@@ -214,6 +222,25 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Number of the next snapshot of a run: after those of the table, or after the files where the table is lost.
+fn next_number(folder: &Path) -> io::Result<u64> {
+    let table = fs::read_to_string(folder.join(INDEX))?;
+    let of_row = |row: &str| row.split(',').nth(1)?.parse::<u64>().ok();
+    if let Some(last) = table.lines().filter_map(of_row).max() {
+        return Ok(last + 1);
+    }
+    let mut next = 0;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let number = name
+            .strip_prefix("snapshot-")
+            .and_then(|digits| digits.parse().ok());
+        next = number.map_or(next, |number: u64| next.max(number + 1));
+    }
+    Ok(next)
+}
+
 /// The record of a run, under way.
 #[derive(Debug)]
 pub struct Recording {
@@ -224,6 +251,12 @@ pub struct Recording {
     particles: Option<Particles>,
     events: Option<Events>,
     pairs: Option<Rows>,
+    index: Option<Rows>,
+    /// Number of the next snapshot.
+    next: u64,
+    stop_if: Vec<Condition>,
+    /// The condition that ended the run.
+    stopped_by: Option<Condition>,
     /// Encounters since the record was begun or resumed: collisions and escapes.
     encounters: [u64; 2],
     /// Snapshots that were due up to now.
@@ -270,6 +303,10 @@ impl Recording {
             let events = Events::begin(folder).map_err(|fault| io_error(folder, fault))?;
             recording.events = Some(events);
         }
+        if plan.snapshot_every.is_some() {
+            let index = Rows::create(folder, INDEX, &OF_INDEX);
+            recording.index = Some(index.map_err(|fault| io_error(folder, fault))?);
+        }
         let mut writer = recording.writer(simulation);
         let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
         recording.record(
@@ -302,8 +339,16 @@ impl Recording {
         let looks_for = !from.kept.radii.is_empty();
         let events = looks_for.then(|| Events::resume(folder, steps)).transpose();
         let events = events.map_err(|fault| io_error(folder, fault))?;
+        let index = plan.snapshot_every.map(|_| {
+            let rows = Rows::resume(folder, INDEX, &OF_INDEX, steps)?;
+            Ok((rows, next_number(folder)?))
+        });
+        let index = index.transpose().map_err(|fault| io_error(folder, fault))?;
+        let (index, next) = index.map_or((None, 0), |(rows, next)| (Some(rows), next));
         let recording = Self::new(folder, plan, from.origin, log.transpose(), snapshots)?;
         Ok(Self {
+            index,
+            next,
             resumed_at: Some(steps),
             largest_drift: from.largest_drift,
             settings: from.settings.clone(),
@@ -330,6 +375,10 @@ impl Recording {
             particles: None,
             events: None,
             pairs: None,
+            index: None,
+            next: 0,
+            stop_if: vec![],
+            stopped_by: None,
             encounters: [0; 2],
             snapshots,
             preview_every: None,
@@ -346,6 +395,17 @@ impl Recording {
     #[must_use]
     pub fn of_settings(self, settings: String) -> Self {
         Self { settings, ..self }
+    }
+
+    /// Ends the run, with a checkpoint, after the look that meets one of these conditions.
+    #[must_use]
+    pub fn stop_if(self, stop_if: Vec<Condition>) -> Self {
+        Self { stop_if, ..self }
+    }
+
+    /// The condition that ended the run, if one did.
+    pub fn stopped_by(&self) -> Option<&Condition> {
+        self.stopped_by.as_ref()
     }
 
     /// Remarks about what was found on resuming: rows of the log that are damaged.
@@ -432,6 +492,7 @@ impl Recording {
             physics: *simulation.physics(),
             log: self.log.clone(),
             pairs: self.pairs.clone(),
+            index: self.index.clone(),
         })
     }
 
@@ -475,6 +536,25 @@ impl Recording {
             let pairs = pairs::resume(&self.folder, steps);
             self.pairs = Some(pairs.map_err(|fault| io_error(&self.folder, fault))?);
         }
+        let (began, met) = (Instant::now(), RefCell::new(None));
+        let conditions = self.stop_if.clone();
+        let mut watch = |event: Event<'_>| {
+            let is_met = |condition: &&Condition| match &event {
+                Event::Sample(sample) => condition.is_met(sample),
+                Event::Progress(_) => condition.is_over(began.elapsed()),
+                _ => false,
+            };
+            let found = conditions.iter().find(is_met);
+            let told = watch(event);
+            match found {
+                Some(condition) => {
+                    met.borrow_mut().get_or_insert(condition.clone());
+                    ControlFlow::Break(())
+                }
+                None => told,
+            }
+        };
+        self.stopped_by = None;
         let mut writer = self.writer(simulation);
         let mut written = Instant::now();
         let mut last_written = self.resumed_at;
@@ -548,8 +628,15 @@ impl Recording {
                 }
             }
             self.record_due(simulation, &mut writer)?;
-            writer.poll(&mut tell)?;
-            if checkpoint {
+            if !conditions.is_empty() && self.plan.is_look_due(&clock) {
+                // So that a condition ends the run after this step, however long the look takes.
+                writer.finish(&mut tell)?;
+            } else {
+                writer.poll(&mut tell)?;
+            }
+            self.stopped_by = met.borrow().clone();
+            let ends = ends || self.stopped_by.is_some();
+            if checkpoint || ends {
                 writer.finish(&mut tell)?;
                 self.largest_drift = largest.get();
                 self.checkpoint(simulation, &mut tell)?;
@@ -666,16 +753,19 @@ impl Recording {
 
     /// Hands the present moment to the writer, if a look or a snapshot is due.
     fn record(
-        &self,
+        &mut self,
         simulation: &mut Simulation,
         [look, snapshot]: [bool; 2],
         writer: &mut Writer,
     ) -> Result<(), RecordingError> {
         if look || snapshot {
             let clock = simulation.clock();
-            let name = format!("snapshot-{:08}", clock.steps);
-            let path = self.folder.join(name);
-            let path = path.with_extension(self.plan.format.extension());
+            let snapshot = snapshot.then(|| {
+                let number = self.next;
+                self.next += 1;
+                let path = self.folder.join(format!("snapshot-{number:05}"));
+                (number, path.with_extension(self.plan.format.extension()))
+            });
             writer.write(Moment {
                 steps: clock.steps,
                 time: clock.time,
@@ -688,7 +778,7 @@ impl Recording {
                 particles: self.particles.clone(),
                 external: simulation.external(),
                 bodies: simulation.bodies()?.clone(),
-                snapshot: snapshot.then_some(path),
+                snapshot,
             });
         }
         Ok(())
@@ -725,6 +815,7 @@ impl Recording {
         synced
             .and_then(|()| particles.map_or(Ok(()), Particles::sync))
             .and_then(|()| self.pairs.as_ref().map_or(Ok(()), Rows::sync))
+            .and_then(|()| self.index.as_ref().map_or(Ok(()), Rows::sync))
             .and_then(|()| self.events.as_ref().map_or(Ok(()), Events::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))

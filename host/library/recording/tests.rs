@@ -462,3 +462,19 @@ fn a_run_that_a_look_breaks_off_leaves_a_checkpoint() {
     let (checkpoint, _) = found.expect("one of the step at which it stopped");
     assert_eq!(checkpoint.clock.steps, simulation.clock().steps);
 }
+
+/// A lost table costs no snapshot that is there.
+#[test]
+fn snapshots_go_on_with_the_next_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(
+        folder.join(INDEX),
+        "step,number,time\n0,0,0.0\n4,1,0.5\n8,x",
+    )
+    .unwrap();
+    fs::write(folder.join("snapshot-00007.csv"), "").unwrap();
+    assert_eq!(next_number(folder).unwrap(), 2);
+    fs::write(folder.join(INDEX), "step,number,time\n").unwrap();
+    assert_eq!(next_number(folder).unwrap(), 8);
+}

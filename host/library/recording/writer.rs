@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use super::log::Log;
 use super::pairs;
 use super::particles::Particles;
-use super::rows::Rows;
+use super::rows::{Cell, Rows};
 use super::{Event, RecordingError, io_error};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Lost, Sample};
@@ -29,6 +29,7 @@ pub(super) struct Run {
     pub(super) physics: Physics,
     pub(super) log: Option<Arc<Mutex<Log>>>,
     pub(super) pairs: Option<Rows>,
+    pub(super) index: Option<Rows>,
 }
 
 /// One moment of the run, of which there is something to write.
@@ -45,8 +46,8 @@ pub(super) struct Moment {
     pub(super) particles: Option<Particles>,
     /// External fields at that time.
     pub(super) external: External,
-    /// Path for a snapshot.
-    pub(super) snapshot: Option<PathBuf>,
+    /// Number and path for a snapshot.
+    pub(super) snapshot: Option<(u64, PathBuf)>,
 }
 
 enum Done {
@@ -197,13 +198,20 @@ fn record(run: &Run, moment: Moment) -> Outcome {
         }
         done.push(Done::Sample(sample));
     }
-    if let Some(path) = moment.snapshot {
+    if let Some((number, path)) = moment.snapshot {
         let snapshot = Snapshot {
             time: moment.time,
             bodies: moment.bodies,
         };
         // After a kill it may be there already, with the same bytes.
         io::write_in_units(&path, run.format, &snapshot, run.units, Overwrite::Allow)?;
+        if let Some(rows) = &run.index {
+            let appended = rows.append(
+                moment.steps,
+                &[Cell::Id(number), Cell::Number(snapshot.time)],
+            );
+            appended.map_err(|fault| io_error(&run.folder, fault))?;
+        }
         done.push(Done::Wrote(path));
     }
     Ok(done)

@@ -270,7 +270,7 @@ fn cgs_is_not_unknown() {
     let snapshot = Snapshot { time: 0.5, bodies };
     for units in [None, Some("cm,g,s".parse::<Units>().unwrap())] {
         let mut bytes = Vec::new();
-        write(&mut bytes, &snapshot, units).unwrap();
+        write(&mut bytes, &snapshot, units, None).unwrap();
         let found = contents(&bytes).unwrap();
         assert_eq!(found.units.map(|units| units.length), units.map(|_| 0.01));
         assert!(found.notes.is_empty(), "{:?}", found.notes);
@@ -529,7 +529,7 @@ fn flipped_bits_are_noticed() {
         .collect();
     let mut bytes = Vec::new();
     let snapshot = Snapshot { time: 0.5, bodies };
-    write(&mut bytes, &snapshot, Some(Units::SI)).unwrap();
+    write(&mut bytes, &snapshot, Some(Units::SI), None).unwrap();
     let written = contents(&bytes).unwrap();
     let (mut refused, mut other) = (0, Vec::new());
     for at in 0..bytes.len() {

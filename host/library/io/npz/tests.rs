@@ -208,3 +208,28 @@ fn other_arrays_are_named() {
     assert_eq!(contents.notes.len(), 1);
     assert!(contents.notes[0].contains("softening.npy"));
 }
+
+#[test]
+fn a_series_is_one_archive() {
+    let snapshots: Vec<Snapshot> = [0.0, 0.5, 1.5]
+        .map(|time| Snapshot {
+            time,
+            bodies: crate::initial_conditions::plummer(5, 1).unwrap(),
+        })
+        .to_vec();
+    let mut bytes = vec![];
+    let read = |index: usize| Ok::<_, io::Error>(snapshots[index].clone());
+    write_series(&mut bytes, (3, 5), Some(Units::SI), read).unwrap();
+    let size = bytes.len() as u64;
+    let mut archive = Archive::open(io::Cursor::new(&bytes), size).unwrap();
+    assert_eq!(archive.few("time", 3).unwrap(), [0.0, 0.5, 1.5]);
+    let positions = archive.few("position", 45).unwrap();
+    let last = &snapshots[2].bodies;
+    assert_eq!(positions[42..], [last.x[4], last.y[4], last.z[4]]);
+    assert_eq!(archive.units().unwrap(), Some(Units::SI));
+    // It is none of the files that readers of one snapshot take.
+    assert!(super::read(io::Cursor::new(&bytes), size).is_err());
+    let fault = |_| Err::<Snapshot, _>(io::Error::other("gone"));
+    let fault = write_series(&mut vec![], (3, 5), None, fault).unwrap_err();
+    assert_eq!(fault.to_string(), "gone");
+}

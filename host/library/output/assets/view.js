@@ -50,7 +50,7 @@ vec3 place(vec3 q) { return unpack.x * sinh(unpack.y * (q * 65535.0 - 32767.0) /
 `;
 const bodies = program(space + `
 in vec3 q0, q1, q2, q3; in float s1, s2; in float kind;
-uniform float part, size, light, nearest; uniform int mode; uniform vec3 kinds[3];
+uniform float part, size, light, nearest; uniform int mode; uniform vec3 kinds[3]; uniform vec3 shown;
 uniform sampler2D colours;
 out vec3 colour;
 void main() {
@@ -62,6 +62,7 @@ void main() {
   vec3 tint = mode == 0 ? textureLod(colours, vec2(mix(s1, s2, part), 0.5), 0.0).rgb
             : mode == 1 ? kinds[int(kind + 0.5)] : vec3(1.0, 0.86, 0.7);
   colour = tint * tint * light * fade;
+  if (shown[int(kind + 0.5)] < 0.5) gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // out of sight
 }`, `
 in vec3 colour; out vec4 paint;
 void main() {
@@ -107,13 +108,14 @@ function buffer(data) {
 }
 const frames = new Array(count);
 const few = about.tracked && about.counts[0] <= 64 && count > 2;
+const named = about.names.length === about.counts[0] && about.names.length > 0;
 const paths = [];
 function load(index) {
   if (frames[index]) return;
   const script = element("f" + index), data = bytes(script.textContent), n = about.counts[index];
   script.remove();
   frames[index] = { places: buffer(data.subarray(0, 6 * n)), speeds: buffer(data.subarray(6 * n, 7 * n)), kinds: buffer(data.subarray(7 * n)) };
-  if (few) paths[index] = new Uint16Array(data.slice(0, 6 * n).buffer);
+  if (few || named) paths[index] = new Uint16Array(data.slice(0, 6 * n).buffer);
 }
 let loaded = 0;
 const colours = gl.createTexture();
@@ -126,17 +128,19 @@ for (const [name, value] of [[gl.TEXTURE_MIN_FILTER, gl.LINEAR], [gl.TEXTURE_WRA
 // Trails of a few bodies: smooth curves through their snapshots, made once all are there.
 const STEPS = 8;
 let curves = null;
+const place = (k, at) => about.pack[0] * Math.sinh(about.pack[1] * (paths[Math.min(Math.max(k, 0), count - 1)][at] - 32767) / 32767);
+// As `between` above, of coordinate `at` of the snapshots.
+function along(k, t, at) {
+  const [a, b, c, d] = [k - 1, k, k + 1, k + 2].map((j) => place(j, at));
+  return b + 0.5 * t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
+}
 function trace() {
-  const [length, range] = about.pack, n = about.counts[0], points = (count - 1) * STEPS + 1;
-  const place = (k, at) => length * Math.sinh(range * (paths[Math.min(Math.max(k, 0), count - 1)][at] - 32767) / 32767);
+  const n = about.counts[0], points = (count - 1) * STEPS + 1;
   const data = new Float32Array(4 * n * points);
   for (let body = 0, out = 0; body < n; body++)
     for (let i = 0; i < points; i++) {
       const k = Math.min(Math.floor(i / STEPS), count - 2), t = i / STEPS - k;
-      for (let axis = 0; axis < 3; axis++) {
-        const [a, b, c, d] = [k - 1, k, k + 1, k + 2].map((j) => place(j, 3 * body + axis));
-        data[out++] = b + 0.5 * t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
-      }
+      for (let axis = 0; axis < 3; axis++) data[out++] = along(k, t, 3 * body + axis);
       data[out++] = k + t;
     }
   curves = { buffer: buffer(data), points, bodies: n };
@@ -188,7 +192,8 @@ function move(dx, dy) { // pixels of the page
   changed = true;
 }
 
-let changed = true, playing = false, at = 0, mode = 0, dirtyTime = true;
+let changed = true, playing = false, at = 0, mode = 0;
+const seen = [true, !about.hides_dark, true]; // kinds
 const kinds = [["gas", [0.35, 0.75, 1]], ["dark", [0.55, 0.4, 0.95]], ["star", [1, 0.8, 0.52]]];
 
 function bind(location, data, size, type, normalised) {
@@ -209,13 +214,14 @@ function draw() {
   const near = [k - 1, k, k + 1, k + 2].map((i) => Math.min(Math.max(i, 0), count - 1)).map((i) => (about.tracked ? i : k));
   near.forEach(load);
   const n = about.counts[k], ratio = height / innerHeight;
+  const lit = Math.max(n - about.kinds.reduce((hidden, of, kind) => hidden + (seen[kind] ? 0 : of), 0), 1);
   gl.bindFramebuffer(gl.FRAMEBUFFER, film);
   gl.viewport(0, 0, width, height);
   gl.clearColor(0, 0, 0, 1);
   gl.clear(gl.COLOR_BUFFER_BIT);
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE);
-  const light = Math.min(Math.max(2.6 * (300 / n) ** 0.36, 0.05), 2.6) * 2 ** element("brightness").value;
+  const light = Math.min(Math.max(2.6 * (300 / lit) ** 0.36, 0.05), 2.6) * 2 ** element("brightness").value;
   if (few && loaded === count) {
     if (!curves) trace();
     const { made, uniforms } = trails;
@@ -242,10 +248,11 @@ function draw() {
   bind(6, frames[k].kinds, 1, gl.UNSIGNED_BYTE, false);
   gl.uniform2fv(uniforms.unpack, about.pack);
   gl.uniform1f(uniforms.part, part);
-  gl.uniform1f(uniforms.size, ratio * Math.min(Math.max(180 / Math.sqrt(n), 3.6), 22) * 2 ** element("size").value * START / distance ** 0.8 / START ** 0.2);
+  gl.uniform1f(uniforms.size, ratio * Math.min(Math.max(180 / Math.sqrt(lit), 3.6), 22) * 2 ** element("size").value * START / distance ** 0.8 / START ** 0.2);
   gl.uniform1f(uniforms.nearest, 2.2 * ratio);
   gl.uniform1f(uniforms.light, light);
   gl.uniform1i(uniforms.mode, mode);
+  gl.uniform3fv(uniforms.shown, seen.map(Number));
   gl.uniform3fv(uniforms.kinds, kinds.flatMap(([, colour]) => colour));
   gl.uniform1i(uniforms.colours, 0);
   gl.activeTexture(gl.TEXTURE0);
@@ -261,23 +268,42 @@ function draw() {
   gl.drawArrays(gl.TRIANGLES, 0, 3);
 }
 
+// ---- names ------------------------------------------------------------------------------------
+const labels = named ? about.names.map((name) => element("names").appendChild(Object.assign(document.createElement("span"), { textContent: name }))) : [];
+function name() {
+  const k = Math.min(Math.floor(at), count - 1), taken = [], side = Math.min(innerWidth, innerHeight);
+  for (const [body, label] of labels.entries()) {
+    const p = [0, 1, 2].map((axis) => along(k, at - k, 3 * body + axis) - focus[axis]);
+    const [x, y, z] = [0, 3, 6].map((row) => turn[row] * p[0] + turn[row + 1] * p[1] + turn[row + 2] * p[2]);
+    const depth = distance - z, scale = side / SPREAD / depth / 2;
+    const [left, top] = [innerWidth / 2 + x * scale, innerHeight / 2 - y * scale];
+    // Of names that would cover each other, the first is shown.
+    const hidden = depth <= 0 || taken.some(([l, t]) => Math.abs(l - left) < 58 && Math.abs(t - top) < 14);
+    if (!hidden) taken.push([left, top]);
+    label.style.visibility = hidden ? "hidden" : "visible";
+    label.style.transform = `translate(${left + 9}px, ${top - 9}px)`;
+  }
+}
+
 // ---- words and numbers ------------------------------------------------------------------------
 const tidy = (x) => (x === 0 ? "0" : Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2).replace("e+", "e") : String(+x.toPrecision(4)));
+const [lengths, periods, paces] = about.units;
+const unit = (of) => (of.name ? " " + of.name : "");
 function timeAt() {
   const k = Math.min(Math.floor(at), count - 1), next = Math.min(k + 1, count - 1);
-  return about.times[k] + (about.tracked ? (at - k) * (about.times[next] - about.times[k]) : 0);
+  return periods.factor * (about.times[k] + (about.tracked ? (at - k) * (about.times[next] - about.times[k]) : 0));
 }
 function say() {
-  const span = Math.abs(about.times[count - 1] - about.times[0]);
+  const span = periods.factor * Math.abs(about.times[count - 1] - about.times[0]);
   const digits = span > 0 ? Math.min(Math.max(2 - Math.floor(Math.log10(span)), 0), 8) : 0;
   const time = timeAt();
-  element("now").textContent = "t = " + (span === 0 || Math.abs(time) >= 1e6 || span < 1e-6 ? tidy(time) : time.toFixed(digits));
+  element("now").textContent = "t = " + (span === 0 || Math.abs(time) >= 1e6 || span < 1e-6 ? tidy(time) : time.toFixed(digits)) + unit(periods);
   element("time").value = at;
   element("time").style.setProperty("--done", (100 * at) / Math.max(count - 1, 1) + "%");
-  const length = 2 * SPREAD * distance / Math.min(innerWidth, innerHeight); // of a pixel of the page
+  const length = lengths.factor * 2 * SPREAD * distance / Math.min(innerWidth, innerHeight); // of a pixel of the page
   const raw = 110 * length, power = 10 ** Math.floor(Math.log10(raw)), nice = power * [5, 2, 1].find((m) => m * power <= raw);
   element("scale").firstChild.style.width = nice / length + "px";
-  element("scale").lastChild.textContent = tidy(nice);
+  element("scale").lastChild.textContent = tidy(nice) + unit(lengths);
 }
 function show(chosen) {
   mode = chosen;
@@ -292,7 +318,7 @@ function show(chosen) {
     for (let i = 0; i < 256; i++) row.data.set([map[3 * i], map[3 * i + 1], map[3 * i + 2], 255], 4 * i);
     pen.putImageData(row, 0, 0);
     const ends = document.createElement("div");
-    for (const text of [tidy(about.speeds[0]), "speed", tidy(about.speeds[1])]) ends.append(Object.assign(document.createElement("span"), { textContent: text }));
+    for (const text of [tidy(paces.factor * about.speeds[0]), "speed" + (paces.name ? " [" + paces.name + "]" : ""), tidy(paces.factor * about.speeds[1])]) ends.append(Object.assign(document.createElement("span"), { textContent: text }));
     legend.append(strip, ends);
   } else if (mode === 1) {
     for (const [index, [name, colour]] of kinds.entries()) {
@@ -321,6 +347,8 @@ for (const [index, name] of ["speed", "kind", "plain"].entries()) {
   element("colour").append(button);
 }
 element("facts").textContent = about.facts;
+element("dark").parentElement.hidden = !about.hides_dark;
+element("dark").addEventListener("change", () => { seen[1] = element("dark").checked; changed = true; });
 element("time").max = count - 1;
 document.documentElement.classList.toggle("still", count < 2);
 element("play").addEventListener("click", () => setPlaying(!playing));
@@ -390,6 +418,7 @@ function tick(now) {
     changed = false;
     draw();
     say();
+    name();
     if (first) drawn();
     first = false;
   }

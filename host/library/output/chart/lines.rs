@@ -1,6 +1,7 @@
 //! Lines over a common pair of axes.
 
 use super::axis::{Axis, Scale, power_of_ten};
+use super::scatter::Taken;
 use super::{Chart, ChartError, Colour, FAINT, GRID, INK, SERIES, Side, text_width};
 
 /// Points of a line that have a dot.
@@ -106,7 +107,7 @@ impl Lines {
             .collect();
         let top = chart.legend(top, &entries) + 8.0;
         let bottom = height - 52.0;
-        let left = 30.0 + label_width(&up);
+        let left = 34.0 + label_width(&up);
         let plot = Plot {
             left,
             right: width - 24.0,
@@ -122,6 +123,27 @@ impl Lines {
         plot.grid(&mut chart, &across, &up);
         for (line, colour) in self.lines.iter().zip(&colours) {
             plot.line(&mut chart, &across, &up, line, *colour);
+        }
+        // Names where the lines end, as far as there is room: more lines than colours have them.
+        let ends = self
+            .lines
+            .iter()
+            .zip(&colours)
+            .filter(|(line, _)| line.marks == Marks::End);
+        let ends: Vec<_> = ends
+            .filter_map(|(line, colour)| {
+                let at = plot.place(&across, &up, *line.points.last()?)?;
+                Some((at, line.name.as_str(), *colour))
+            })
+            .collect();
+        let mut taken = Taken::within(&plot);
+        for ([x, y], ..) in &ends {
+            taken.add([x - 5.0, y - 5.0], [x + 5.0, y + 5.0]);
+        }
+        for (at, name, colour) in ends {
+            if let Some((at, side)) = taken.room(at, text_width(name, 11.5)) {
+                chart.text(at, name, 11.5, side, colour);
+            }
         }
         Ok(chart)
     }

@@ -1,4 +1,4 @@
-//! Charts as lists of shapes, drawn as SVG or as smooth PNG, in a font that comes along.
+//! Charts as lists of shapes, drawn as SVG, PDF or smooth PNG, in a font that comes along.
 //!
 //! `lines`, `bars` and `scatter` lay out; here the shapes become pixels or SVG, by plotters. Its
 //! bitmaps have hard edges and its coordinates are whole pixels, so everything is drawn several
@@ -7,6 +7,7 @@
 pub mod axis;
 pub mod bars;
 pub mod lines;
+mod pdf;
 pub mod scatter;
 
 use std::io;
@@ -22,6 +23,7 @@ use plotters::style::{Color, FontStyle, FontTransform, register_font};
 use thiserror::Error;
 
 use super::Image;
+use super::viewer::base64;
 use crate::io::{Overwrite, write_atomically};
 
 /// Drawn pixels a unit of length; the units of an SVG.
@@ -44,8 +46,8 @@ pub enum ChartError {
     /// No point that could be drawn.
     #[error("there is nothing to draw in the chart `{0}`")]
     Empty(String),
-    /// Neither PNG nor SVG.
-    #[error("`{}`: a chart is a .png or an .svg", .0.display())]
+    /// Neither PNG nor SVG nor PDF.
+    #[error("`{}`: a chart is a .png, an .svg or a .pdf", .0.display())]
     Format(PathBuf),
     /// The drawing library failed.
     #[error("cannot draw a chart: {0}")]
@@ -122,11 +124,20 @@ pub(super) enum Shape {
     },
 }
 
+/// Pixels under the shapes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Raster {
+    /// The upper left and the lower right.
+    pub(super) corners: [[f64; 2]; 2],
+    pub(super) image: Image,
+}
+
 /// A laid-out chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     width: f64,
     height: f64,
+    pub(super) rasters: Vec<Raster>,
     pub(super) shapes: Vec<Shape>,
 }
 
@@ -135,6 +146,7 @@ impl Chart {
         Self {
             width,
             height,
+            rasters: vec![],
             shapes: vec![],
         }
     }
@@ -233,7 +245,39 @@ impl Chart {
         // Its own size, instead of that of the fine units within.
         let fine = format!("width=\"{width}\" height=\"{height}\"");
         let own = format!("width=\"{}\" height=\"{}\"", self.width, self.height);
-        Ok(text.replacen(&fine, &own, 1))
+        let mut text = text.replacen(&fine, &own, 1);
+        // Behind the shapes, and before the page's white.
+        let page = text
+            .find("<rect")
+            .and_then(|at| Some(at + text[at..].find("/>")? + 2));
+        text.insert_str(page.unwrap_or_default(), &self.embedded()?);
+        Ok(text)
+    }
+
+    /// The rasters as elements of SVG.
+    fn embedded(&self) -> Result<String, ChartError> {
+        let mut elements = String::new();
+        for Raster { corners, image } in &self.rasters {
+            let mut png = vec![];
+            image
+                .write_png(&mut png)
+                .map_err(|fault| ChartError::Drawing(fault.to_string()))?;
+            let [[x, y], [right, bottom]] = corners.map(|corner| corner.map(|x| FINE * x));
+            let (width, height, data) = (right - x, bottom - y, base64(&png));
+            elements += &format!(
+                "\n<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+                 preserveAspectRatio=\"none\" href=\"data:image/png;base64,{data}\"/>"
+            );
+        }
+        Ok(elements)
+    }
+
+    /// The chart as PDF.
+    ///
+    /// # Errors
+    /// [`ChartError::Drawing`].
+    pub fn pdf(&self) -> Result<Vec<u8>, ChartError> {
+        pdf::file(self).map_err(|fault| ChartError::Drawing(fault.to_string()))
     }
 
     /// The chart as pixels, two a unit.
@@ -242,7 +286,10 @@ impl Chart {
     /// [`ChartError::Drawing`].
     pub fn image(&self) -> Result<Image, ChartError> {
         let [width, height] = self.fine_size().map(|side| side as usize);
-        let mut fine = vec![0; 3 * width * height];
+        let mut fine = vec![255; 3 * width * height];
+        for raster in &self.rasters {
+            raster.draw(&mut fine, [width, height]);
+        }
         let bitmap = BitMapBackend::with_buffer(&mut fine, (width as u32, height as u32));
         self.paint(bitmap, Target::Bitmap)?;
         let (small_width, small_height) = (width / AVERAGED, height / AVERAGED);
@@ -268,7 +315,7 @@ impl Chart {
         })
     }
 
-    /// Writes the chart as PNG or SVG, by the name's extension; whole or not at all.
+    /// Writes the chart as PNG, SVG or PDF, by the name's extension; whole or not at all.
     ///
     /// # Errors
     /// Another extension, or failures of the file system.
@@ -282,6 +329,9 @@ impl Chart {
             write_atomically(path, overwrite, |file| {
                 io::Write::write_all(file, svg.as_bytes())
             })
+        } else if is("pdf") {
+            let pdf = self.pdf()?;
+            write_atomically(path, overwrite, |file| io::Write::write_all(file, &pdf))
         } else if is("png") {
             let image = self.image()?;
             write_atomically(path, overwrite, |file| image.write_png(file))
@@ -306,7 +356,9 @@ impl Chart {
         embed_font();
         let area = backend.into_drawing_area();
         let drawn = || -> Result<(), plotters::drawing::DrawingAreaErrorKind<B::ErrorType>> {
-            area.fill(&WHITE)?;
+            if target == Target::Svg {
+                area.fill(&WHITE)?; // a bitmap is white, but for its rasters
+            }
             for shape in &self.shapes {
                 match shape {
                     Shape::Line {
@@ -378,6 +430,28 @@ impl Chart {
             area.present()
         };
         drawn().map_err(|error| ChartError::Drawing(error.to_string()))
+    }
+}
+
+impl Raster {
+    /// Draws itself on fine pixels of this size, a square of them for each of its own.
+    fn draw(&self, fine: &mut [u8], [width, height]: [usize; 2]) {
+        let Image {
+            width: columns,
+            height: rows,
+            rgb,
+        } = &self.image;
+        let (columns, rows) = (*columns as usize, *rows as usize);
+        let [[left, top], [right, bottom]] =
+            self.corners.map(|c| c.map(|x| (FINE * x).round() as usize));
+        for y in top..bottom.min(height) {
+            let row = (y - top) * rows / (bottom - top);
+            for x in left..right.min(width) {
+                let column = (x - left) * columns / (right - left);
+                let from = 3 * (row * columns + column);
+                fine[3 * (y * width + x)..][..3].copy_from_slice(&rgb[from..from + 3]);
+            }
+        }
     }
 }
 
@@ -484,7 +558,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let refusal = Chart::new(10.0, 10.0).write(Path::new("a.pdf"), Overwrite::Refuse);
+        let refusal = Chart::new(10.0, 10.0).write(Path::new("a.jpg"), Overwrite::Refuse);
         assert!(matches!(refusal, Err(ChartError::Format(_))));
     }
 }

@@ -112,25 +112,25 @@ impl Scatter {
 }
 
 /// Areas that are occupied already.
-struct Taken {
+pub(super) struct Taken {
     bounds: [[f64; 2]; 2],
     boxes: Vec<[[f64; 2]; 2]>,
 }
 
 impl Taken {
-    fn within(plot: &Plot) -> Self {
+    pub(super) fn within(plot: &Plot) -> Self {
         Self {
             bounds: [[plot.left, plot.top], [plot.right, plot.bottom]],
             boxes: vec![],
         }
     }
 
-    fn add(&mut self, low: [f64; 2], high: [f64; 2]) {
+    pub(super) fn add(&mut self, low: [f64; 2], high: [f64; 2]) {
         self.boxes.push([low, high]);
     }
 
     /// Room for a text of this width by a point, the nearest first, which is then taken.
-    fn room(&mut self, at: [f64; 2], width: f64) -> Option<([f64; 2], Side)> {
+    pub(super) fn room(&mut self, at: [f64; 2], width: f64) -> Option<([f64; 2], Side)> {
         let offsets = [0.0, -8.0, 8.0, -14.0, 14.0];
         let sides = [(Side::Right, -9.0), (Side::Left, 9.0)];
         let candidates = offsets.into_iter().flat_map(|dy| {

@@ -249,7 +249,7 @@ mod tests {
         // One end of the run replaces another.
         let found = merged(text, &["x.toml", "--until=3"]).unwrap();
         assert!(
-            found.contains("steps: None") && found.contains("until: Some(Measure { text: \"3\""),
+            found.contains("steps: None") && found.contains("until: Some(Measure { text: \"3.0\""),
             "{found}"
         );
         let both = format!("{text}\nuntil = 3");

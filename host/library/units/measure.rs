@@ -95,13 +95,8 @@ impl FromStr for Measure {
 
     fn from_str(text: &str) -> Result<Self, UnknownUnits> {
         let text = text.trim();
-        let measure = |number, unit| Self {
-            text: text.to_owned(),
-            number,
-            unit,
-        };
-        if let Ok(number) = text.parse() {
-            return Ok(measure(number, None));
+        if let Ok(number) = text.parse::<f64>() {
+            return Ok(number.into());
         }
         // The name that leaves a number: `1pc` ends in `pc`, not in a number and `c`.
         let found = UNITS.iter().find_map(|(name, dimension, size)| {
@@ -110,7 +105,11 @@ impl FromStr for Measure {
             (number.is_finite() && is_measure).then_some((number, (*dimension, *size)))
         });
         let (number, unit) = found.ok_or_else(|| UnknownUnits::NoMeasure(text.to_owned()))?;
-        Ok(measure(number, Some(unit)))
+        Ok(Self {
+            text: text.to_owned(),
+            number,
+            unit: Some(unit),
+        })
     }
 }
 

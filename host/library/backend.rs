@@ -436,10 +436,7 @@ pub enum ForceError {
     #[error("{0} on one device alone: name one, such as --device cuda:0")]
     OneDevice(&'static str),
     /// Several ranks for work of one process.
-    #[error(
-        "{0} by one process alone: start it without the MPI launcher, or choose another kernel, as \
-         --device cpu does"
-    )]
+    #[error("{0} by one process alone: start it without the MPI launcher")]
     OneProcess(&'static str),
     /// A place of other ranks.
     #[error("devices of {chosen} ranks were chosen, and there are {there}")]

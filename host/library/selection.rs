@@ -320,7 +320,8 @@ pub enum Ineligible {
     /// One system on several devices, by a kernel that has no parts for them.
     #[error(
         "kernel `{0}` computes one system on one device: choose --device cuda:0 and one process, or a \
-         kernel that several devices share, such as symmetric, symmetric-deterministic, symmetric-f64, tensor or hermite-f64"
+         kernel that several devices share, such as symmetric, symmetric-deterministic, symmetric-f64, \
+         tensor or hermite-f64"
     )]
     NotShared(&'static str),
     /// Block time steps on several devices.

@@ -113,6 +113,12 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
          `allpairs resume {0}`",
         folder.display()
     );
+    ensure!(
+        asked.neighbours.is_none(),
+        "the run in {0} has a neighbour scheme, which the program alone takes: continue it with `allpairs \
+         resume {0}`",
+        folder.display()
+    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(physics.law, checkpoint.bodies.len())?;
     let systems = asked.systems()?;

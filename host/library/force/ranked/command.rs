@@ -259,6 +259,7 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
         jerks,
         higher,
         own_steps,
+        spheres,
     } = saved;
     words.reals(&frame.centre);
     words.reals(&[frame.length, frame.mass, frame.time]);
@@ -270,6 +271,8 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
     words.reals(higher.as_flattened().as_flattened());
     words.number(own_steps.len() as u64);
     words.reals(own_steps);
+    words.number(spheres.len() as u64);
+    words.reals(spheres.as_flattened());
 }
 
 fn read_state(words: &mut Reader<'_>) -> SavedState {
@@ -288,6 +291,8 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
     let higher = bytemuck::cast_slice(words.reals(6 * count)).to_vec();
     let count = words.number() as usize;
     let own_steps = words.reals(count).to_vec();
+    let count = words.number() as usize;
+    let spheres = bytemuck::cast_slice(words.reals(2 * count)).to_vec();
     SavedState {
         frame,
         positions,
@@ -296,6 +301,7 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
         jerks,
         higher,
         own_steps,
+        spheres,
     }
 }
 
@@ -389,6 +395,7 @@ mod tests {
             jerks: vec![[10.0, 11.0, 12.0]; jerks],
             higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
             own_steps: vec![0.125; jerks],
+            spheres: vec![[0.5, 0.25]; jerks],
         };
         let mut commands = vec![
             Command::Wait,

@@ -522,3 +522,6 @@ fn each(component: impl Fn(usize) -> f64) -> [f64; 3] {
 fn norm(vector: [f64; 3]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+mod tests;

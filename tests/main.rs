@@ -17,6 +17,7 @@ mod info;
 mod long_runs;
 mod many;
 mod measuring;
+mod neighbours;
 mod peers;
 mod physics;
 mod pictures;

@@ -121,9 +121,19 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
         blocks,
         steps,
         shortest,
+        regular,
+        neighbours,
     } = *counts;
+    let of_regular = match regular {
+        0 => String::new(),
+        _ => format!(
+            ", with {:.1} neighbours on average; {} regular steps",
+            neighbours as f64 / steps as f64,
+            super::scientific(regular as f64)
+        ),
+    };
     format!(
-        "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}",
+        "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}{of_regular}",
         steps as f64 / blocks as f64,
         1e6 * seconds / blocks as f64,
         super::scientific(steps as f64),

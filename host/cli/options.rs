@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
 use allpairs::fields::Fields;
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
@@ -58,6 +59,11 @@ pub(super) struct Options {
     /// halved as often as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     pub(super) block_steps: bool,
+    /// With --block-steps and hermite4, on the CPU: in each step the force of about so many neighbours
+    /// alone, and that of all other bodies in longer steps (Ahmad & Cohen's scheme). auto: the root of the
+    /// number of bodies, at least 64.
+    #[arg(long, value_name = "COUNT|auto")]
+    pub(super) neighbours: Option<Neighbours>,
     #[command(flatten)]
     pub(super) force: ForceOptions,
     /// Integrator; where not given, that of the kernel's study or one that suits the initial
@@ -214,7 +220,8 @@ impl Options {
                 self.stepping(),
                 self.eta,
                 self.kernel.accuracy(),
-            );
+            )
+            .neighbours(self.neighbours);
         match ranks::team() {
             Some(team) => machine.ranks(team),
             None => machine,
@@ -232,6 +239,14 @@ impl Options {
         match self.block_steps {
             true => Stepping::Blocks,
             false => Stepping::Shared,
+        }
+    }
+
+    /// Refuses neighbours where there is no scheme with them.
+    pub(super) fn check_neighbours(&self) -> anyhow::Result<()> {
+        match self.neighbours {
+            Some(neighbours) => Ok(neighbours.check(self.method(), self.stepping())?),
+            None => Ok(()),
         }
     }
 

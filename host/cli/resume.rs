@@ -109,6 +109,12 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
+    ensure!(
+        asked.neighbours.is_none(),
+        "the run in {0} has a neighbour scheme, which the program alone takes: continue it with `allpairs \
+         resume {0}`",
+        folder.display()
+    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     let systems = asked.systems()?;

@@ -162,6 +162,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         fields.check_times(start, end)?; // with a number of steps, when their length is known
     }
     options.check_record()?;
+    options.check_neighbours()?;
     super::check_memory(bodies.len() as u64)?;
     let (selection, remark) = options.select(&physics, &bodies)?;
     let variant = options.shaped(&selection)?;
@@ -214,6 +215,13 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
+    if let Some(neighbours) = options.neighbours {
+        let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
+        writeln!(
+            out,
+            "about {number} of each body in its own steps, all others in longer ones"
+        )?;
+    }
     if let Some(line) = shared_memory(&machine, &variant, &bodies, physics)? {
         writeln!(out, "{line}")?;
         out.flush()?;

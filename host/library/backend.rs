@@ -4,6 +4,8 @@
 //! hands them out when asked. Integrators see this trait and nothing behind it.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::time::Instant;
 
 use cuda_driver::{BlasError, DriverError, NoGpu};
@@ -13,6 +15,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::{External, FieldFault};
 use crate::frame::Frame;
+use crate::integrator::{Integrator, Stepping};
 use crate::plan::PlanError;
 use crate::timeline::Span;
 use crate::variants::OutOfRange;
@@ -323,6 +326,85 @@ pub trait BlockSteps {
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError>;
 }
 
+/// Number of neighbours of a body in a neighbour scheme (Ahmad & Cohen 1973, J. Comput. Phys. 12, 389):
+/// their force, the *irregular* one, is computed in each [block time step](BlockSteps) of the body, and
+/// that of all others, the *regular* one, in longer steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// The root of the number of bodies, at least [`LEAST`](Self::LEAST).
+    Auto,
+    /// So many.
+    Number(NonZeroU32),
+}
+
+impl Neighbours {
+    /// Least number of [`Auto`](Self::Auto).
+    pub const LEAST: usize = 64;
+
+    /// The number among so many bodies.
+    pub fn number(self, bodies: usize) -> usize {
+        match self {
+            Self::Auto => bodies.isqrt().max(Self::LEAST),
+            Self::Number(number) => number.get() as usize,
+        }
+    }
+
+    /// Checks that such steps of an integrator can have them.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn check(self, integrator: Integrator, steps: Stepping) -> Result<(), NeighboursFault> {
+        match (integrator, steps) {
+            (_, Stepping::Shared) => Err(NeighboursFault::SharedSteps),
+            (Integrator::Hermite4, Stepping::Blocks) => Ok(()),
+            (other, Stepping::Blocks) => Err(NeighboursFault::Integrator(other.name())),
+        }
+    }
+}
+
+impl FromStr for Neighbours {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            number => match number.parse() {
+                Ok(number) => Ok(Self::Number(number)),
+                Err(_) => Err(format!("must be `auto` or a number from 1 on, got {text}")),
+            },
+        }
+    }
+}
+
+/// Reason why there is no neighbour scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NeighboursFault {
+    /// All bodies take one step.
+    #[error(
+        "--neighbours needs --block-steps: only bodies with steps of their own have neighbours"
+    )]
+    SharedSteps,
+    /// Another integrator than that of fourth order.
+    #[error("--neighbours needs --integrator hermite4, not {0}")]
+    Integrator(&'static str),
+    /// A kernel or device without it.
+    #[error(
+        "--neighbours is computed by the CPU in double precision alone so far: add --device cpu, and leave \
+         out --kernel and --accuracy"
+    )]
+    Device,
+    /// Several ranks.
+    #[error("--neighbours is computed by one process: start it without the MPI launcher")]
+    Ranks,
+    /// Several systems.
+    #[error("--neighbours is computed for one system, not for {0}: leave it out")]
+    Systems(u32),
+    /// The term of a dominant mass.
+    #[error("--neighbours does not go with --field 1pn: leave one of them out")]
+    Relativity,
+}
+
 /// Counts of block time steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockCounts {
@@ -332,6 +414,11 @@ pub struct BlockCounts {
     pub steps: u64,
     /// The shortest of these steps, in the unit of the run; infinite where there were none.
     pub shortest: f64,
+    /// Regular steps of a [neighbour scheme](Neighbours), for each of which a force of all bodies was
+    /// computed; none without one.
+    pub regular: u64,
+    /// Neighbours whose force was computed, summed over all steps.
+    pub neighbours: u64,
 }
 
 impl BlockCounts {
@@ -340,7 +427,17 @@ impl BlockCounts {
         blocks: 0,
         steps: 0,
         shortest: f64::INFINITY,
+        regular: 0,
+        neighbours: 0,
     };
+
+    /// Interactions computed, where so many bodies exert forces.
+    pub fn interactions(&self, sources: f64) -> f64 {
+        match self.regular {
+            0 => sources * self.steps as f64,
+            regular => sources * regular as f64 + self.neighbours as f64,
+        }
+    }
 }
 
 impl std::ops::AddAssign for BlockCounts {
@@ -348,6 +445,8 @@ impl std::ops::AddAssign for BlockCounts {
         self.blocks += more.blocks;
         self.steps += more.steps;
         self.shortest = self.shortest.min(more.shortest);
+        self.regular += more.regular;
+        self.neighbours += more.neighbours;
     }
 }
 
@@ -371,6 +470,9 @@ pub struct SavedState {
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
+    /// Radius of the neighbour sphere, 0 where all bodies are neighbours, and the step that the regular force
+    /// allows next, of each body in a [neighbour scheme](Neighbours); empty where there is none.
+    pub spheres: Vec<[f64; 2]>,
 }
 
 impl SavedState {
@@ -379,6 +481,23 @@ impl SavedState {
     /// # Errors
     /// [`ForceError::OtherState`] says what differs.
     pub(crate) fn fits(&self, bodies: usize, frame: &Frame) -> Result<(), ForceError> {
+        match self.spheres.is_empty() {
+            true => self.fits_with_neighbours(bodies, frame),
+            false => Err(ForceError::OtherState(
+                "it is of a run with a neighbour scheme",
+            )),
+        }
+    }
+
+    /// As [`fits`](Self::fits), where it may be of a neighbour scheme.
+    ///
+    /// # Errors
+    /// As [`fits`](Self::fits).
+    pub(crate) fn fits_with_neighbours(
+        &self,
+        bodies: usize,
+        frame: &Frame,
+    ) -> Result<(), ForceError> {
         let of_all = |length: usize| length == bodies;
         let if_any = |length: usize| length == 0 || length == bodies;
         let complete = of_all(self.positions.len())
@@ -386,7 +505,8 @@ impl SavedState {
             && of_all(self.accelerations.len())
             && if_any(self.jerks.len())
             && if_any(self.higher.len())
-            && if_any(self.own_steps.len());
+            && if_any(self.own_steps.len())
+            && if_any(self.spheres.len());
         match complete {
             false => Err(ForceError::OtherState("it is of another number of bodies")),
             true if self.frame != *frame => Err(ForceError::OtherState(
@@ -435,6 +555,9 @@ pub enum ForceError {
     /// Several devices for work of one.
     #[error("{0} on one device alone: name one, such as --device cuda:0")]
     OneDevice(&'static str),
+    /// A neighbour scheme where there is none.
+    #[error(transparent)]
+    Neighbours(#[from] NeighboursFault),
     /// Several ranks for work of one process.
     #[error("{0} by one process alone: start it without the MPI launcher")]
     OneProcess(&'static str),

@@ -5,7 +5,7 @@
 //!     16      4  u32 version: 2
 //!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps, 8
 //!                more if there is an energy in external fields, 16 more if there are test particles, 32
-//!                more if encounters are looked for
+//!                more if encounters are looked for, 64 more if there are neighbour spheres
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -20,6 +20,7 @@
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
 //!                snap and crackle (if any): N times six f64
 //!                own steps (if any): N f64
+//!                radius of the neighbour sphere and regular step (if any): N times two f64
 //!                energy in external fields at the beginning (if any): f64
 //!                energy per mass, potential and Jacobi constant at the beginning (if there are test
 //!                particles; not numbers for bodies with mass): N times three f64
@@ -63,8 +64,10 @@ const EXTERNAL: u32 = 8;
 const PARTICLES: u32 = 16;
 /// Flag of a run that looks for encounters.
 const ENCOUNTERS: u32 = 32;
+/// Flag of a run with a neighbour scheme.
+const SPHERES: u32 = 64;
 /// All flags.
-const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS;
+const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS | SPHERES;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -258,7 +261,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         | flag(HIGHER, !state.higher.is_empty())
         | flag(EXTERNAL, origin.energy.external != 0.0)
         | flag(PARTICLES, !kept.particles.is_empty())
-        | flag(ENCOUNTERS, !kept.radii.is_empty());
+        | flag(ENCOUNTERS, !kept.radii.is_empty())
+        | flag(SPHERES, !state.spheres.is_empty());
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
@@ -299,6 +303,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     }
     numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)?;
+    numbers(file, state.spheres.as_flattened())?;
     if energy.external != 0.0 {
         numbers(file, &[energy.external])?;
     }
@@ -386,7 +391,9 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let particles = has(PARTICLES);
     let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
     let encounters = has(ENCOUNTERS);
-    let each = 8 + 8 + 1 + 24 * vectors + 8 * (u64::from(own_steps) + u64::from(encounters));
+    let spheres = has(SPHERES);
+    let numbers = u64::from(own_steps) + u64::from(encounters) + 2 * u64::from(spheres);
+    let each = 8 + 8 + 1 + 24 * vectors + 8 * numbers;
     let external = has(EXTERNAL);
     let expected = n
         .saturating_mul(each)
@@ -430,6 +437,12 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         },
         own_steps: (0..if own_steps { n } else { 0 })
             .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
+            .collect::<io::Result<_>>()?,
+        spheres: (0..if spheres { n } else { 0 })
+            .map(|_| {
+                let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+                Ok([number()?, number()?])
+            })
             .collect::<io::Result<_>>()?,
     };
     if external {
@@ -584,6 +597,11 @@ mod tests {
             },
             own_steps: if steps.is_multiple_of(4) {
                 bodies.x.clone()
+            } else {
+                vec![]
+            },
+            spheres: if steps.is_multiple_of(4) {
+                bodies.x.iter().map(|x| [*x, 2.0 * x]).collect()
             } else {
                 vec![]
             },

@@ -5,7 +5,7 @@ mod in_place;
 mod many;
 mod ranked;
 
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Backend, ForceError, Neighbours};
 use crate::bodies::Bodies;
 use crate::fields::{External, FieldFault, Fields};
 use crate::force::cpu::{Choices, Cpu};
@@ -41,6 +41,8 @@ pub struct Machine {
     /// The order and the digits of block time steps on a device, if a run takes them.
     block_steps: Option<(u32, DigitsName)>,
     fields: Fields,
+    /// Number of neighbours in block time steps, if these are of a neighbour scheme.
+    neighbours: Option<Neighbours>,
     /// Ranks that compute together, if there are several.
     team: Option<Arc<Team>>,
 }
@@ -55,6 +57,7 @@ impl Machine {
             thread_order: 0,
             block_steps: None,
             fields: Fields::NONE,
+            neighbours: None,
             team: None,
         }
     }
@@ -150,6 +153,9 @@ impl Machine {
         {
             return Err(FieldFault::Systems(variant.name).into());
         }
+        if self.neighbours.is_some() {
+            self.check_neighbours(variant)?;
+        }
         if let Some(team) = &self.team {
             return self.ranked(variant, bodies, physics, frame, team);
         }
@@ -180,6 +186,10 @@ impl Machine {
                         let cpu = |part: &Bodies| {
                             Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())
                         };
+                        if self.neighbours.is_some() {
+                            let cpu = cpu(bodies).in_neighbour_scheme(self.neighbours)?;
+                            return Ok(Box::new(cpu));
+                        }
                         let many = Independent::new(bodies, systems, cpu)?;
                         many.on(threads).into_backend()
                     }

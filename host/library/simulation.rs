@@ -406,7 +406,7 @@ impl Simulation {
                         Stepping::Blocks => {
                             let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
                             let counts = blocks.advance(dt, eta)?;
-                            self.interactions += sources * counts.steps as f64;
+                            self.interactions += counts.interactions(sources);
                             self.block_counts += counts;
                             longest
                         }

@@ -14,10 +14,13 @@ use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Ta
 
 /// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
-const SPAN: u64 = 1 << DEEPEST;
+pub(super) const SPAN: u64 = 1 << DEEPEST;
 
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
+        if let Some(neighbours) = self.state().neighbours {
+            return rayon::scope(|_| self.advance_with_neighbours(neighbours, span, eta));
+        }
         if self.state().own_steps.is_empty() {
             self.state_mut().own_steps = first_steps(self, eta);
         }
@@ -44,7 +47,7 @@ fn first_steps(backend: &impl InMemory, eta: f64) -> Vec<f64> {
 }
 
 /// The step that is allowed, and in which no pair changes its distance by more than [`GUARD`] of it.
-fn guarded(allowed: f64, approach: f64) -> f64 {
+pub(super) fn guarded(allowed: f64, approach: f64) -> f64 {
     allowed.min(GUARD / approach)
 }
 
@@ -121,7 +124,7 @@ fn advance<S: Scheme>(
 }
 
 /// Number of times a span must be halved to be no longer than the step that body `i` allows.
-fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError> {
+pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError> {
     let mut step = span.abs();
     for level in 0..=DEEPEST {
         if step <= allowed {

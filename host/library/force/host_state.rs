@@ -21,6 +21,10 @@ pub(super) struct HostState {
     pub(super) beginnings: Vec<Beginning>,
     /// The steps that block time steps allow each body next; empty where there are none.
     pub(super) own_steps: Vec<f64>,
+    /// Number of neighbours, in a neighbour scheme.
+    pub(super) neighbours: Option<usize>,
+    /// [`SavedState::spheres`]
+    pub(super) spheres: Vec<[f64; 2]>,
     /// External fields, at the time of the state.
     pub(super) external: External,
 }
@@ -34,15 +38,18 @@ impl HostState {
             higher: vec![],
             beginnings: vec![],
             own_steps: vec![],
+            neighbours: None,
+            spheres: vec![],
             external: External::none(),
         }
     }
 
     /// Other bodies in the same fields.
     pub(super) fn replace(&mut self, bodies: &Bodies) {
-        let external = self.external.clone();
+        let (external, neighbours) = (self.external.clone(), self.neighbours);
         *self = Self {
             external,
+            neighbours,
             ..Self::new(bodies)
         };
     }
@@ -137,11 +144,21 @@ impl HostState {
             jerks: self.jerks.clone(),
             higher: self.higher.clone(),
             own_steps: self.own_steps.clone(),
+            spheres: self.spheres.clone(),
         }
     }
 
     pub(super) fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.bodies.len(), &Frame::IDENTITY)?;
+        let n = self.bodies.len();
+        match self.neighbours {
+            None => saved.fits(n, &Frame::IDENTITY)?,
+            Some(_) => saved.fits_with_neighbours(n, &Frame::IDENTITY)?,
+        }
+        if self.neighbours.is_some() && saved.spheres.len() != saved.own_steps.len() {
+            return Err(ForceError::OtherState(
+                "it is of a run without a neighbour scheme",
+            ));
+        }
         for (i, (&x, &v)) in saved.positions.iter().zip(&saved.velocities).enumerate() {
             self.set_phase(i, x, v);
         }
@@ -149,6 +166,7 @@ impl HostState {
         self.jerks.clone_from(&saved.jerks);
         self.higher.clone_from(&saved.higher);
         self.own_steps.clone_from(&saved.own_steps);
+        self.spheres.clone_from(&saved.spheres);
         Ok(())
     }
 

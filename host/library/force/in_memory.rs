@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockSteps, Derivatives, ForceError, Hermite, Operation, SavedState, Targets,
+    Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, NeighboursFault, Operation,
+    SavedState, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
@@ -42,6 +43,16 @@ pub(super) trait InMemory: Send {
     /// Takes all these steps, if that can be done better than one after another. Returns whether it did.
     fn repeat_at_once(&mut self, _times: u64, _step: &[Operation]) -> bool {
         false
+    }
+
+    /// Takes block time steps in a neighbour scheme with so many neighbours.
+    fn advance_with_neighbours(
+        &mut self,
+        _neighbours: usize,
+        _span: f64,
+        _eta: f64,
+    ) -> Result<BlockCounts, ForceError> {
+        Err(NeighboursFault::Device.into())
     }
 
     /// Computes the accelerations of the current positions by pairs, into the state.

@@ -104,6 +104,7 @@ impl<B: Backend> Backend for Independent<B> {
             all.jerks.extend(saved.jerks);
             all.higher.extend(saved.higher);
             all.own_steps.extend(saved.own_steps);
+            all.spheres.extend(saved.spheres);
         }
         Ok(all)
     }
@@ -120,6 +121,7 @@ impl<B: Backend> Backend for Independent<B> {
                 jerks: part(&saved.jerks, s, n),
                 higher: part(&saved.higher, s, n),
                 own_steps: part(&saved.own_steps, s, n),
+                spheres: part(&saved.spheres, s, n),
             })?;
         }
         Ok(())

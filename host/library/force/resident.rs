@@ -376,6 +376,7 @@ impl<D: Device> Backend for Resident<D> {
             jerks: self.saved_jerks()?,
             higher: self.saved_higher()?,
             own_steps: self.saved_own_steps()?,
+            spheres: vec![],
         })
     }
 

@@ -1,14 +1,16 @@
 //! Backends that take block time steps.
 
+use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
-use crate::backend::{Backend, ForceError, GUARD};
+use crate::backend::{Backend, ForceError, GUARD, Neighbours, NeighboursFault};
 use crate::force::device::Device;
 use crate::force::resident::Resident;
 use crate::integrator::{Integrator, Stepping};
 use crate::plan::block_steps::BlockScheme;
 use crate::variants::preferred::{self, ForceAccuracy};
+use crate::variants::{Method, Variant};
 
 impl Machine {
     /// Prepares bodies on a device for steps of an integrator, if these are block time steps: with pairs
@@ -26,6 +28,27 @@ impl Machine {
             block_steps: of_blocks
                 .map(|eta| (order, preferred::block_digits(order, eta, accuracy))),
             ..self
+        }
+    }
+
+    /// Has block time steps be of a neighbour scheme, if one is asked for.
+    #[must_use]
+    pub fn neighbours(self, neighbours: Option<Neighbours>) -> Self {
+        Self { neighbours, ..self }
+    }
+
+    /// Checks that a variant has a neighbour scheme here.
+    pub(super) fn check_neighbours(&self, variant: &Variant) -> Result<(), NeighboursFault> {
+        let Method::Cpu(path) = variant.method else {
+            return Err(NeighboursFault::Device);
+        };
+        if self.team.is_some() {
+            return Err(NeighboursFault::Ranks);
+        }
+        match (path.precision, variant.systems) {
+            (Precision::F64, 1) => Ok(()),
+            (Precision::F64, systems) => Err(NeighboursFault::Systems(systems)),
+            _ => Err(NeighboursFault::Device),
         }
     }
 

@@ -2,7 +2,7 @@
 //! computed.
 
 use super::{Clock, Scheme, Simulation};
-use crate::backend::{ForceError, SavedState};
+use crate::backend::{ForceError, Neighbours, NeighboursFault, SavedState};
 use crate::bodies::{Bodies, BodyFault};
 use crate::encounters::{EncounterFault, Encounters};
 use crate::fields::{ExternalField, FieldFault, Fields};
@@ -33,6 +33,7 @@ pub struct SimulationBuilder {
     dt: Option<f64>,
     eta: Option<f64>,
     stepping: Stepping,
+    neighbours: Option<Neighbours>,
     integrator: Option<Integrator>,
     scheme: Option<Box<dyn Scheme>>,
     device: DeviceChoice,
@@ -70,6 +71,9 @@ pub enum BuildError {
     /// Block time steps without an accuracy.
     #[error("block time steps need `eta`, the accuracy that each body's step is chosen by")]
     BlocksWithoutEta,
+    /// Settings that a neighbour scheme cannot have.
+    #[error(transparent)]
+    Neighbours(#[from] NeighboursFault),
     /// An unavailable device or kernel.
     #[error(transparent)]
     Selection(#[from] SelectionError),
@@ -103,6 +107,7 @@ impl SimulationBuilder {
             dt: None,
             eta: None,
             stepping: Stepping::Shared,
+            neighbours: None,
             integrator: None,
             scheme: None,
             device: DeviceChoice::Auto,
@@ -221,6 +226,32 @@ impl SimulationBuilder {
     pub fn block_steps(self) -> Self {
         let stepping = Stepping::Blocks;
         Self { stepping, ..self }
+    }
+
+    /// Block time steps of a [neighbour scheme](Neighbours), on the CPU.
+    ///
+    /// ```
+    /// use allpairs::backend::Neighbours;
+    /// use allpairs::selection::DeviceChoice;
+    /// use allpairs::{Integrator, Simulation, plummer};
+    ///
+    /// let mut cluster = Simulation::builder(plummer(200, 1)?)
+    ///     .softening(1e-3)
+    ///     .integrator(Integrator::Hermite4)
+    ///     .eta(0.04)
+    ///     .block_steps()
+    ///     .neighbours(Neighbours::Auto)
+    ///     .device(DeviceChoice::Cpu)
+    ///     .build()?;
+    /// cluster.run_until(0.0625)?;
+    /// let counts = cluster.block_counts();
+    /// assert!(counts.regular > 0 && counts.regular < counts.steps);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn neighbours(self, neighbours: Neighbours) -> Self {
+        let neighbours = Some(neighbours);
+        Self { neighbours, ..self }
     }
 
     /// This integrator; where not given, what the bodies' generator advises, else leapfrog.
@@ -406,6 +437,7 @@ impl SimulationBuilder {
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
             .fields(self.fields.clone())
+            .neighbours(self.neighbours)
             .block_steps(self.method(), self.stepping, self.eta, self.accuracy)
     }
 
@@ -476,6 +508,9 @@ impl SimulationBuilder {
         }
         if self.stepping == Stepping::Blocks && !adaptive {
             return Err(BuildError::BlocksWithoutEta);
+        }
+        if let Some(neighbours) = self.neighbours {
+            neighbours.check(self.method(), self.stepping)?;
         }
         Ok(())
     }

@@ -153,17 +153,17 @@ pub const VARIANTS: &[Variant] = &[
             systems("systems_kick_float4_f32_approximate_u16").tile(256).in_blocks_of(256),
         ).ftz(),
         "all of many systems in one launch, a thread a body, each with its own ε and step"),
-    variant("many-systems-symmetric", "many-systems",
+    first("many-systems-symmetric",
         Method::Systems(
             systems("systems_symmetric_float4_f32_8x4").in_blocks_of(32).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),
         "each pair once, with the same bits in every run: the fastest for thousands of bodies each"),
-    variant("many-systems-small", "many-systems-symmetric",
+    first("many-systems-small",
         Method::Systems(
             systems("systems_symmetric_float4_f32_2x16").in_blocks_of(64).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),
         "smaller tiles, for systems of some hundreds of bodies"),
-    variant("many-systems-f64", "many-systems-symmetric",
+    first("many-systems-f64",
         Method::Systems(
             systems("systems_symmetric_float4_f64_8x2").in_blocks_of(32).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),

@@ -27,7 +27,7 @@ pub(super) struct Sums<const K: usize> {
     /// Accelerations and jerks, and for `K` = 3 snaps.
     pub(super) vectors: [[[f64; LANES]; 3]; K],
     /// The largest `(3 (r·v) / d²)²`.
-    approach: [f64; LANES],
+    pub(super) approach: [f64; LANES],
 }
 
 impl<const K: usize> Sums<K> {
@@ -35,6 +35,21 @@ impl<const K: usize> Sums<K> {
         vectors: [[[0.0; LANES]; 3]; K],
         approach: [0.0; LANES],
     };
+
+    /// Force on the target in a lane.
+    pub(super) fn force(&self, lane: usize, frame: &Frame, coupling: f64) -> Forces {
+        let mut forces = Forces {
+            approach: self.approach[lane].sqrt() / (3.0 * frame.time),
+            ..Forces::default()
+        };
+        let mut unit = 1.0;
+        for (derivative, vector) in forces.derivatives.iter_mut().zip(&self.vectors) {
+            let sum = [0, 1, 2].map(|axis| coupling * vector[axis][lane]);
+            *derivative = frame.acceleration_from_local(sum).map(|a| a / unit);
+            unit *= frame.time;
+        }
+        forces
+    }
 
     fn add(&mut self, more: &Self) {
         let sums = self.vectors.as_flattened_mut().as_flattened_mut();
@@ -227,19 +242,6 @@ pub(super) fn forces<R: Lane, const K: usize>(
         }
     }
     let coupling = frame.coupling_to_local(&cpu.physics);
-    let of_target = |k: usize| {
-        let Sums { vectors, approach } = &sums[k / LANES];
-        let mut forces = Forces {
-            approach: approach[k % LANES].sqrt() / (3.0 * frame.time),
-            ..Forces::default()
-        };
-        let mut unit = 1.0;
-        for (derivative, vector) in forces.derivatives.iter_mut().zip(vectors) {
-            let sum = [0, 1, 2].map(|axis| coupling * vector[axis][k % LANES]);
-            *derivative = frame.acceleration_from_local(sum).map(|a| a / unit);
-            unit *= frame.time;
-        }
-        forces
-    };
+    let of_target = |k: usize| sums[k / LANES].force(k % LANES, frame, coupling);
     (0..indices.len()).map(of_target).collect()
 }

@@ -11,6 +11,8 @@
 mod derivatives;
 mod instruction_set;
 mod kernel;
+mod near_and_far;
+mod neighbour_scheme;
 mod once;
 mod points;
 #[cfg(test)]
@@ -32,11 +34,14 @@ use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
-use crate::backend::{Derivatives, Operation, Targets};
+use crate::backend::{
+    BlockCounts, Derivatives, ForceError, Neighbours, NeighboursFault, Operation, Targets,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::frame::Frame;
+use crate::integrator::Integrator;
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::variants::{PairsName, RootName, Threads};
@@ -151,6 +156,23 @@ impl<R: Lane> Cpu<R> {
     }
 }
 
+impl Cpu<f64> {
+    /// With block time steps of a neighbour scheme, if one is asked for.
+    ///
+    /// # Errors
+    /// The reason why there cannot be one.
+    pub fn in_neighbour_scheme(
+        mut self,
+        neighbours: Option<Neighbours>,
+    ) -> Result<Self, NeighboursFault> {
+        if neighbours.is_some() && self.state.external.relativity().is_some() {
+            return Err(NeighboursFault::Relativity);
+        }
+        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
+        Ok(self)
+    }
+}
+
 impl<R: Lane> InMemory for Cpu<R> {
     fn physics(&self) -> &Physics {
         &self.physics
@@ -175,6 +197,18 @@ impl<R: Lane> InMemory for Cpu<R> {
 
     fn repeat_at_once(&mut self, times: u64, step: &[Operation]) -> bool {
         self.follow(times, step)
+    }
+
+    fn advance_with_neighbours(
+        &mut self,
+        neighbours: usize,
+        span: f64,
+        eta: f64,
+    ) -> Result<BlockCounts, ForceError> {
+        if self.state.is_sixth() {
+            return Err(NeighboursFault::Integrator(Integrator::Hermite6.name()).into());
+        }
+        neighbour_scheme::advance(self, neighbours, span, eta)
     }
 
     fn pull(&mut self) {

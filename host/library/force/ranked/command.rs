@@ -375,6 +375,7 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
         jerks,
         higher,
         own_steps,
+        spheres,
     } = saved;
     write_frame(frame, words);
     for vectors in [positions, velocities, accelerations, jerks] {
@@ -385,6 +386,8 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
     words.reals(higher.as_flattened().as_flattened());
     words.number(own_steps.len() as u64);
     words.reals(own_steps);
+    words.number(spheres.len() as u64);
+    words.reals(spheres.as_flattened());
 }
 
 fn write_frame(frame: &Frame, words: &mut Writer) {
@@ -412,6 +415,8 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
     let higher = bytemuck::cast_slice(words.reals(6 * count)).to_vec();
     let count = words.number() as usize;
     let own_steps = words.reals(count).to_vec();
+    let count = words.number() as usize;
+    let spheres = bytemuck::cast_slice(words.reals(2 * count)).to_vec();
     SavedState {
         frame,
         positions,
@@ -420,6 +425,7 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
         jerks,
         higher,
         own_steps,
+        spheres,
     }
 }
 
@@ -519,6 +525,7 @@ mod tests {
             jerks: vec![[10.0, 11.0, 12.0]; jerks],
             higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
             own_steps: vec![0.125; jerks],
+            spheres: vec![[0.5, 0.25]; jerks],
         };
         let choices = Choices {
             root: RootName::Exact,

@@ -293,6 +293,7 @@ impl<D: Device> BlockSteps for Resident<D> {
             blocks: word(clock::BLOCKS),
             steps: word(clock::EVALUATIONS),
             shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
+            ..BlockCounts::NONE
         })
     }
 

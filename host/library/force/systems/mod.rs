@@ -438,6 +438,7 @@ impl<D: Streams> Backend for ManySystems<D> {
             jerks: vec![],
             higher: vec![],
             own_steps: vec![],
+            spheres: vec![],
         })
     }
 

@@ -1,0 +1,227 @@
+//! Sums of a neighbour scheme: over the bodies of a list, and over all bodies outside of a sphere.
+
+use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
+use gpu_kernels::numerics::Closest;
+
+use super::derivatives::{Group, Source, Sums};
+use super::instruction_set::Kernel;
+use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
+use super::vector::{Lanes, Registers, Root, Vector};
+
+/// Position and velocity of [`LANES`] neighbours, for `K` = 3 their accelerations too; and weights.
+pub(super) type Neighbours<const K: usize> = (Group<f64, K>, [f64; LANES]);
+
+/// Sums over neighbours on one target, a part in each lane: the same in registers of any width.
+pub(super) struct Near<'a, const K: usize> {
+    pub(super) target: [[f64; 3]; K],
+    pub(super) neighbours: &'a [Neighbours<K>],
+    pub(super) distance: Distance<f64>,
+    pub(super) sums: &'a mut Sums<K>,
+}
+
+impl<const K: usize> Kernel for Near<'_, K> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        self.distance.run::<S::F64>(self);
+    }
+}
+
+impl<const K: usize> Loop<f64> for Near<'_, K> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
+        let softening_squared = V::splat(self.distance.softening_squared);
+        let target = self.target.map(|[x, y, z]| splat(x, y, z));
+        let zero = V::splat(0.0);
+        for lane in (0..LANES).step_by(V::LANES) {
+            let (mut vectors, mut approach) = ([[zero; 3]; 3], zero);
+            for (group, weights) in self.neighbours {
+                let mut relative = [[zero; 3]; 3];
+                for k in 0..K {
+                    let [x, y, z] = &group[k];
+                    let source = [x, y, z].map(|lanes| V::load(&lanes[lane..]));
+                    relative[k] = separation::<Lanes<V, S, C>>(target[k], source);
+                }
+                let [r, v, _] = relative;
+                let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
+                let weight = V::load(&weights[lane..]);
+                let rate = if K == 3 {
+                    add_with_snap::<Lanes<V, S, C>>(relative, square, weight, &mut vectors)
+                } else {
+                    let [a, j, _] = &mut vectors;
+                    add_with_jerk::<Lanes<V, S, C>>([r, v], square, weight, a, j)
+                };
+                approach = (rate * rate).larger(approach);
+            }
+            for (sums, vector) in self.sums.vectors.iter_mut().zip(vectors) {
+                for (sums, component) in sums.iter_mut().zip(vector) {
+                    component.store(&mut sums[lane..]);
+                }
+            }
+            approach.store(&mut self.sums.approach[lane..]);
+        }
+    }
+}
+
+impl<const K: usize> Sums<K> {
+    /// All lanes added up, into the first.
+    pub(super) fn folded(mut self) -> Self {
+        let vectors = self.vectors.as_flattened_mut().iter_mut();
+        vectors.for_each(|lanes| lanes[0] = lanes.iter().sum());
+        self.approach[0] = self.approach.iter().copied().fold(0.0, f64::max);
+        self
+    }
+}
+
+/// Sums over all sources outside of a sphere about each target, and the sources inside.
+pub(super) struct Far<'a> {
+    pub(super) targets: &'a Group<f64, 2>,
+    pub(super) count: usize,
+    /// Squared radii, with the squared softening.
+    pub(super) limits: [f64; LANES],
+    pub(super) sources: &'a [Source<f64, 2>],
+    pub(super) distance: Distance<f64>,
+    pub(super) sums: &'a mut Sums<2>,
+    /// Numbers of the sources inside, in order.
+    pub(super) inside: &'a mut [Vec<u32>; LANES],
+}
+
+impl Kernel for Far<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        self.distance.run::<S::F64>(self);
+    }
+}
+
+impl Loop<f64> for Far<'_> {
+    #[inline(always)]
+    fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
+        let softening_squared = V::splat(self.distance.softening_squared);
+        let zero = V::splat(0.0);
+        for (block, sources) in self.sources.chunks(BLOCK).enumerate() {
+            for lane in (0..self.count).step_by(V::LANES) {
+                let lanes = lane..lane + V::LANES;
+                let load = |[x, y, z]: &[[f64; LANES]; 3]| {
+                    [x, y, z].map(|component| V::load(&component[lanes.clone()]))
+                };
+                let [position, velocity] = [&self.targets[0], &self.targets[1]].map(load);
+                let limit = V::load(&self.limits[lanes.clone()]);
+                let ([mut a, mut j], mut approach) = ([[zero; 3]; 2], zero);
+                for (k, ([x, v], weight)) in sources.iter().enumerate() {
+                    let [x, v] = [x, v].map(|&[x, y, z]| splat(x, y, z));
+                    let r = separation::<Lanes<V, S, C>>(position, x);
+                    let v = separation::<Lanes<V, S, C>>(velocity, v);
+                    let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
+                    let weight = V::splat(*weight).zero_where_less(square, limit);
+                    let rate =
+                        add_with_jerk::<Lanes<V, S, C>>([r, v], square, weight, &mut a, &mut j);
+                    let rate = rate.zero_where_less(square, limit);
+                    approach = (rate * rate).larger(approach);
+                    let mut squares = [0.0; LANES];
+                    square.store(&mut squares);
+                    let near = squares.iter().zip(&self.limits[lanes.clone()]);
+                    let near = near.fold(false, |any, (square, limit)| any | (square < limit));
+                    if near {
+                        for (square, target) in squares.iter().zip(lanes.clone()) {
+                            if *square < self.limits[target] {
+                                self.inside[target].push((block * BLOCK + k) as u32);
+                            }
+                        }
+                    }
+                }
+                for (sums, vector) in self.sums.vectors.iter_mut().zip([a, j]) {
+                    for (sums, component) in sums.iter_mut().zip(vector) {
+                        add(component, &mut sums[lanes.clone()]);
+                    }
+                }
+                let mut of_block = [0.0; LANES];
+                approach.store(&mut of_block);
+                for (largest, of_block) in self.sums.approach[lanes].iter_mut().zip(of_block) {
+                    *largest = largest.max(of_block);
+                }
+            }
+        }
+    }
+}
+
+/// Sources in the columns of [`Squares`] are padded to a multiple of so many.
+pub(super) const PADDED: usize = 16;
+
+/// Squared distances of sources, given by coordinate, from a point.
+pub(super) struct Squares<'a> {
+    pub(super) columns: &'a [Vec<f64>; 3],
+    pub(super) at: [f64; 3],
+    pub(super) squares: &'a mut [f64],
+}
+
+impl Kernel for Squares<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Registers>(self) {
+        let [x, y, z] = self.columns;
+        let [x0, y0, z0] = self.at;
+        let columns = x.iter().zip(y).zip(z);
+        for (square, ((x, y), z)) in self.squares.iter_mut().zip(columns) {
+            let (x, y, z) = (x - x0, y - y0, z - z0);
+            *square = x * x + y * y + z * z;
+        }
+    }
+}
+
+/// Numbers of the sources that are nearer than the root of `limit` to a point, in order.
+pub(super) struct Inside<'a> {
+    /// Padded to a multiple of [`PADDED`] by infinity.
+    pub(super) columns: &'a [Vec<f64>; 3],
+    pub(super) at: [f64; 3],
+    pub(super) limit: f64,
+}
+
+impl Kernel for Inside<'_> {
+    type Output = Vec<u32>;
+    #[inline(always)]
+    fn run<S: Registers>(self) -> Vec<u32> {
+        let [x, y, z] = self.columns;
+        let mut inside = vec![];
+        for first in (0..x.len()).step_by(PADDED) {
+            let part = first..first + PADDED;
+            let mut squares = [0.0; PADDED];
+            let columns = x[part.clone()].iter().zip(&y[part.clone()]).zip(&z[part]);
+            let mut any = false;
+            for (square, ((x, y), z)) in squares.iter_mut().zip(columns) {
+                let (x, y, z) = (x - self.at[0], y - self.at[1], z - self.at[2]);
+                *square = x * x + y * y + z * z;
+                any |= *square < self.limit;
+            }
+            if any {
+                let near = squares.iter().enumerate();
+                let near = near.filter(|(_, square)| **square < self.limit);
+                inside.extend(near.map(|(k, _)| (first + k) as u32));
+            }
+        }
+        inside
+    }
+}
+
+/// Neighbours in groups of lanes; lanes past the last have no weight, and stand off the target.
+pub(super) fn gather<const K: usize>(
+    target: [[f64; 3]; K],
+    neighbours: impl Iterator<Item = Source<f64, K>>,
+    into: &mut Vec<Neighbours<K>>,
+) {
+    let mut off = target;
+    off[0][0] += 1.0;
+    let padding = off.map(|vector| vector.map(|x| [x; LANES]));
+    into.clear();
+    for (k, (source, weight)) in neighbours.enumerate() {
+        if k % LANES == 0 {
+            into.push((padding, [0.0; LANES]));
+        }
+        if let Some((group, weights)) = into.last_mut() {
+            for (group, vector) in group.iter_mut().zip(source) {
+                super::put(group, k % LANES, vector);
+            }
+            weights[k % LANES] = weight;
+        }
+    }
+}

@@ -1,0 +1,527 @@
+//! The neighbour scheme of Ahmad & Cohen (1973, J. Comput. Phys. 12, 389) with Hermite's scheme of
+//! fourth order and block time steps (Makino & Aarseth 1992, PASJ 44, 141).
+//!
+//! The force on a body has two parts: the *irregular* one, of the bodies in a sphere about it, and
+//! the *regular* one, of all others. The irregular one is computed in each step of the body. Regular
+//! steps are longer, by whole halvings of the span like the others; in between, the regular part is
+//! extrapolated linearly. At the end of a regular step the body is corrected by what the extrapolation
+//! missed, and takes the neighbours that its sphere has now.
+//!
+//! Forces before and after that belong to different lists. One sweep over all bodies gives the sum
+//! outside of the new list; the regular force of the old one is that, plus the irregular force of the
+//! new list, minus that of the old, all at the same predicted places. So nothing is compared, and no
+//! derivative needs a correction.
+//!
+//! A span begins with lists from the spheres, and with the regular force as what the whole one leaves:
+//! a radius and a regular step of each body are all that must be kept from span to span.
+
+use gpu_kernels::hermite;
+use gpu_kernels::hermite6::{cube_root, first_step};
+use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
+use rayon::prelude::*;
+
+use super::derivatives::{Group, Source, Sums};
+use super::kernel::{Distance, LANES};
+use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
+use super::vector::Lane;
+use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
+use crate::backend::{BlockCounts, Derivatives, ForceError, Targets};
+use crate::force::block_steps::{SPAN, guarded, level};
+use crate::force::host_state::Beginning;
+use crate::force::in_memory::{Forces, InMemory};
+use crate::frame::Frame;
+
+/// The largest √η of regular steps, and the most by which a pair of bodies that are not neighbours may
+/// change its distance in one, as a part of the distance. Irregular steps bear a larger η.
+const LARGEST_REGULAR: f64 = 0.4;
+
+/// First regular steps by irregular ones with the same derivatives: distant bodies surprise less.
+const FIRST_REGULAR: f64 = 10.0;
+
+/// Rounding errors of a regular force that is the difference of sums, in those of their terms.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
+
+/// Acceleration and jerk.
+type Force = [[f64; 3]; 2];
+
+/// Parts of the force on a body where its steps began, and the steps.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// Indices of the bodies with mass in its sphere.
+    list: Vec<u32>,
+    irregular: Force,
+    /// That of external fields.
+    field: Force,
+    /// Where the regular step began.
+    regular: Force,
+    /// In ticks of the span.
+    begun: u64,
+    level: u32,
+    regular_begun: u64,
+    regular_level: u32,
+}
+
+/// What is computed for a body whose step ends.
+struct Ends {
+    irregular: Forces,
+    /// At the end of a regular step: the regular force outside of the new list, the irregular one
+    /// inside, and the list.
+    regular: Option<(Forces, Forces, Vec<u32>)>,
+}
+
+/// Units and constants of sums.
+struct Sum<'a, R> {
+    cpu: &'a Cpu<R>,
+    frame: &'a Frame,
+    coupling: f64,
+    distance: Distance<f64>,
+}
+
+impl<'a, R: Lane> Sum<'a, R> {
+    fn new(cpu: &'a Cpu<R>, frame: &'a Frame) -> Self {
+        let softening = frame.length_to_local(cpu.physics.softening);
+        Self {
+            cpu,
+            frame,
+            coupling: frame.coupling_to_local(&cpu.physics),
+            distance: Distance {
+                root: cpu.choices.root,
+                softening_squared: softening * softening,
+            },
+        }
+    }
+
+    fn source(&self, i: usize, [x, v]: [[f64; 3]; 2]) -> Source<f64, 2> {
+        let mass = self.frame.mass_to_local(self.cpu.state.bodies.mass[i]);
+        let vectors = [
+            self.frame.position_to_local(x),
+            self.frame.velocity_to_local(v),
+        ];
+        (vectors, self.cpu.physics.weight(mass))
+    }
+
+    /// All bodies as they are.
+    fn sources(&self) -> Vec<Source<f64, 2>> {
+        let all = (0..self.cpu.state.bodies.len()).into_par_iter();
+        let source = |i| self.source(i, self.cpu.state.phase(i).into());
+        all.with_min_len(ELEMENTWISE).map(source).collect()
+    }
+
+    /// The force of the neighbours on a target.
+    fn near<const K: usize>(
+        &self,
+        target: [[f64; 3]; K],
+        neighbours: impl Iterator<Item = Source<f64, K>>,
+    ) -> Forces {
+        let mut gathered = vec![];
+        gather(target, neighbours, &mut gathered);
+        let mut sums = Sums::NONE;
+        self.cpu.choices.instructions.run(Near {
+            target,
+            neighbours: &gathered,
+            distance: self.distance,
+            sums: &mut sums,
+        });
+        sums.folded().force(0, self.frame, self.coupling)
+    }
+
+    /// The force on bodies, at most [`LANES`], of all outside of their spheres, and who is inside.
+    fn far(
+        &self,
+        bodies: &[usize],
+        all: &[Source<f64, 2>],
+        sources: &[Source<f64, 2>],
+    ) -> Vec<(Forces, Vec<u32>)> {
+        let mut targets: Group<f64, 2> = [[[0.0; LANES]; 3]; 2];
+        let mut limits = [0.0; LANES];
+        for (lane, &i) in bodies.iter().enumerate() {
+            for (group, vector) in targets.iter_mut().zip(all[i].0) {
+                put(group, lane, vector);
+            }
+            limits[lane] = self.limit(i) + self.distance.softening_squared;
+        }
+        let mut sums = Sums::NONE;
+        let mut inside: [Vec<u32>; LANES] = Default::default();
+        self.cpu.choices.instructions.run(Far {
+            targets: &targets,
+            count: bodies.len(),
+            limits,
+            sources,
+            distance: self.distance,
+            sums: &mut sums,
+            inside: &mut inside,
+        });
+        let of_body = |(lane, (&i, inside)): (usize, (&usize, Vec<u32>))| {
+            let force = sums.force(lane, self.frame, self.coupling);
+            (force, self.others(i, inside))
+        };
+        let all = bodies.iter().zip(inside).enumerate();
+        all.map(of_body).collect()
+    }
+
+    /// The squared radius of a body's sphere.
+    fn limit(&self, i: usize) -> f64 {
+        match self.frame.length_to_local(self.cpu.state.spheres[i][0]) {
+            0.0 => f64::INFINITY, // all are neighbours
+            radius => radius * radius,
+        }
+    }
+
+    /// Numbers of sources as indices of bodies, without the body itself.
+    fn others(&self, i: usize, mut sources: Vec<u32>) -> Vec<u32> {
+        if let Some(massive) = self.cpu.sources() {
+            sources
+                .iter_mut()
+                .for_each(|k| *k = massive[*k as usize] as u32);
+        }
+        sources.retain(|&k| k as usize != i);
+        sources
+    }
+
+    /// The neighbours of all bodies, about `wanted` of each, and the radii of the spheres. A sphere with
+    /// less than half or more than twice as many is chosen anew.
+    fn lists(&self, wanted: usize, all: &[Source<f64, 2>]) -> Vec<(f64, Vec<u32>)> {
+        let n = all.len();
+        let massive = self.cpu.sources();
+        let count = massive.map_or(n, <[usize]>::len);
+        let every = || (0..count as u32).collect::<Vec<u32>>();
+        if count <= wanted + 1 {
+            let list = |i| (0.0, self.others(i, every()));
+            return (0..n).map(list).collect();
+        }
+        let mut columns = [(); 3].map(|()| vec![f64::INFINITY; count.next_multiple_of(PADDED)]);
+        for k in 0..count {
+            let [x, _] = all[massive.map_or(k, |massive| massive[k])].0;
+            columns
+                .iter_mut()
+                .zip(x)
+                .for_each(|(column, x)| column[k] = x);
+        }
+        let (columns, run) = (&columns, self.cpu.choices.instructions);
+        let list = |i: usize| {
+            let [at, _] = all[i].0;
+            let inside = |limit: f64| self.others(i, run.run(Inside { columns, at, limit }));
+            let [radius, _] = self.cpu.state.spheres[i];
+            if radius > 0.0 {
+                let kept = inside(self.limit(i));
+                if kept.len() >= wanted.div_ceil(2) && kept.len() <= 2 * wanted {
+                    return (radius, kept);
+                }
+            }
+            let mut squares = vec![0.0; count];
+            run.run(Squares {
+                columns,
+                at,
+                squares: &mut squares,
+            });
+            // A body with mass is itself the nearest of the sources.
+            let (_, square, _) = squares.select_nth_unstable_by(wanted, f64::total_cmp);
+            // A little more, so that this one is inside.
+            let radius = square.sqrt() * (1.0 + 1e-9) * self.frame.length;
+            let local = self.frame.length_to_local(radius);
+            match local * local {
+                0.0 => (0.0, self.others(i, every())), // so many stand where this one is
+                limit => (radius, inside(limit)),
+            }
+        };
+        (0..n).into_par_iter().map(list).collect()
+    }
+}
+
+/// Takes block time steps for a span, with `wanted` neighbours of each body:
+/// [`BlockSteps::advance`](crate::backend::BlockSteps::advance).
+pub(super) fn advance<R: Lane>(
+    cpu: &mut Cpu<R>,
+    wanted: usize,
+    span: f64,
+    eta: f64,
+) -> Result<BlockCounts, ForceError> {
+    let n = cpu.state.bodies.len();
+    let frame = cpu.frame();
+    let regular_eta = eta.min(LARGEST_REGULAR * LARGEST_REGULAR);
+    let mut parts = begin(cpu, wanted, &frame, eta, regular_eta);
+    cpu.state.begin();
+    for (i, part) in parts.iter_mut().enumerate() {
+        part.regular_level = level(cpu.state.spheres[i][1], span, i)?;
+        part.level = level(cpu.state.own_steps[i], span, i)?.max(part.regular_level);
+    }
+    let total_weight: f64 = {
+        let bodies = cpu.state.bodies.mass.iter();
+        let weights = bodies.map(|&mass| cpu.physics.weight(mass).abs());
+        weights.sum::<f64>() * cpu.physics.coupling().abs()
+    };
+    let start = cpu.state.external.time();
+    let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
+    let (mut now, mut counts) = (0, BlockCounts::NONE);
+    let mut block = vec![];
+    while now < SPAN {
+        let end = |part: &Parts| part.begun + (SPAN >> part.level);
+        now = parts.iter().map(end).min().unwrap_or(SPAN);
+        block.clear();
+        block.extend((0..n).filter(|&i| end(&parts[i]) == now));
+        cpu.state.external.set_time(start + time(now));
+        let ended = ends(cpu, &frame, wanted, (&parts, &block), (now, time));
+        counts.blocks += 1;
+        counts.steps += block.len() as u64;
+        for (&i, ended) in block.iter().zip(ended) {
+            let part = &mut parts[i];
+            let dt = time(SPAN >> part.level);
+            counts.shortest = counts.shortest.min(dt.abs());
+            counts.neighbours += part.list.len() as u64;
+            let state = &mut cpu.state;
+            let (x, v) = state.phase(i);
+            let field = field(&state.external, [x, v]);
+            let [irregular, jerk, _] = ended.irregular.derivatives;
+            let irregular = [irregular, jerk];
+            let since = time(now - part.regular_begun);
+            let [a, j] = part.regular;
+            let extrapolated = [each(|k| a[k] + since * j[k]), j];
+            let [a, j] = sum([irregular, field, extrapolated]);
+            let begun = &state.beginnings[i];
+            let [mut x, mut v] = fourth(begun).corrected(dt, a, j);
+            let of_part = |[a, j]: Force, [a1, j1]: Force| {
+                let part = hermite::Beginning {
+                    a,
+                    j,
+                    ..fourth(begun)
+                };
+                part.next_step(eta, dt, a1, j1)
+            };
+            let allowed = of_part(part.irregular, irregular).min(of_part(part.field, field));
+            state.own_steps[i] = guarded(allowed, ended.irregular.approach).min(2.0 * dt);
+            (part.irregular, part.field, part.begun) = (irregular, field, now);
+            let mut whole = [a, j];
+            if let Some((regular, inside, list)) = ended.regular {
+                counts.regular += 1;
+                let [new, new_jerk, _] = regular.derivatives;
+                let [inside, inside_jerk, _] = inside.derivatives;
+                let old = [
+                    each(|k| new[k] + (inside[k] - irregular[0][k])),
+                    each(|k| new_jerk[k] + (inside_jerk[k] - irregular[1][k])),
+                ];
+                let step = time(SPAN >> part.regular_level);
+                let missed = [
+                    each(|k| old[0][k] - extrapolated[0][k]),
+                    each(|k| old[1][k] - extrapolated[1][k]),
+                ];
+                let second = each(|k| (6.0 * missed[0][k] - 2.0 * step * missed[1][k]) / 2.0);
+                let third = each(|k| (6.0 * step * missed[1][k] - 12.0 * missed[0][k]) / 6.0);
+                // Integrals of the cubic through what was missed, once and twice.
+                v = each(|k| v[k] + step * (second[k] / 3.0 + third[k] / 4.0));
+                x = each(|k| x[k] + step * step * (second[k] / 12.0 + third[k] / 20.0));
+                let radius = state.spheres[i][0];
+                let noise = ROUNDING
+                    * (total_weight / (radius * radius)
+                        + norm(irregular[0])
+                        + norm(inside)
+                        + step.abs() * (norm(irregular[1]) + norm(inside_jerk)));
+                let allowed = match radius == 0.0 || norm(missed[0]) <= noise {
+                    true => f64::INFINITY,
+                    false => {
+                        let [a, j] = part.regular;
+                        let part = hermite::Beginning {
+                            a,
+                            j,
+                            ..fourth(begun)
+                        };
+                        part.next_step(regular_eta, step, old[0], old[1])
+                    }
+                };
+                let allowed = allowed.min(regular_eta.sqrt() / regular.approach);
+                let found = (list.len().max(1)) as f64;
+                let grown = cube_root((wanted as f64 / found).clamp(0.5, 2.0));
+                state.spheres[i] = [radius * grown, allowed.min(2.0 * step)];
+                let wanted = level(state.spheres[i][1], span, i)?;
+                if wanted > part.regular_level || now.is_multiple_of(SPAN >> wanted) {
+                    part.regular_level = wanted;
+                }
+                (part.list, part.regular_begun) = (list, now);
+                (part.irregular, part.regular) = ([inside, inside_jerk], [new, new_jerk]);
+                whole = sum([part.irregular, field, part.regular]);
+            }
+            let [a, j] = whole;
+            state.set_phase(i, x, v);
+            let [s, c] = [[0.0; 3]; 2];
+            state.beginnings[i] = Beginning { x, v, a, j, s, c };
+            (state.accelerations[i], state.jerks[i]) = (a, j);
+            // Never longer than the regular step.
+            let wanted = level(state.own_steps[i], span, i)?.max(part.regular_level);
+            if wanted > part.level || now.is_multiple_of(SPAN >> wanted) {
+                part.level = wanted;
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// Lists and parts of the forces where all bodies stand at the same time; chooses first steps, if there
+/// are none yet.
+fn begin<R: Lane>(
+    cpu: &mut Cpu<R>,
+    wanted: usize,
+    frame: &Frame,
+    eta: f64,
+    regular_eta: f64,
+) -> Vec<Parts> {
+    let n = cpu.state.bodies.len();
+    let is_first = cpu.state.own_steps.is_empty();
+    if is_first {
+        cpu.state.spheres = vec![[0.0; 2]; n];
+    }
+    let sum_of = Sum::new(cpu, frame);
+    let all = sum_of.sources();
+    let (radii, lists): (Vec<f64>, Vec<Vec<u32>>) = sum_of.lists(wanted, &all).into_iter().unzip();
+    let near = |(i, list): (usize, Vec<u32>)| {
+        let neighbours = list.iter().map(|&k| all[k as usize]);
+        let near = sum_of.near(all[i].0, neighbours);
+        let [a, j, _] = near.derivatives;
+        let field = field(&cpu.state.external, cpu.state.phase(i).into());
+        let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
+        let regular = match radii[i] == 0.0 {
+            true => Force::default(), // nobody is outside
+            false => difference(whole, sum([[a, j], field, Force::default()])),
+        };
+        Parts {
+            list,
+            irregular: [a, j],
+            field,
+            regular,
+            ..Parts::default()
+        }
+    };
+    let parts: Vec<Parts> = lists.into_par_iter().enumerate().map(near).collect();
+    for (sphere, &radius) in cpu.state.spheres.iter_mut().zip(&radii) {
+        sphere[0] = radius;
+    }
+    if is_first {
+        let steps = first_steps(cpu, frame, &parts, [eta, regular_eta]);
+        for (sphere, [_, regular]) in cpu.state.spheres.iter_mut().zip(&steps) {
+            sphere[1] = *regular;
+        }
+        cpu.state.own_steps = steps.into_iter().map(|[step, _]| step).collect();
+    }
+    parts
+}
+
+/// Irregular and regular steps with which bodies begin a run.
+fn first_steps<R: Lane>(
+    cpu: &Cpu<R>,
+    frame: &Frame,
+    parts: &[Parts],
+    [eta, regular_eta]: [f64; 2],
+) -> Vec<[f64; 2]> {
+    let whole = cpu.forces(frame, Targets::All, Derivatives::Snap);
+    let sum_of = Sum::new(cpu, frame);
+    let all = sum_of.sources();
+    let to_local = frame.time * frame.time / frame.length;
+    let with_acceleration = |i: usize| {
+        let ([x, v], weight) = all[i];
+        let a = cpu.state.accelerations[i].map(|a| a * to_local);
+        ([x, v, a], weight)
+    };
+    let step = |(i, part): (usize, &Parts)| {
+        let neighbours = part.list.iter().map(|&k| with_acceleration(k as usize));
+        let near = sum_of.near(with_acceleration(i).0, neighbours);
+        let (x, v) = cpu.state.phase(i);
+        let moving = [x, v, cpu.state.accelerations[i]];
+        let field = cpu.state.external.add_up_to(2, moving, [[0.0; 3]; 3]);
+        let snap = |k: usize| whole[i].derivatives[2][k] - near.derivatives[2][k] - field[2][k];
+        let [a, j] = part.regular;
+        let regular = match a == [0.0; 3] && j == [0.0; 3] {
+            true => f64::INFINITY,
+            false => first_step(regular_eta, [a, j, each(snap)]),
+        };
+        let allowed = first_step(eta, near.derivatives).min(first_step(eta, field));
+        [guarded(allowed, near.approach), FIRST_REGULAR * regular]
+    };
+    parts.par_iter().enumerate().map(step).collect()
+}
+
+/// Predicts what is needed, and computes the forces on a block.
+fn ends<R: Lane>(
+    cpu: &mut Cpu<R>,
+    frame: &Frame,
+    wanted: usize,
+    (parts, block): (&[Parts], &[usize]),
+    (now, time): (u64, impl Fn(u64) -> f64 + Sync),
+) -> Vec<Ends> {
+    let n = parts.len();
+    let since = |i: usize| time(now - parts[i].begun);
+    let is_due = |i: usize| {
+        let part = &parts[i];
+        part.regular_begun + (SPAN >> part.regular_level) == now
+    };
+    let due: Vec<usize> = block.iter().copied().filter(|&i| is_due(i)).collect();
+    let needs_all = !due.is_empty() || block.len().saturating_mul(wanted) >= n;
+    match needs_all {
+        true => cpu.state.predict::<Fourth>(since),
+        false => cpu.state.predict_some::<Fourth>(block, since),
+    }
+    let sum_of = Sum::new(cpu, frame);
+    let all = if needs_all { sum_of.sources() } else { vec![] };
+    let source = |i: usize| match all.get(i) {
+        Some(&source) => source,
+        None => {
+            let [x, v, _] = Fourth::predicted(&cpu.state.beginnings[i], since(i));
+            sum_of.source(i, [x, v])
+        }
+    };
+    let near =
+        |i: usize, list: &[u32]| sum_of.near(source(i).0, list.iter().map(|&k| source(k as usize)));
+    let massive: Vec<Source<f64, 2>>;
+    let sources = match cpu.sources() {
+        Some(indices) if !due.is_empty() => {
+            massive = indices.iter().map(|&i| all[i]).collect();
+            &massive[..]
+        }
+        _ => &all[..],
+    };
+    let groups = due.par_chunks(LANES);
+    let far: Vec<(Forces, Vec<u32>)> = groups
+        .flat_map_iter(|group| sum_of.far(group, &all, sources))
+        .collect();
+    let newly = |(&i, (far, list)): (&usize, (Forces, Vec<u32>))| (far, near(i, &list), list);
+    let regular: Vec<(Forces, Forces, Vec<u32>)> = due.par_iter().zip(far).map(newly).collect();
+    let irregular = |&i: &usize| near(i, &parts[i].list);
+    let irregular: Vec<Forces> = match block.len() * wanted <= INTERACTIONS_ALONE {
+        true => block.iter().map(irregular).collect(),
+        false => block.par_iter().map(irregular).collect(),
+    };
+    let mut regular = regular.into_iter();
+    let bodies = block.iter().zip(irregular);
+    bodies
+        .map(|(&i, irregular)| Ends {
+            irregular,
+            regular: if is_due(i) { regular.next() } else { None },
+        })
+        .collect()
+}
+
+/// Force of external fields.
+fn field(external: &crate::fields::External, [x, v]: [[f64; 3]; 2]) -> Force {
+    let [a, j, _] = external.add_up_to(1, [x, v, [0.0; 3]], [[0.0; 3]; 3]);
+    [a, j]
+}
+
+fn fourth(&Beginning { x, v, a, j, .. }: &Beginning) -> hermite::Beginning<f64> {
+    hermite::Beginning { x, v, a, j }
+}
+
+fn sum([a, b, c]: [Force; 3]) -> Force {
+    [0, 1].map(|d| each(|k| a[d][k] + b[d][k] + c[d][k]))
+}
+
+fn difference(a: Force, b: Force) -> Force {
+    [0, 1].map(|d| each(|k| a[d][k] - b[d][k]))
+}
+
+fn each(component: impl Fn(usize) -> f64) -> [f64; 3] {
+    [0, 1, 2].map(component)
+}
+
+fn norm(vector: [f64; 3]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests;

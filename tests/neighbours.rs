@@ -1,0 +1,81 @@
+//! The neighbour scheme through the program.
+
+use std::fs;
+
+use crate::support::program::{code, new_folder, try_in};
+
+const RUN: &str = "run plummer --bodies 120 --seed 1 --softening 0.01 --integrator hermite4 --eta 0.04 --dt 0.125";
+
+#[test]
+fn a_run_with_neighbours_says_so_and_goes_on_with_its_bits() {
+    let at = new_folder();
+    let run = format!("{RUN} --device cpu --block-steps --neighbours 20 --checkpoint-every 1");
+    try_in(&at, &format!("{run} --until 0.5 --out whole")).expect(
+        0,
+        &[
+            "about 20 neighbours of each body",
+            "neighbours on average",
+            "regular steps",
+        ],
+    );
+    try_in(&at, &format!("{run} --until 0.25 --out part")).expect(0, &[]);
+    try_in(&at, "resume part --until 0.5").expect(0, &["regular steps"]);
+    // By its options, which the run has kept.
+    try_in(&at, "run whole/run.toml --out again").expect(0, &["about 20 neighbours"]);
+    let end = |folder: &str| {
+        let path = at.path().join(folder).join("final.allpairs");
+        fs::read(path).expect("a snapshot")
+    };
+    assert_eq!(end("whole"), end("part"));
+    assert_eq!(end("whole"), end("again"));
+    // Another number is another run.
+    let config = at.path().join("part/run.toml");
+    let text = fs::read_to_string(&config).expect("options");
+    let text = text.replace("neighbours = \"20\"", "neighbours = 21");
+    fs::write(&config, text).expect("written");
+    try_in(&at, "resume part --until 0.75").expect(code::USAGE, &["says neighbours = \"21\""]);
+}
+
+#[test]
+fn what_has_no_neighbours_is_refused() {
+    let at = new_folder();
+    for (options, code, texts) in [
+        (
+            "--neighbours auto",
+            code::USAGE,
+            ["--neighbours needs --block-steps", ""],
+        ),
+        (
+            "--block-steps --neighbours auto --integrator hermite6",
+            code::USAGE,
+            ["--neighbours needs --integrator hermite4", "not hermite6"],
+        ),
+        (
+            "--block-steps --neighbours 0",
+            code::USAGE,
+            ["`auto` or a number from 1 on", "0"],
+        ),
+        (
+            "--block-steps --neighbours auto --device emulator",
+            code::UNAVAILABLE,
+            ["--neighbours is computed by the CPU", "--device cpu"],
+        ),
+        (
+            "--block-steps --neighbours auto --device cpu --accuracy single",
+            code::UNAVAILABLE,
+            ["double precision alone", "--accuracy"],
+        ),
+        (
+            "--block-steps --neighbours auto --device cpu --field 1pn:c=1000",
+            code::UNAVAILABLE,
+            ["--field 1pn", "leave one"],
+        ),
+    ] {
+        let options = format!("{RUN} --until 0.125 --out none {options}");
+        let options = match options.matches("--integrator").count() {
+            2 => options.replace("--integrator hermite4 ", ""),
+            _ => options,
+        };
+        try_in(&at, &options).expect(code, &texts);
+    }
+}

@@ -26,6 +26,7 @@ __all__ = [
     "image",
     "kept_run",
     "load",
+    "measure",
     "names",
     "potentials",
     "run_program",

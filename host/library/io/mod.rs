@@ -597,8 +597,8 @@ pub fn write_in_units(
 }
 
 /// Writes so many snapshots of `n` bodies each into one NumPy archive, whose arrays have time as their first
-/// dimension: `time` [S], `position` and `velocity` [S, N, 3], `mass`, `id` and `kind` [S, N]. Each snapshot
-/// is `read` more than once, so that no two are in memory together.
+/// dimension: `time` of shape (S), `position` and `velocity` (S, N, 3), `mass`, `id` and `kind` (S, N). Each
+/// snapshot is `read` more than once, so that no two are in memory together.
 ///
 /// # Errors
 /// Errors of `read`, and of the file system.

@@ -109,7 +109,7 @@ pub struct Systems {
     pub steps: u32,
 }
 
-/// What a step is made of, for kernels that take many: records of the move and its amount lie one after
+/// A part of a step, for kernels that take many steps: records of the move and its amount lie one after
 /// another in a buffer of f64.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

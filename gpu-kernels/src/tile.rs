@@ -4,7 +4,7 @@ use crate::interaction::{Constants, PairLaw};
 use crate::layout::{Layout, Source};
 use crate::numerics::Arithmetic;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
-use cuda_std::thread;
+use cuda_std::{GpuFloat, thread};
 
 /// A block's tile in shared memory: one slot per thread.
 pub struct Tile<L: Layout> {
@@ -151,6 +151,12 @@ impl<L: Layout> Tile<L> {
         };
         sweep::<UNROLL>(count, &mut add);
     }
+}
+
+/// Sum of two vectors.
+#[inline(always)]
+pub(crate) fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 /// `body(0); … body(count − 1);`, `UNROLL` calls to an iteration and the rest one by one.

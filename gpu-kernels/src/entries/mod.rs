@@ -172,7 +172,7 @@ pub enum Work {
     /// The sources of [`test_particles`](crate::schedule::test_particles), side by side: pointers
     /// `(state, indices, sources)`.
     Sources,
-    /// Their steps, many at a time: pointers `(sources, acceleration, indices, moves, kept)`.
+    /// Steps of those sources, many at a time: pointers `(sources, acceleration, indices, moves, kept)`.
     Trace {
         /// True if it is for ε = 0.
         unsoftened: bool,

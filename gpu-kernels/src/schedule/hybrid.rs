@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
 use crate::schedule::direct::{conclude, sum_over};
-use crate::tile::Tile;
+use crate::tile::{Tile, added};
 use cuda_std::{GpuFloat, thread};
 
 /// This algorithm's name.
@@ -66,7 +66,7 @@ pub unsafe fn force<L, A, W, const UNROLL: u32>(
             let mut sum = zero;
             let own = i.wrapping_sub(first);
             tile.interact::<A, W, UNROLL>(count, own, target, &constants, &mut sum);
-            total = [total[0] + sum[0], total[1] + sum[1], total[2] + sum[2]];
+            total = added(total, sum);
             first += tile.capacity();
         }
         conclude::<L, W>(state, acceleration, params, i, total);

@@ -40,7 +40,7 @@ use crate::interaction::{PairLaw, interact};
 use crate::layout::{Accumulate, Layout, Source};
 use crate::numerics::{Arithmetic, Far, Real};
 use crate::schedule::ScheduleName;
-use crate::tile::{for_each, unrolled};
+use crate::tile::{added, for_each, unrolled};
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::warp::{Shuffle, WARP_SIZE};
 use cuda_std::{GpuFloat, opaque, thread, warp};
@@ -239,11 +239,6 @@ impl Sums for Slabs {
 fn slab_of<L: Layout>(slabs: *mut L::Word, stride: u32, slab: u32) -> *mut L::Word {
     let words = L::VECTOR_SCALARS as usize * size_of::<L::Real>() / size_of::<L::Word>();
     slabs.wrapping_add(slab as usize * stride as usize * words)
-}
-
-#[inline(always)]
-fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 /// Partial sums of the accelerations of all bodies.

@@ -12,7 +12,7 @@ use crate::layout::{Accumulate, Layout, LayoutName, Source};
 use crate::numerics::{Arithmetic, Far};
 use crate::schedule::advance::add_scaled;
 use crate::schedule::symmetric::{self, Slabs};
-use crate::tile::{Tile, sweep};
+use crate::tile::{Tile, added, sweep};
 use cuda_std::warp::Shuffle;
 use cuda_std::{GpuFloat, global, thread};
 
@@ -149,7 +149,7 @@ impl<R: GpuFloat> System<R> {
                 let nobody = u32::MAX;
                 tile.interact::<A, W, UNROLL>(count, nobody, target, &self.constants, &mut sum);
             }
-            total = [total[0] + sum[0], total[1] + sum[1], total[2] + sum[2]];
+            total = added(total, sum);
             done += tile.capacity();
         }
         total

@@ -13,7 +13,7 @@ use crate::layout::{Layout, Source};
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
 use crate::schedule::advance::add_scaled;
-use crate::tile::{Tile, sweep};
+use crate::tile::{Tile, added, sweep};
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{GpuFloat, global, thread};
@@ -333,9 +333,4 @@ impl<R: GpuFloat> Moving<R> {
         });
         W::acceleration(added(zero, sum), self.source.mass, self.v, constants)
     }
-}
-
-#[inline(always)]
-fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }

@@ -6,7 +6,7 @@ use crate::interaction::{InverseSquare, interact_with_jerk};
 use crate::layout::{Layout, Source};
 use crate::numerics::Arithmetic;
 use crate::schedule::ScheduleName;
-use crate::tile::{for_each, sweep};
+use crate::tile::{added, for_each, sweep};
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{GpuFloat, thread};
 
@@ -120,11 +120,6 @@ pub unsafe fn force<L, A, W, const LANE: usize, const STEPS: u32>(
             }
         });
     }
-}
-
-#[inline(always)]
-fn added<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline(always)]

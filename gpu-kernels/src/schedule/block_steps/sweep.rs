@@ -14,7 +14,7 @@ use crate::numerics::{Approximate, Closest, Fused, Numerics};
 use crate::tile::for_each;
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, sync_warp, warp_id};
+use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
 use cuda_std::{GpuFloat, global, thread};
 
 use super::posts::Posts;
@@ -287,7 +287,7 @@ impl<D: Digits> Sweep<D> {
     /// Adds sources `first..end`, every `SHARE`-th of them.
     ///
     /// # Safety
-    /// As [`all`](Self::all), by all lanes of a warp; there are so many sources.
+    /// As [`all`](Self::all); there are so many sources.
     #[inline(always)]
     unsafe fn sum<S: Scheme, C: Closest, const LANE: usize, const SHARE: u32>(
         &self,
@@ -301,8 +301,6 @@ impl<D: Digits> Sweep<D> {
             let [x, y, z] = targets[l].x;
             near[l] = (x * x + y * y + z * z) * D::Real::from_f64(NEAR_SQUARED);
         });
-        // Lanes that found the owners of their targets in more rounds than others go on together.
-        sync_warp();
         let mut j = first;
         // SAFETY: the caller's promise.
         unsafe {

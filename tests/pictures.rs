@@ -128,7 +128,7 @@ fn pictures_movies_and_pages() {
     run("plot orbits . --ids 8").expect(2, &["no body of id 8", "snapshot-0.csv"]);
 }
 
-/// What a paper needs: axes with units, a scale, the time; as pixels, SVG and PDF.
+/// Figures for papers have axes with units, a scale and the time, as pixels, SVG and PDF.
 #[test]
 fn figures_have_axes() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,6 +175,12 @@ fn figures_have_axes() {
     let svg = String::from_utf8(there("c/orbits.svg")).unwrap();
     assert!(svg.contains("Earth") && svg.contains("x [au]"), "{svg}");
     run("plot orbits . --names Sun --out d").expect(2, &["1 names for 2 bodies"]);
+    // Tables tell no units, and the run does.
+    let of_run = "input = \"two-body\"\nunits = \"au,Msun,yr\"\n";
+    fs::write(folder.path().join("run.toml"), of_run).unwrap();
+    run("plot orbits . --out e --types svg").expect(0, &["orbits.svg"]);
+    let svg = String::from_utf8(there("e/orbits.svg")).unwrap();
+    assert!(svg.contains("x [au]"), "{svg}");
 }
 
 /// A run's snapshots are numbered, listed, and one file on request; conditions end it.

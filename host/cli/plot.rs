@@ -121,8 +121,7 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
 
 /// Units of the run that lies in a folder, if they are known.
 fn units_of(folder: &Path) -> Option<Units> {
-    let table = config::read(&folder.join(CONFIG)).ok()?;
-    table.get("units")?.as_str()?.parse().ok()
+    config::units(&config::read(&folder.join(CONFIG)).ok()?)
 }
 
 /// The log itself, or the one in a run's folder.
@@ -194,6 +193,7 @@ fn paths(
         }
         times.push(snapshot.time);
     }
+    let units = units.or_else(|| config::units(&series.run()?.1));
     ensure!(
         names.is_empty() || names.len() == wanted.len(),
         "there are {} names for {} bodies",

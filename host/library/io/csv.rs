@@ -219,7 +219,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
 enum Others {
     /// Names of those that were passed over.
     Left(Vec<String>),
-    /// What they were taken for.
+    /// Columns that they were taken for.
     Unnamed(String),
 }
 

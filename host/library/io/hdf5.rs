@@ -17,8 +17,9 @@
 //! What readers make of attributes decided their types: see the comments below. yt takes units
 //! from its caller: `yt.load(path, unit_base={"UnitLength_in_cm": …, …})`.
 //!
-//! Datasets are written in chunks with Fletcher-32 checksums, on request shuffled and deflated. Reading holds one chunk of a dataset
-//! beside the bodies; writing holds the file as well, because the library builds it in memory.
+//! Datasets are written in chunks with Fletcher-32 checksums, on request shuffled and deflated.
+//! Reading holds one chunk of a dataset beside the bodies; writing holds the file as well, because
+//! the library builds it in memory.
 //! Layout: GADGET-4 documentation, "Snapshot file format"; SWIFT documentation, "Initial
 //! Conditions".
 //!

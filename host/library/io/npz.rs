@@ -383,15 +383,20 @@ fn zip_fault(place: &str, fault: ZipError) -> ReadFault {
     }
 }
 
-/// Reads an archive of `size` bytes.
-pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
+/// Returns whether it is a single array; the reader is at its beginning again.
+fn is_array(reader: &mut (impl Read + Seek)) -> std::io::Result<bool> {
     let mut start = vec![];
     reader
         .by_ref()
         .take(MAGIC.len() as u64)
         .read_to_end(&mut start)?;
     reader.rewind()?;
-    if start == MAGIC {
+    Ok(start == MAGIC)
+}
+
+/// Reads an archive of `size` bytes.
+pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
+    if is_array(&mut reader)? {
         return read_table(reader, size);
     }
     let mut archive = Archive::open(reader, size)?;
@@ -518,7 +523,13 @@ impl<R: Read + Seek> Archive<R> {
 }
 
 /// The units that an archive tells.
-pub(super) fn read_units(reader: impl Read + Seek, size: u64) -> Result<Option<Units>, ReadFault> {
+pub(super) fn read_units(
+    mut reader: impl Read + Seek,
+    size: u64,
+) -> Result<Option<Units>, ReadFault> {
+    if is_array(&mut reader)? {
+        return Ok(None);
+    }
     Archive::open(reader, size)?.units()
 }
 

@@ -181,7 +181,7 @@ fn compression_makes_hdf5_smaller() {
     assert!(small < plain / 10, "{small} of {plain} bytes");
 }
 
-/// What NBODY6, PeTar and others take: numbers without names.
+/// Numbers without names, as NBODY6, PeTar and others take them.
 #[cfg(all(feature = "csv", feature = "npz"))]
 #[test]
 fn tables_without_names_are_read() {
@@ -207,6 +207,8 @@ fn tables_without_names_are_read() {
         ("a.npy", &array, [0, 1]),
     ] {
         let loaded = read_as(name, bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let units = read_units(&folder.path().join(name), None);
+        assert_eq!(units.unwrap(), loaded.units, "{name}");
         let bodies = &loaded.snapshot.bodies;
         assert_eq!(bodies.mass, [0.25, 0.75], "{name}");
         assert_eq!(bodies.body(1).position, [-1.0, -2.0, -3.0], "{name}");

@@ -204,9 +204,11 @@ impl DensityPicture {
     /// Shades of the surface densities of these panels.
     pub(super) fn tone(&self, panels: &[Grid]) -> Tone {
         let brightest = self.brightest.unwrap_or_else(|| brightness(panels));
+        let darkest = brightest / 10.0_f64.powf(self.decades);
         Tone {
             brightest,
-            darkest: brightest / 10.0_f64.powf(self.decades),
+            darkest,
+            range: (1.0 + brightest / darkest).ln(),
         }
     }
 
@@ -346,12 +348,13 @@ pub(super) struct Tone {
     pub(super) brightest: f64,
     /// Below it shades are even in the density, above in its logarithm.
     darkest: f64,
+    /// Logarithm of the brightest in these terms.
+    range: f64,
 }
 
 impl Tone {
     pub(super) fn shade(self, density: f64) -> f64 {
-        let range = (1.0 + self.brightest / self.darkest).ln();
-        ((1.0 + density / self.darkest).ln() / range).min(1.0)
+        ((1.0 + density / self.darkest).ln() / self.range).min(1.0)
     }
 }
 

@@ -26,7 +26,7 @@ const LIGHT: Colour = [255, 255, 255];
 /// A picture with all that a reader needs to measure in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What is drawn; its size is that of the panels, without their axes. A thousand bodies or fewer are
+    /// Picture within the axes; its size is that of the panels, without their axes. A thousand bodies or fewer are
     /// points on white.
     pub picture: DensityPicture,
     /// Units of the bodies, where they are known: axes, time and densities are then in named ones.
@@ -229,14 +229,7 @@ impl Figure {
     ) {
         const TICK: f64 = 5.0;
         let [[left, top], [right, bottom]] = place.corners();
-        let frame = [
-            [left, top],
-            [right, top],
-            [right, bottom],
-            [left, bottom],
-            [left, top],
-        ];
-        chart.line(frame.to_vec(), INK, 1.0);
+        frame(chart, place.corners());
         let factor = length.map_or(1.0, |length| length.factor);
         let unit = length.map(|length| length.name);
         let axis = |k: usize| {
@@ -343,14 +336,7 @@ impl Figure {
             image: shades.image(self.picture.colour_map),
         });
         let edge = left + BAR;
-        let frame = [
-            [left, top],
-            [edge, top],
-            [edge, bottom],
-            [left, bottom],
-            [left, top],
-        ];
-        chart.line(frame.to_vec(), INK, 1.0);
+        frame(chart, corners);
         // From weight per pixel to weight per area.
         let pixel = 2.0 * place.half[0] / (PIXELS * place.width);
         let side = pixel * length.map_or(1.0, |length| length.factor);
@@ -368,7 +354,7 @@ impl Figure {
         tick(0.0, "0".into());
         let highest = (density * tone.brightest).log10().floor() as i32;
         // Those that keep a distance from the zero.
-        let powers = (highest - 12..=highest).filter(|power| {
+        let powers = (highest.saturating_sub(12)..=highest).filter(|power| {
             tone.shade(10.0_f64.powi(*power) / density) * place.height > 1.5 * NUMBER
         });
         for power in powers {
@@ -395,6 +381,18 @@ impl Place {
     }
 }
 
+/// Draws a rectangle by two of its corners.
+fn frame(chart: &mut Chart, [[left, top], [right, bottom]]: [[f64; 2]; 2]) {
+    let corners = [
+        [left, top],
+        [right, top],
+        [right, bottom],
+        [left, bottom],
+        [left, top],
+    ];
+    chart.line(corners.to_vec(), INK, 1.0);
+}
+
 /// A quantity and its unit, which has a power of ten where the numbers of the axis were divided by one.
 pub(super) fn labelled(quantity: &str, unit: Option<&str>, shift: Option<i32>) -> String {
     let power = shift.map(power_of_ten);
@@ -412,4 +410,38 @@ fn round_below(value: f64) -> f64 {
         .into_iter()
         .find(|times| times * power <= value);
     times.unwrap_or(1.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::initial_conditions::plummer;
+    use crate::output::{Frame, Projection};
+
+    /// Axes without a tick and a bar without a power of ten are drawn, too.
+    #[test]
+    fn frames_beyond_all_digits_are_drawn() {
+        for (bodies, centre, half_width) in [(10, 1e20, 1.0), (1001, 0.0, 1e200)] {
+            let frame = Frame {
+                centre: [centre, 0.0, 0.0],
+                half_width,
+            };
+            let picture = DensityPicture {
+                width: 300,
+                height: 300,
+                projections: vec![Projection::Xy],
+                frame: Some(frame),
+                ..DensityPicture::default()
+            };
+            let figure = Figure {
+                picture,
+                units: None,
+            };
+            let snapshot = Snapshot {
+                time: 0.0,
+                bodies: plummer(bodies, 1).unwrap(),
+            };
+            figure.chart(&snapshot).unwrap();
+        }
+    }
 }

@@ -51,12 +51,15 @@ pub(super) fn surface_density(
         .iter()
         .for_each(|splat| pilot.deposit(splat, count(splat)));
     let room = &mut Room::default();
-    pilot.blur((side / 80.0).ceil() as usize, room);
     let widths = match points {
         Some(width) => width.max(SQRT_2)..=width.max(SQRT_2),
         None => narrowest..=widest,
     };
-    let pilot = spread(&splats, count, &pilot, &widths, room);
+    // Points all have one width.
+    if points.is_none() {
+        pilot.blur((side / 80.0).ceil() as usize, room);
+        pilot = spread(&splats, count, &pilot, &widths, room);
+    }
     spread(&splats, |splat| splat.weight, &pilot, &widths, room).without_margin(margin)
 }
 

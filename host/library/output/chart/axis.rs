@@ -140,7 +140,12 @@ fn linear_ticks(low: f64, high: f64, wanted: usize) -> (Vec<Tick>, Option<i32>) 
         let text = format!("{:.decimals$}", value / unit).replace('-', "−");
         Tick { value, text }
     };
-    ((first..=last.min(first + 50)).map(tick).collect(), shift)
+    (
+        (first..=last.min(first.saturating_add(50)))
+            .map(tick)
+            .collect(),
+        shift,
+    )
 }
 
 fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<Tick> {

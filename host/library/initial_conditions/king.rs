@@ -19,6 +19,31 @@ use crate::bodies::{Bodies, Body, Kind};
 /// # Errors
 /// A `w0` out of range; no bodies, or no memory for so many.
 pub fn king(n: usize, seed: u64, w0: f64) -> Result<Bodies, GenerateError> {
+    king_within(n, seed, w0, 0.0)
+}
+
+/// As [`king`], but for the unit of length: the model's edge is at `tidal_radius`, if that is not 0. G and the
+/// total mass are 1 all the same, and the model is in equilibrium.
+///
+/// A cluster on a circular orbit at distance D around a mass M fills its Roche lobe if its tidal radius is
+/// the Jacobi radius D/(3M)^(1/3); around a galaxy with a level rotation curve, D/(2M)^(1/3) with M the mass
+/// within D (King 1962, AJ 67, 471; Binney & Tremaine, section 8.3.1).
+///
+/// # Errors
+/// As [`king`]; or a tidal radius that is negative or not finite.
+pub fn king_within(
+    n: usize,
+    seed: u64,
+    w0: f64,
+    tidal_radius: f64,
+) -> Result<Bodies, GenerateError> {
+    if !(tidal_radius >= 0.0 && tidal_radius.is_finite()) {
+        return Err(GenerateError::OutOfRange {
+            parameter: Parameter::TidalRadius,
+            value: tidal_radius,
+            range: "≥ 0 and finite",
+        });
+    }
     if !(0.1..=16.0).contains(&w0) {
         return Err(GenerateError::OutOfRange {
             parameter: Parameter::W0,
@@ -31,7 +56,11 @@ pub fn king(n: usize, seed: u64, w0: f64) -> Result<Bodies, GenerateError> {
     let model = Model::new(w0);
     let mass = 1.0 / n as f64;
     // The model has G = σ = core radius = 1, mass M and energy U; here M = 1 and U = −1/2.
-    let length = model.mass * model.mass / (-2.0 * model.potential_energy);
+    // But for a given edge, beside which U is what it is.
+    let length = match tidal_radius {
+        0.0 => model.mass * model.mass / (-2.0 * model.potential_energy),
+        given => model.edge() / given,
+    };
     let length_unit = 1.0 / length;
     let speed_unit = (length / model.mass).sqrt();
     for id in 0..n as u64 {
@@ -108,6 +137,11 @@ impl Model {
         }
     }
 
+    /// Radius at which the density falls to zero.
+    fn edge(&self) -> f64 {
+        self.table.last().map_or(0.0, |[radius, ..]| *radius)
+    }
+
     /// Radius and depth at which the mass within is `mass`.
     fn at_mass(&self, mass: f64) -> (f64, f64) {
         let next = self.table.partition_point(|row| row[2] < mass);
@@ -132,7 +166,7 @@ mod tests {
         // log₁₀ of edge over core radius: Binney & Tremaine, figure 4.9; Harris's table has 0.67
         // for W₀ = 3, 1.25 for 6, 1.53 for 7, 2.12 for 9.
         for (w0, concentration) in [(3.0, 0.672), (6.0, 1.255), (7.0, 1.528), (9.0, 2.120)] {
-            let edge = Model::new(w0).table.last().unwrap()[0];
+            let edge = Model::new(w0).edge();
             assert!(
                 (edge.log10() - concentration).abs() <= 0.004,
                 "{w0}: {}",
@@ -179,8 +213,45 @@ mod tests {
             let distance = (within - row[2] / model.mass).abs();
             assert!(distance <= tolerance, "{distance} at {}", row[0]);
         }
-        let edge = model.table.last().unwrap()[0] / length;
+        let edge = model.edge() / length;
         assert!(radii[n - 1] <= edge * 1.02);
+    }
+
+    /// Half-mass radius over tidal radius, as it is in the literature on clusters that fill their Roche lobes
+    /// (0.187 for W₀ = 5 and 0.116 for 7: Baumgardt et al. 2010, MNRAS 408, 2353), and the balance of
+    /// forces at the edge, where the tide of a circular orbit about a mass of 2000 turns a body away.
+    #[test]
+    fn an_edge_is_where_it_is_asked_for() {
+        let n = 20_000;
+        let (host, distance) = (2000.0_f64, 50.0);
+        let jacobi = distance * (1.0 / (3.0 * host)).cbrt();
+        let omega_squared = host / distance.powi(3);
+        let inwards = 1.0 / (jacobi * jacobi);
+        assert!((3.0 * omega_squared * jacobi / inwards - 1.0).abs() <= 1e-12);
+        for (w0, half_mass) in [(5.0, 0.187), (7.0, 0.116)] {
+            let bodies = king_within(n, 4, w0, jacobi).unwrap();
+            let radii = sorted_radii(&bodies);
+            // The centre of mass is off by 1/√n of a mean radius.
+            assert!(radii[n - 1] <= 1.01 * jacobi, "{w0}: {}", radii[n - 1]);
+            assert!(radii[n - 1] >= 0.8 * jacobi, "{w0}: {}", radii[n - 1]);
+            let found = radii[n / 2] / jacobi;
+            assert!((found / half_mass - 1.0).abs() <= 0.03, "{w0}: {found}");
+            // Of n bodies, energies are off by some 5/√n.
+            let (kinetic, potential) = energies(&bodies);
+            let ratio = -2.0 * kinetic / potential;
+            assert!((ratio - 1.0).abs() <= 0.04, "{w0}: {ratio}");
+        }
+        let standard = king(500, 4, 5.0).unwrap();
+        assert_eq!(king_within(500, 4, 5.0, 0.0).unwrap(), standard);
+        for radius in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(
+                king_within(10, 0, 5.0, radius),
+                Err(GenerateError::OutOfRange {
+                    parameter: Parameter::TidalRadius,
+                    ..
+                })
+            ));
+        }
     }
 
     #[test]

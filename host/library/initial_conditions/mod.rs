@@ -43,7 +43,7 @@ pub use figure_eight::{FIGURE_EIGHT_PERIOD, figure_eight};
 pub use galaxy_collision::{Encounter, galaxy_collision};
 pub use hernquist::hernquist;
 pub use kepler_ring::kepler_ring;
-pub use king::king;
+pub use king::{king, king_within};
 pub use many_galaxies::many_galaxies;
 pub use options::{Options, Parameter, Values};
 pub use plummer::plummer;
@@ -113,9 +113,12 @@ pub const GENERATORS: &[Generator] = &[
         name: "king",
         summary: "King model in equilibrium, a star cluster with an edge, standard units",
         units: None,
-        parameters: &sphere::<2, 9>([BODIES, (Parameter::W0, 6.0)]),
+        parameters: &sphere::<3, 10>([BODIES, (Parameter::W0, 6.0), (Parameter::TidalRadius, 0.0)]),
         advice: Advice::MANY,
-        make: |values| king(values.bodies(), values.seed(), values.get(Parameter::W0)),
+        make: |values| {
+            let [w0, tidal_radius] = [Parameter::W0, Parameter::TidalRadius].map(|p| values.get(p));
+            king_within(values.bodies(), values.seed(), w0, tidal_radius)
+        },
     },
     Generator {
         name: "hernquist",

@@ -49,11 +49,13 @@ pub enum Parameter {
     WidestBinary,
     /// Share of those turning back about the z axis that are turned round.
     Rotation,
+    /// Radius of a King model's edge.
+    TidalRadius,
 }
 
 impl Parameter {
     /// All parameters, in the order in which they are listed.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Bodies,
         Self::VirialRatio,
         Self::MassRatio,
@@ -76,6 +78,7 @@ impl Parameter {
         Self::ClosestBinary,
         Self::WidestBinary,
         Self::Rotation,
+        Self::TidalRadius,
     ];
 
     /// Name on the command line.
@@ -103,6 +106,7 @@ impl Parameter {
             Self::ClosestBinary => "closest-binary",
             Self::WidestBinary => "widest-binary",
             Self::Rotation => "rotation",
+            Self::TidalRadius => "tidal-radius",
         }
     }
 
@@ -123,6 +127,7 @@ impl Parameter {
             Self::Binaries => "share of binaries",
             Self::ClosestBinary => "semi-major axis of the closest binary",
             Self::WidestBinary => "semi-major axis of the widest binary",
+            Self::TidalRadius => "tidal radius",
             other => other.name(),
         }
     }
@@ -170,6 +175,10 @@ impl Parameter {
             }
             Self::Rotation => {
                 "Rotation about z: the share of bodies turning back that are turned round"
+            }
+            Self::TidalRadius => {
+                "Radius of a King model's edge, in the length that is 1 in the model; 0 for a virial \
+                 radius of 1"
             }
         }
     }

@@ -243,6 +243,11 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
             ["`cpu-f64` is CPU code", "--device cpu"],
         ),
         (
+            "verify --kernel tides-at-points --device cpu",
+            UNAVAILABLE,
+            ["`tides-at-points` is GPU code", "--device emulator"],
+        ),
+        (
             "bench --device cuda:3",
             UNAVAILABLE,
             ["needs a GPU", "switched off"],

@@ -142,8 +142,8 @@ fn what_makes_no_sense_is_refused_before_the_run() {
             "choose --device cpu",
         ),
         (
-            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps",
-            "leave out --block-steps",
+            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator",
+            "collisions in block time steps are looked for on the CPU",
         ),
     ] {
         let end = if options.contains("--until") {

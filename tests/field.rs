@@ -15,10 +15,14 @@ fn the_field_of_a_point_mass() {
         "x,y,z,vx,vy,vz,mass\n0,0,0,0,0,0,2\n5,5,5,0,0,0,0\n",
     );
     write("points.txt", "# x y z\n2 0 0\n0 -4 0\n");
-    let field = "field mass.csv --at points.txt";
+    let field = "field mass.csv --at points.txt --device cpu";
     try_in(at.path(), &format!("{field} --out a.csv")).expect(
         0,
-        &["wrote a.csv: the field of 2 bodies at 2 points, softening 0"],
+        &[
+            "wrote a.csv: the field of 2 bodies at 2 points, softening 0",
+            "on CPU",
+            "field: cpu-f64, 2.000e0 interactions",
+        ],
     );
     let text = fs::read_to_string(at.path().join("a.csv")).expect("a table");
     let mut lines = text.lines();
@@ -59,6 +63,23 @@ fn the_field_of_a_point_mass() {
     // The bodies of a snapshot are points too.
     try_in(at.path(), "field mass.csv --at mass.csv --out c.csv").expect(0, &["2 points"]);
 
+    // And those of kernels, in the precision that is asked for.
+    for (accuracy, kernel, most) in [
+        ("single", "field: field-at-points, 2.000e0 inter", 1e-6),
+        ("double", "field: field-at-points-f64, 2.000e0 inter", 1e-14),
+    ] {
+        let file = format!("{accuracy}.npy");
+        let emulated = "field mass.csv --at points.txt --device emulator";
+        let asked = format!("{emulated} --accuracy {accuracy} --out {file}");
+        try_in(at.path(), &asked).expect(0, &["on CPU emulator of a GPU", kernel]);
+        let array = fs::read(at.path().join(file)).expect("an array");
+        let numbers = array[128..].chunks(8);
+        for (bytes, b) in numbers.zip(expected.as_flattened()) {
+            let a = f64::from_le_bytes(bytes.try_into().expect("eight"));
+            assert!((a - b).abs() <= most, "{a} {b}");
+        }
+    }
+
     write("bad.txt", "1 2\n");
     for (arguments, code, part) in [
         (
@@ -82,6 +103,11 @@ fn the_field_of_a_point_mass() {
             "--at points.txt --out d.csv --field tide:omega=1",
             code::USAGE,
             "depends on velocities",
+        ),
+        (
+            "--at points.txt --out d.csv --device emulator:2",
+            code::UNAVAILABLE,
+            "fields at points are computed on one device alone",
         ),
         (
             "--at points.txt --out d.csv --law attract-repel",

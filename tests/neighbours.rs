@@ -37,6 +37,27 @@ fn a_run_with_neighbours_says_so_and_goes_on_with_its_bits() {
 }
 
 #[test]
+fn devices_have_neighbours() {
+    let at = new_folder();
+    let run = "run plummer --bodies 60 --seed 1 --softening 0.01 --integrator hermite4 --eta 0.04 --dt 0.0625 \
+               --device emulator --block-steps --neighbours 10 --checkpoint-every 1";
+    try_in(&at, &format!("{run} --until 0.125 --out whole")).expect(
+        0,
+        &[
+            "pairs in f32, differences of neighbours' positions in f64",
+            "regular steps",
+        ],
+    );
+    try_in(&at, &format!("{run} --until 0.0625 --out part")).expect(0, &[]);
+    try_in(&at, "resume part --until 0.125").expect(0, &["regular steps"]);
+    let end = |folder: &str| {
+        let path = at.path().join(folder).join("final.allpairs");
+        fs::read(path).expect("a snapshot")
+    };
+    assert_eq!(end("whole"), end("part"));
+}
+
+#[test]
 fn what_has_no_neighbours_is_refused() {
     let at = new_folder();
     for (options, code, texts) in [
@@ -56,14 +77,19 @@ fn what_has_no_neighbours_is_refused() {
             ["`auto` or a number from 1 on", "0"],
         ),
         (
-            "--block-steps --neighbours auto --device emulator",
+            "--block-steps --neighbours auto --device emulator --accuracy double",
             code::UNAVAILABLE,
-            ["--neighbours is computed by the CPU", "--device cpu"],
+            ["computes pairs in f32", "--device cpu"],
+        ),
+        (
+            "--block-steps --neighbours auto --device emulator:2",
+            code::UNAVAILABLE,
+            ["taken on one device", "--block-steps"],
         ),
         (
             "--block-steps --neighbours auto --device cpu --accuracy single",
             code::UNAVAILABLE,
-            ["double precision alone", "--accuracy"],
+            ["CPU in double precision", "--accuracy"],
         ),
         (
             "--block-steps --neighbours auto --device cpu --field 1pn:c=1000",

@@ -194,6 +194,51 @@ pub fn potential<A: PairArithmetic>(
     weight * A::inverse_sqrt(distance_squared::<A>(r, softening_squared))
 }
 
+/// One interaction, as [`interact`], of whose `sums` the fourth is of `weight / d`: 13 instructions and a
+/// 1/√ with fusion.
+#[inline(always)]
+pub fn interact_with_depth<A: PairArithmetic>(
+    target: [A::Real; 3],
+    source: [A::Real; 3],
+    weight: A::Real,
+    softening_squared: A::Real,
+    sums: &mut [A::Real; 4],
+) {
+    let r = separation::<A>(target, source);
+    let inverse = A::inverse_sqrt(distance_squared::<A>(r, softening_squared));
+    let depth = weight * inverse;
+    let scale = depth * (inverse * inverse);
+    sums[0] = A::mul_add(scale, r[0], sums[0]);
+    sums[1] = A::mul_add(scale, r[1], sums[1]);
+    sums[2] = A::mul_add(scale, r[2], sums[2]);
+    sums[3] = sums[3] + depth;
+}
+
+/// A source's part in the tidal tensor at a target: with `u = r/d` and `s = weight / d³`, adds `s u_a u_b`
+/// for ab = xx, yy, zz, xy, xz and yz, and `s`. With unit vectors, for 1/d⁵ is out of range long before
+/// 1/d³: 22 instructions and a 1/√ with fusion.
+#[inline(always)]
+pub fn add_tide<A: PairArithmetic>(
+    target: [A::Real; 3],
+    source: [A::Real; 3],
+    weight: A::Real,
+    softening_squared: A::Real,
+    sums: &mut [A::Real; 7],
+) {
+    let r = separation::<A>(target, source);
+    let inverse = A::inverse_sqrt(distance_squared::<A>(r, softening_squared));
+    let scale = (weight * inverse) * (inverse * inverse);
+    let u = [r[0] * inverse, r[1] * inverse, r[2] * inverse];
+    let su = [scale * u[0], scale * u[1], scale * u[2]];
+    sums[0] = A::mul_add(su[0], u[0], sums[0]);
+    sums[1] = A::mul_add(su[1], u[1], sums[1]);
+    sums[2] = A::mul_add(su[2], u[2], sums[2]);
+    sums[3] = A::mul_add(su[0], u[1], sums[3]);
+    sums[4] = A::mul_add(su[0], u[2], sums[4]);
+    sums[5] = A::mul_add(su[1], u[2], sums[5]);
+    sums[6] = sums[6] + scale;
+}
+
 /// The position, or the velocity, of a source relative to its target.
 #[inline(always)]
 pub fn separation<A: PairArithmetic>(target: [A::Real; 3], source: [A::Real; 3]) -> [A::Real; 3] {

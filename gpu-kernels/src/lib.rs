@@ -20,6 +20,7 @@ pub mod hermite;
 pub mod hermite6;
 pub mod interaction;
 pub mod layout;
+pub mod neighbour_scheme;
 pub mod numerics;
 pub mod operations;
 pub mod schedule;

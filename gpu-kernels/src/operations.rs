@@ -6,6 +6,7 @@
 use crate::double_single::DoubleSingle;
 use crate::interaction::{Formula, Law};
 use crate::numerics::{NumericsPolicy, Precision};
+use crate::schedule::points::QuantityName;
 use core::ops::Add;
 
 /// Floating-point instructions, counted.
@@ -115,6 +116,27 @@ impl Law {
             multiply_adds,
             multiplications: 5 + weights + apart,
             additions: 6 + apart,
+        }
+    }
+}
+
+impl QuantityName {
+    /// Instructions of a source's terms at a point with fusion, its 1/√ apart:
+    /// [`interact_with_depth`](crate::interaction::interact_with_depth),
+    /// [`add_tide`](crate::interaction::add_tide).
+    #[inline]
+    pub const fn operations(self) -> Operations {
+        match self {
+            Self::Field => Operations {
+                multiply_adds: 6,
+                multiplications: 3,
+                additions: 4,
+            },
+            Self::Tides => Operations {
+                multiply_adds: 9,
+                multiplications: 9,
+                additions: 4,
+            },
         }
     }
 }

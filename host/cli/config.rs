@@ -10,10 +10,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use allpairs::units::Measure;
+use allpairs::units::{Measure, Units};
 use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
 use toml::{Table, Value};
 
 use super::options::Options;
@@ -27,9 +27,6 @@ const NOT_KEPT: [&str; 3] = ["out", "overwrite", "watch"];
 
 /// Options that say where a run ends, one in place of another.
 const ENDS: [&str; 2] = ["steps", "until"];
-
-/// Options that may be given several times, and their names in the options.
-const REPEATED: [(&str, &str); 2] = [("field", "fields"), ("stop-if", "stop_if")];
 
 /// A configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -56,26 +53,35 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
     Ok(table)
 }
 
+/// Units of the bodies of a run, if they are known.
+pub(super) fn units(table: &Table) -> Option<Units> {
+    table.get("units")?.as_str()?.parse().ok()
+}
+
 /// The options of `table`, overridden by those that were `given` on the command line.
 pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Result<ArgMatches> {
     let is_given =
         |id| given.is_some_and(|given| given.value_source(id) == Some(ValueSource::CommandLine));
     let end_is_given = ENDS.into_iter().any(is_given);
+    let command = Options::command().args_override_self(true);
+    // Other options are overridden by clap; of one that may be given several times, all would stay.
+    let replaced: Vec<&str> = command
+        .get_arguments()
+        .filter(|arg| {
+            matches!(arg.get_action(), ArgAction::Append) && is_given(arg.get_id().as_str())
+        })
+        .filter_map(Arg::get_long)
+        .collect();
     let mut arguments = vec![OsString::from("run")];
     for (key, value) in table {
         if end_is_given && ENDS.contains(&key.as_str()) {
             continue;
         }
-        // Other options are overridden by clap; of one that may be given several times, all would stay.
-        if REPEATED
-            .iter()
-            .any(|(long, id)| key == long && is_given(id))
-        {
+        if replaced.contains(&key.as_str()) {
             continue;
         }
         arguments.extend(arguments_of(key, value)?);
     }
-    let command = Options::command().args_override_self(true);
     for arg in command.get_arguments() {
         let Some((long, given)) = arg.get_long().zip(given) else {
             continue; // the input: it was the file's name

@@ -9,6 +9,7 @@ use std::time::Instant;
 use allpairs::backend::BlockCounts;
 use allpairs::binaries::Census;
 use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
+use allpairs::integrator::{Pace, Stepping};
 use allpairs::physics::Physics;
 use allpairs::recording::{Event, Recording, RecordingError};
 use allpairs::simulation::{Progress, Simulation};
@@ -199,7 +200,15 @@ fn advance(
     let share_of = recording.share_of(simulation);
     let share = |progress: &Progress| share_of(progress.steps, progress.time);
     let clock = simulation.clock();
-    let mut lines = Lines::new(share_of(clock.steps, clock.time));
+    // Steps that bodies choose by themselves cannot be counted before.
+    let blocks = matches!(
+        simulation.pace(),
+        Pace::Adaptive {
+            steps: Stepping::Blocks,
+            ..
+        }
+    );
+    let mut lines = Lines::new(share_of(clock.steps, clock.time), blocks);
     if preview.is_some() {
         recording.preview_every(watch::EVERY);
     }

@@ -5,20 +5,25 @@ use std::path::PathBuf;
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
-use allpairs::force::cpu::{field_at, tides_at};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Printable, read_points, write_table};
+use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::Law;
+use allpairs::selection::{Request, select};
 use anyhow::{Context, ensure};
 
 use super::physics::ForceOptions;
+use super::{AccuracyName, Where};
 
 /// Snapshot whose field is computed, points to compute it at, and the file to write.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: the point x, y, z; the acceleration ax, ay, az and the potential of a body there; \
-                  and the tidal tensor Tij = dai/dxj, which is symmetric. Computed in double \
-                  precision on the CPU. A body of the snapshot at a point adds nothing to its acceleration."
+                  and the tidal tensor Tij = dai/dxj, which is symmetric. A body of the snapshot at a point \
+                  adds nothing to its acceleration. On the CPU all is computed in double precision. On a \
+                  GPU --accuracy single rounds coordinates to 1e-7 of the extent of the bodies, and values \
+                  to some 1e-6; for points very far out double is taken. The seconds of each kernel are \
+                  those of its interactions, without copies."
 )]
 pub(super) struct Options {
     /// Snapshot file.
@@ -36,6 +41,11 @@ pub(super) struct Options {
     /// Replace the file if it is there.
     #[arg(long)]
     overwrite: bool,
+    #[command(flatten)]
+    place: Where,
+    /// Error that values may have on a GPU; fast is as single, and the CPU computes in double.
+    #[arg(long, default_value = "single")]
+    accuracy: AccuracyName,
     #[command(flatten)]
     force: ForceOptions,
 }
@@ -83,8 +93,14 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     super::check_memory((bodies.len() + points.len()) as u64)?;
     let mut external = External::of_bodies(&fields, &Bodies::default(), &physics)?;
     external.set_time(time);
-    let (accelerations, potentials) = field_at(&bodies, &physics, &points);
-    let tides = tides_at(&bodies, &physics, &points);
+    let request = Request::new(bodies.len()).on(options.place.device);
+    let selection = select(&request)?;
+    let machine = Machine::new(selection.place);
+    let accuracy = options.accuracy.into();
+    let field = machine.field_at(&bodies, &physics, &points, accuracy)?;
+    let tides = machine.tides_at(&bodies, &physics, &points, accuracy)?;
+    let said = [told("field", &field), told("tidal tensors", &tides)];
+    let ((accelerations, potentials), tides) = (field.values, tides.values);
     let mut numbers = Vec::with_capacity(COLUMNS.len() * points.len());
     for (k, &point) in points.iter().enumerate() {
         let (a, t) = (external.acceleration(point), external.tides(point));
@@ -105,5 +121,22 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         super::counted(points.len(), "point", "points"),
         super::figure(physics.softening)
     )?;
+    writeln!(out, "on {}:", machine.place())?;
+    said.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
     Ok(())
+}
+
+/// The kernel that computed values, and how fast it was.
+fn told<T>(what: &str, computed: &AtPoints<T>) -> String {
+    let AtPoints {
+        kernel,
+        interactions,
+        seconds,
+        ..
+    } = computed;
+    let rate = interactions / seconds;
+    format!(
+        "{what}: {}, {interactions:.3e} interactions in {seconds:.4} s, {rate:.2e} per second",
+        kernel.name
+    )
 }

@@ -59,7 +59,7 @@ pub(super) struct Options {
     /// halved as often as the body needs it. Close pairs then do not slow down all others.
     #[arg(long)]
     pub(super) block_steps: bool,
-    /// With --block-steps and hermite4, on the CPU: in each step the force of about so many neighbours
+    /// With --block-steps and hermite4: in each step the force of about so many neighbours
     /// alone, and that of all other bodies in longer steps (Ahmad & Cohen's scheme). auto: the root of the
     /// number of bodies, at least 64.
     #[arg(long, value_name = "COUNT|auto")]

@@ -9,21 +9,27 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// Share of the run between two lines, if that takes longer than the least time.
 const SHARE: f64 = 0.05;
 
+/// A run that takes as many seconds more is worth a line as soon as that is known.
+const LONG: f64 = 60.0;
+
 /// When the next line is due.
 pub(super) struct Lines {
     began: Instant,
     from: f64,
     last: (Instant, f64),
+    /// Nothing was said of the time that the run takes.
+    untold: bool,
 }
 
 impl Lines {
-    /// From this share of the run on.
-    pub(super) fn new(share: f64) -> Self {
+    /// From this share of the run on; `untold` where nobody said before it began how long it would take.
+    pub(super) fn new(share: f64, untold: bool) -> Self {
         let now = Instant::now();
         Self {
             began: now,
             from: share,
             last: (now, share),
+            untold,
         }
     }
 
@@ -31,20 +37,16 @@ impl Lines {
     pub(super) fn due(&mut self, share: f64) -> Option<String> {
         let (at, before) = self.last;
         let since = at.elapsed();
+        let left = self.began.elapsed().as_secs_f64() * (1.0 - share) / (share - self.from);
+        let left = Some(left).filter(|left| left.is_finite());
+        let first = std::mem::take(&mut self.untold) && left.is_some_and(|left| left >= LONG);
         let wanted = share - before >= SHARE || since >= LONGEST;
-        if since < SHORTEST || !wanted || share >= 1.0 {
+        if !first && (since < SHORTEST || !wanted) || share >= 1.0 {
             return None;
         }
         self.last = (Instant::now(), share);
-        Some(self.left(share))
-    }
-
-    fn left(&self, share: f64) -> String {
-        let left = self.began.elapsed().as_secs_f64() * (1.0 - share) / (share - self.from);
-        match left.is_finite() {
-            true => format!(", {} left", super::duration(left)),
-            false => String::new(),
-        }
+        let left = left.map(|left| format!(", {} left", super::duration(left)));
+        Some(left.unwrap_or_default())
     }
 }
 
@@ -60,6 +62,7 @@ mod tests {
                 began: ago(100),
                 from: 0.0,
                 last: (ago(seconds), 0.5),
+                untold: false,
             };
             lines.due(share)
         };
@@ -68,5 +71,20 @@ mod tests {
         assert_eq!(due(11, 0.8).as_deref(), Some(", 25 s left"));
         assert!(due(601, 0.501).is_some());
         assert_eq!(due(601, 1.0), None, "the end is told otherwise");
+    }
+
+    #[test]
+    fn a_long_run_of_which_nothing_was_known_has_a_line_at_once() {
+        let started = |untold| Lines {
+            began: Instant::now() - Duration::from_secs(2),
+            from: 0.0,
+            last: (Instant::now(), 0.0),
+            untold,
+        };
+        let mut lines = started(true);
+        assert_eq!(lines.due(0.02).as_deref(), Some(", 2 min left"));
+        assert_eq!(lines.due(0.02), None, "once");
+        assert_eq!(started(true).due(0.2), None, "8 s");
+        assert_eq!(started(false).due(0.02), None);
     }
 }

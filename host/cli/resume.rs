@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use allpairs::backend::Neighbours;
 use allpairs::checkpoint::{self, Checkpoint, Found};
 use allpairs::encounters::Encounters;
 use allpairs::integrator::{Integrator, Pace};
@@ -83,6 +84,8 @@ pub struct KeptRun {
     pub integrator: Integrator,
     /// The steps.
     pub pace: Pace,
+    /// The number of neighbours, if they are of a neighbour scheme.
+    pub neighbours: Option<Neighbours>,
     /// Kernel and place.
     pub selection: Selection,
     /// Number of independent systems.
@@ -109,12 +112,6 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
-    ensure!(
-        asked.neighbours.is_none(),
-        "the run in {0} has a neighbour scheme, which the program alone takes: continue it with `allpairs \
-         resume {0}`",
-        folder.display()
-    );
     let physics = asked.physics(&checkpoint.bodies)?;
     let (mut selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     let systems = asked.systems()?;
@@ -127,6 +124,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         physics,
         integrator: asked.integrator()?,
         pace: pace(&asked, checkpoint.clock.start, || Ok(checkpoint.clock.dt))?,
+        neighbours: asked.neighbours,
         selection,
         systems,
         accuracy: asked.kernel.accuracy(),

@@ -208,6 +208,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         (machine.block_digits(), machine.place())
     {
         let pairs = match digits {
+            _ if options.neighbours.is_some() => "f32, differences of neighbours' positions in f64",
             DigitsName::Single => "f32",
             DigitsName::Mixed => "f32, positions in two",
             DigitsName::Double => "f64",
@@ -301,7 +302,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
             end,
             ..
         } => Some((end - start) / dt),
-        Pace::Adaptive { .. } => None, // how many bodies take short steps shows on the way
+        // Told when the first longest step has shown how many bodies take short ones.
+        Pace::Adaptive { .. } => None,
     };
     // Many steps of test particles at a time take less than one force after another.
     let number = number.filter(|_| simulation.number_of_sources() == n);

@@ -77,14 +77,14 @@ impl Series {
         Some((folder.to_owned(), table))
     }
 
-    /// What the run is of, and its folder.
+    /// Input of the run, and its folder.
     pub(super) fn title(&self) -> Option<String> {
         let (folder, table) = self.run()?;
         let input = Path::new(table.get("input")?.as_str()?)
             .file_stem()?
             .to_string_lossy()
             .into_owned();
-        let folder = fs::canonicalize(folder).ok()?;
+        let folder = fs::canonicalize(folder.join(".")).ok()?;
         let folder = folder.file_name()?.to_string_lossy();
         Some(if folder == input {
             input

@@ -3,12 +3,14 @@
 use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
-use allpairs::machine::Machine;
+use allpairs::machine::{KernelAtPoints, Machine};
 use allpairs::physics::Law;
-use allpairs::selection::{Ineligible, Place, Request, eligible, select};
+use allpairs::selection::{Ineligible, Place, Request, SelectionError, eligible, select};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{Verdict, edge_cases, judge, large_case};
+use allpairs_lab::verify::{
+    CaseAtPoints, Verdict, edge_cases, judge, judge_at_points, large_case, stated_at_points,
+};
 
 use super::Where;
 
@@ -33,7 +35,13 @@ pub(super) struct Options {
 }
 
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let place = place(&options.place, &options.kernel)?;
+    let (at_points, kernels) = at_points(&options.kernel);
+    let place = place(&options.place, &kernels)?;
+    if let (Place::Cpu, Some(kernel), false) =
+        (&place, at_points.first(), options.kernel.is_empty())
+    {
+        return Err(SelectionError::from(Ineligible::NeedsGpu(kernel.name)).into());
+    }
     let emulated = place.is_emulated();
     let n = match options.bodies {
         Some(n) => n as usize,
@@ -60,7 +68,11 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let mut table = super::table(&columns);
     let (mut failures, mut wrong) = (vec![], vec![]);
     let machine = Machine::new(place);
-    for variant in chosen(&options.kernel, machine.place())? {
+    let variants = match kernels.is_empty() && !options.kernel.is_empty() {
+        true => vec![],
+        false => chosen(&kernels, machine.place())?,
+    };
+    for variant in variants {
         let verdict = judge(&machine, variant, &cases, &two_steps)?;
         table.add_row(row(variant, &verdict, n));
         match (variant.wrong, verdict.failures.is_empty()) {
@@ -77,6 +89,28 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
             (Some(why), false) => wrong.push(format!("{} is wrong: {why}", variant.name)),
         }
     }
+    // Without names, those that run there.
+    let one_device = machine.place().devices() == 1 && *machine.place() != Place::Cpu;
+    if one_device || !options.kernel.is_empty() {
+        let cases = CaseAtPoints::of_all(&cases);
+        for kernel in at_points {
+            let verdict = judge_at_points(&machine, &kernel, &cases)?;
+            let mut row = vec![
+                kernel.name.to_owned(),
+                super::scientific(verdict.rms_relative),
+                super::scientific(stated_at_points(&kernel)),
+                super::scientific(verdict.max_relative),
+            ];
+            row.resize(columns.len() - 1, "-".to_owned());
+            row.push(match verdict.failures.len() {
+                0 => format!("passed all {}", cases.len()),
+                failed => format!("FAILED {failed} of {}", cases.len()),
+            });
+            table.add_row(row);
+            let named = |(case, why)| format!("{}: {case}: {why}", kernel.name);
+            failures.extend(verdict.failures.into_iter().map(named));
+        }
+    }
     writeln!(out, "{table}")?;
     writeln!(
         out,
@@ -91,6 +125,17 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
         writeln!(out, "SKIPPED: {why}")?;
     }
     super::tell(&failures, out)
+}
+
+/// The kernels for fields at points that are asked for, and the names of the others: all and none where
+/// nothing is asked for.
+fn at_points(kernels: &[String]) -> (Vec<KernelAtPoints>, Vec<String>) {
+    let mut of_points = KernelAtPoints::OF_DEVICES.to_vec();
+    let named = |kernel: &KernelAtPoints| kernels.iter().any(|name| name == kernel.name);
+    of_points.retain(|kernel| kernels.is_empty() || named(kernel));
+    let is_other = |name: &&String| of_points.iter().all(|kernel| kernel.name != **name);
+    let others = kernels.iter().filter(is_other).cloned().collect();
+    (of_points, others)
 }
 
 /// Device on which to verify or time these kernels, or all.

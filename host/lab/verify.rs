@@ -5,9 +5,11 @@
 pub mod bounds;
 mod jerks;
 mod many;
+mod points;
 mod stated;
 
 pub use many::{many_systems, steps_by_reference};
+pub use points::{CaseAtPoints, VerdictAtPoints, judge_at_points, stated_at_points};
 pub use stated::Wrong;
 
 use allpairs::backend::{Backend, ForceError};

@@ -4,6 +4,7 @@
 //! hands them out when asked. Integrators see this trait and nothing behind it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use cuda_std::emu::Fault;
 
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::encounters::StepOfBody;
 use crate::fields::{External, FieldFault};
 use crate::frame::Frame;
 use crate::integrator::{Integrator, Stepping};
@@ -324,6 +326,16 @@ pub trait BlockSteps {
     /// # Errors
     /// As [`Backend::accelerate`].
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError>;
+
+    /// Keeps the steps that bodies take from now on. Returns whether that can be done here.
+    fn keep_steps(&mut self) -> bool {
+        false
+    }
+
+    /// Takes the steps of the last span, if they were kept: those of each body in their order.
+    fn take_steps(&mut self) -> Vec<StepOfBody> {
+        vec![]
+    }
 }
 
 /// Number of neighbours of a body in a neighbour scheme (Ahmad & Cohen 1973, J. Comput. Phys. 12, 389):
@@ -362,6 +374,16 @@ impl Neighbours {
     }
 }
 
+/// As [`FromStr`] reads it.
+impl fmt::Display for Neighbours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
 impl FromStr for Neighbours {
     type Err = String;
 
@@ -390,10 +412,16 @@ pub enum NeighboursFault {
     Integrator(&'static str),
     /// A kernel or device without it.
     #[error(
-        "--neighbours is computed by the CPU in double precision alone so far: add --device cpu, and leave \
-         out --kernel and --accuracy"
+        "--neighbours is computed by a GPU, or by the CPU in double precision: leave out --kernel and \
+         --accuracy"
     )]
     Device,
+    /// Pairs in f64 on a GPU.
+    #[error(
+        "--neighbours on a GPU computes pairs in f32, which does not do for --accuracy double, nor for an \
+         --eta below 0.01: leave these out, or add --device cpu"
+    )]
+    Double,
     /// Several ranks.
     #[error("--neighbours is computed by one process: start it without the MPI launcher")]
     Ranks,

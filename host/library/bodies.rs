@@ -232,9 +232,18 @@ impl Bodies {
     /// # Panics
     /// If it ends beyond [`Bodies::len`].
     pub fn part(&self, range: Range<usize>) -> Self {
-        let mut part = Self::with_capacity(range.len());
-        range.for_each(|i| part.push(self.body(i)));
-        part
+        let column = |column: &[f64]| column[range.clone()].to_vec();
+        Self {
+            x: column(&self.x),
+            y: column(&self.y),
+            z: column(&self.z),
+            vx: column(&self.vx),
+            vy: column(&self.vy),
+            vz: column(&self.vz),
+            mass: column(&self.mass),
+            id: self.id[range.clone()].to_vec(),
+            kind: self.kind[range.clone()].to_vec(),
+        }
     }
 
     /// Replaces the bodies from `first` on by those of `part`.
@@ -253,17 +262,19 @@ impl Bodies {
 
     /// Stars at rest, numbered from 0: `masses` at `positions`, as far as there are both.
     pub fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Self {
-        let mut bodies = Self::with_capacity(positions.len());
-        for (i, (&position, &mass)) in positions.iter().zip(masses).enumerate() {
-            bodies.push(Body {
-                position,
-                velocity: [0.0; 3],
-                mass,
-                id: i as u64,
-                kind: Kind::Star,
-            });
+        let n = positions.len().min(masses.len());
+        let column = |axis: usize| positions[..n].iter().map(|x| x[axis]).collect();
+        Self {
+            x: column(0),
+            y: column(1),
+            z: column(2),
+            vx: vec![0.0; n],
+            vy: vec![0.0; n],
+            vz: vec![0.0; n],
+            mass: masses[..n].to_vec(),
+            id: (0..n as u64).collect(),
+            kind: vec![Kind::Star; n],
         }
-        bodies
     }
 
     /// The bodies one after the other.
@@ -295,6 +306,26 @@ impl Bodies {
                     found,
                 });
             }
+        }
+        // Column by column, which takes vector instructions; whose fault it is matters only if there is one.
+        fn all(column: &[f64], is: impl Fn(f64) -> bool) -> bool {
+            column.iter().fold(true, |all, &x| all & is(x))
+        }
+        let Self {
+            x,
+            y,
+            z,
+            vx,
+            vy,
+            vz,
+            mass,
+            ..
+        } = self;
+        let coordinates = [x, y, z, vx, vy, vz];
+        if coordinates.iter().all(|column| all(column, f64::is_finite))
+            && all(mass, |m| m.is_finite() & (m >= 0.0))
+        {
+            return Ok(());
         }
         self.iter()
             .enumerate()

@@ -187,10 +187,11 @@ fn median(x: &[f64]) -> f64 {
 
 /// Largest finite magnitude, 0 if there is none.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values
-        .map(f64::abs)
-        .filter(|value| value.is_finite())
-        .fold(0.0, f64::max)
+    // The bits of numbers ≥ 0 are in the order of the numbers, and integers are compared sooner.
+    const INFINITE: u64 = f64::INFINITY.to_bits();
+    let bits = values.map(|value| value.abs().to_bits());
+    let finite = bits.map(|bits| if bits < INFINITE { bits } else { 0 });
+    f64::from_bits(finite.fold(0, u64::max))
 }
 
 /// Smallest e with `2^e ≥ value`, kept within ±[`LARGEST_EXPONENT`]; `None` for 0, NaN and ∞.

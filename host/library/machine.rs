@@ -3,7 +3,10 @@
 mod blocks;
 mod in_place;
 mod many;
+mod points;
 mod ranked;
+
+pub use points::{AtPoints, KernelAtPoints};
 
 use crate::backend::{Backend, ForceError, Neighbours};
 use crate::bodies::Bodies;
@@ -225,13 +228,13 @@ impl Machine {
                 let gpu = self.gpu(info, build)?;
                 let slices = gpu.multiprocessors();
                 let resident = Resident::new(gpu, recipe, bodies)?;
-                self.stepped(resident.in_fields(external, bodies)?, slices)
+                self.stepped(resident.in_fields(external, bodies)?, slices, bodies)
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 let slices = emulator.multiprocessors();
                 let resident = Resident::new(emulator, recipe, bodies)?;
-                self.stepped(resident.in_fields(external, bodies)?, slices)
+                self.stepped(resident.in_fields(external, bodies)?, slices, bodies)
             }
             Place::Gpus(_) | Place::Emulators(_) if self.block_steps.is_some() => {
                 Err(ForceError::OneDevice("block time steps are taken"))

@@ -1,4 +1,5 @@
-//! Nearest neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509).
+//! Neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509): the nearest of each, and how far
+//! about so many reach.
 
 use rayon::prelude::*;
 
@@ -46,25 +47,83 @@ struct Tree<'a> {
     axes: Vec<u8>,
 }
 
+/// Radii about points in which about `wanted` of those that count are, to within the factors by which
+/// density changes in the box that a point shares with so many of them; infinite where no more than
+/// that count.
+pub fn radii(points: &[[f64; 3]], counts: &[bool], wanted: usize) -> Vec<f64> {
+    let mut radii = vec![f64::INFINITY; points.len()];
+    if counts.iter().filter(|&&counts| counts).count() > wanted + 1 {
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        let mut each = vec![0.0; points.len()];
+        radii_of_box(points, counts, wanted, &mut order, &mut each);
+        order
+            .iter()
+            .zip(each)
+            .for_each(|(&i, radius)| radii[i] = radius);
+    }
+    radii
+}
+
+/// The radii about the points of a box, in their order, which is changed.
+fn radii_of_box(
+    points: &[[f64; 3]],
+    counts: &[bool],
+    wanted: usize,
+    order: &mut [usize],
+    radii: &mut [f64],
+) {
+    let counted = |part: &[usize]| part.iter().filter(|&&i| counts[i]).count();
+    let sides = sides(points, order);
+    if counted(order) > 2 * wanted.max(1) {
+        let middle = order.len() / 2;
+        divide(points, order, longest(sides));
+        let (below, above) = order.split_at_mut(middle);
+        if counted(below) > 0 && counted(above) > 0 {
+            let (radii_below, radii_above) = radii.split_at_mut(middle);
+            rayon::join(
+                || radii_of_box(points, counts, wanted, below, radii_below),
+                || radii_of_box(points, counts, wanted, above, radii_above),
+            );
+            return;
+        }
+    }
+    // No side of no length: bodies in a plane fill a thin box.
+    let least = 1e-3 * sides[longest(sides)];
+    let volume: f64 = sides.iter().map(|side| side.max(least)).product();
+    let share = wanted as f64 / counted(order).max(1) as f64;
+    let cube = volume * share * 3.0 / (4.0 * std::f64::consts::PI);
+    radii.fill(cube.cbrt().max(f64::MIN_POSITIVE));
+}
+
+/// Lengths of the sides of the box about some points.
+fn sides(points: &[[f64; 3]], order: &[usize]) -> [f64; 3] {
+    [0, 1, 2].map(|axis| {
+        let along = order.iter().map(|&i| points[i][axis]);
+        let least = along.clone().fold(f64::INFINITY, f64::min);
+        along.fold(f64::NEG_INFINITY, f64::max) - least
+    })
+}
+
+/// The first axis with the longest side.
+fn longest(sides: [f64; 3]) -> usize {
+    (1..3).fold(0, |best, k| if sides[k] > sides[best] { k } else { best })
+}
+
+/// Orders points so that those before the middle lie below it along an axis.
+fn divide(points: &[[f64; 3]], order: &mut [usize], axis: usize) {
+    order.select_nth_unstable_by(order.len() / 2, |&a, &b| {
+        points[a][axis].total_cmp(&points[b][axis]).then(a.cmp(&b))
+    });
+}
+
 /// Divides points at the median of their longest axis, again and again.
 fn build(points: &[[f64; 3]], order: &mut [usize], axes: &mut [u8]) {
     if order.len() <= LEAF {
         return;
     }
-    let length = |axis: usize| {
-        let along = order.iter().map(|&i| points[i][axis]);
-        let least = along.clone().fold(f64::INFINITY, f64::min);
-        along.fold(f64::NEG_INFINITY, f64::max) - least
-    };
-    let lengths = [0, 1, 2].map(length);
-    let axis = (1..3).fold(
-        0,
-        |best, k| if lengths[k] > lengths[best] { k } else { best },
-    );
+    let axis = longest(sides(points, order));
     let middle = order.len() / 2;
-    order.select_nth_unstable_by(middle, |&a, &b| {
-        points[a][axis].total_cmp(&points[b][axis]).then(a.cmp(&b))
-    });
+    divide(points, order, axis);
     axes[middle] = axis as u8;
     let (order_below, order_above) = order.split_at_mut(middle);
     let (axes_below, axes_above) = axes.split_at_mut(middle);
@@ -139,5 +198,34 @@ mod tests {
             }
         }
         assert!(nearest(&[[0.0; 3]]).is_empty() && nearest(&[]).is_empty());
+    }
+
+    #[test]
+    fn radii_hold_about_as_many_as_are_wanted() {
+        let bodies = cloud(4000, 3);
+        let points: Vec<[f64; 3]> = bodies.iter().map(|body| body.position).collect();
+        let counts: Vec<bool> = (0..4000).map(|i| i % 3 > 0).collect();
+        let radii = radii(&points, &counts, 50);
+        let mut factors: Vec<f64> = (0..4000)
+            .map(|i| {
+                let near = |j: &usize| {
+                    let square = |k: usize| (points[i][k] - points[*j][k]).powi(2);
+                    counts[*j] && (0..3).map(square).sum::<f64>() < radii[i] * radii[i]
+                };
+                (0..4000).filter(near).count() as f64 / 50.0
+            })
+            .collect();
+        factors.sort_by(f64::total_cmp);
+        assert!((0.5..2.0).contains(&factors[2000]), "{}", factors[2000]);
+        assert!(factors[40] > 0.05 && factors[3960] < 8.0, "{factors:?}");
+        // Few, in one place, in a plane.
+        let here = |wanted| super::radii(&points[..20], &[true; 20], wanted);
+        assert!(here(19).iter().all(|radius| *radius == f64::INFINITY));
+        assert!(here(5).iter().all(|radius| radius.is_finite()));
+        let same = super::radii(&[[1.0; 3]; 9], &[true; 9], 2);
+        assert!(
+            same.iter()
+                .all(|&radius| radius > 0.0 && radius.is_finite())
+        );
     }
 }

@@ -35,11 +35,7 @@ from ._generators import (
     two_body,
     uniform_sphere,
 )
-from ._native import __version__
-from ._pictures import Charts, Page, image, plot, render, view
-from ._simulation import (
-    LOG,
-    Batch,
+from ._integrators import (
     DampedEuler,
     Euler,
     Hermite4,
@@ -47,12 +43,12 @@ from ._simulation import (
     Integrator,
     Leapfrog,
     LeapfrogDKD,
-    Simulation,
     Yoshida4,
     Yoshida6,
-    batch,
-    resume,
 )
+from ._native import __version__
+from ._pictures import Charts, Page, image, plot, render, view
+from ._simulation import LOG, Batch, Simulation, batch, resume
 
 
 def devices() -> dict[str, str]:

@@ -120,15 +120,19 @@ def measured(argument: str, value: Any, units: Units | None, dimension: str) -> 
         except ArgumentError as error:
             error.argument = argument
             raise
-    if hasattr(value, "to_value") and hasattr(value, "unit"):
-        if units is None:
-            raise bad(argument, "has a unit, and the bodies have none: give a number")
-        try:
-            si = value.to_value("s" if dimension == "time" else "m")
-        except Exception as error:
-            raise bad(argument, f"is not a {dimension}: {error}") from error
-        value = si / getattr(units, dimension)
-    return _arrays.number(argument, value)
+    return _arrays.number(argument, unitless(argument, value, units, dimension))
+
+
+def unitless(argument: str, value: Any, units: Units | None, dimension: str) -> Any:
+    """Numbers of a quantity that is a time or lengths, in the units of the bodies; others as they are."""
+    if not (hasattr(value, "to_value") and hasattr(value, "unit")):
+        return value
+    if units is None:
+        raise bad(argument, "has a unit, and the bodies have none: give a number")
+    try:
+        return value.to_value("s" if dimension == "time" else "m") / getattr(units, dimension)
+    except Exception as error:
+        raise bad(argument, f"is not a {dimension}: {error}") from error
 
 
 class Bodies:

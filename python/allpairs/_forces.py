@@ -79,7 +79,8 @@ def accelerations(
         Whether arrays that are used on a GPU are looked at: NaN, infinity and masses below 0 are
         errors then, units are scaled to those in which no number leaves its range, and the fastest
         kernel for such masses is taken. Without it the call returns before the GPU has begun; where
-        coordinates or masses are far from 1, float32 may overflow.
+        coordinates or masses are far from 1, float32 may overflow, and masses in an array, which may
+        then be any, take a slower kernel in float32 than one number for all.
 
     Returns
     -------
@@ -131,15 +132,34 @@ def potential(pos: Any, m: Any, eps: float = 0.0, *, G: float = 1.0) -> Any:
 
 @overload
 def field_at(
-    points: _Host, pos: Bodies, *, eps: float = ..., G: float | None = ...
+    points: _Host,
+    pos: Bodies,
+    *,
+    eps: float = ...,
+    G: float | None = ...,
+    accuracy: str = ...,
+    device: str = ...,
 ) -> tuple[Floats, Floats]: ...
 @overload
 def field_at(
-    points: _Host, pos: ArrayLike, m: ArrayLike, eps: float = ..., *, G: float | None = ...
+    points: _Host,
+    pos: ArrayLike,
+    m: ArrayLike,
+    eps: float = ...,
+    *,
+    G: float | None = ...,
+    accuracy: str = ...,
+    device: str = ...,
 ) -> tuple[Floats, Floats]: ...
 @overload
 def field_at(
-    points: ForeignArray, pos: Bodies, *, eps: float = ..., G: float | None = ...
+    points: ForeignArray,
+    pos: Bodies,
+    *,
+    eps: float = ...,
+    G: float | None = ...,
+    accuracy: str = ...,
+    device: str = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
 @overload
 def field_at(
@@ -149,6 +169,8 @@ def field_at(
     eps: float = ...,
     *,
     G: float | None = ...,
+    accuracy: str = ...,
+    device: str = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
 
 
@@ -159,8 +181,10 @@ def field_at(
     eps: float = 0.0,
     *,
     G: float | None = None,
+    accuracy: str = "double",
+    device: str = "auto",
 ) -> Any:
-    """Accelerations and potentials that bodies cause at points, in double precision on the CPU.
+    """Accelerations and potentials that bodies cause at points, by direct summation.
 
     Parameters
     ----------
@@ -174,6 +198,11 @@ def field_at(
         nothing where eps is 0.
     G : float, optional
         Gravitational constant; that of the bodies' units, else 1.
+    accuracy : {"double", "single", "fast"}
+        On a GPU: error of 1e-13 or 1e-6; fast is as single. The CPU computes in double precision.
+    device : str
+        ``"auto"`` (the first GPU, or the CPU where there is none), ``"cpu"``, ``"cuda"``,
+        ``"cuda:1"``, ``"emulator"``.
 
     Returns
     -------
@@ -192,8 +221,16 @@ def field_at(
             raise bad("m", "is needed with positions")
         masses = _arrays.scalars("m", m, len(positions))
     g = 1.0 if G is None else _arrays.number("G", G)
+    if accuracy not in ACCURACIES:
+        one_of("accuracy", accuracy, ACCURACIES)
     acc, pot = _native.field_at(
-        _arrays.vectors("points", points), positions, masses, _arrays.number("eps", eps), g
+        _arrays.vectors("points", points),
+        positions,
+        masses,
+        _arrays.number("eps", eps),
+        g,
+        accuracy,
+        device,
     )
     made = _foreign.returning(points)
     return made(acc), made(pot)

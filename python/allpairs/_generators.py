@@ -109,9 +109,14 @@ def plummer(n: int, *, seed: int = 0, **size: Any) -> Bodies:
     return make("plummer", bodies=n, seed=seed, **size)
 
 
-def king(n: int, *, w0: float = 6.0, seed: int = 0, **size: Any) -> Bodies:
-    """King model of `n` bodies with the central potential `w0`, in equilibrium, virial radius 1."""
-    return make("king", bodies=n, w0=w0, seed=seed, **size)
+def king(
+    n: int, *, w0: float = 6.0, tidal_radius: float = 0.0, seed: int = 0, **size: Any
+) -> Bodies:
+    """King model of `n` bodies with the central potential `w0`, in equilibrium, virial radius 1.
+
+    Or with its edge at `tidal_radius`, if that is not 0.
+    """
+    return make("king", bodies=n, w0=w0, tidal_radius=tidal_radius, seed=seed, **size)
 
 
 def hernquist(n: int, *, seed: int = 0, **size: Any) -> Bodies:

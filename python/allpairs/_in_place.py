@@ -27,7 +27,8 @@ _MOST_ROOMS = 4
 _lock = threading.Lock()
 atexit.register(_rooms.clear)  # while the driver is still there
 
-#: What is taken to be so where nobody looks: the largest coordinate, the smallest and largest mass.
+#: What is taken to be so where nobody looks at arrays: the largest coordinate, the smallest and largest
+#: mass.
 _UNSEEN = (1.0, 0.0, 1.0)
 
 
@@ -170,16 +171,19 @@ def accelerations(
         return pos * 1.0
     with _LIBRARIES[module.__name__](module, number):
         key = (module.__name__, number, n, double, kernel)
-        measured = [abs(pos).max(), *((m, m) if isinstance(m, float) else (m.min(), m.max()))]
+        unseen = _UNSEEN
         if isinstance(m, float):
-            _read([0.0, m, m])
+            unseen = _read([1.0, m, m])
+        measured = []
+        if check:
+            measured = [abs(pos).max(), *((m, m) if isinstance(m, float) else (m.min(), m.max()))]
         room = _taken(key)
         # What was so the last time most often is: the GPU need not wait until it is known.
         extent = room.extent if room is not None and check else None
         try:
             while True:
                 if extent is None:
-                    extent = _read(measured) if check else _UNSEEN
+                    extent = _read(measured) if check else unseen
                 factors = None if room is None else room.force.prepare(extent, eps, g)
                 if room is None or factors is None:
                     force = _native.InPlace(n, double, device_name(number), kernel, extent, eps, g)
@@ -187,7 +191,7 @@ def accelerations(
                     factors = force.prepare(extent, eps, g)
                     assert factors is not None
                 room.compute(pos, m, factors)
-                seen = _read(measured) if check else _UNSEEN
+                seen = _read(measured) if check else unseen
                 if room.force.prepare(seen, eps, g) == factors:
                     room.extent = seen
                     result = room.result(factors)

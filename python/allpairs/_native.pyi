@@ -71,7 +71,15 @@ def accelerations(
     pos: _Floats, m: _Floats, eps: float, g: float, accuracy: str | None, device: str, kernel: str | None
 ) -> _Floats: ...
 def potentials(pos: _Floats, m: _Floats, eps: float, g: float) -> _Floats: ...
-def field_at(points: _Floats, pos: _Floats, m: _Floats, eps: float, g: float) -> tuple[_Floats, _Floats]: ...
+def field_at(
+    points: _Floats,
+    pos: _Floats,
+    m: _Floats,
+    eps: float,
+    g: float,
+    accuracy: str | None,
+    device: str,
+) -> tuple[_Floats, _Floats]: ...
 def energy(all: _Arrays, eps: float, g: float) -> tuple[float, float]: ...
 def image(
     all: _Arrays,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 
 from . import _arrays, _fields, _native
 from ._arrays import Floats
-from ._bodies import Bodies, Energy, Units, measured
+from ._bodies import Bodies, Energy, Units, measured, unitless
 from ._errors import ClosedError, FileError, bad, one_of
 from ._forces import ACCURACIES
+from ._integrators import Integrator
 
 #: Type of the rows of `Simulation.log`.
 LOG = np.dtype([("steps", np.uint64)] + [(name, np.float64) for name in _native.Simulation.columns()])
@@ -36,77 +36,6 @@ EVENTS = np.dtype(
 _LAWS = ("gravity", "unit", "attract-repel")
 
 
-@dataclass(frozen=True)
-class Integrator:
-    """An integrator and its steps.
-
-    Attributes
-    ----------
-    name : str
-        ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
-        ``"hermite6"``, ``"euler"`` or ``"damped-euler"``.
-    dt : float, str or quantity, optional
-        Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
-        accelerations at the start where not given. A text such as ``"0.1 yr"`` and a quantity of
-        astropy are times with a unit, for bodies that have units.
-    eta : float, optional
-        Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
-        hermite4 and hermite6.
-    block : bool
-        With `eta`, a step of its own for each body.
-    damping : float, optional
-        Fraction of the velocity lost per unit time, for damped-euler.
-    """
-
-    name: str
-    dt: Any = None
-    eta: float | None = None
-    block: bool = False
-    damping: float | None = None
-
-
-def Leapfrog(dt: Any = None) -> Integrator:
-    """Kick–drift–kick: second order, symplectic, reversible."""
-    return Integrator("leapfrog", dt)
-
-
-def LeapfrogDKD(dt: Any = None) -> Integrator:
-    """Drift–kick–drift: second order, symplectic, reversible."""
-    return Integrator("leapfrog-dkd", dt)
-
-
-def Yoshida4(dt: Any = None) -> Integrator:
-    """Three leapfrogs: fourth order, symplectic, reversible."""
-    return Integrator("yoshida4", dt)
-
-
-def Yoshida6(dt: Any = None) -> Integrator:
-    """Seven leapfrogs: sixth order, symplectic, reversible."""
-    return Integrator("yoshida6", dt)
-
-
-def Hermite4(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
-    """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
-    body's own (`block`)."""
-    return Integrator("hermite4", dt, eta, block)
-
-
-def Hermite6(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
-    """Hermite's scheme with jerks and snaps: sixth order, steps as those of `Hermite4`; on a GPU
-    each body's own alone."""
-    return Integrator("hermite6", dt, eta, block)
-
-
-def Euler(dt: Any = None) -> Integrator:
-    """Semi-implicit Euler: first order, symplectic."""
-    return Integrator("euler", dt)
-
-
-def DampedEuler(dt: Any = None, *, damping: float | None = None) -> Integrator:
-    """Euler with a drag, to let bodies settle."""
-    return Integrator("damped-euler", dt, damping=damping)
-
-
 class Simulation:
     """Bodies on their way through time.
 
@@ -123,7 +52,7 @@ class Simulation:
         Error that forces may have.
     integrator : Integrator or str, optional
         Such as ``ap.Hermite4(eta=0.01)`` or ``"yoshida4"``.
-    dt, eta, block
+    dt, eta, block, neighbours
         As of `Integrator`, where it is given by its name or not at all.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
@@ -185,6 +114,7 @@ class Simulation:
         dt: Any = None,
         eta: float | None = None,
         block: bool = False,
+        neighbours: int | str | None = None,
         device: str = "auto",
         kernel: str | None = None,
         shape: Mapping[str, int] | None = None,
@@ -204,11 +134,13 @@ class Simulation:
         if not isinstance(bodies, Bodies):
             raise bad("bodies", f"must be Bodies, such as ap.plummer(1000), not {type(bodies).__name__}")
         if isinstance(integrator, Integrator):
-            if dt is not None or eta is not None or block:
-                raise bad("integrator", "has its own steps: give `dt`, `eta` and `block` to it alone")
+            if dt is not None or eta is not None or block or neighbours is not None:
+                raise bad(
+                    "integrator", "has its own steps: give `dt`, `eta`, `block` and `neighbours` to it alone"
+                )
             way = integrator
         else:
-            way = Integrator(integrator or "", dt, eta, block)
+            way = Integrator(integrator or "", dt, eta, block, neighbours=neighbours)
         if way.damping is not None and way.name not in ("damped-euler", ""):
             raise bad("damping", f"is for damped-euler, not {way.name}")
         law = one_of("law", law, _LAWS)
@@ -254,6 +186,7 @@ class Simulation:
             "dt": measure("dt", way.dt, "time"),
             "eta": number("eta", way.eta),
             "block": bool(way.block),
+            "neighbours": _neighbours(way.neighbours),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
             "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
             "shape": threads,
@@ -312,7 +245,12 @@ class Simulation:
     def integrator(self) -> Integrator:
         """The integrator and its steps."""
         at = self._settings
-        return Integrator(at["integrator"], at["dt"], at["eta"], at["block"], at["damping"])
+        neighbours = at["neighbours"]
+        if neighbours not in (None, "auto"):
+            neighbours = int(neighbours)
+        return Integrator(
+            at["integrator"], at["dt"], at["eta"], at["block"], at["damping"], neighbours
+        )
 
     @property
     def kernel(self) -> str:
@@ -577,12 +515,16 @@ def _radii(radii: Any, bodies: Bodies) -> list[float]:
     """A radius for each body."""
     if isinstance(radii, str) or np.ndim(getattr(radii, "value", radii)) == 0:
         return [measured("radii", radii, bodies.units, "length")] * len(bodies)
-    if hasattr(radii, "to_value"):
-        if bodies.units is None:
-            raise bad("radii", "have a unit, and the bodies have none: give numbers")
-        radii = radii.to_value("m") / bodies.units.length
+    radii = unitless("radii", radii, bodies.units, "length")
     each: list[float] = _arrays.scalars("radii", radii, len(bodies)).tolist()
     return each
+
+
+def _neighbours(neighbours: int | str | None) -> str | None:
+    """A number of neighbours as the library reads it."""
+    if neighbours is None or isinstance(neighbours, str):
+        return neighbours
+    return str(_arrays.count("neighbours", neighbours, 1))
 
 
 def _bar(total: float) -> Any:

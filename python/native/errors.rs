@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use allpairs::backend::ForceError;
+use allpairs::backend::{ForceError, NeighboursFault};
 use allpairs::bodies::BodyFault;
 use allpairs::initial_conditions::{GenerateError, SizeError};
 use allpairs::io::{ReadError, WriteError};
@@ -122,6 +122,7 @@ impl From<BuildError> for Failure {
             BuildError::NoTimeStep => Self::of("dt", error),
             BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
             BuildError::BlocksWithoutEta => Self::of("eta", error),
+            BuildError::Neighbours(fault) => fault.into(),
             BuildError::Selection(error) => error.into(),
             BuildError::Plan(error) => error.into(),
             BuildError::Force(error) => error.into(),
@@ -130,10 +131,23 @@ impl From<BuildError> for Failure {
     }
 }
 
+impl From<NeighboursFault> for Failure {
+    fn from(fault: NeighboursFault) -> Self {
+        match fault {
+            NeighboursFault::SharedSteps => Self::of(
+                "neighbours",
+                "`neighbours` needs `block` and `eta`: only bodies with steps of their own have neighbours",
+            ),
+            other => Self::of("neighbours", other),
+        }
+    }
+}
+
 impl From<ForceError> for Failure {
     fn from(error: ForceError) -> Self {
         let kind = match error {
             ForceError::Field(_) => return Self::of("field", error),
+            ForceError::Neighbours(fault) => return fault.into(),
             ForceError::NoGpu(_) | ForceError::Driver(_) | ForceError::Plan(_) => Kind::Device,
             ForceError::OutOfRange(_) | ForceError::NoJerks | ForceError::NoBlockSteps => {
                 Kind::Argument

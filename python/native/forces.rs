@@ -10,6 +10,7 @@ use allpairs::force::cpu::{self, InstructionSet};
 use allpairs::machine::Machine;
 use allpairs::physics::{Law, Physics};
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
+use allpairs::test_particles::Kinds;
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
@@ -102,6 +103,7 @@ pub(crate) fn accelerations<'py>(
             return Ok(vec![]);
         }
         let request = Request {
+            sources: Kinds::of(&bodies, &physics).massive,
             accuracy: self::accuracy(accuracy)?,
             ..Request::new(bodies.len())
         };
@@ -144,6 +146,7 @@ type FieldArrays<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Accelerations and potentials at points.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option")]
 pub(crate) fn field_at<'py>(
     py: Python<'py>,
     points: PyReadonlyArray2<'py, f64>,
@@ -151,6 +154,8 @@ pub(crate) fn field_at<'py>(
     m: PyReadonlyArray1<'py, f64>,
     eps: f64,
     g: f64,
+    accuracy: Option<&str>,
+    device: &str,
 ) -> PyResult<FieldArrays<'py>> {
     let (points, pos, m) = (rows(&points)?, rows(&pos)?, m.as_slice()?);
     let (accelerations, potentials) = compute(py, || {
@@ -161,7 +166,12 @@ pub(crate) fn field_at<'py>(
             let text = format!("`points`: point {} is not finite", i / 3);
             return Err(Failure::of("points", text));
         }
-        Ok(cpu::field_at(&bodies, &physics, points))
+        let accuracy = self::accuracy(accuracy)?.unwrap_or_default();
+        let request = Request::new(bodies.len()).on(self::device(device)?);
+        let machine = machine(select(&request)?.place);
+        Ok(machine
+            .field_at(&bodies, &physics, points, accuracy)?
+            .values)
     })?;
     Ok((
         array(py, accelerations)?,

@@ -9,6 +9,7 @@ mod forces;
 mod in_place;
 mod models;
 mod pictures;
+mod settings;
 mod simulation;
 
 use std::ffi::OsString;
@@ -86,7 +87,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(forces::potentials, module)?,
         wrap_pyfunction!(forces::field_at, module)?,
         wrap_pyfunction!(forces::energy, module)?,
-        wrap_pyfunction!(simulation::kept_run, module)?,
+        wrap_pyfunction!(settings::kept_run, module)?,
         wrap_pyfunction!(pictures::image, module)?,
         wrap_pyfunction!(pictures::view, module)?,
         wrap_pyfunction!(pictures::charts, module)?,

@@ -202,6 +202,12 @@ def test_quantities_have_units() -> None:
     assert bodies.pos == pytest.approx(pos)
     with pytest.raises(ap.ArgumentError, match="`vel`"):
         ap.Bodies(1.0, pos, Quantity(pos, parsec))  # type: ignore[arg-type]
+    sizes = Quantity(np.full(4, 0.01), parsec)
+    with pytest.raises(ap.ArgumentError, match="`radii` has a unit, and the bodies have none"):
+        ap.Simulation(ap.Bodies(1.0, np.diag([1.0, 2, 3, 4])[:, :3]), radii=sizes)
+    setattr(sizes, "to_value", lambda unit: 1 / 0)
+    with pytest.raises(ap.ArgumentError, match="`radii` is not a length"):
+        ap.Simulation(ap.Bodies(1.0, np.diag([1.0, 2, 3, 4])[:, :3], units="pc"), radii=sizes)
 
 
 def test_stars_have_masses_of_their_own() -> None:

@@ -1,5 +1,9 @@
 """Forces and potentials, beside sums that numpy makes."""
 
+import time
+from functools import partial
+from typing import Callable
+
 import numpy as np
 import pytest
 
@@ -56,6 +60,16 @@ def test_accuracies_kernels_and_devices() -> None:
         bodies.accelerations(0.05, device="cpu", kernel="tiled")
 
 
+def test_fields_at_points_on_a_device() -> None:
+    bodies = ap.plummer(300, seed=1)
+    points = bodies.pos[:70] + 0.1
+    exact = ap.field_at(points, bodies, eps=0.05, device="cpu")
+    for accuracy, error in [("single", 1e-6), ("double", 1e-13)]:
+        found = ap.field_at(points, bodies, eps=0.05, accuracy=accuracy, device="emulator")
+        for values, right in zip(found, exact):
+            assert 0 < np.abs(values - right).max() / np.abs(right).max() < error
+
+
 def test_none_and_empty() -> None:
     none = np.empty((0, 3))
     assert ap.accelerations(none, []).shape == (0, 3)
@@ -64,3 +78,29 @@ def test_none_and_empty() -> None:
     assert acc.shape == (0, 3) and pot.shape == (0,)
     acc, pot = ap.field_at(np.ones((2, 3)), none, [])
     assert (acc == 0).all() and (pot == 0).all()
+
+
+def test_massless_bodies_cost_what_the_others_pull() -> None:
+    n, heavy = 20_000, 20
+    bodies = ap.plummer(n, seed=3)
+    pos, few = bodies.pos, np.zeros(n)
+    few[::1000] = 1 / heavy
+    acc, pot = sums(pos[:50], pos[::1000], few[::1000], 0.01)
+    assert ap.accelerations(pos, few, 0.01, device="cpu")[:50] == pytest.approx(acc, rel=1e-11)
+    assert ap.potential(pos, few, 0.01)[:50] == pytest.approx(pot, rel=1e-12)
+
+    def seconds(function: Callable[..., object], m: np.ndarray) -> float:
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            function(pos, m, 0.01)
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    # A thousandth of the pairs.
+    for function in (partial(ap.accelerations, device="cpu"), ap.potential):
+        assert seconds(function, few) < 0.3 * seconds(function, bodies.m)
+    pos, few = pos[:300], few[:300]
+    found = ap.accelerations(pos, few, 0.01, device="emulator", accuracy="single")
+    kernel = ap.accelerations(pos, few, 0.01, device="emulator", kernel="test-particles")
+    assert (found == kernel).all(), "a GPU takes the kernel of test particles"

@@ -171,6 +171,20 @@ def test_arrays_on_a_gpu_are_used_there(dtype: Any, eps: float) -> None:
     assert len(_in_place._rooms) == 1
 
 
+def test_nothing_is_read_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pos, m = cluster()
+    for name in ("__abs__", "max", "min", "__float__"):
+        monkeypatch.setattr(GpuArray, name, lambda _: pytest.fail("it was looked at"))
+    for masses, kind in ((GpuArray(m), "Any"), (0.25, "Equal(0.25)")):
+        found = ap.accelerations(GpuArray(pos), masses, 0.1, check=False)
+        assert error(found.array, pos, getattr(masses, "array", np.full_like(m, 0.25)), 0.1) < 1e-6
+        room = _in_place._rooms[-1]
+        factors = room.force.prepare(room.extent, 0.1, 1.0)
+        assert factors is not None and factors[3] == kind, "one number for all needs no look"
+    with pytest.raises(ap.ArgumentError, match="`m`"):
+        ap.accelerations(GpuArray(pos), -1.0, 0.1, check=False)
+
+
 def test_streams_wait_for_each_other() -> None:
     pos, m = cluster(20)
     ap.accelerations(GpuArray(pos), GpuArray(m), 0.1)

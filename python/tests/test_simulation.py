@@ -37,15 +37,17 @@ def state(simulation: ap.Simulation) -> bytes:
         ap.Hermite4(0.01),
         ap.Hermite4(eta=0.02),
         ap.Hermite4(eta=0.02, block=True),
+        ap.Hermite4(eta=0.02, block=True, neighbours=12),
         ap.Hermite6(eta=0.3, block=True),
         ap.Euler(0.001),
         ap.DampedEuler(0.001, damping=0.0),
     ],
-    ids=lambda integrator: f"{integrator.name}-{integrator.eta}-{integrator.block}",
+    ids=lambda integrator: f"{integrator.name}-{integrator.eta}-{integrator.block}-{integrator.neighbours}",
 )
 def test_every_integrator_goes_on(integrator: ap.Integrator, tmp_path: Path) -> None:
     simulation = cluster(integrator=integrator)
     assert simulation.integrator.name == integrator.name
+    assert simulation.integrator.neighbours == integrator.neighbours
     assert simulation.integrate(0.333).t == 0.333
     assert simulation.energy_error < 2e-3
     copy = pickle.loads(pickle.dumps(simulation))
@@ -104,6 +106,23 @@ def test_bad_settings_are_refused_by_name() -> None:
         ("integrator", {"eta": 0.1}),
         ("eta", {"integrator": "hermite4", "block": True}),
         ("integrator", {"integrator": ap.Leapfrog(), "dt": 1}),
+        ("integrator", {"integrator": ap.Hermite4(eta=0.1, block=True), "neighbours": 4}),
+        ("neighbours", {"integrator": "hermite4", "eta": 0.1, "neighbours": 4}),
+        ("neighbours", {"integrator": ap.Hermite4(eta=0.1, block=True, neighbours=0)}),
+        ("neighbours", {"integrator": ap.Hermite4(eta=0.1, block=True, neighbours="few")}),
+        ("neighbours", {"integrator": "hermite6", "eta": 0.1, "block": True, "neighbours": 4}),
+        (
+            "neighbours",
+            {"integrator": "hermite4", "eta": 0.1, "block": True, "neighbours": 4, "accuracy": "single"},
+        ),
+        (
+            "neighbours",
+            {
+                "integrator": ap.Hermite4(eta=0.1, block=True, neighbours="auto"),
+                "device": "cpu",
+                "systems": 2,
+            },
+        ),
         ("damping", {"integrator": ap.Integrator("leapfrog", damping=1.0)}),
         ("damping", {"integrator": ap.DampedEuler(damping=-1.0)}),
         ("law", {"law": "gravity", "drag": 1}),
@@ -288,6 +307,16 @@ def program(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]"
             ).integrate(0.25),
         ),
         (
+            "plummer --bodies 300 --seed 4 --softening 0 --integrator hermite4 --eta 0.02 --block-steps "
+            "--neighbours 30 --dt 0.0625 --until 0.25",
+            lambda: ap.Simulation(
+                ap.plummer(300, seed=4),
+                softening=0,
+                integrator=ap.Hermite4(0.0625, eta=0.02, block=True, neighbours=30),
+                device="cpu",
+            ).integrate(0.25),
+        ),
+        (
             "two-body --eccentricity 0.5 --steps 30 --kernel reference",
             lambda: stepped(30, ap.two_body(eccentricity=0.5), kernel="reference"),
         ),
@@ -310,6 +339,7 @@ def test_bits_are_the_programs(arguments: str, simulate: Any, tmp_path: Path) ->
     [
         "--integrator leapfrog --dt 0.01",
         "--integrator hermite4 --eta 0.02 --block-steps --accuracy double --dt 0.0625",
+        "--integrator hermite4 --eta 0.02 --block-steps --neighbours 20 --dt 0.03125",
         "--mass 1000Msun --radius 1pc --integrator yoshida4 --softening 0.1",
         "--field point:mass=1,x=9 --field logarithmic:speed=1,core=2",
         "--radius-of-bodies 0.005 --on-collision merge --escape-radius 90 --dt 0.01",

@@ -35,6 +35,8 @@ mod block_steps;
 mod forces;
 mod grids;
 mod hermite;
+mod neighbours;
+mod points;
 mod separated;
 mod spatial_sort;
 mod symmetric;
@@ -47,6 +49,8 @@ pub use block_steps::BLOCK_STEPS;
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS};
+pub use neighbours::NEIGHBOURS;
+pub use points::{AT_POINTS, SUM_AT_POINTS};
 pub use separated::{BOXES, FAR, NEAR};
 pub use spatial_sort::SPATIAL_SORT;
 pub use symmetric::{GATHERS, SYMMETRIC};
@@ -59,6 +63,7 @@ use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsPolicy, Precision, Real};
 use crate::schedule::block_steps::DigitsName;
+use crate::schedule::points::QuantityName;
 use crate::schedule::spatial_sort::SortStage;
 use crate::schedule::symmetric::Order;
 use crate::schedule::{Reduction, ScheduleName};
@@ -204,6 +209,39 @@ pub enum Work {
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
     },
+    /// The forces of block time steps with a [neighbour
+    /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
+    /// targets, regular targets, posts, time, irregular sums, segments)`.
+    NeighbourForce {
+        /// True if it makes lists alone.
+        search: bool,
+    },
+    /// The lists of such steps: pointers `(records, lists, counts, targets, posts, time, segments,
+    /// sums)`.
+    NeighbourList,
+    /// The ends of such steps: pointers `(state, acceleration, jerk, regular, spheres, regular steps,
+    /// levels, steps, records, counts, posts, time, irregular targets, regular targets, irregular sums,
+    /// regular sums)`, and the fields where there are any.
+    NeighbourCorrect {
+        /// True if it adds the forces of [external fields](crate::fields).
+        external: bool,
+    },
+    /// The first of such steps: pointers `(state, acceleration, jerk, higher, lists, counts, sums, time,
+    /// spheres, steps)`.
+    NeighbourFirst,
+    /// Sums of a quantity at [points](crate::schedule::points): pointers `(points, sources, sums)`.
+    AtPoints {
+        /// The quantity.
+        quantity: QuantityName,
+        /// The arithmetic.
+        numerics: NumericsPolicy,
+        /// Sources in the body of its inner loop.
+        unroll: u32,
+        /// Points per thread.
+        lane: u32,
+    },
+    /// Sums over all slices of the sources: pointers `(partial, total)`.
+    SumAtPoints,
     /// Energies, two f64 per block: pointers `(state, sums)`.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
@@ -410,7 +448,10 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(SYSTEM_STEPS)
         .chain(HERMITE.iter().flatten())
         .chain(BLOCK_STEPS.iter().flatten())
+        .chain(NEIGHBOURS)
         .chain(WITH_TEST_PARTICLES.iter().flatten())
+        .chain(AT_POINTS)
+        .chain([&SUM_AT_POINTS])
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

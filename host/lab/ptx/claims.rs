@@ -96,6 +96,18 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
     checks.done()
 }
 
+/// Checks the kernels for fields at points, softened and not, in a module of either build.
+///
+/// # Errors
+/// Every claim that does not hold.
+pub fn check_points(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
+    let mut checks = Checks::of(module);
+    entries::AT_POINTS
+        .iter()
+        .for_each(|entry| checks.points(entry));
+    checks.done()
+}
+
 struct Checks<'a> {
     module: &'a PtxModule,
     broken: Vec<BrokenClaim>,
@@ -163,13 +175,7 @@ impl<'a> Checks<'a> {
         let Some(report) = self.report(entry.symbol) else {
             return;
         };
-        let expected = match numerics.precision {
-            Scalar::F64 => Denormals::NoArithmetic,
-            _ if self.module.ftz => Denormals::Flushed,
-            _ => Denormals::Kept,
-        };
-        let found = report.whole.denormals();
-        self.equal(entry.symbol, "denormals of f32", expected, found);
+        self.denormals(entry, numerics, &report);
         let main = report.main_loop().map(|main| main.interactions);
         let what = "interactions in the main loop";
         self.equal(entry.symbol, what, Ok(unroll as usize), main);
@@ -225,6 +231,46 @@ impl<'a> Checks<'a> {
             let found = (loops.iter().filter(moving).count(), loops.len());
             let what = "loops for both bodies of a pair, of all";
             self.equal(entry.symbol, what, (1, 2), found);
+        }
+    }
+
+    fn denormals(&mut self, entry: &Entry, numerics: NumericsPolicy, report: &EntryReport) {
+        let expected = match numerics.precision {
+            Scalar::F64 => Denormals::NoArithmetic,
+            _ if self.module.ftz => Denormals::Flushed,
+            _ => Denormals::Kept,
+        };
+        let found = report.whole.denormals();
+        self.equal(entry.symbol, "denormals of f32", expected, found);
+    }
+
+    /// A source is fetched once for all points of a thread.
+    fn points(&mut self, entry: &Entry) {
+        let Work::AtPoints {
+            quantity,
+            numerics,
+            unroll,
+            lane,
+        } = entry.work
+        else {
+            unreachable!("`{}` is not for points", entry.symbol)
+        };
+        let Some(report) = self.report(entry.symbol) else {
+            return;
+        };
+        self.denormals(entry, numerics, &report);
+        let main = report.main_loop().map(|main| main.interactions);
+        let what = "interactions in the main loop";
+        self.equal(entry.symbol, what, Ok((unroll * lane) as usize), main);
+        for each in &report.loops {
+            let sources = each.interactions / lane as usize;
+            let loads = source_loads(entry, Law::Gravity, ScheduleName::Tiled).into_iter();
+            let wanted = list(loads.map(|(load, count)| (load, count * sources)));
+            let found = list(each.counts.accesses());
+            let what = format!("memory accesses in loop {}", each.label);
+            self.equal(entry.symbol, what, wanted, found);
+            let operations = quantity.operations() + numerics.refinement();
+            self.arithmetic(entry, operations, Formula::Powers, numerics, each);
         }
     }
 

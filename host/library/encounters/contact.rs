@@ -1,54 +1,152 @@
-//! The paths of bodies in a step, and the first contact on them.
+//! The paths of bodies in a step, and the contacts on them.
 
+use std::ops::Range;
+
+use super::StepOfBody;
 use crate::bodies::Bodies;
 use crate::vectors::dot;
 
 /// Control points of a cubic (Bézier's form), which lies within their hull.
 pub(super) type Path = [[f64; 3]; 4];
 
-/// Paths of all bodies in a step.
+/// Paths of all bodies in a step: of each, one after another, the cubics of the steps of its own.
 pub(super) struct Motion {
-    pub(super) paths: Vec<Path>,
+    paths: Vec<Path>,
+    /// Share of the step at which each path ends.
+    ends: Vec<f64>,
+    /// Which paths each body has.
+    of_body: Vec<Range<usize>>,
     pub(super) dt: f64,
 }
 
 impl Motion {
-    /// The cubics through positions and velocities at both ends of a step.
+    /// The cubics through positions and velocities at both ends of a step that all bodies share.
     pub(super) fn of(before: &Bodies, after: &Bodies, dt: f64) -> Self {
         let path = |i: usize| {
             let (a, b) = (before.body(i), after.body(i));
-            let third = dt / 3.0;
-            [
-                a.position,
-                [0, 1, 2].map(|k| a.position[k] + third * a.velocity[k]),
-                [0, 1, 2].map(|k| b.position[k] - third * b.velocity[k]),
-                b.position,
-            ]
+            cubic([a.position, a.velocity], [b.position, b.velocity], dt)
         };
+        let n = before.len();
         Self {
-            paths: (0..before.len()).map(path).collect(),
+            paths: (0..n).map(path).collect(),
+            ends: vec![1.0; n],
+            of_body: (0..n).map(|i| i..i + 1).collect(),
             dt,
         }
     }
 
-    /// The path of body j as body i sees it.
-    pub(super) fn relative(&self, i: usize, j: usize) -> Path {
-        let (a, b) = (&self.paths[i], &self.paths[j]);
-        [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| b[p][k] - a[p][k]))
+    /// The cubics of the steps that `bodies` took in a span `dt`, those of a body in their order.
+    pub(super) fn of_steps(bodies: usize, steps: &[StepOfBody], dt: f64) -> Self {
+        let mut order: Vec<&StepOfBody> = steps.iter().collect();
+        order.sort_by_key(|step| step.body); // stable
+        let path = |step: &&StepOfBody| {
+            let [start, end] = step.shares;
+            cubic(step.from, step.to, dt * (end - start))
+        };
+        let mut first = 0;
+        let of_body = (0..bodies).map(|body| {
+            let count = order[first..].partition_point(|step| step.body == body);
+            first += count;
+            first - count..first
+        });
+        Self {
+            of_body: of_body.collect(),
+            paths: order.iter().map(path).collect(),
+            ends: order.iter().map(|step| step.shares[1]).collect(),
+            dt,
+        }
+    }
+
+    /// All points that a body's paths lie between.
+    pub(super) fn hull(&self, i: usize) -> &[[f64; 3]] {
+        self.paths[self.of_body[i].clone()].as_flattened()
+    }
+
+    /// Contacts of two bodies whose radii have this sum, in order: the share of the step after which they
+    /// happen, and whether the bodies come from outside. At most one in each step of either body.
+    pub(super) fn contacts(&self, i: usize, j: usize, radius: f64) -> Vec<(f64, bool)> {
+        let mut contacts = vec![];
+        let (mut a, mut b) = (self.of_body[i].start, self.of_body[j].start);
+        let mut start = 0.0;
+        while a < self.of_body[i].end && b < self.of_body[j].end {
+            let end = self.ends[a].min(self.ends[b]);
+            let [a_path, b_path] =
+                [(i, a), (j, b)].map(|(body, k)| self.part(body, k, [start, end]));
+            let path = [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| b_path[p][k] - a_path[p][k]));
+            if let Some((share, from_outside)) = first_contact(&path, radius) {
+                contacts.push((start + (end - start) * share, from_outside));
+            }
+            a += usize::from(self.ends[a] == end);
+            b += usize::from(self.ends[b] == end);
+            start = end;
+        }
+        contacts
+    }
+
+    /// The share of the step at which path k of a body begins.
+    fn begin(&self, body: usize, k: usize) -> f64 {
+        match k > self.of_body[body].start {
+            true => self.ends[k - 1],
+            false => 0.0,
+        }
+    }
+
+    /// The part of path k of a body between two shares of the step. Where parts meet, they have the same
+    /// bits, so that no contact is lost between them.
+    fn part(&self, body: usize, k: usize, shares: [f64; 2]) -> Path {
+        let (begin, end) = (self.begin(body, k), self.ends[k]);
+        let [from, to] = shares.map(|share| (share - begin) / (end - begin));
+        let whole = &self.paths[k];
+        if [from, to] == [0.0, 1.0] {
+            return *whole;
+        }
+        let (_, rest) = split(whole, from);
+        let (mut part, _) = split(&rest, (to - from) / (1.0 - from));
+        let [first, _, _, last] = &mut part;
+        *first = point(whole, from);
+        *last = point(whole, to);
+        part
     }
 
     /// Position and velocity of a body after a share of the step.
     pub(super) fn at(&self, i: usize, share: f64) -> ([f64; 3], [f64; 3]) {
-        let (first, _) = split(&self.paths[i], share);
+        let all = self.of_body[i].clone();
+        let earlier = self.ends[all.clone()].partition_point(|&end| end < share);
+        let k = (all.start + earlier).min(all.end - 1);
+        let begin = self.begin(i, k);
+        let width = self.ends[k] - begin;
+        let (path, dt) = (&self.paths[k], self.dt * width);
+        let share = (share - begin) / width;
+        let (first, _) = split(path, share);
         let [_, _, before, here] = first;
-        let velocity = match share > 0.0 && self.dt != 0.0 {
-            true => [0, 1, 2].map(|k| 3.0 * (here[k] - before[k]) / (share * self.dt)),
+        let velocity = match share > 0.0 && dt != 0.0 {
+            true => [0, 1, 2].map(|k| 3.0 * (here[k] - before[k]) / (share * dt)),
             false => {
-                let [here, after, ..] = self.paths[i];
-                [0, 1, 2].map(|k| 3.0 * (after[k] - here[k]) / self.dt)
+                let [here, after, ..] = *path;
+                [0, 1, 2].map(|k| 3.0 * (after[k] - here[k]) / dt)
             }
         };
         (here, velocity)
+    }
+}
+
+/// The cubic through positions and velocities at both ends of a time.
+fn cubic([x, v]: [[f64; 3]; 2], [x1, v1]: [[f64; 3]; 2], dt: f64) -> Path {
+    let third = dt / 3.0;
+    [
+        x,
+        [0, 1, 2].map(|k| x[k] + third * v[k]),
+        [0, 1, 2].map(|k| x1[k] - third * v1[k]),
+        x1,
+    ]
+}
+
+/// The point after a share of a path.
+fn point(path: &Path, share: f64) -> [f64; 3] {
+    match share {
+        0.0 => path[0],
+        1.0 => path[3],
+        _ => split(path, share).0[3],
     }
 }
 

@@ -4,6 +4,10 @@
 //! the cubic through its positions and velocities at both ends; two bodies collide where the distance of
 //! these falls to the sum of their radii, wherever in the step that is. Forces do not know of radii.
 //!
+//! In block time steps, a body's path in a span is made of the cubics of all steps that it takes in it, and
+//! the span takes the place of the step. Bodies that are to change where they meet must not go on to the
+//! end of the span: it is taken again, and ends just after the first contact.
+//!
 //! Mergers keep mass, momentum and the volume of both bodies, and the id of the heavier one. What they and
 //! escapers take of the conserved quantities is counted as [`Lost`](crate::diagnostics::Lost), so that drifts still judge the run.
 
@@ -17,7 +21,7 @@ use std::fmt;
 use crate::bodies::{Bodies, Body};
 use crate::vectors::{difference, distance, dot};
 
-use contact::{Motion, first_contact};
+use contact::Motion;
 
 /// Consequence of a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,10 +141,10 @@ pub enum EncounterFault {
          independent systems, or only log collisions and escapes"
     )]
     FixedBodies,
-    /// Steps of single bodies, between which nothing is looked at.
+    /// Steps of single bodies, which nobody keeps there.
     #[error(
-        "encounters are looked for between steps that all bodies share, and block time steps are not: \
-         leave out --block-steps"
+        "collisions in block time steps are looked for on the CPU in one process alone: choose --device cpu, \
+         or leave out --block-steps"
     )]
     BlockSteps,
     /// Independent systems, whose bodies do not meet those of others.
@@ -208,6 +212,44 @@ impl fmt::Display for Event {
         }
     }
 }
+
+/// A step that a body takes by itself, in a span that all bodies share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepOfBody {
+    /// Index of the body.
+    pub body: usize,
+    /// Shares of the span at which it begins and ends.
+    pub shares: [f64; 2],
+    /// Position and velocity at its beginning.
+    pub from: [[f64; 3]; 2],
+    /// Position and velocity at its end.
+    pub to: [[f64; 3]; 2],
+}
+
+/// Paths of bodies in a step.
+pub(crate) struct Step<'a> {
+    /// The bodies at its beginning.
+    pub(crate) before: &'a Bodies,
+    /// The bodies at its end.
+    pub(crate) after: &'a Bodies,
+    /// The steps of single bodies that it is made of, if it is.
+    pub(crate) parts: Option<&'a [StepOfBody]>,
+    /// Length.
+    pub(crate) dt: f64,
+}
+
+impl Step<'_> {
+    fn motion(&self) -> Motion {
+        match self.parts {
+            None => Motion::of(self.before, self.after, self.dt),
+            Some(parts) => Motion::of_steps(self.before.len(), parts, self.dt),
+        }
+    }
+}
+
+/// Part of the sum of two radii that bodies may move on where they meet, before they merge or bounce in block
+/// time steps.
+const OVERLAP: f64 = 0.01;
 
 /// Bodies after a step's encounters, if these changed any.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -293,30 +335,53 @@ impl Encounters {
         }
     }
 
-    /// Returns what happened in the step of `dt` that led from `before` to `after`, at `time` and after `step`
-    /// steps.
-    pub(crate) fn look(
-        &mut self,
-        before: &Bodies,
-        after: &Bodies,
-        dt: f64,
-        (step, time): (u64, f64),
-    ) -> Outcome {
+    /// Returns whether bodies can collide: not all have a radius of 0.
+    pub fn may_collide(&self) -> bool {
+        self.radii.iter().any(|&radius| radius > 0.0)
+    }
+
+    /// Returns whether bodies change where they meet.
+    fn acts(&self) -> bool {
+        matches!(self.on_collision, OnCollision::Merge | OnCollision::Bounce)
+    }
+
+    /// How long a step should be that ended too late for what follows from its first collision; nothing where
+    /// it ended soon enough.
+    pub(crate) fn shorter(&self, step: &Step<'_>) -> Option<f64> {
+        if !self.acts() || !self.may_collide() {
+            return None;
+        }
+        let motion = step.motion();
+        let (share, i, j) = self.contacts(&motion).first().copied()?;
+        let [(_, va), (_, vb)] = [i, j].map(|k| motion.at(k, share));
+        let room = OVERLAP * (self.radii[i] + self.radii[j]) / distance(va, vb);
+        let [contact, room] = [share * step.dt, room.copysign(step.dt)];
+        let shorter = contact + room;
+        // Twice, for the bodies take other steps in a shorter span and meet at a slightly other time.
+        (step.dt.abs() > (shorter + room).abs()).then_some(shorter)
+    }
+
+    /// Returns what happened in a step that led to `time`, and after `number` steps.
+    pub(crate) fn look(&mut self, step: &Step<'_>, (number, time): (u64, f64)) -> Outcome {
+        let Step {
+            before, after, dt, ..
+        } = *step;
         let mut outcome = Outcome::default();
         let mut bodies = after.clone();
         let mut gone = vec![false; bodies.len()];
-        if self.radii.iter().any(|&radius| radius > 0.0) {
-            let motion = Motion::of(before, after, dt);
+        if self.may_collide() {
+            let motion = step.motion();
             let contacts = self.contacts(&motion);
             self.collide(&motion, contacts, &mut bodies, &mut gone, |share, what| {
                 outcome.events.push(Event {
-                    step,
+                    step: number,
                     time: time - dt * (1.0 - share),
                     what,
                 });
             });
         }
         self.escapes(before, &mut bodies, &mut gone, |what| {
+            let step = number;
             outcome.events.push(Event { step, time, what });
         });
         let stops = |event: &&Event| match event.what {
@@ -341,12 +406,13 @@ impl Encounters {
     /// Contacts of a step, as the share of it after which they happen and both bodies, in order.
     fn contacts(&self, motion: &Motion) -> Vec<(f64, usize, usize)> {
         let pairs = search::close_pairs(motion, &self.radii);
-        let contacts = pairs.into_iter().filter_map(|(i, j)| {
-            let path = motion.relative(i, j);
-            let (share, from_outside) = first_contact(&path, self.radii[i] + self.radii[j])?;
+        let contacts = pairs.into_iter().flat_map(|(i, j)| {
+            let contacts = motion.contacts(i, j, self.radii[i] + self.radii[j]);
             // Bodies within each other that are left as they are have been told of.
-            let acts = matches!(self.on_collision, OnCollision::Merge | OnCollision::Bounce);
-            (from_outside || acts).then_some((share, i, j))
+            let told = contacts
+                .into_iter()
+                .filter(|(_, from_outside)| *from_outside || self.acts());
+            told.map(move |(share, _)| (share, i, j))
         });
         let mut contacts: Vec<_> = contacts.collect();
         contacts.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));

@@ -19,7 +19,7 @@ const BODIES_OF_A_TASK: usize = 256;
 /// index first, in order. Along the longest axis only those are compared that overlap there.
 pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)> {
     let swept = |body: usize| {
-        let path = &motion.paths[body];
+        let path = motion.hull(body);
         let radius = radii[body];
         let of = |choose: fn(f64, f64) -> f64, k: usize| {
             path.iter().map(|x| x[k]).reduce(choose).unwrap_or_default()

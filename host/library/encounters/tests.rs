@@ -58,14 +58,26 @@ fn free(bodies: Bodies, dt: f64, encounters: Encounters) -> Simulation {
         .unwrap()
 }
 
-/// A thousand pairs, of which every other one passes within the sum of its radii, at every length of
-/// steps: none missed, none invented, and each at its time.
-#[test]
-fn planted_collisions_are_found() {
-    const PAIRS: usize = 1000;
+/// The same in block time steps; forces are softened, for bodies pass through each other.
+fn in_blocks(bodies: Bodies, longest: f64, encounters: Encounters) -> Simulation {
+    Simulation::builder(bodies)
+        .gravity(1e-30, 1e-4)
+        .integrator(Integrator::Hermite4)
+        .device(DeviceChoice::Cpu)
+        .encounters(encounters)
+        .dt(longest)
+        .eta(0.02)
+        .block_steps()
+        .build()
+        .unwrap()
+}
+
+/// Pairs of bodies, of which every other one passes within the sum of its radii, which is near 4·10⁻⁴; the
+/// radii; and who meets when.
+fn planted(pairs: usize) -> (Bodies, Vec<f64>, Vec<(u64, f64)>) {
     let mut random = Random(3);
     let (mut bodies, mut radii, mut expected) = (Bodies::default(), vec![], vec![]);
-    for pair in 0..PAIRS {
+    for pair in 0..pairs {
         let along = direction(&mut random);
         let aside = direction(&mut random);
         let dot: f64 = (0..3).map(|k| along[k] * aside[k]).sum();
@@ -97,27 +109,156 @@ fn planted_collisions_are_found() {
             expected.push((2 * pair as u64, when - half / speed));
         }
     }
+    (bodies, radii, expected)
+}
+
+/// At every length of steps, shared or not: none missed, none invented, and each at its time.
+#[test]
+fn planted_collisions_are_found() {
+    let (bodies, radii, expected) = planted(1000);
     for steps in [1_u32, 2, 7, 100] {
-        let mut simulation = free(bodies.clone(), 1.0 / f64::from(steps), log(radii.clone()));
-        simulation.run_until(1.0).unwrap();
-        let mut found: Vec<(u64, f64)> = simulation
-            .take_events()
-            .iter()
-            .map(|event| match event.what {
-                Happening::Collision { ids: [a, b], .. } => {
-                    assert_eq!((b, a % 2), (a + 1, 0));
-                    (a, event.time)
-                }
-                Happening::Escape { .. } => panic!("nothing escapes"),
-            })
-            .collect();
-        found.sort_by_key(|(id, _)| *id);
-        assert_eq!(found.len(), expected.len(), "{steps} steps");
-        for ((id, time), (planted, when)) in found.iter().zip(&expected) {
-            assert_eq!(id, planted, "{steps} steps");
-            assert!((time - when).abs() <= 1e-6, "{steps} steps: {time} {when}");
+        let simulation = free(bodies.clone(), 1.0 / f64::from(steps), log(radii.clone()));
+        all_are_found(simulation, &expected, &format!("{steps} steps"));
+    }
+    let (bodies, radii, expected) = planted(100);
+    for longest in [1.0, 0.3, 0.01] {
+        let simulation = in_blocks(bodies.clone(), longest, log(radii.clone()));
+        all_are_found(simulation, &expected, &format!("blocks of {longest}"));
+    }
+}
+
+fn all_are_found(mut simulation: Simulation, expected: &[(u64, f64)], steps: &str) {
+    simulation.run_until(1.0).unwrap();
+    let mut found: Vec<(u64, f64)> = simulation
+        .take_events()
+        .iter()
+        .map(|event| match event.what {
+            Happening::Collision { ids: [a, b], .. } => {
+                assert_eq!((b, a % 2), (a + 1, 0));
+                (a, event.time)
+            }
+            Happening::Escape { .. } => panic!("nothing escapes"),
+        })
+        .collect();
+    found.sort_by_key(|(id, _)| *id);
+    assert_eq!(found.len(), expected.len(), "{steps}");
+    for ((id, time), (planted, when)) in found.iter().zip(expected) {
+        assert_eq!(id, planted, "{steps}");
+        assert!((time - when).abs() <= 1e-6, "{steps}: {time} {when}");
+    }
+}
+
+/// Every passage of a binary through its pericentre, dozens in a span.
+#[test]
+fn each_contact_in_a_span_is_told() {
+    // Semi-major axis 1/16 and eccentricity 0.9: a period of 2π/64, and a pericentre of 1/160.
+    let mut bodies = Bodies::default();
+    let (axis, eccentricity) = (0.0625_f64, 0.9);
+    let speed = ((1.0 - eccentricity) / (axis * (1.0 + eccentricity))).sqrt();
+    let apart = axis * (1.0 + eccentricity);
+    for (id, side) in [(0, 0.5), (1, -0.5)] {
+        let [x, v] = [apart, speed].map(|value| [side * value, 0.0, 0.0]);
+        bodies.push(body(id, x, [0.0, v[0], 0.0], 0.5));
+    }
+    bodies.push(body(2, [10.0, 0.0, 0.0], [0.0; 3], 1e-6));
+    let mut simulation = Simulation::builder(bodies)
+        .gravity(1.0, 0.0)
+        .integrator(Integrator::Hermite6)
+        .device(DeviceChoice::Cpu)
+        .encounters(log(vec![0.004, 0.004, 0.0]))
+        .dt(1.0)
+        .eta(0.3)
+        .block_steps()
+        .build()
+        .unwrap();
+    simulation.run_until(2.0).unwrap();
+    let events = simulation.take_events();
+    let period = std::f64::consts::TAU * axis.powf(1.5);
+    assert_eq!(events.len(), (2.0 / period + 0.5) as usize);
+    for (k, event) in events.iter().enumerate() {
+        let pericentre = (k as f64 + 0.5) * period;
+        let early = pericentre - event.time;
+        assert!((0.0..0.01 * period).contains(&early), "{k}: {early}");
+    }
+}
+
+/// Bodies that merge or bounce in block time steps do so where they meet, not at the end of the span: what
+/// follows is what shared steps find.
+#[test]
+fn bodies_change_where_they_meet_in_a_span() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(7, [-1.0, 0.0, 0.0], [0.5, 0.1, 0.0], 2.0));
+    bodies.push(body(8, [1.0, 0.02, 0.0], [-0.5, 0.06, 0.0], 3.0));
+    bodies.push(body(9, [0.0, 5.0, 1.0], [0.1, 0.0, 0.0], 1.0));
+    bodies.push(body(10, [0.0, -6.0, 1.0], [0.1, 0.0, 0.0], 0.0));
+    for on_collision in [OnCollision::Merge, OnCollision::Bounce] {
+        let run = |longest: f64, blocks: bool| {
+            let builder = Simulation::builder(bodies.clone())
+                .gravity(0.1, 0.0)
+                .integrator(Integrator::Hermite6)
+                .device(DeviceChoice::Cpu)
+                .encounters(Encounters {
+                    on_collision,
+                    ..merging(vec![0.1, 0.05, 0.05, 0.0])
+                })
+                .dt(longest)
+                .eta(0.1);
+            let builder = match blocks {
+                true => builder.block_steps(),
+                false => builder,
+            };
+            let mut simulation = builder.build().unwrap();
+            let origin = simulation.conserved().unwrap();
+            simulation.run_until(3.0).unwrap();
+            let drift = simulation.conserved().unwrap().drift_since(&origin);
+            // Bodies with steps of their own do not attract each other at the same times.
+            let momentum = if blocks { 1e-7 } else { 1e-12 };
+            assert!(drift.energy <= 1e-6, "{drift:?}");
+            assert!(drift.momentum <= momentum, "{drift:?}");
+            let events = simulation.take_events();
+            assert_eq!(events.len(), 1, "{events:?}");
+            (events[0].time, simulation.bodies().unwrap().clone())
+        };
+        let (when, exact) = run(1e-3, false);
+        for longest in [3.0, 0.4] {
+            let (time, bodies) = run(longest, true);
+            assert!((time - when).abs() <= 1e-6, "{longest}: {time} {when}");
+            assert_eq!(bodies.id, exact.id);
+            // What is left moves on by a hundredth of the radii before it changes.
+            for (found, exact) in bodies.iter().zip(exact.iter()) {
+                let apart = distance(found.position, exact.position);
+                assert!(apart <= 0.01, "{longest}: {apart}");
+            }
         }
     }
+}
+
+/// A span ends whole where a collision stops the run, and nothing is looked for where nothing keeps steps.
+#[test]
+fn block_steps_stop_and_are_refused_on_devices() {
+    let (bodies, radii, expected) = planted(4);
+    let stopping = Encounters {
+        on_collision: OnCollision::Stop,
+        ..log(radii.clone())
+    };
+    let mut simulation = in_blocks(bodies.clone(), 0.01, stopping);
+    simulation.run_until(1.0).unwrap();
+    let first = expected.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
+    let time = simulation.time();
+    assert!(time >= first && time - first <= 0.01, "{time} {first}");
+    assert!(simulation.stopped_by().is_some());
+    let refused = Simulation::builder(bodies)
+        .integrator(Integrator::Hermite4)
+        .device(DeviceChoice::Emulator)
+        .encounters(log(radii))
+        .dt(0.01)
+        .eta(0.02)
+        .block_steps()
+        .build();
+    let Err(why) = refused else {
+        panic!("nothing keeps steps there")
+    };
+    assert!(why.to_string().contains("on the CPU"), "{why}");
 }
 
 /// Against all pairs, one by one.
@@ -144,7 +285,7 @@ fn no_close_pair_is_left_out() {
     for i in 0..300 {
         for j in i + 1..300 {
             let sum = radii[i] + radii[j];
-            let meets = sum > 0.0 && first_contact(&motion.relative(i, j), sum).is_some();
+            let meets = sum > 0.0 && !motion.contacts(i, j, sum).is_empty();
             assert!(!meets || pairs.contains(&(i, j)), "{i} {j}");
             met += usize::from(meets);
         }

@@ -11,6 +11,7 @@ use gpu_kernels::schedule::block_steps::{Ended, Fourth, Scheme, Sixth};
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
 use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Targets};
+use crate::encounters::StepOfBody;
 
 /// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
 const DEEPEST: u32 = 40;
@@ -33,6 +34,16 @@ impl<B: InMemory> BlockSteps for B {
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         Ok(self.state().own_steps.clone())
+    }
+
+    fn keep_steps(&mut self) -> bool {
+        self.state_mut().steps = Some(vec![]);
+        true
+    }
+
+    fn take_steps(&mut self) -> Vec<StepOfBody> {
+        let kept = self.state_mut().steps.as_mut();
+        kept.map(std::mem::take).unwrap_or_default()
     }
 }
 
@@ -106,6 +117,7 @@ fn advance<S: Scheme>(
             } = S::ended(&state.beginnings[i], dt, eta, force.derivatives);
             let [a, j, s] = force.derivatives;
             state.set_phase(i, x, v);
+            state.keep_step(i, [begun[i], now], [x, v]);
             state.beginnings[i] = Beginning { x, v, a, j, s, c };
             (state.accelerations[i], state.jerks[i]) = (a, j);
             if S::SNAP {

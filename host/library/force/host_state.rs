@@ -1,7 +1,9 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
+use super::block_steps::SPAN;
 use crate::backend::{ForceError, SavedState};
 use crate::bodies::Bodies;
+use crate::encounters::StepOfBody;
 use crate::fields::External;
 use crate::frame::Frame;
 
@@ -25,6 +27,8 @@ pub(super) struct HostState {
     pub(super) neighbours: Option<usize>,
     /// [`SavedState::spheres`]
     pub(super) spheres: Vec<[f64; 2]>,
+    /// Steps that bodies took in the span that is under way, or the last; where they are kept.
+    pub(super) steps: Option<Vec<StepOfBody>>,
     /// External fields, at the time of the state.
     pub(super) external: External,
 }
@@ -40,6 +44,7 @@ impl HostState {
             own_steps: vec![],
             neighbours: None,
             spheres: vec![],
+            steps: None,
             external: External::none(),
         }
     }
@@ -47,9 +52,11 @@ impl HostState {
     /// Other bodies in the same fields.
     pub(super) fn replace(&mut self, bodies: &Bodies) {
         let (external, neighbours) = (self.external.clone(), self.neighbours);
+        let steps = self.steps.take().map(|_| vec![]);
         *self = Self {
             external,
             neighbours,
+            steps,
             ..Self::new(bodies)
         };
     }
@@ -64,8 +71,25 @@ impl HostState {
         !self.higher.is_empty()
     }
 
+    /// Keeps a block time step of a body, from one tick of the span to another and to a position and velocity,
+    /// if such are kept.
+    pub(super) fn keep_step(&mut self, body: usize, ticks: [u64; 2], to: [[f64; 3]; 2]) {
+        if let Some(steps) = &mut self.steps {
+            let Beginning { x, v, .. } = self.beginnings[body];
+            steps.push(StepOfBody {
+                body,
+                shares: ticks.map(|tick| tick as f64 / SPAN as f64),
+                from: [x, v],
+                to,
+            });
+        }
+    }
+
     /// Keeps the state, and the accelerations of it with their derivatives, as the beginning of a step.
     pub(super) fn begin(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.clear();
+        }
         let beginnings = (0..self.bodies.len()).map(|i| {
             let (x, v) = self.phase(i);
             let (a, j) = (self.accelerations[i], self.jerks[i]);

@@ -1,6 +1,7 @@
 //! The backends that compute forces: the f64 reference, the CPU, and devices that run kernels — GPUs and
 //! the emulator.
 
+pub(crate) mod at_points;
 mod block_steps;
 pub mod cpu;
 pub mod cuda;

@@ -5,6 +5,7 @@ mod block_steps;
 mod external;
 mod hermite;
 mod in_place;
+mod neighbours;
 mod several;
 mod spatial_sort;
 mod test_particles;
@@ -257,6 +258,14 @@ impl<D: Device> Resident<D> {
         })
     }
 
+    /// Positions in local units.
+    fn local_positions(&self) -> Result<Vec<[f64; 3]>, ForceError> {
+        let (layout, stride) = (&self.layout, self.params.stride);
+        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let (positions, _) = pack::local_state(layout, stride, &state, self.params.n);
+        Ok(positions)
+    }
+
     fn buffer<'a>(
         &'a self,
         name: Buffer,
@@ -376,12 +385,16 @@ impl<D: Device> Backend for Resident<D> {
             jerks: self.saved_jerks()?,
             higher: self.saved_higher()?,
             own_steps: self.saved_own_steps()?,
-            spheres: vec![],
+            spheres: self.saved_spheres()?,
         })
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.params.n as usize, &self.frame)?;
+        let n = self.params.n as usize;
+        match self.has_neighbours() {
+            true => saved.fits_with_neighbours(n, &self.frame)?,
+            false => saved.fits(n, &self.frame)?,
+        }
         let (layout, stride) = (&self.layout, self.params.stride);
         let slots = self.slots()?;
         let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;

@@ -5,6 +5,7 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
 use crate::backend::{Backend, ForceError, GUARD, Neighbours, NeighboursFault};
+use crate::bodies::Bodies;
 use crate::force::device::Device;
 use crate::force::resident::Resident;
 use crate::integrator::{Integrator, Stepping};
@@ -39,15 +40,16 @@ impl Machine {
 
     /// Checks that a variant has a neighbour scheme here.
     pub(super) fn check_neighbours(&self, variant: &Variant) -> Result<(), NeighboursFault> {
-        let Method::Cpu(path) = variant.method else {
-            return Err(NeighboursFault::Device);
-        };
         if self.team.is_some() {
             return Err(NeighboursFault::Ranks);
         }
-        match (path.precision, variant.systems) {
-            (Precision::F64, 1) => Ok(()),
-            (Precision::F64, systems) => Err(NeighboursFault::Systems(systems)),
+        if variant.systems != 1 {
+            return Err(NeighboursFault::Systems(variant.systems));
+        }
+        match (&variant.method, &self.block_steps) {
+            (Method::Cpu(path), _) if path.precision == Precision::F64 => Ok(()),
+            (Method::Kernel { .. }, Some((4, DigitsName::Double))) => Err(NeighboursFault::Double),
+            (Method::Kernel { .. }, Some((4, _))) => Ok(()),
             _ => Err(NeighboursFault::Device),
         }
     }
@@ -62,15 +64,20 @@ impl Machine {
         &self,
         resident: Resident<D>,
         slices: u32,
+        bodies: &Bodies,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        Ok(Box::new(match self.block_steps {
-            Some((order, digits)) => {
-                let scheme = BlockScheme {
-                    order,
-                    digits,
-                    slices,
-                };
-                resident.with_block_steps(scheme, GUARD)?
+        let Some((order, digits)) = self.block_steps else {
+            return Ok(Box::new(resident));
+        };
+        let scheme = BlockScheme {
+            order,
+            digits,
+            slices,
+        };
+        let resident = resident.with_block_steps(scheme, GUARD)?;
+        Ok(Box::new(match self.neighbours {
+            Some(neighbours) => {
+                resident.with_neighbours(neighbours.number(bodies.len()), bodies)?
             }
             None => resident,
         }))

@@ -3,7 +3,7 @@
 use gpu_kernels::abi::BlockStep;
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::{
-    DigitsName, Phase, clock, correct_bytes, force_bytes, most_of_a_slice, partial_bytes,
+    DigitsName, Phase, correct_bytes, force_bytes, most_of_a_slice, neighbours, partial_bytes,
     source_bytes, target_bytes,
 };
 
@@ -60,6 +60,9 @@ impl BlockKernels {
     }
 }
 
+/// Words of the clock, those of a [neighbour scheme](super::neighbours) among them.
+pub const CLOCK_WORDS: usize = neighbours::clock::WORDS;
+
 /// Most threads of a block: with as many registers as the kernels take, a multiprocessor has room
 /// for no more.
 const THREADS: u32 = 512;
@@ -92,7 +95,7 @@ pub fn plan(
         targets: places * largest(target_bytes),
         partials: slices as usize * n as usize * largest(partial_bytes),
         posts: 2 * slices as usize * size_of::<u64>(),
-        time: clock::WORDS * size_of::<u64>(),
+        time: CLOCK_WORDS * size_of::<u64>(),
     })
 }
 
@@ -127,24 +130,59 @@ fn kernels(
             kernel: force.symbol,
         });
     }
-    let slices = slices.clamp(1, n.min(THREADS));
-    let most = most_of_a_slice(n, slices);
+    let slices = scheme_slices(slices, n);
     let source = source_bytes(digits, order);
+    let beside = |threads| force_bytes(digits, order, threads, slices);
+    let (threads, chunk) = threads_of((n, slices), (beside, source), limits);
+    let most = most_of_a_slice(n, slices);
+    let launch = |kernel, bytes| Launch::of_slices(kernel, (slices, threads), bytes, limits);
+    Ok(BlockKernels {
+        force: launch(force, beside(threads) + chunk * source)?,
+        correct: launch(correct, correct_bytes(order, threads, slices, most))?,
+        chunk,
+    })
+}
+
+/// Slices of so many bodies, where the device has so many multiprocessors.
+pub(super) fn scheme_slices(slices: u32, n: u32) -> u32 {
+    slices.clamp(1, n.min(THREADS))
+}
+
+/// Threads of the blocks of `n` bodies in so many slices, and the sources that each keeps at a time:
+/// `beside` are the bytes of shared memory that threads take beside those of the sources.
+pub(super) fn threads_of(
+    (n, slices): (u32, u32),
+    (beside, source): (impl Fn(u32) -> u32, u32),
+    limits: &Limits,
+) -> (u32, u32) {
+    let most = most_of_a_slice(n, slices);
     // As many threads as leave room for a warp's sources, or all of a slice.
     let enough = most.min(WARP);
     let fewest = slices.next_power_of_two().max(WARP);
     // And no more warps than sources, which they share.
     let useful = most.next_power_of_two().min(THREADS / WARP) * WARP;
     let mut threads = useful.min(1 << limits.block_threads.ilog2()).max(fewest);
-    let room = |threads: u32| {
-        let beside = force_bytes(digits, order, threads, slices);
-        limits.shared_bytes.saturating_sub(beside) / source
-    };
+    let room = |threads: u32| limits.shared_bytes.saturating_sub(beside(threads)) / source;
     while threads > fewest && room(threads) < enough {
         threads /= 2;
     }
     let chunk = room(threads).min(most);
-    let launch = |kernel: &'static Entry, bytes: u32| {
+    // Chunks of equal size, none of them a rest.
+    let chunks = most.div_ceil(chunk.max(1));
+    (threads, most.div_ceil(chunks))
+}
+
+impl Launch {
+    /// A launch of a block of so many threads for each slice.
+    ///
+    /// # Errors
+    /// If it does not fit the device.
+    pub(super) fn of_slices(
+        kernel: &'static Entry,
+        (slices, threads): (u32, u32),
+        bytes: u32,
+        limits: &Limits,
+    ) -> Result<(&'static Entry, Self), PlanError> {
         if threads > limits.block_threads {
             return Err(PlanError::TooManyThreads {
                 kernel: kernel.symbol,
@@ -160,22 +198,13 @@ fn kernels(
                 most: limits.shared_bytes,
             });
         }
-        let launch = Launch {
+        let launch = Self {
             grid: [slices, 1, 1],
             block: [threads, 1, 1],
             shared_bytes: bytes,
         };
         Ok((kernel, launch))
-    };
-    let beside = force_bytes(digits, order, threads, slices);
-    // Chunks of equal size, none of them a rest.
-    let chunks = most.div_ceil(chunk.max(1));
-    let chunk = most.div_ceil(chunks);
-    Ok(BlockKernels {
-        force: launch(force, beside + chunk * source)?,
-        correct: launch(correct, correct_bytes(order, threads, slices, most))?,
-        chunk,
-    })
+    }
 }
 
 #[cfg(test)]

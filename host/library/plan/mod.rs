@@ -6,6 +6,8 @@
 
 pub mod block_steps;
 mod grid2d;
+pub mod neighbours;
+pub mod points;
 mod recipe;
 mod separated;
 pub mod shares;
@@ -527,8 +529,14 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::OwnSteps
         | Work::Sources
         | Work::Follow { .. }
+        | Work::AtPoints { .. }
+        | Work::SumAtPoints
         | Work::BlockForce { .. }
-        | Work::BlockCorrect { .. } => 0,
+        | Work::BlockCorrect { .. }
+        | Work::NeighbourForce { .. }
+        | Work::NeighbourList
+        | Work::NeighbourCorrect { .. }
+        | Work::NeighbourFirst => 0,
     }
 }
 

@@ -228,7 +228,7 @@ impl SimulationBuilder {
         Self { stepping, ..self }
     }
 
-    /// Block time steps of a [neighbour scheme](Neighbours), on the CPU.
+    /// Block time steps of a [neighbour scheme](Neighbours), on the CPU or a GPU.
     ///
     /// ```
     /// use allpairs::backend::Neighbours;

@@ -4,7 +4,7 @@ use super::{Clock, Simulation};
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
-use crate::encounters::{EncounterFault, Encounters, Event};
+use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
 use crate::integrator::{Pace, Stepping};
 use crate::physics::Physics;
 
@@ -42,12 +42,11 @@ impl Simulation {
         if radii != bodies {
             return Err(EncounterFault::Number { radii, bodies });
         }
-        if let Pace::Adaptive {
-            steps: Stepping::Blocks,
-            ..
-        } = self.pace
-        {
-            return Err(EncounterFault::BlockSteps);
+        if self.takes_block_steps() && encounters.may_collide() {
+            let blocks = self.backend.block_steps();
+            if !blocks.is_some_and(|blocks| blocks.keep_steps()) {
+                return Err(EncounterFault::BlockSteps);
+            }
         }
         if self.backend.systems() > 1 {
             return Err(EncounterFault::Systems(self.backend.systems()));
@@ -92,23 +91,22 @@ impl Simulation {
         let Some(mut encounters) = self.encounters.take() else {
             return step(self);
         };
-        let began = self.clock.time;
-        let both_ends = || -> Result<Bodies, ForceError> {
-            self.backend.download(&mut self.bodies)?;
-            let before = self.bodies.clone();
-            step(self)?;
-            self.backend.download(&mut self.bodies)?;
-            Ok(before)
-        };
-        let before = match both_ends() {
-            Ok(before) => before,
+        let ended = self.both_ends(step, &encounters);
+        let (before, parts, dt) = match ended {
+            Ok(ended) => ended,
             Err(why) => {
                 self.encounters = Some(encounters);
                 return Err(why);
             }
         };
         let Clock { time, steps, .. } = self.clock;
-        let outcome = encounters.look(&before, &self.bodies, time - began, (steps, time));
+        let step = Step {
+            before: &before,
+            after: &self.bodies,
+            parts: parts.as_deref(),
+            dt,
+        };
+        let outcome = encounters.look(&step, (steps, time));
         self.encounters = Some(encounters);
         if let Some(bodies) = outcome.changed {
             self.go_on_with(bodies)?;
@@ -119,6 +117,66 @@ impl Simulation {
         self.found.stopped_by = outcome.stopped_by.or(self.found.stopped_by);
         self.found.events.extend(outcome.events);
         Ok(())
+    }
+
+    fn takes_block_steps(&self) -> bool {
+        let blocks = Stepping::Blocks;
+        matches!(self.pace, Pace::Adaptive { steps, .. } if steps == blocks)
+    }
+
+    /// Takes a step, which ends soon after the first collision that changes bodies where they take block time
+    /// steps. Returns the bodies before it, the steps that it is made of in that case, and its length.
+    fn both_ends(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
+        encounters: &Encounters,
+    ) -> Result<(Bodies, Option<Vec<StepOfBody>>, f64), ForceError> {
+        let began = self.clock;
+        self.backend.download(&mut self.bodies)?;
+        let before = self.bodies.clone();
+        if !(self.takes_block_steps() && encounters.may_collide()) {
+            step(self)?;
+            self.backend.download(&mut self.bodies)?;
+            return Ok((before, None, self.clock.time - began.time));
+        }
+        let saved = self.backend.save()?;
+        step(self)?;
+        loop {
+            self.backend.download(&mut self.bodies)?;
+            let blocks = self.backend.block_steps();
+            let parts = blocks.ok_or(ForceError::NoBlockSteps)?.take_steps();
+            let dt = self.clock.time - began.time;
+            let step = Step {
+                before: &before,
+                after: &self.bodies,
+                parts: Some(&parts),
+                dt,
+            };
+            let end = encounters
+                .shorter(&step)
+                .map(|shorter| began.time + shorter);
+            // Nothing is shorter than the last bit of the time.
+            let Some(end) = end.filter(|&end| end != began.time) else {
+                return Ok((before, Some(parts), dt));
+            };
+            self.backend.restore(&saved)?;
+            self.backend.set_time(began.time);
+            self.clock = began;
+            self.step_until(end)?;
+        }
+    }
+
+    /// Takes a step that ends at `time`, or before.
+    fn step_until(&mut self, time: f64) -> Result<(), ForceError> {
+        let Pace::Adaptive { end, .. } = &mut self.pace else {
+            unreachable!("block time steps are of such a pace")
+        };
+        let before = std::mem::replace(end, time);
+        let taken = self.advance_freely(1);
+        if let Pace::Adaptive { end, .. } = &mut self.pace {
+            *end = before;
+        }
+        taken
     }
 
     /// Goes on with other bodies between two steps, and counts what is lost.
@@ -138,7 +196,13 @@ impl Simulation {
         }
         let after = measure(&mut *self.backend, &self.bodies, &physics, time)?;
         self.lost.add(&before, &after);
-        if let Pace::Adaptive { eta, longest, .. } = self.pace {
+        if let Pace::Adaptive {
+            eta,
+            longest,
+            steps: Stepping::Shared,
+            ..
+        } = self.pace
+        {
             let dt = self
                 .integrator
                 .first_step(&mut *self.backend, eta, longest)?;

@@ -390,6 +390,17 @@ pub(crate) unsafe fn global_store<T: Copy>(place: *mut T, value: T) {
 }
 
 #[inline(always)]
+pub(crate) unsafe fn atomic_add_shared(address: u32, value: u32) -> u32 {
+    let before;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("atom.shared.add.u32 {}, [{}], {};", out(reg32) before, in(reg32) address, in(reg32) value,
+            options(nostack));
+    }
+    before
+}
+
+#[inline(always)]
 pub(crate) unsafe fn atomic_add_u32(place: *mut u32, value: u32) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -9,7 +9,7 @@ pub(crate) use crate::emu::{
     ballot, block_dim, block_idx, global_load, global_store, grid_dim, lane_id, shuffle_idx,
     sync_threads, sync_threads_count, sync_warp, thread_idx,
 };
-use crate::emu::{exchange, global_atomic, shared_load, shared_store};
+use crate::emu::{exchange, global_atomic, shared_atomic, shared_load, shared_store};
 use crate::shared::SharedWord;
 use crate::vector::Vec4;
 use std::cell::Cell;
@@ -72,6 +72,12 @@ pub(crate) unsafe fn constant_load<T: Copy>() -> T {
     let image = CONSTANT.get();
     // SAFETY: the caller's promise, who checked the size as well.
     unsafe { image.as_ptr().cast::<T>().read_unaligned() }
+}
+
+#[track_caller]
+pub(crate) unsafe fn atomic_add_shared(address: u32, value: u32) -> u32 {
+    // SAFETY: the caller's promise; the emulator checks it.
+    unsafe { shared_atomic(address, |old: u32| old.wrapping_add(value)) }
 }
 
 #[track_caller]

@@ -85,3 +85,18 @@ impl<T: SharedWord> Shared<T> {
         unsafe { T::write(self.address_of(index), value) }
     }
 }
+
+impl Shared<u32> {
+    /// Adds `value` to word `index`, whatever other threads add there, and returns what it was before;
+    /// the order of the additions is not defined.
+    ///
+    /// # Safety
+    /// The word must lie inside the launch's shared memory and have been written before a barrier, and
+    /// other threads may touch it only by such additions until the next one.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn atomic_add(self, index: u32, value: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { backend::atomic_add_shared(self.address_of(index), value) }
+    }
+}

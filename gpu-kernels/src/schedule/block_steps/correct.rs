@@ -98,7 +98,7 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
                 }
                 return;
             }
-            let posts = control.read_posts(posts.wrapping_add((before * slices) as usize));
+            let posts = control.read_posts::<false>(posts.wrapping_add((before * slices) as usize));
             if posts.finest == TOO_FINE {
                 if is_first {
                     global::store(time, clock::NOW + after, clock::STOPPED);
@@ -162,6 +162,7 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
                 finest,
                 guess,
                 count,
+                regular: 0,
             };
             global::store(posts, after * slices + block, post.into());
             if block == 0 {
@@ -557,7 +558,7 @@ unsafe fn set_ends<S: Scheme>(
 
 /// The smaller one; a NaN, if the first one is.
 #[inline(always)]
-fn smaller(a: f64, b: f64) -> f64 {
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if b < a { b } else { a }
 }
 

@@ -63,7 +63,8 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
     let control = Control::of_block();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all.
-    let posts = unsafe { control.read_posts(posts.wrapping_add((parity * slices) as usize)) };
+    let posts =
+        unsafe { control.read_posts::<false>(posts.wrapping_add((parity * slices) as usize)) };
     // SAFETY: a word of the clock that nobody writes in this launch.
     let now = unsafe { global::load(time, clock::NOW + parity) };
     if now >= SPAN || posts.finest == TOO_FINE || !posts.agreed {

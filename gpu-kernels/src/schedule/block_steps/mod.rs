@@ -25,6 +25,7 @@
 
 mod correct;
 mod force;
+pub mod neighbours;
 mod posts;
 mod records;
 mod scheme;
@@ -32,6 +33,7 @@ mod sweep;
 
 pub use correct::correct;
 pub use force::force;
+pub use posts::MOST_REGULAR;
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
 pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};
 
@@ -138,6 +140,11 @@ const fn control_words(threads: u32, slices: u32) -> u32 {
     // that read posts; one a warp.
     let words = slices + 1 + 5 * (threads / WARP_SIZE);
     words.next_multiple_of(4)
+}
+
+/// Words of 32 bits after those, where some steps are regular.
+const fn regular_words(threads: u32, slices: u32) -> u32 {
+    (slices + 1 + threads / WARP_SIZE).next_multiple_of(4)
 }
 
 /// Bytes of shared memory that [`force`] needs beside its sources.

@@ -4,7 +4,7 @@ use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, warp_id};
 use cuda_std::{global, thread};
 
-use super::{TOO_FINE, control_words};
+use super::{TOO_FINE, control_words, regular_words};
 
 /// Message of a block after a block step.
 #[derive(Clone, Copy)]
@@ -15,12 +15,21 @@ pub(super) struct Post {
     pub(super) guess: u32,
     /// Targets of the block; or, with [`TOO_FINE`], the body that needs shorter steps.
     pub(super) count: u32,
+    /// Targets of the block whose regular steps end, at most [`MOST_REGULAR`]; 0 where there are none
+    /// such.
+    pub(super) regular: u32,
 }
+
+/// Bodies of a slice, at most, where some take regular steps.
+pub const MOST_REGULAR: u32 = 0xffff;
 
 impl From<Post> for u64 {
     #[inline(always)]
     fn from(post: Post) -> Self {
-        Self::from(post.finest) << 40 | Self::from(post.guess) << 32 | Self::from(post.count)
+        Self::from(post.regular) << 48
+            | Self::from(post.finest) << 40
+            | Self::from(post.guess) << 32
+            | Self::from(post.count)
     }
 }
 
@@ -31,6 +40,7 @@ impl From<u64> for Post {
             finest: (word >> 40) as u32 & 0xff,
             guess: (word >> 32) as u32 & 0xff,
             count: word as u32,
+            regular: (word >> 48) as u32,
         }
     }
 }
@@ -46,7 +56,11 @@ pub(super) struct Posts {
     pub(super) agreed: bool,
     /// With [`TOO_FINE`], the first body that needs shorter steps.
     pub(super) body: u32,
+    /// Targets whose regular steps end.
+    pub(super) regular: u32,
     begins: Shared<u32>,
+    /// Not there without regular steps.
+    regular_begins: Shared<u32>,
 }
 
 /// The part of shared memory in which threads tell each other numbers.
@@ -58,6 +72,8 @@ pub(super) struct Control {
     of_warps: Shared<u32>,
     /// One number a warp.
     counts: Shared<u32>,
+    /// As `begins`, of targets whose regular steps end, and a number a warp; where there are such.
+    regular: Shared<u32>,
     words: u32,
 }
 
@@ -68,11 +84,24 @@ impl Control {
         let (threads, slices) = (thread::block_dim_x(), thread::grid_dim_x());
         let begins = dynamic_shared_mem::<u32>();
         let of_warps = begins.after(slices + 1);
+        let words = control_words(threads, slices);
         Self {
             begins,
             of_warps,
             counts: of_warps.after(4 * (threads / WARP_SIZE)),
-            words: control_words(threads, slices),
+            regular: begins.after(words),
+            words,
+        }
+    }
+
+    /// As [`of_block`](Self::of_block), where some steps are regular.
+    #[inline(always)]
+    pub(super) fn of_block_with_regular() -> Self {
+        let control = Self::of_block();
+        let (threads, slices) = (thread::block_dim_x(), thread::grid_dim_x());
+        Self {
+            words: control.words + regular_words(threads, slices),
+            ..control
         }
     }
 
@@ -88,24 +117,19 @@ impl Control {
     /// `posts` has one for each block, which nobody writes in this launch; all threads call it, and
     /// there are at least as many as blocks.
     #[inline(always)]
-    pub(super) unsafe fn read_posts(self, posts: *const u64) -> Posts {
+    pub(super) unsafe fn read_posts<const REGULAR: bool>(self, posts: *const u64) -> Posts {
         let (slices, thread, lane) = (thread::grid_dim_x(), thread::thread_idx_x(), lane_id());
         let warps = slices.div_ceil(WARP_SIZE);
-        let mut count = 0;
+        let (mut count, mut regular) = (0, 0);
+        let regular_of_warps: Shared<u32> = self.regular.after(slices + 1);
         if warp_id() < warps {
             let exists = thread < slices;
             // SAFETY: a post that exists.
             let post: Post = unsafe { global::load(posts, thread.min(slices - 1)) }.into();
             let failed = exists & (post.finest == TOO_FINE);
-            count = if exists { post.count } else { 0 };
-            // Up to each lane.
-            let mut distance = 1;
-            while distance < WARP_SIZE {
-                let before = count.shuffle(lane.wrapping_sub(distance));
-                if lane >= distance {
-                    count += before;
-                }
-                distance *= 2;
+            count = up_to_lane(if exists { post.count } else { 0 });
+            if REGULAR {
+                regular = up_to_lane(if exists { post.regular } else { 0 });
             }
             // Those of lanes beyond the last are those of the last.
             let finest = largest(post.finest);
@@ -119,21 +143,33 @@ impl Control {
                     self.of_warps.store(at + 1, finest);
                     self.of_warps.store(at + 2, guesses);
                     self.of_warps.store(at + 3, body);
+                    if REGULAR {
+                        regular_of_warps.store(warp_id(), regular);
+                    }
                 }
             }
         }
         thread::sync_threads();
         let (mut active, mut before) = (0, 0);
+        let (mut all_regular, mut regular_before) = (0, 0);
         let (mut finest, mut most, mut least, mut body) = (0, 0, 0xff, u32::MAX);
         let mut warp = 0;
         while warp < warps {
             // SAFETY: written before the barrier.
             let [of_warp, its_finest, guesses, its_body] =
                 [0, 1, 2, 3].map(|k| unsafe { self.of_warps.load(4 * warp + k) });
+            let regular = if REGULAR {
+                // SAFETY: as above.
+                unsafe { regular_of_warps.load(warp) }
+            } else {
+                0
+            };
             if warp < warp_id() {
                 before += of_warp;
+                regular_before += regular;
             }
             active += of_warp;
+            all_regular += regular;
             finest = finest.max(its_finest);
             most = most.max(guesses >> 8);
             least = least.min(guesses & 0xff);
@@ -144,9 +180,15 @@ impl Control {
         unsafe {
             if thread < slices {
                 self.begins.store(thread + 1, before + count);
+                if REGULAR {
+                    self.regular.store(thread + 1, regular_before + regular);
+                }
             }
             if thread == 0 {
                 self.begins.store(0, 0);
+                if REGULAR {
+                    self.regular.store(0, 0);
+                }
             }
         }
         thread::sync_threads();
@@ -155,7 +197,9 @@ impl Control {
             finest,
             agreed: most == finest && least == finest,
             body,
+            regular: all_regular,
             begins: self.begins,
+            regular_begins: self.regular,
         }
     }
 
@@ -186,6 +230,37 @@ impl Control {
         }
         let below = votes & ((1 << lane_id()) - 1);
         (before + below.count_ones(), all)
+    }
+
+    /// As [`numbered`](Self::numbered), of two kinds, for at most [`MOST_REGULAR`] threads: first the
+    /// numbers, then how many there are.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn both_numbered(self, listed: [bool; 2]) -> [[u32; 2]; 2] {
+        let warps = thread::block_dim_x() / WARP_SIZE;
+        let votes = [ballot(listed[0]), ballot(listed[1])];
+        if lane_id() == 0 {
+            let both = votes[0].count_ones() | votes[1].count_ones() << 16;
+            // SAFETY: this warp's own number.
+            unsafe { self.counts.store(warp_id(), both) };
+        }
+        thread::sync_threads();
+        let (mut before, mut all, mut warp) = (0, 0, 0);
+        while warp < warps {
+            // SAFETY: written before the barrier.
+            let of_warp = unsafe { self.counts.load(warp) };
+            if warp < warp_id() {
+                before += of_warp;
+            }
+            all += of_warp;
+            warp += 1;
+        }
+        let below = (1 << lane_id()) - 1;
+        let first = (before & 0xffff) + (votes[0] & below).count_ones();
+        let second = (before >> 16) + (votes[1] & below).count_ones();
+        [[first, second], [all & 0xffff, all >> 16]]
     }
 
     /// The largest number that any thread has; a barrier comes before and after.
@@ -220,20 +295,54 @@ impl Posts {
         unsafe { self.begins.load(block) }
     }
 
+    /// As [`begin_of`](Self::begin_of), of targets whose regular steps end.
+    #[inline(always)]
+    pub(super) fn regular_begin_of(&self, block: u32) -> u32 {
+        // SAFETY: as in `begin_of`.
+        unsafe { self.regular_begins.load(block) }
+    }
+
     /// The block that target `k` belongs to, and the target's number there.
     #[inline(always)]
     pub(super) fn owner(&self, k: u32) -> (u32, u32) {
-        let (mut from, mut to) = (0, thread::grid_dim_x());
-        while to - from > 1 {
-            let middle = (from + to) / 2;
-            if self.begin_of(middle) <= k {
-                from = middle;
-            } else {
-                to = middle;
-            }
-        }
-        (from, k - self.begin_of(from))
+        last_not_above(k, |block| self.begin_of(block))
     }
+
+    /// As [`owner`](Self::owner), of targets whose regular steps end.
+    #[inline(always)]
+    pub(super) fn regular_owner(&self, k: u32) -> (u32, u32) {
+        last_not_above(k, |block| self.regular_begin_of(block))
+    }
+}
+
+/// The last block whose numbers do not begin above `k`, and where `k` is among them.
+#[inline(always)]
+fn last_not_above(k: u32, begin_of: impl Fn(u32) -> u32) -> (u32, u32) {
+    let (mut from, mut to) = (0, thread::grid_dim_x());
+    while to - from > 1 {
+        let middle = (from + to) / 2;
+        if begin_of(middle) <= k {
+            from = middle;
+        } else {
+            to = middle;
+        }
+    }
+    (from, k - begin_of(from))
+}
+
+/// The sum over the lanes up to each.
+#[inline(always)]
+pub(super) fn up_to_lane(mut count: u32) -> u32 {
+    let lane = lane_id();
+    let mut distance = 1;
+    while distance < WARP_SIZE {
+        let before = count.shuffle(lane.wrapping_sub(distance));
+        if lane >= distance {
+            count += before;
+        }
+        distance *= 2;
+    }
+    count
 }
 
 /// The largest number that any lane of the warp has.
@@ -258,12 +367,15 @@ mod tests {
             finest: TOO_FINE,
             guess: 40,
             count: u32::MAX - 1,
+            regular: MOST_REGULAR,
         };
         let Post {
             finest,
             guess,
             count,
+            regular,
         } = Post::from(u64::from(post));
         assert_eq!((finest, guess, count), (TOO_FINE, 40, u32::MAX - 1));
+        assert_eq!(regular, MOST_REGULAR);
     }
 }

@@ -395,6 +395,7 @@ impl<R: Lane> Packed<R> {
         let groups = bodies.len().div_ceil(LANES);
         self.targets.resize(groups, [[R::from_f64(0.0); LANES]; 3]);
         self.sources.clear();
+        self.sources.reserve(bodies.len());
         for (i, &mass) in bodies.mass.iter().enumerate() {
             let position = frame.position_to_local([bodies.x[i], bodies.y[i], bodies.z[i]]);
             let [x, y, z] = position.map(R::from_f64);

@@ -12,11 +12,16 @@
 //! new list, minus that of the old, all at the same predicted places. So nothing is compared, and no
 //! derivative needs a correction.
 //!
-//! A span begins with lists from the spheres, and with the regular force as what the whole one leaves:
-//! a radius and a regular step of each body are all that must be kept from span to span.
+//! A span begins with lists from the spheres, and with the regular force as what the whole one of where
+//! bodies are leaves: a radius and a regular step of each body are all that must be kept from span to
+//! span.
 
 use gpu_kernels::hermite;
-use gpu_kernels::hermite6::{cube_root, first_step};
+use gpu_kernels::hermite6::first_step;
+use gpu_kernels::neighbour_scheme::{
+    FIRST_REGULAR, Force, LARGEST_REGULAR, Regular, difference, extrapolated, growth, next_step,
+    norm, sum,
+};
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
 use rayon::prelude::*;
 
@@ -25,24 +30,15 @@ use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::vector::Lane;
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
-use crate::backend::{BlockCounts, Derivatives, ForceError, Targets};
+use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
+use crate::fields::External;
 use crate::force::block_steps::{SPAN, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 
-/// The largest √η of regular steps, and the most by which a pair of bodies that are not neighbours may
-/// change its distance in one, as a part of the distance. Irregular steps bear a larger η.
-const LARGEST_REGULAR: f64 = 0.4;
-
-/// First regular steps by irregular ones with the same derivatives: distant bodies surprise less.
-const FIRST_REGULAR: f64 = 10.0;
-
 /// Rounding errors of a regular force that is the difference of sums, in those of their terms.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
-
-/// Acceleration and jerk.
-type Force = [[f64; 3]; 2];
 
 /// Parts of the force on a body where its steps began, and the steps.
 #[derive(Clone, Debug, Default)]
@@ -239,6 +235,11 @@ pub(super) fn advance<R: Lane>(
     let n = cpu.state.bodies.len();
     let frame = cpu.frame();
     let regular_eta = eta.min(LARGEST_REGULAR * LARGEST_REGULAR);
+    if !cpu.state.own_steps.is_empty() {
+        // The forces that the last steps left are of where bodies were predicted; by how much that of a
+        // near pair differs, their regular forces would be wrong for a whole regular step.
+        cpu.accelerate_with_jerk()?;
+    }
     let mut parts = begin(cpu, wanted, &frame, eta, regular_eta);
     cpu.state.begin();
     for (i, part) in parts.iter_mut().enumerate() {
@@ -270,77 +271,61 @@ pub(super) fn advance<R: Lane>(
             counts.neighbours += part.list.len() as u64;
             let state = &mut cpu.state;
             let (x, v) = state.phase(i);
-            let field = field(&state.external, [x, v]);
             let [irregular, jerk, _] = ended.irregular.derivatives;
             let irregular = [irregular, jerk];
-            let since = time(now - part.regular_begun);
-            let [a, j] = part.regular;
-            let extrapolated = [each(|k| a[k] + since * j[k]), j];
-            let [a, j] = sum([irregular, field, extrapolated]);
+            let outer = extrapolated(part.regular, time(now - part.regular_begun));
+            let [others, _] = sum([irregular, outer, Force::default()]);
+            let field = field(&state.external, [x, v], others);
+            let [a, j] = sum([irregular, field, outer]);
             let begun = &state.beginnings[i];
             let [mut x, mut v] = fourth(begun).corrected(dt, a, j);
-            let of_part = |[a, j]: Force, [a1, j1]: Force| {
-                let part = hermite::Beginning {
-                    a,
-                    j,
-                    ..fourth(begun)
-                };
-                part.next_step(eta, dt, a1, j1)
-            };
-            let allowed = of_part(part.irregular, irregular).min(of_part(part.field, field));
+            let allowed = next_step(eta, dt, part.irregular, irregular)
+                .min(next_step(eta, dt, part.field, field));
             state.own_steps[i] = guarded(allowed, ended.irregular.approach).min(2.0 * dt);
+            let ticks = [part.begun, now];
             (part.irregular, part.field, part.begun) = (irregular, field, now);
             let mut whole = [a, j];
             if let Some((regular, inside, list)) = ended.regular {
                 counts.regular += 1;
                 let [new, new_jerk, _] = regular.derivatives;
                 let [inside, inside_jerk, _] = inside.derivatives;
-                let old = [
-                    each(|k| new[k] + (inside[k] - irregular[0][k])),
-                    each(|k| new_jerk[k] + (inside_jerk[k] - irregular[1][k])),
-                ];
-                let step = time(SPAN >> part.regular_level);
-                let missed = [
-                    each(|k| old[0][k] - extrapolated[0][k]),
-                    each(|k| old[1][k] - extrapolated[1][k]),
-                ];
-                let second = each(|k| (6.0 * missed[0][k] - 2.0 * step * missed[1][k]) / 2.0);
-                let third = each(|k| (6.0 * step * missed[1][k] - 12.0 * missed[0][k]) / 6.0);
-                // Integrals of the cubic through what was missed, once and twice.
-                v = each(|k| v[k] + step * (second[k] / 3.0 + third[k] / 4.0));
-                x = each(|k| x[k] + step * step * (second[k] / 12.0 + third[k] / 20.0));
+                let (new, inside) = ([new, new_jerk], [inside, inside_jerk]);
+                let step = Regular {
+                    begun: part.regular,
+                    ended: sum([new, difference(inside, irregular), Force::default()]),
+                    dt: time(SPAN >> part.regular_level),
+                };
+                let [dx, dv] = step.corrections();
+                x = each(|k| x[k] + dx[k]);
+                v = each(|k| v[k] + dv[k]);
                 let radius = state.spheres[i][0];
-                let noise = ROUNDING
-                    * (total_weight / (radius * radius)
-                        + norm(irregular[0])
-                        + norm(inside)
-                        + step.abs() * (norm(irregular[1]) + norm(inside_jerk)));
-                let allowed = match radius == 0.0 || norm(missed[0]) <= noise {
-                    true => f64::INFINITY,
-                    false => {
-                        let [a, j] = part.regular;
-                        let part = hermite::Beginning {
-                            a,
-                            j,
-                            ..fourth(begun)
-                        };
-                        part.next_step(regular_eta, step, old[0], old[1])
+                let noise = match radius {
+                    0.0 => f64::INFINITY, // nobody is outside
+                    _ => {
+                        let terms = total_weight / (radius * radius)
+                            + norm(irregular[0])
+                            + norm(inside[0])
+                            + step.dt.abs() * (norm(irregular[1]) + norm(inside[1]));
+                        ROUNDING * terms
                     }
                 };
-                let allowed = allowed.min(regular_eta.sqrt() / regular.approach);
-                let found = (list.len().max(1)) as f64;
-                let grown = cube_root((wanted as f64 / found).clamp(0.5, 2.0));
-                state.spheres[i] = [radius * grown, allowed.min(2.0 * step)];
-                let wanted = level(state.spheres[i][1], span, i)?;
+                let allowed = step
+                    .next_step(regular_eta, noise)
+                    .min(regular_eta.sqrt() / regular.approach)
+                    .min(2.0 * step.dt);
+                let grown = growth(wanted as f64, list.len() as f64, 2.0);
+                state.spheres[i] = [radius * grown, allowed];
+                let wanted = level(allowed, span, i)?;
                 if wanted > part.regular_level || now.is_multiple_of(SPAN >> wanted) {
                     part.regular_level = wanted;
                 }
                 (part.list, part.regular_begun) = (list, now);
-                (part.irregular, part.regular) = ([inside, inside_jerk], [new, new_jerk]);
-                whole = sum([part.irregular, field, part.regular]);
+                (part.irregular, part.regular) = (inside, new);
+                whole = sum([inside, field, new]);
             }
             let [a, j] = whole;
             state.set_phase(i, x, v);
+            state.keep_step(i, ticks, [x, v]);
             let [s, c] = [[0.0; 3]; 2];
             state.beginnings[i] = Beginning { x, v, a, j, s, c };
             (state.accelerations[i], state.jerks[i]) = (a, j);
@@ -375,8 +360,8 @@ fn begin<R: Lane>(
         let neighbours = list.iter().map(|&k| all[k as usize]);
         let near = sum_of.near(all[i].0, neighbours);
         let [a, j, _] = near.derivatives;
-        let field = field(&cpu.state.external, cpu.state.phase(i).into());
         let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
+        let field = field_of_whole(&cpu.state.external, cpu.state.phase(i).into(), whole[0]);
         let regular = match radii[i] == 0.0 {
             true => Force::default(), // nobody is outside
             false => difference(whole, sum([[a, j], field, Force::default()])),
@@ -427,12 +412,19 @@ fn first_steps<R: Lane>(
         let field = cpu.state.external.add_up_to(2, moving, [[0.0; 3]; 3]);
         let snap = |k: usize| whole[i].derivatives[2][k] - near.derivatives[2][k] - field[2][k];
         let [a, j] = part.regular;
+        // Nobody as fast as the neighbours may come far into the sphere.
+        let speed = |&k: &u32| {
+            let (_, other) = cpu.state.phase(k as usize);
+            norm(each(|k| other[k] - v[k]))
+        };
+        let fastest = part.list.iter().map(speed).fold(0.0, f64::max);
+        let bound = regular_eta.sqrt() * (cpu.state.spheres[i][0] / fastest);
         let regular = match a == [0.0; 3] && j == [0.0; 3] {
             true => f64::INFINITY,
-            false => first_step(regular_eta, [a, j, each(snap)]),
+            false => (FIRST_REGULAR * first_step(regular_eta, [a, j, each(snap)])).min(bound),
         };
         let allowed = first_step(eta, near.derivatives).min(first_step(eta, field));
-        [guarded(allowed, near.approach), FIRST_REGULAR * regular]
+        [guarded(allowed, near.approach), regular]
     };
     parts.par_iter().enumerate().map(step).collect()
 }
@@ -497,30 +489,25 @@ fn ends<R: Lane>(
         .collect()
 }
 
-/// Force of external fields.
-fn field(external: &crate::fields::External, [x, v]: [[f64; 3]; 2]) -> Force {
-    let [a, j, _] = external.add_up_to(1, [x, v, [0.0; 3]], [[0.0; 3]; 3]);
-    [a, j]
+/// Force of external fields where all others accelerate a body by `others`, which jerks of a rotating
+/// frame depend on.
+fn field(external: &External, [x, v]: [[f64; 3]; 2], others: [f64; 3]) -> Force {
+    let [a, j, _] = external.add_up_to(1, [x, v, [0.0; 3]], [others, [0.0; 3], [0.0; 3]]);
+    [each(|k| a[k] - others[k]), j]
+}
+
+/// As [`field`], where the whole acceleration is known, theirs included.
+fn field_of_whole(external: &External, moving: [[f64; 3]; 2], whole: [f64; 3]) -> Force {
+    let [own, _] = field(external, moving, [0.0; 3]);
+    field(external, moving, each(|k| whole[k] - own[k]))
 }
 
 fn fourth(&Beginning { x, v, a, j, .. }: &Beginning) -> hermite::Beginning<f64> {
     hermite::Beginning { x, v, a, j }
 }
 
-fn sum([a, b, c]: [Force; 3]) -> Force {
-    [0, 1].map(|d| each(|k| a[d][k] + b[d][k] + c[d][k]))
-}
-
-fn difference(a: Force, b: Force) -> Force {
-    [0, 1].map(|d| each(|k| a[d][k] - b[d][k]))
-}
-
 fn each(component: impl Fn(usize) -> f64) -> [f64; 3] {
     [0, 1, 2].map(component)
-}
-
-fn norm(vector: [f64; 3]) -> f64 {
-    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::derivatives::{Pull as PullWithJerk, Sums};
 use super::kernel::{Distance, LANES, Potential, Pull};
 use super::test_particles::Kinds;
-use super::{Choices, Packed, groups_per_task};
+use super::{Choices, Packed, groups_per_task, in_tasks};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -90,48 +90,67 @@ pub fn field_at(
 ) -> (Vec<[f64; 3]>, Vec<f64>) {
     let instructions = Choices::default().instructions;
     let (frame, packed, distance) = packed_at(bodies, physics, points);
-    let softening_squared = packed.softening_squared;
     let mut pulls = vec![[[0.0; LANES]; 3]; packed.targets.len()];
-    let mut depths = vec![[0.0; LANES]; packed.targets.len()];
-    let task = groups_per_task(packed.targets.len());
-    let tasks = pulls
-        .par_chunks_mut(task)
-        .zip(depths.par_chunks_mut(task))
-        .zip(packed.targets.par_chunks(task));
-    tasks.for_each(|((pulls, depths), targets)| {
-        let sources = &packed.sources;
+    in_tasks(&mut pulls, &packed.targets, |_, sums, targets| {
         instructions.run(Pull {
             targets,
-            sources,
+            sources: &packed.sources,
             distance,
-            sums: pulls,
-        });
-        instructions.run(Potential {
-            targets,
-            first: sources.len(),
-            sources,
-            softening_squared,
-            sums: depths,
+            sums,
         });
     });
     let coupling = frame.coupling_to_local(physics);
     let accelerations = super::lanes_of(&pulls)
-        .map(|pull| frame.acceleration_from_local(pull.map(|sum| coupling * sum)));
-    let depth = |sum: &f64| potential(*sum, physics, &frame);
+        .map(|pull| frame.acceleration_from_local(pull.map(|sum| coupling * sum)))
+        .take(points.len())
+        .collect();
     (
-        accelerations.take(points.len()).collect(),
-        depths
-            .as_flattened()
-            .iter()
-            .take(points.len())
-            .map(depth)
-            .collect(),
+        accelerations,
+        depths(&packed, points.len(), physics, &frame),
     )
+}
+
+/// Potentials of bodies at so many points that both were packed for.
+fn depths(packed: &Packed<f64>, points: usize, physics: &Physics, frame: &Frame) -> Vec<f64> {
+    let mut sums = vec![[0.0; LANES]; packed.targets.len()];
+    in_tasks(&mut sums, &packed.targets, |_, sums, targets| {
+        Choices::default().instructions.run(Potential {
+            targets,
+            first: packed.sources.len(),
+            sources: &packed.sources,
+            softening_squared: packed.softening_squared,
+            sums,
+        });
+    });
+    let sums = sums.as_flattened().iter().take(points);
+    sums.map(|sum| potential(*sum, physics, frame)).collect()
 }
 
 /// Potential `−G Σ_{j≠i} m_j / d_ij` at each of the bodies, in double precision: of all others, not of
 /// itself, whose softened m/ε would drown the rest.
 pub fn potentials(bodies: &Bodies, physics: &Physics) -> Vec<f64> {
+    let Some(kinds) = Kinds::of(bodies, physics) else {
+        return of_massive(bodies, physics);
+    };
+    let massive = kinds.massive_of(bodies);
+    let position = |&i: &usize| [bodies.x[i], bodies.y[i], bodies.z[i]];
+    let points: Vec<_> = kinds.massless.iter().map(position).collect();
+    let (frame, packed, _) = packed_at(&massive, physics, &points);
+    let at_points = depths(&packed, points.len(), physics, &frame);
+    let mut all = vec![0.0; bodies.len()];
+    for (kind, depths) in [
+        (&kinds.massive, of_massive(&massive, physics)),
+        (&kinds.massless, at_points),
+    ] {
+        for (&i, depth) in kind.iter().zip(depths) {
+            all[i] = depth;
+        }
+    }
+    all
+}
+
+/// As [`potentials`], where all bodies have mass.
+fn of_massive(bodies: &Bodies, physics: &Physics) -> Vec<f64> {
     let frame = super::frame::<f64>(bodies, physics);
     let of_earlier = |bodies: &Bodies| -> Vec<f64> {
         let mut packed = Packed::<f64>::new();
@@ -247,6 +266,29 @@ mod tests {
                     .sum();
                 assert!(near(trace, density), "{trace} {density}");
             }
+        }
+    }
+
+    /// Those with and without mass are as if all were computed from all; some of them at one place.
+    #[test]
+    fn test_particles_have_the_potential_of_those_with_mass() {
+        for (n, softening) in [(2, 0.1), (40, 0.0), (300, 0.02)] {
+            let physics = Physics {
+                law: Law::Gravity,
+                g: 2.5,
+                softening,
+            };
+            let mut bodies = cloud(n, 5);
+            for i in (0..n).filter(|i| i % 3 != 1) {
+                bodies.mass[i] = 0.0;
+            }
+            (bodies.x[0], bodies.y[0], bodies.z[0]) = (bodies.x[1], bodies.y[1], bodies.z[1]);
+            let expected = of_massive(&bodies, &physics);
+            for (found, expected) in potentials(&bodies, &physics).iter().zip(expected) {
+                assert!(near(*found, expected), "{n}: {found} {expected}");
+            }
+            bodies.mass.fill(0.0);
+            assert_eq!(potentials(&bodies, &physics), vec![0.0; n]);
         }
     }
 

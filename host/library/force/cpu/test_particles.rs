@@ -29,15 +29,18 @@ use crate::variants::{RootName, Threads};
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
     pub(super) massive: Vec<usize>,
-    massless: Vec<usize>,
+    pub(super) massless: Vec<usize>,
 }
 
 impl Kinds {
     /// The kinds, if there are massless bodies.
     pub(super) fn of(bodies: &Bodies, physics: &Physics) -> Option<Self> {
-        let has_mass = |&i: &usize| physics.weight(bodies.mass[i]) != 0.0;
-        let (massive, massless): (Vec<_>, Vec<_>) = (0..bodies.len()).partition(has_mass);
-        (!massless.is_empty()).then_some(Self { massive, massless })
+        let has_mass = |mass: f64| physics.weight(mass) != 0.0;
+        if bodies.mass.iter().copied().all(has_mass) {
+            return None;
+        }
+        let (massive, massless) = (0..bodies.len()).partition(|&i| has_mass(bodies.mass[i]));
+        Some(Self { massive, massless })
     }
 
     /// The bodies with mass alone.

@@ -6,21 +6,25 @@ use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::neighbours::clock as neighbour_clock;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
 use super::Resident;
 use super::external::Fielded;
-use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
+use super::neighbours::Neighbours;
+use crate::backend::{BlockCounts, BlockSteps, ForceError, Hermite, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::Law;
-use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme};
+use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme, CLOCK_WORDS};
 
 /// Buffers that a device keeps for block time steps, and their launches.
 pub(super) struct Blocks<D: Device> {
     plan: BlockPlan,
     /// Of the scheme, 4 or 6.
-    order: u32,
+    pub(super) order: u32,
+    /// A neighbour scheme, if they have one.
+    pub(super) neighbours: Option<Neighbours<D>>,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     higher: D::Buffer,
@@ -34,7 +38,37 @@ pub(super) struct Blocks<D: Device> {
     /// [`RECORDED`] block steps.
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.
-    has_steps: bool,
+    pub(super) has_steps: bool,
+}
+
+/// The clock.
+pub(super) type Words = [u64; CLOCK_WORDS];
+
+impl<D: Device> Blocks<D> {
+    /// Slices that bodies are cut into.
+    pub(super) fn slices(&self) -> u32 {
+        self.plan.steps.force.1.grid[0]
+    }
+
+    pub(super) fn higher(&self) -> &D::Buffer {
+        &self.higher
+    }
+
+    pub(super) fn levels(&self) -> &D::Buffer {
+        &self.levels
+    }
+
+    pub(super) fn steps(&self) -> &D::Buffer {
+        &self.steps
+    }
+
+    pub(super) fn posts(&self) -> &D::Buffer {
+        &self.posts
+    }
+
+    pub(super) fn time(&self) -> &D::Buffer {
+        &self.time
+    }
 }
 
 /// Block steps that are launched together; an even number, for they take two places in turn.
@@ -80,6 +114,7 @@ impl<D: Device> Resident<D> {
             plan,
             order: scheme.order,
             guard,
+            neighbours: None,
             higher: device.allocate(vectors.bytes().len())?,
             begun: device.allocate(bodies * size_of::<u64>())?,
             levels: device.allocate(bodies * size_of::<u32>())?,
@@ -96,7 +131,7 @@ impl<D: Device> Resident<D> {
         Ok(self)
     }
 
-    fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
+    pub(super) fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
         self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
     }
 
@@ -131,10 +166,11 @@ impl<D: Device> Resident<D> {
     pub(super) fn restore_blocks(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         let time = self.frame.time;
         let both = HIGHER_VECTORS * self.params.stride;
+        let has_spheres = self.restore_spheres(saved)?;
         let Some(blocks) = &mut self.blocks else {
             return Ok(());
         };
-        blocks.has_steps = !saved.own_steps.is_empty();
+        blocks.has_steps = has_spheres && !saved.own_steps.is_empty();
         let local: Vec<f64> = saved.own_steps.iter().map(|step| step / time).collect();
         self.device.upload(&blocks.steps, &local)?;
         let mut vectors = vec![[0.0; 3]; both as usize];
@@ -205,27 +241,31 @@ impl<D: Device> Resident<D> {
     /// Starts the clock of a span.
     fn set_clock(&self, span: f64, eta: f64) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
-        let mut words = [0_u64; clock::WORDS];
+        let mut words = [0_u64; CLOCK_WORDS];
         words[clock::SPAN as usize] = span.to_bits();
         words[clock::ETA as usize] = eta.to_bits();
         words[clock::GUARD as usize] = blocks.guard.to_bits();
         words[clock::START as usize] = self.field_time().to_bits();
+        self.set_neighbour_words(&mut words, eta);
         self.device.upload(&blocks.time, &words)
     }
 
-    fn look(&self) -> Result<[u64; clock::WORDS], ForceError> {
-        let mut words = [0; clock::WORDS];
+    fn look(&self) -> Result<Words, ForceError> {
+        let mut words = [0; CLOCK_WORDS];
         self.device.download(&self.blocks()?.time, &mut words)?;
         Ok(words)
     }
 
     /// Launches block steps until the clock has gone through a span; returns what it says then.
-    fn run_span(&mut self) -> Result<[u64; clock::WORDS], ForceError> {
+    fn run_span(&mut self) -> Result<Words, ForceError> {
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
         let steps = self.blocks()?.plan.steps;
         let all = |resident: &Self| {
             (0..RECORDED).try_for_each(|step| {
                 let parity = step % 2;
+                if resident.has_neighbours() {
+                    return resident.launch_neighbour_step(parity);
+                }
                 resident.launch_block_force(&steps, parity)?;
                 resident.launch_block_correct(&steps, Phase::Step, parity)
             })
@@ -265,12 +305,23 @@ impl<D: Device> BlockSteps for Resident<D> {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
         let BlockPlan { steps, first, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
+        if self.has_neighbours() && self.blocks()?.has_steps {
+            // The forces that the last steps left are of where bodies were predicted; by how much that
+            // of a near pair differs, their regular forces would be wrong for a whole regular step.
+            self.accelerate_with_jerk()?;
+        }
         if !self.blocks()?.has_steps {
             self.launch_block_correct(&first, Phase::All, 1)?;
             self.launch_block_force(&first, 0)?;
             self.launch_block_correct(&first, Phase::First, 0)?;
+            if self.has_neighbours() {
+                self.begin_neighbours()?;
+            }
         }
-        self.launch_block_correct(&steps, Phase::Begin, 1)?;
+        match self.has_neighbours() {
+            true => self.begin_span_of_neighbours()?,
+            false => self.launch_block_correct(&steps, Phase::Begin, 1)?,
+        }
         let words = self.run_span()?;
         let word = |which: u32| words[which as usize];
         if word(clock::NOW) == clock::STOPPED {
@@ -293,7 +344,8 @@ impl<D: Device> BlockSteps for Resident<D> {
             blocks: word(clock::BLOCKS),
             steps: word(clock::EVALUATIONS),
             shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
-            ..BlockCounts::NONE
+            regular: word(neighbour_clock::REGULAR),
+            neighbours: f64::from_bits(word(neighbour_clock::NEIGHBOURS)) as u64,
         })
     }
 

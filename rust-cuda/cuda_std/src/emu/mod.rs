@@ -203,6 +203,25 @@ pub unsafe fn shared_store<T: Copy>(address: u32, value: T) {
     unsafe { bytes.cast::<T>().write_unaligned(value) }
 }
 
+/// Replaces the value at byte `address` of the block's shared memory by `f` of it, as one step, and
+/// returns the old value.
+///
+/// # Safety
+/// As for [`shared_load`] and [`shared_store`].
+#[inline]
+#[track_caller]
+pub unsafe fn shared_atomic<T: Copy>(address: u32, f: impl FnOnce(T) -> T) -> T {
+    let at = Location::caller();
+    let attempt = Attempt::of::<T>(Access::Atomic, address as usize);
+    let bytes = with(|context| context.shared(attempt, at)).cast::<T>();
+    // SAFETY: as in `shared_load`.
+    let old = unsafe { bytes.read_unaligned() };
+    let new = f(old);
+    // SAFETY: as in `shared_store`.
+    unsafe { bytes.write_unaligned(new) };
+    old
+}
+
 /// Reads global memory.
 ///
 /// # Safety

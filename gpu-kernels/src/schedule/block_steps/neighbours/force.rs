@@ -1,0 +1,231 @@
+//! The forces on active bodies.
+
+use crate::abi::Params;
+use cuda_std::shared::Shared;
+use cuda_std::vector::Vec4;
+use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
+use cuda_std::{GpuFloat, global, thread};
+
+use super::near::{Near, together};
+use super::record::Record;
+use super::sweep::{self, Sweep};
+use super::{
+    Elapsed, GROUP, IRREGULAR_SUMS, SUMS, Slice, capacity, clock, control, each_of_block,
+    segment_words, word,
+};
+use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
+
+/// What [`force`] reads.
+#[derive(Clone, Copy)]
+pub struct Read {
+    /// Four vectors a body.
+    pub records: *const Vec4<u32>,
+    /// Places of neighbours, room for as many of each body as segments have together.
+    pub lists: *const u32,
+    /// Neighbours on each list.
+    pub counts: *const u32,
+    /// Bodies whose steps end, as many for each slice as the largest has bodies.
+    pub irregular_targets: *const u64,
+    /// Bodies whose regular steps end, two vectors each; as many.
+    pub regular_targets: *const Vec4<f32>,
+    /// Posts of both parities.
+    pub posts: *const u64,
+    /// The clock.
+    pub time: *const u64,
+}
+
+/// The irregular forces on active bodies; and where regular steps end, for each such body the sums over
+/// each slice's bodies beyond its radius, and a list of those within.
+///
+/// If `SEARCH`, at the beginning of a span: the lists alone, and sums that are zero.
+///
+/// # Formula
+/// `Σ_j m_j r / d³` and its derivative in time, with sources and targets where Taylor's series has them
+/// at the next time; and the largest `3 |r·v|/d²`.
+///
+/// # Arguments
+/// `irregular_sums`: [`IRREGULAR_SUMS`] for each active body in order, written. `segments`: for each
+/// slice, and in it for each body whose regular step ends in order, [`segment_bytes`](super::segment_bytes),
+/// written.
+///
+/// # Thread mapping
+/// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
+/// blocks. A warp, or several, gather the neighbours of an active body; `sweep` says who computes which
+/// regular pairs.
+///
+/// # Shared memory
+/// [`force_bytes`](super::force_bytes), and [`source_bytes`](super::source_bytes) for each of
+/// `params.blocks.chunk` sources.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// Ahmad & Cohen (1973), J. Comput. Phys. 12, 389; Makino & Aarseth (1992), PASJ 44, 141. That blocks
+/// own slices is of this project.
+#[inline(always)]
+pub unsafe fn force<const SEARCH: bool>(
+    read: Read,
+    irregular_sums: *mut f64,
+    segments: *mut u32,
+    params: Params,
+) {
+    thread::limit_registers::<MOST_REGISTERS>();
+    let Params { n, blocks, .. } = params;
+    let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
+    let threads = thread::block_dim_x();
+    let parity = u32::from(blocks.parity);
+    let control = control();
+    // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
+    // the same for all. The words of the clock are written by nobody in this launch.
+    let (posts, now, elapsed, room) = unsafe {
+        let posts = read.posts.wrapping_add((parity * slices) as usize);
+        (
+            control.read_posts::<true>(posts),
+            global::load(read.time, plain::NOW + parity),
+            Elapsed::of(read.time),
+            word(read.time, clock::ROOM),
+        )
+    };
+    let softening_squared = params.softening_squared as f32;
+    let mut next = 0;
+    let sources: Shared<f32> = control.after();
+    let exchange: Shared<f32> = sources.after(blocks.chunk * sweep::SOURCE);
+    if !SEARCH {
+        if now >= SPAN || posts.finest == TOO_FINE || !posts.agreed {
+            return;
+        }
+        next = now + (SPAN >> posts.finest);
+        let near = Near {
+            records: read.records,
+            now: next,
+            elapsed,
+            softening_squared,
+        };
+        // SAFETY: the launch's promise; all threads are here.
+        unsafe {
+            let targets = |k| {
+                let (block, own) = posts.owner(k);
+                let index = block as usize * Slice::of(block, n).most as usize + own as usize;
+                global::load(read.irregular_targets.wrapping_add(index), 0) as u32
+            };
+            let exchange: Shared<f64> = exchange.after(0);
+            gather(
+                &near,
+                &read,
+                posts.active,
+                room,
+                targets,
+                exchange,
+                irregular_sums,
+            );
+        }
+        if posts.regular == 0 {
+            return;
+        }
+        thread::sync_threads();
+    }
+    let slice = Slice::of(block, n);
+    let words = segment_words(room);
+    let mut sweep = Sweep {
+        targets: read.regular_targets,
+        most: slice.most,
+        posts,
+        segments: segments.wrapping_add(block as usize * n as usize * words as usize),
+        words,
+        room,
+        softening_squared,
+        sources,
+        count: 0,
+        slot: 0,
+        first_place: slice.first,
+        exchange,
+        found: exchange.after(threads / WARP_SIZE * GROUP * SUMS as u32),
+    };
+    while sweep.slot < slice.count {
+        sweep.count = (slice.count - sweep.slot).min(blocks.chunk);
+        each_of_block(0, sweep.count, |k| {
+            // SAFETY: a body of this block's slice, and room of this thread's own: the last sweep ended
+            // with a barrier.
+            unsafe {
+                let record = Record::load(read.records, slice.first + sweep.slot + k);
+                let moved = record.predicted(next, elapsed);
+                let x = moved.x.map(|x| x as f32);
+                sweep::put_source(sources, k, x, record.mass, moved.v);
+            }
+        });
+        thread::sync_threads();
+        // SAFETY: the launch's promise; sources are there.
+        unsafe { sweep.all::<SEARCH>() };
+        sweep.slot += blocks.chunk;
+    }
+}
+
+/// The irregular forces on all active bodies, which warps of all blocks share: one has a body or, where
+/// bodies are few, several have one.
+///
+/// # Safety
+/// As [`force`]; `target` is the place of an active body.
+#[inline(always)]
+unsafe fn gather(
+    near: &Near,
+    read: &Read,
+    active: u32,
+    room: u32,
+    target: impl Fn(u32) -> u32,
+    exchange: Shared<f64>,
+    sums_of: *mut f64,
+) {
+    let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
+    let (warps, lane) = (thread::block_dim_x() / WARP_SIZE, lane_id());
+    let mut share = 1;
+    while share < warps && 2 * share * active <= warps * slices {
+        share *= 2;
+    }
+    let part = warp_id() % share;
+    let first = warp_id() / share * slices + block;
+    let mut k = first;
+    while k < active {
+        // SAFETY: an active body, and the sums' own place: of body k, or of this warp.
+        unsafe {
+            let place = target(k);
+            let list = read
+                .lists
+                .wrapping_add(place as usize * capacity(room) as usize);
+            let count = global::load(read.counts, place);
+            let lanes = (part * WARP_SIZE, share * WARP_SIZE);
+            let sums = near.sums(place, list, count, lanes);
+            for (number, &sum) in sums.iter().enumerate() {
+                if lane == 0 && share == 1 {
+                    global::store(sums_of, k * IRREGULAR_SUMS + number as u32, sum);
+                } else if lane == 0 {
+                    exchange.store(warp_id() * IRREGULAR_SUMS + number as u32, sum);
+                }
+            }
+        }
+        k += warps / share * slices;
+    }
+    if share == 1 {
+        return;
+    }
+    // Several warps a body: none had more than one.
+    thread::sync_threads();
+    if part == 0 && first < active && lane < SUMS as u32 {
+        let mut warp = warp_id();
+        let end = warp + share;
+        let mut sum = 0.0_f64;
+        // SAFETY: written before the barrier; number `lane` of the body's sums is this lane's.
+        unsafe {
+            while warp < end {
+                let of_warp = exchange.load(warp * IRREGULAR_SUMS + lane);
+                sum = if lane == 0 {
+                    sum.larger(of_warp)
+                } else {
+                    together(1, sum, of_warp)
+                };
+                warp += 1;
+            }
+            global::store(sums_of, first * IRREGULAR_SUMS + lane, sum);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Block time steps of a neighbour scheme, wholly on a device: the [formulas](crate::neighbour_scheme)
+//! are Ahmad & Cohen's with Hermite's scheme of fourth order.
+//!
+//! The force on a body is the *irregular* one, of the bodies on its list, and the *regular* one, of all
+//! others. Blocks own slices of the bodies and agree on the next time as in [plain block
+//! steps](super); a block step is three launches:
+//!
+//! * [`force`]: the irregular forces on all active bodies, a warp or several a body, whose neighbours
+//!   are gathered and predicted one by one. Where regular steps end, every block sweeps its slice over
+//!   those bodies: it leaves sums over the bodies that are farther away than the target's radius, and
+//!   lists the others;
+//! * [`list`]: where regular steps end, the sums and the lists of all slices are joined, and
+//!   the irregular force of the new list is gathered;
+//! * [`correct`]: every block ends the steps of its own active bodies, chooses new ones, and hands out
+//!   those that are active next.
+//!
+//! The list changes at the end of a regular step. Its sums are over all but the *new* list; the
+//! regular force of the old one is that, plus the irregular force of the new list, minus that of the
+//! old, all at the same predicted places.
+//!
+//! A slice has every so-manieth body: neighbours are then on all slices alike, however the bodies are
+//! ordered. The *place* of a body is its number when slice follows slice; records that sources are
+//! predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
+//! positions of irregular ones f64, and what else there is in pairs is f32. Sums have a fixed order.
+
+mod correct;
+mod first;
+mod force;
+mod list;
+mod near;
+mod record;
+mod sweep;
+
+pub use correct::{Corrected, MOST_THREADS, correct};
+pub use first::first;
+pub use force::{Read, force};
+pub use list::list;
+
+use cuda_std::vector::Vec4;
+use cuda_std::warp::WARP_SIZE;
+use cuda_std::{global, thread};
+
+use super::posts::Control;
+use super::{DEEPEST, SPAN, control_words, regular_words};
+
+/// Purpose of a launch of [`correct`], and of [`list`].
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// To end a block step and hand out the next one's targets.
+    Step,
+    /// To begin a span: to hand out all bodies where they are, so that their lists are made.
+    Begin,
+    /// As [`Begin`](Phase::Begin), with radii by which about as many should be found as are wanted.
+    Radii,
+    /// As [`Begin`](Phase::Begin), with those radii tried before by which not too many were found.
+    Settled,
+    /// To take what the lists leave of the whole force as the regular one, and to hand out the first
+    /// targets.
+    Ready,
+}
+
+/// Words of the [clock](super::clock) that only a neighbour scheme has.
+pub mod clock {
+    use super::super::clock::WORDS as PLAIN;
+
+    /// η of regular steps: the bits of an f64.
+    pub const REGULAR_ETA: u32 = PLAIN as u32;
+    /// Neighbours that are wanted of each body.
+    pub const WANTED: u32 = REGULAR_ETA + 1;
+    /// Neighbours in a slice that there is room for, a multiple of [`ROOMS`](super::ROOMS).
+    pub const ROOM: u32 = WANTED + 1;
+    /// Regular steps ended.
+    pub const REGULAR: u32 = ROOM + 1;
+    /// Neighbours whose forces were computed: the bits of an f64.
+    pub const NEIGHBOURS: u32 = REGULAR + 1;
+    /// Words.
+    pub const WORDS: usize = NEIGHBOURS as usize + 1;
+}
+
+/// Divisor of the room of a segment.
+pub const ROOMS: u32 = 8;
+
+/// Words of a segment before its list: six sums, the fastest approach, and a count.
+const HEADER: u32 = 8;
+
+/// Numbers of sums over neighbours: an approach, an acceleration, a jerk, and none.
+pub const IRREGULAR_SUMS: u32 = 8;
+
+/// Numbers of a body whose regular step ends: sums over all others and over the new list as in
+/// [`IRREGULAR_SUMS`], but for the last: how many neighbours were found, and how many were on the old
+/// list.
+pub const REGULAR_SUMS: u32 = 16;
+
+/// Vectors of four words of a body's [`record`].
+pub const RECORD: u32 = 4;
+
+/// Vectors of a target whose regular step ends.
+pub const REGULAR_TARGET: u32 = 2;
+
+/// Targets of a lane in a sweep.
+const LANE: u32 = 2;
+
+/// Targets of a warp in a sweep.
+const GROUP: u32 = LANE * WARP_SIZE;
+
+/// Sums of a target in a sweep: approach, acceleration, jerk.
+const SUMS: usize = 7;
+
+/// Bytes of a segment: what a block leaves for a target, with its list.
+pub const fn segment_bytes(room: u32) -> u32 {
+    4 * segment_words(room)
+}
+
+const fn segment_words(room: u32) -> u32 {
+    HEADER + room / 2
+}
+
+/// Bytes of shared memory of [`force`] beside its sources.
+pub const fn force_bytes(threads: u32, slices: u32) -> u32 {
+    let sums = threads / WARP_SIZE * GROUP * (SUMS as u32 + 1);
+    4 * (control_words(threads, slices) + regular_words(threads, slices) + sums)
+}
+
+/// Bytes of shared memory that [`force`] needs for each source that it keeps at a time.
+pub const fn source_bytes() -> u32 {
+    4 * sweep::SOURCE
+}
+
+/// Bytes of shared memory of [`list`] and [`correct`].
+pub const fn control_bytes(threads: u32, slices: u32) -> u32 {
+    4 * (control_words(threads, slices) + regular_words(threads, slices))
+}
+
+/// The bodies of a block: every so-manieth, from its own number on.
+#[derive(Clone, Copy)]
+struct Slice {
+    /// Place of the first.
+    first: u32,
+    count: u32,
+    /// Bodies of the largest slice.
+    most: u32,
+}
+
+impl Slice {
+    /// That of a block.
+    #[inline(always)]
+    fn of(block: u32, n: u32) -> Self {
+        let slices = thread::grid_dim_x();
+        let (each, more) = (n / slices, n % slices);
+        Self {
+            first: block * each + block.min(more),
+            count: each + u32::from(block < more),
+            most: each + u32::from(more > 0),
+        }
+    }
+
+    /// Index of this block's body at a slot.
+    #[inline(always)]
+    fn body(slot: u32) -> u32 {
+        thread::block_idx_x() + slot * thread::grid_dim_x()
+    }
+}
+
+/// Index of the body at a place.
+#[inline(always)]
+fn body_at(place: u32, n: u32) -> u32 {
+    let slices = thread::grid_dim_x();
+    let (each, more) = (n / slices, n % slices);
+    let in_larger = more * (each + 1);
+    let (block, slot) = if place < in_larger {
+        (place / (each + 1), place % (each + 1))
+    } else {
+        (
+            more + (place - in_larger) / each,
+            (place - in_larger) % each,
+        )
+    };
+    block + slot * slices
+}
+
+/// Calls `with` for the numbers below `end` from `first` on, one a thread at a time. All threads leave the
+/// loop together: at a barrier the assembler takes for granted that a warp's are together, and where
+/// paths join that loops leave at different times it has left them apart (seen with CUDA 13.0).
+#[inline(always)]
+fn each_of_block(first: u32, end: u32, mut with: impl FnMut(u32)) {
+    let mut begin = first;
+    while begin < end {
+        let number = begin + thread::thread_idx_x();
+        if number < end {
+            with(number);
+        }
+        begin += thread::block_dim_x();
+    }
+}
+
+/// A time span on the clock, in the unit of the bodies.
+#[derive(Clone, Copy)]
+struct Elapsed {
+    span: f32,
+}
+
+impl Elapsed {
+    /// As the clock has it.
+    ///
+    /// # Safety
+    /// `time` is a clock.
+    #[inline(always)]
+    unsafe fn of(time: *const u64) -> Self {
+        // SAFETY: the caller's promise.
+        let span = unsafe { super::number(time, super::clock::SPAN) };
+        Self { span: span as f32 }
+    }
+
+    /// From one time to a later one.
+    #[inline(always)]
+    fn between(self, from: u64, to: u64) -> f32 {
+        const TICK: f32 = 1.0 / SPAN as f32;
+        ((to - from) as f32 * TICK) * self.span
+    }
+}
+
+/// A body to move: its place, and its number among the bodies of its block whose regular steps end, or
+/// none.
+#[inline(always)]
+fn irregular_target(place: u32, regular: Option<u32>) -> u64 {
+    let regular = match regular {
+        Some(number) => number + 1,
+        None => 0,
+    };
+    u64::from(regular) << 32 | u64::from(place)
+}
+
+/// When a regular step began, and how often the span is halved for it, in a word.
+#[inline(always)]
+fn regular_step(begun: u64, level: u32) -> u64 {
+    begun << 8 | u64::from(level)
+}
+
+/// Inverse of [`regular_step`].
+#[inline(always)]
+fn of_regular_step(word: u64) -> (u64, u32) {
+    (word >> 8, word as u32 & 0xff)
+}
+
+const _: () = assert!(DEEPEST + 8 <= 64);
+
+/// Neighbours of a body that there is room for, of all slices together.
+#[inline(always)]
+fn capacity(room: u32) -> u32 {
+    room * thread::grid_dim_x()
+}
+
+/// The clock's word as a number of 32 bits.
+///
+/// # Safety
+/// `time` is a clock of a neighbour scheme, and nobody writes the word in this launch.
+#[inline(always)]
+unsafe fn word(time: *const u64, word: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { global::load(time, word) as u32 }
+}
+
+/// Target of a warp's number among those whose regular steps end: the place where it is.
+///
+/// # Safety
+/// `targets` are those of the posts' blocks, which have room for `most` each.
+#[inline(always)]
+unsafe fn regular_place(
+    targets: *const Vec4<f32>,
+    posts: &super::posts::Posts,
+    most: u32,
+    k: u32,
+) -> u32 {
+    let (block, own) = posts.regular_owner(k);
+    let index = (block as usize * most as usize + own as usize) * REGULAR_TARGET as usize + 1;
+    // SAFETY: the caller's promise.
+    let vector = unsafe { global::load(targets.wrapping_add(index), 0) };
+    vector.w.to_bits()
+}
+
+/// The part of shared memory in which threads tell each other numbers.
+#[inline(always)]
+fn control() -> Control {
+    Control::of_block_with_regular()
+}

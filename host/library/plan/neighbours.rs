@@ -1,0 +1,203 @@
+//! The plan of block time steps with a neighbour scheme on a device.
+
+use gpu_kernels::abi::BlockStep;
+use gpu_kernels::entries::{self, Entry, Work};
+use gpu_kernels::schedule::block_steps::neighbours::{
+    IRREGULAR_SUMS, MOST_THREADS, Phase, RECORD, REGULAR_SUMS, REGULAR_TARGET, ROOMS,
+    control_bytes, force_bytes, segment_bytes, source_bytes,
+};
+use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
+
+use super::block_steps::threads_of;
+use super::{Launch, Limits, PlanError};
+
+/// How such steps are carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct NeighbourPlan {
+    /// Neighbours that are wanted of each body.
+    pub wanted: u32,
+    /// Forces.
+    pub force: (&'static Entry, Launch),
+    /// Lists at the beginning of a span.
+    pub search: (&'static Entry, Launch),
+    /// Lists and sums of all slices.
+    pub list: (&'static Entry, Launch),
+    /// Ends of steps.
+    pub correct: (&'static Entry, Launch),
+    /// First steps.
+    pub first: (&'static Entry, Launch),
+    /// Neighbours in a slice that there is room for.
+    pub room: u32,
+    /// Sources that a block keeps in shared memory at a time.
+    chunk: u32,
+    /// Bytes of buffers.
+    pub bytes: Bytes,
+}
+
+/// Bytes of buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    /// What bodies are predicted from.
+    pub records: usize,
+    /// Lists of neighbours.
+    pub lists: usize,
+    /// Targets of irregular forces.
+    pub irregular_targets: usize,
+    /// Targets of regular forces.
+    pub regular_targets: usize,
+    /// Irregular forces.
+    pub irregular_sums: usize,
+    /// Regular forces.
+    pub regular_sums: usize,
+    /// What blocks leave of each slice for regular forces.
+    pub segments: usize,
+}
+
+impl NeighbourPlan {
+    /// The scalars of a launch.
+    pub const fn params(&self, phase: Phase, parity: u16) -> BlockStep {
+        BlockStep {
+            parity,
+            phase: phase as u16,
+            chunk: self.chunk,
+        }
+    }
+}
+
+/// By how much lists grow beyond what is wanted, where many bodies come near at once: measured in
+/// Plummer spheres, 2 to 2.6 times.
+const LONGEST: f64 = 2.6;
+
+/// Room for neighbours in a slice: the mean of the longest lists and six standard deviations, or all
+/// bodies. Those without room count as regular.
+fn room(wanted: u32, slices: u32, most: u32) -> u32 {
+    let mean = LONGEST * f64::from(wanted) / f64::from(slices);
+    let room = (mean + 6.0 * mean.sqrt()).ceil() as u32;
+    room.min(most).next_multiple_of(ROOMS)
+}
+
+/// The plan for `n` bodies in so many slices, which external fields accelerate too or not.
+///
+/// # Errors
+/// If the kernels find no room on the device.
+pub fn plan(
+    wanted: u32,
+    external: bool,
+    n: u32,
+    slices: u32,
+    limits: &Limits,
+) -> Result<NeighbourPlan, PlanError> {
+    let find = |work: Work| {
+        entries::all()
+            .find(|entry| entry.work == work)
+            .unwrap_or_else(|| panic!("no kernel does {work:?}"))
+    };
+    let force = find(Work::NeighbourForce { search: false });
+    if n == 0 {
+        return Err(PlanError::NoBodies {
+            kernel: force.symbol,
+        });
+    }
+    let most = most_of_a_slice(n, slices);
+    if most > MOST_REGULAR {
+        return Err(PlanError::TooManyBodies {
+            kernel: force.symbol,
+            n: n as usize,
+            most: MOST_REGULAR * slices,
+        });
+    }
+    let source = source_bytes();
+    let beside = |threads| force_bytes(threads, slices);
+    let (threads, chunk) = threads_of((n, slices), (beside, source), limits);
+    let launch = |kernel: &'static Entry, bytes: u32| {
+        Launch::of_slices(kernel, (slices, threads), bytes, limits)
+    };
+    let forces = beside(threads) + chunk * source;
+    let control = control_bytes(threads, slices);
+    let correct = find(Work::NeighbourCorrect { external });
+    if slices > MOST_THREADS {
+        return Err(PlanError::TooManyThreads {
+            kernel: correct.symbol,
+            threads: slices,
+            most: MOST_THREADS,
+        });
+    }
+    let few = threads.min(MOST_THREADS);
+    let of_few = (slices, few);
+    // A wanted number that is no less than there are others makes all bodies neighbours.
+    let wanted_here = if wanted >= n - 1 { n } else { wanted };
+    let room = match wanted_here == n {
+        true => most.next_multiple_of(ROOMS),
+        false => room(wanted, slices, most),
+    };
+    let (bodies, places) = (n as usize, slices as usize * most as usize);
+    let numbers = |count: u32| bodies * count as usize * size_of::<f64>();
+    let vectors = |count: usize| count * 4 * size_of::<f32>();
+    Ok(NeighbourPlan {
+        wanted,
+        force: launch(force, forces)?,
+        search: launch(find(Work::NeighbourForce { search: true }), forces)?,
+        list: launch(find(Work::NeighbourList), control)?,
+        correct: Launch::of_slices(correct, of_few, control_bytes(few, slices), limits)?,
+        first: launch(find(Work::NeighbourFirst), 0)?,
+        room,
+        chunk,
+        bytes: Bytes {
+            records: vectors(bodies * RECORD as usize),
+            lists: bodies * room as usize * slices as usize * size_of::<u32>(),
+            irregular_targets: places * size_of::<u64>(),
+            regular_targets: vectors(places * REGULAR_TARGET as usize),
+            irregular_sums: numbers(IRREGULAR_SUMS),
+            regular_sums: numbers(REGULAR_SUMS),
+            segments: bodies * slices as usize * segment_bytes(room) as usize,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_fit_every_gpu() {
+        let h200 = Limits {
+            block_threads: 1024,
+            shared_bytes: 227 * 1024,
+        };
+        for (limits, slices) in [
+            (Limits::EVERYWHERE, 4),
+            (Limits::EVERYWHERE, 48),
+            (h200, 132),
+        ] {
+            for n in [1_u32, 2, 100, 4_096, 65_536, 1 << 20] {
+                let slices = slices.min(n);
+                let most = n.div_ceil(slices);
+                for wanted in [1, 64, 1_024] {
+                    let planned = plan(wanted, true, n, slices, &limits);
+                    if most > MOST_REGULAR {
+                        assert!(matches!(planned, Err(PlanError::TooManyBodies { .. })));
+                        continue;
+                    }
+                    let plan = planned.expect("it fits");
+                    for (_, launch) in [plan.force, plan.search, plan.list, plan.correct] {
+                        let threads = launch.block[0];
+                        assert!(threads.is_power_of_two() && threads >= launch.grid[0]);
+                        assert!(launch.shared_bytes <= limits.shared_bytes);
+                    }
+                    assert!((1..=most).contains(&plan.chunk) && plan.room.is_multiple_of(ROOMS));
+                }
+            }
+        }
+    }
+
+    /// On an H200: blocks as large as registers allow, and the room that was measured to suffice.
+    #[test]
+    fn an_h200_is_filled() {
+        let limits = Limits {
+            block_threads: 1024,
+            shared_bytes: 227 * 1024,
+        };
+        let plan = plan(1_024, false, 1 << 20, 132, &limits).expect("it fits");
+        assert_eq!((plan.force.1.block[0], plan.room), (512, 48));
+    }
+}

@@ -1,0 +1,88 @@
+"""Integrators and their steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """An integrator and its steps.
+
+    Attributes
+    ----------
+    name : str
+        ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
+        ``"hermite6"``, ``"euler"`` or ``"damped-euler"``.
+    dt : float, str or quantity, optional
+        Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
+        accelerations at the start where not given. A text such as ``"0.1 yr"`` and a quantity of
+        astropy are times with a unit, for bodies that have units.
+    eta : float, optional
+        Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
+        hermite4 and hermite6.
+    block : bool
+        With `eta`, a step of its own for each body.
+    neighbours : int or "auto", optional
+        With `block` and hermite4: in each step the force of about so
+        many neighbours of a body, and that of all others in longer ones; ``"auto"`` is the root of the
+        number of bodies, at least 64.
+    damping : float, optional
+        Fraction of the velocity lost per unit time, for damped-euler.
+    """
+
+    name: str
+    dt: Any = None
+    eta: float | None = None
+    block: bool = False
+    damping: float | None = None
+    neighbours: int | str | None = None
+
+
+def Leapfrog(dt: Any = None) -> Integrator:
+    """Kick–drift–kick: second order, symplectic, reversible."""
+    return Integrator("leapfrog", dt)
+
+
+def LeapfrogDKD(dt: Any = None) -> Integrator:
+    """Drift–kick–drift: second order, symplectic, reversible."""
+    return Integrator("leapfrog-dkd", dt)
+
+
+def Yoshida4(dt: Any = None) -> Integrator:
+    """Three leapfrogs: fourth order, symplectic, reversible."""
+    return Integrator("yoshida4", dt)
+
+
+def Yoshida6(dt: Any = None) -> Integrator:
+    """Seven leapfrogs: sixth order, symplectic, reversible."""
+    return Integrator("yoshida6", dt)
+
+
+def Hermite4(
+    dt: Any = None,
+    *,
+    eta: float | None = None,
+    block: bool = False,
+    neighbours: int | str | None = None,
+) -> Integrator:
+    """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
+    body's own (`block`), also of a neighbour scheme (`neighbours`)."""
+    return Integrator("hermite4", dt, eta, block, neighbours=neighbours)
+
+
+def Hermite6(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
+    """Hermite's scheme with jerks and snaps: sixth order, steps as those of `Hermite4`; on a GPU
+    each body's own alone."""
+    return Integrator("hermite6", dt, eta, block)
+
+
+def Euler(dt: Any = None) -> Integrator:
+    """Semi-implicit Euler: first order, symplectic."""
+    return Integrator("euler", dt)
+
+
+def DampedEuler(dt: Any = None, *, damping: float | None = None) -> Integrator:
+    """Euler with a drag, to let bodies settle."""
+    return Integrator("damped-euler", dt, damping=damping)

@@ -130,8 +130,9 @@ fn errors_fall_with_eta() {
     );
 }
 
-/// Where all others are neighbours, there is no regular force: what follows differs from plain block
-/// steps by rounding.
+/// Where all others are neighbours, there is no regular force: a first span differs from that of plain
+/// block steps by rounding. (A second one begins with forces of where bodies are, not of where they were
+/// predicted.)
 #[test]
 fn few_bodies_are_all_neighbours() {
     for n in [1, 2, 3, 17] {
@@ -140,8 +141,8 @@ fn few_bodies_are_all_neighbours() {
             (bodies.mass[3], bodies.mass[4]) = (0.0, 0.0);
         }
         let physics = gravity(0.1);
-        let (plain, counts, _) = run(cpu(&bodies, physics, None), 0.01, 2);
-        let (near, of_near, _) = run(cpu(&bodies, physics, Some(64)), 0.01, 2);
+        let (plain, counts, _) = run(cpu(&bodies, physics, None), 0.01, 1);
+        let (near, of_near, _) = run(cpu(&bodies, physics, Some(64)), 0.01, 1);
         assert_eq!(
             (counts.steps, counts.blocks),
             (of_near.steps, of_near.blocks)

@@ -84,91 +84,35 @@ grids! {
 /// The kernels that add partial sums.
 pub const REDUCTIONS: &[Entry] = &{
     type F = Float4<f32>;
+    type D = Float4<f64>;
     type Word = <F as Layout>::Word;
-    type WordF64 = <Float4<f64> as Layout>::Word;
-    const LAYOUT: LayoutDescription = LayoutDescription::of::<F>();
-    #[kernel(name = "reduce_serial_float4_f32")]
-    unsafe fn serial(partial: *const Word, acceleration: *mut Word, params: Params) {
-        // SAFETY: the launch's promise.
-        unsafe { reduce::serial::<F>(partial, acceleration, params) }
-    }
-    #[kernel(name = "reduce_serial_float4_f64")]
-    unsafe fn serial_f64(partial: *const WordF64, acceleration: *mut WordF64, params: Params) {
-        // SAFETY: the launch's promise.
-        unsafe { reduce::serial::<Float4<f64>>(partial, acceleration, params) }
-    }
-    #[kernel(name = "reduce_tree_float4_f32")]
-    unsafe fn tree(partial: *const Word, acceleration: *mut Word, params: Params) {
-        // SAFETY: the launch's promise.
-        unsafe { reduce::tree::<F>(partial, acceleration, params) }
-    }
-    #[kernel(name = "reduce_matrix_vector_float4_f32")]
-    unsafe fn matrix_vector(
-        partial: *const f32,
-        x: *const f32,
-        acceleration: *mut f32,
-        params: Params,
-    ) {
-        // SAFETY: the launch's promise.
-        unsafe { reduce::matrix_vector::<F>(partial, x, acceleration, params) }
-    }
-    #[kernel(name = "ones_float4_f32")]
-    unsafe fn ones(x: *mut f32, params: Params) {
-        // SAFETY: the launch's promise.
-        unsafe { reduce::ones(x, params) }
-    }
+    type WordF64 = <D as Layout>::Word;
     [
-        Entry {
-            symbol: "reduce_serial_float4_f32",
-            work: Work::Reduce(Reduction::Serial),
-            layout: LAYOUT,
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { serial(a.pointer(0), a.pointer(1), a.params) }),
-        },
-        Entry {
-            symbol: "reduce_serial_float4_f64",
-            work: Work::Reduce(Reduction::Serial),
-            layout: LayoutDescription::of::<Float4<f64>>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { serial_f64(a.pointer(0), a.pointer(1), a.params) }),
-        },
-        Entry {
-            symbol: "reduce_tree_float4_f32",
-            work: Work::Reduce(Reduction::Tree),
-            layout: LAYOUT,
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { tree(a.pointer(0), a.pointer(1), a.params) }),
-        },
-        Entry {
-            symbol: "reduce_matrix_vector_float4_f32",
-            work: Work::Reduce(Reduction::MatrixVector),
-            layout: LAYOUT,
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                matrix_vector(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-            }),
-        },
-        Entry {
-            symbol: "ones_float4_f32",
-            work: Work::Ones,
-            layout: LAYOUT,
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { ones(a.pointer(0), a.params) }),
-        },
+        entry!(
+            "reduce_serial_float4_f32",
+            F,
+            Work::Reduce(Reduction::Serial),
+            (partial: *const Word, acceleration: *mut Word) => reduce::serial::<F>
+        ),
+        entry!(
+            "reduce_serial_float4_f64",
+            D,
+            Work::Reduce(Reduction::Serial),
+            (partial: *const WordF64, acceleration: *mut WordF64) => reduce::serial::<D>
+        ),
+        entry!(
+            "reduce_tree_float4_f32",
+            F,
+            Work::Reduce(Reduction::Tree),
+            (partial: *const Word, acceleration: *mut Word) => reduce::tree::<F>
+        ),
+        entry!(
+            "reduce_matrix_vector_float4_f32",
+            F,
+            Work::Reduce(Reduction::MatrixVector),
+            (partial: *const f32, x: *const f32, acceleration: *mut f32)
+                => reduce::matrix_vector::<F>
+        ),
+        entry!("ones_float4_f32", F, Work::Ones, (x: *mut f32) => reduce::ones),
     ]
 };

@@ -1,6 +1,6 @@
 //! The kernels of Hermite's scheme: forces with jerks, and what its steps are made of.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Entry, Row, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
@@ -13,26 +13,10 @@ macro_rules! force {
     ($symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn force(
-            state: *const Word,
-            acceleration: *mut Word,
-            jerk: *mut Word,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                tiled_jerks::force::<$layout, Chosen, $law, $lane, $steps>(
-                    state,
-                    acceleration,
-                    jerk,
-                    params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Force {
+        entry!(
+            $symbol,
+            $layout,
+            Work::Force {
                 schedule: tiled_jerks::NAME,
                 law: <$law>::LAW,
                 formula: <$law>::FORMULA,
@@ -42,15 +26,9 @@ macro_rules! force {
                 order: Order::Fixed,
                 max_registers: None,
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, true, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                force(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-            }),
-        }
+            (state: *const Word, acceleration: *mut Word, jerk: *mut Word)
+                => tiled_jerks::force::<$layout, Chosen, $law, $lane, $steps>
+        )
     }};
 }
 
@@ -83,110 +61,51 @@ macro_rules! steps {
         /// The kernels of Hermite's steps, one row per layout.
         pub const HERMITE: &[[Entry; 4]] = &[$({
             type Word = <$layout as Layout>::Word;
-            const LAYOUT: LayoutDescription = LayoutDescription::of::<$layout>();
-            #[kernel(name = concat!("predict_", $name))]
-            unsafe fn predict(
-                state: *mut Word,
-                acceleration: *const Word,
-                jerk: *const Word,
-                beginning: *mut Word,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe { hermite::predict::<$layout>(state, acceleration, jerk, beginning, params) }
-            }
-            #[kernel(name = concat!("correct_", $name))]
-            unsafe fn correct(
-                state: *mut Word,
-                acceleration: *const Word,
-                jerk: *const Word,
-                beginning: *const Word,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe { hermite::correct::<$layout>(state, acceleration, jerk, beginning, params) }
-            }
-            #[kernel(name = concat!("own_steps_", $name))]
-            unsafe fn own_steps(
-                acceleration: *const Word,
-                jerk: *const Word,
-                beginning: *const Word,
-                steps: *mut f64,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe {
-                    hermite::own_steps::<$layout>(acceleration, jerk, beginning, steps, params)
-                }
-            }
-            #[kernel(name = concat!("external_jerks_", $name))]
-            unsafe fn external(
-                state: *const Word,
-                acceleration: *mut Word,
-                jerk: *mut Word,
-                fields: *const f64,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe {
-                    external::accelerate_with_jerk::<$layout>(
-                        state,
-                        acceleration,
-                        jerk,
-                        fields,
-                        params,
-                    )
-                }
-            }
             [
-                Entry {
-                    symbol: concat!("predict_", $name),
-                    work: Work::Predict,
-                    layout: LAYOUT,
-                    scalars: Scalars::Argument,
-                    since: OLDEST,
-                    writes: &[true, false, false, true],
-                    // SAFETY: the launch's promise.
-                    emulate: emulated!(|a| unsafe {
-                        predict(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
-                    }),
-                },
-                Entry {
-                    symbol: concat!("correct_", $name),
-                    work: Work::Correct,
-                    layout: LAYOUT,
-                    scalars: Scalars::Argument,
-                    since: OLDEST,
-                    writes: &[true, false, false, false],
-                    // SAFETY: the launch's promise.
-                    emulate: emulated!(|a| unsafe {
-                        correct(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
-                    }),
-                },
-                Entry {
-                    symbol: concat!("own_steps_", $name),
-                    work: Work::OwnSteps,
-                    layout: LAYOUT,
-                    scalars: Scalars::Argument,
-                    since: OLDEST,
-                    writes: &[false, false, false, true],
-                    // SAFETY: the launch's promise.
-                    emulate: emulated!(|a| unsafe {
-                        own_steps(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
-                    }),
-                },
-                Entry {
-                    symbol: concat!("external_jerks_", $name),
-                    work: Work::ExternalJerks,
-                    layout: LAYOUT,
-                    scalars: Scalars::Argument,
-                    since: OLDEST,
-                    writes: &[false, true, true, false],
-                    // SAFETY: the launch's promise.
-                    emulate: emulated!(|a| unsafe {
-                        external(a.pointer(0), a.pointer(1), a.pointer(2), a.pointer(3), a.params)
-                    }),
-                },
+                entry!(
+                    concat!("predict_", $name),
+                    $layout,
+                    Work::Predict,
+                    (
+                        state: *mut Word,
+                        acceleration: *const Word,
+                        jerk: *const Word,
+                        beginning: *mut Word,
+                    ) => hermite::predict::<$layout>
+                ),
+                entry!(
+                    concat!("correct_", $name),
+                    $layout,
+                    Work::Correct,
+                    (
+                        state: *mut Word,
+                        acceleration: *const Word,
+                        jerk: *const Word,
+                        beginning: *const Word,
+                    ) => hermite::correct::<$layout>
+                ),
+                entry!(
+                    concat!("own_steps_", $name),
+                    $layout,
+                    Work::OwnSteps,
+                    (
+                        acceleration: *const Word,
+                        jerk: *const Word,
+                        beginning: *const Word,
+                        steps: *mut f64,
+                    ) => hermite::own_steps::<$layout>
+                ),
+                entry!(
+                    concat!("external_jerks_", $name),
+                    $layout,
+                    Work::ExternalJerks,
+                    (
+                        state: *const Word,
+                        acceleration: *mut Word,
+                        jerk: *mut Word,
+                        fields: *const f64,
+                    ) => external::accelerate_with_jerk::<$layout>
+                ),
             ]
         }),*];
     };

@@ -30,6 +30,53 @@ macro_rules! force_function {
     }};
 }
 
+/// Compiles a kernel and describes it. What it writes, and how the emulator calls it, follow from its
+/// pointer parameters: `(state: *mut Word, acceleration: *const Word) => function`, which takes them and
+/// then the [`Params`](crate::abi::Params), or `(…), params => call` for one that does not.
+macro_rules! entry {
+    (@writes const) => { false };
+    (@writes mut) => { true };
+    (@since) => { $crate::entries::OLDEST };
+    (@since $since:literal) => { $since };
+    (
+        $symbol:expr $(; since $since:literal)?, $layout:ty, $work:expr,
+        ($($name:ident: *$access:tt $type:ty),* $(,)?) => $function:expr
+    ) => {
+        entry!(
+            $symbol $(; since $since)?, $layout, $work,
+            ($($name: *$access $type),*), params => $function($($name,)* params)
+        )
+    };
+    (
+        $symbol:expr $(; since $since:literal)?, $layout:ty, $work:expr,
+        ($($name:ident: *$access:tt $type:ty),* $(,)?), $params:ident => $call:expr
+    ) => {{
+        #[allow(clippy::too_many_arguments, reason = "the pointers of a kernel")]
+        #[kernel(name = $symbol $(, since = $since)?)]
+        unsafe fn launched($($name: *$access $type,)* $params: Params) {
+            // SAFETY: the launch's promise.
+            unsafe { $call }
+        }
+        $crate::entries::Entry {
+            symbol: $symbol,
+            work: $work,
+            layout: $crate::entries::LayoutDescription::of::<$layout>(),
+            scalars: $crate::entries::Scalars::Argument,
+            since: entry!(@since $($since)?),
+            writes: &[$(entry!(@writes $access)),*],
+            // SAFETY: the launch's promise.
+            emulate: emulated!(|a| unsafe {
+                let mut index = 0;
+                let mut next = || {
+                    index += 1;
+                    index - 1
+                };
+                launched($(a.pointer::<$type>(next()),)* a.params)
+            }),
+        }
+    }};
+}
+
 mod advance;
 mod block_steps;
 mod forces;

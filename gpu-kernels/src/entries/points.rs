@@ -1,6 +1,6 @@
 //! The kernels for fields at points.
 
-use super::{Entry, LayoutDescription, OLDEST, Scalars, Work};
+use super::{Entry, Work};
 use crate::abi::Params;
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
@@ -11,37 +11,18 @@ macro_rules! at_points {
     ($symbol:expr, $layout:ty, $quantity:ty, $sums:expr, $lane:literal, $unroll:literal, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn at_points(
-            points: *const Word,
-            sources: *const Word,
-            sums: *mut f64,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                points::sums::<$layout, Chosen, $quantity, { $sums }, $lane, $unroll>(
-                    points, sources, sums, params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::AtPoints {
+        entry!(
+            $symbol,
+            $layout,
+            Work::AtPoints {
                 quantity: <$quantity as Quantity<{ $sums }>>::NAME,
                 numerics: Chosen::POLICY,
                 unroll: $unroll,
                 lane: $lane,
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                at_points(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-            }),
-        }
+            (points: *const Word, sources: *const Word, sums: *mut f64)
+                => points::sums::<$layout, Chosen, $quantity, { $sums }, $lane, $unroll>
+        )
     }};
 }
 
@@ -65,20 +46,9 @@ all_at_points! {
 }
 
 /// The sums over all slices of the sources, whatever is summed.
-pub const SUM_AT_POINTS: Entry = {
-    #[kernel(name = "sum_at_points")]
-    unsafe fn sum(partial: *const f64, total: *mut f64, params: Params) {
-        // SAFETY: the launch's promise.
-        unsafe { points::sum(partial, total, params) }
-    }
-    Entry {
-        symbol: "sum_at_points",
-        work: Work::SumAtPoints,
-        layout: LayoutDescription::of::<Float4<f64>>(),
-        scalars: Scalars::Argument,
-        since: OLDEST,
-        writes: &[false, true],
-        // SAFETY: the launch's promise.
-        emulate: emulated!(|a| unsafe { sum(a.pointer(0), a.pointer(1), a.params) }),
-    }
-};
+pub const SUM_AT_POINTS: Entry = entry!(
+    "sum_at_points",
+    Float4<f64>,
+    Work::SumAtPoints,
+    (partial: *const f64, total: *mut f64) => points::sum
+);

@@ -1,6 +1,6 @@
 //! The kernels of many systems.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Entry, Row, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, ReadOnly, Soa};
@@ -11,80 +11,67 @@ use crate::schedule::symmetric::Order;
 use crate::schedule::{ScheduleName, SourcesIn, Stepping, systems};
 use cuda_std::{emulated, kernel};
 
-/// Name, written buffers and function of a row's schedule.
-macro_rules! schedule {
-    (name steps) => {
-        schedule!(name All, Global)
+/// Name of a row's schedule.
+macro_rules! name {
+    (steps) => {
+        name!(All, Global)
     };
-    (name steps_tiled) => {
-        schedule!(name All, Shared)
+    (steps_tiled) => {
+        name!(All, Shared)
     };
-    (name kick) => {
-        schedule!(name Kick, Shared)
+    (kick) => {
+        name!(Kick, Shared)
     };
-    (name fused) => {
-        schedule!(name Fused, Shared)
+    (fused) => {
+        name!(Fused, Shared)
     };
-    (name $stepping:ident, $sources:ident) => {
+    ($stepping:ident, $sources:ident) => {
         ScheduleName::Systems {
             stepping: Stepping::$stepping,
             sources: SourcesIn::$sources,
         }
     };
-    (writes fused) => {
-        &[false, false, true]
-    };
-    (writes $schedule:ident) => {
-        &[true, false]
-    };
-    (function fused, $symbol:expr, $word:ty, [$($chosen:ty),*], $unroll:literal) => {{
-        #[kernel(name = $symbol)]
-        unsafe fn step(from: *const $word, records: *const f64, to: *mut $word, params: Params) {
-            // SAFETY: the launch's promise.
-            unsafe { systems::fused::<$($chosen,)* $unroll>(from, records, to, params) }
-        }
-        // SAFETY: the launch's promise.
-        emulated!(|a| unsafe { step(a.pointer(0), a.pointer(1), a.pointer(2), a.params) })
-    }};
-    (function $schedule:ident, $symbol:expr, $word:ty, [$($chosen:ty),*], $unroll:literal) => {{
-        #[kernel(name = $symbol)]
-        unsafe fn step(state: *mut $word, records: *const f64, params: Params) {
-            // SAFETY: the launch's promise.
-            unsafe { systems::$schedule::<$($chosen,)* $unroll>(state, records, params) }
-        }
-        // SAFETY: the launch's promise.
-        emulated!(|a| unsafe { step(a.pointer(0), a.pointer(1), a.params) })
-    }};
 }
 
-macro_rules! entry {
+macro_rules! system {
     (
         $symbol:expr, $schedule:ident, $layout:ty, $mul_add:ty, $root:ty, $unroll:literal, $law:ty,
         $closest:ty
     ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, $mul_add, $root, $closest>;
         type Word = <$layout as Layout>::Word;
-        Entry {
-            symbol: $symbol,
-            work: Work::Force {
-                schedule: schedule!(name $schedule),
-                law: <$law>::LAW,
-                formula: <$law>::FORMULA,
-                numerics: Chosen::POLICY,
-                unroll: $unroll,
-                lane: 1,
-                order: Order::Fixed,
-                max_registers: None,
-            },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: schedule!(writes $schedule),
-            emulate: schedule!(
-                function $schedule, $symbol, Word, [$layout, Chosen, $law], $unroll
-            ),
-        }
+        const WORK: Work = Work::Force {
+            schedule: name!($schedule),
+            law: <$law>::LAW,
+            formula: <$law>::FORMULA,
+            numerics: Chosen::POLICY,
+            unroll: $unroll,
+            lane: 1,
+            order: Order::Fixed,
+            max_registers: None,
+        };
+        system!(@entry $schedule, $symbol, $layout, WORK, [$layout, Chosen, $law], $unroll)
     }};
+    (@entry fused, $symbol:expr, $layout:ty, $work:expr, [$($chosen:ty),*], $unroll:literal) => {
+        entry!(
+            $symbol,
+            $layout,
+            $work,
+            (from: *const Word, records: *const f64, to: *mut Word)
+                => systems::fused::<$($chosen,)* $unroll>
+        )
+    };
+    (
+        @entry $schedule:ident, $symbol:expr, $layout:ty, $work:expr, [$($chosen:ty),*],
+        $unroll:literal
+    ) => {
+        entry!(
+            $symbol,
+            $layout,
+            $work,
+            (state: *mut Word, records: *const f64) => systems::$schedule::<$($chosen,)* $unroll>
+        )
+    };
 }
 
 /// A line each, compiled for some laws, and for ε > 0 and ε = 0.
@@ -94,9 +81,9 @@ macro_rules! systems {
         $mul_add:ty, $root:ty, $unroll:literal
     ) => {
         Row::new(concat!("systems_", $name), &[$(
-            entry!(concat!("force_systems_", $name, "_", $law_name), $schedule, $layout, $mul_add,
+            system!(concat!("force_systems_", $name, "_", $law_name), $schedule, $layout, $mul_add,
                 $root, $unroll, $law, Softened),
-            entry!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $schedule, $layout,
+            system!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $schedule, $layout,
                 $mul_add, $root, $unroll, $law, Unsoftened),
         )*])
     };
@@ -133,21 +120,12 @@ macro_rules! drifts {
         /// The drifts of many systems, one per layout.
         pub const SYSTEM_DRIFTS: &[Entry] = &[$({
             type Word = <$layout as Layout>::Word;
-            #[kernel(name = concat!("systems_drift_", $name))]
-            unsafe fn drift(state: *mut Word, records: *const f64, params: Params) {
-                // SAFETY: the launch's promise.
-                unsafe { systems::drift::<$layout>(state, records, params) }
-            }
-            Entry {
-                symbol: concat!("systems_drift_", $name),
-                work: Work::SystemDrift,
-                layout: LayoutDescription::of::<$layout>(),
-                scalars: Scalars::Argument,
-                since: OLDEST,
-                writes: &[true, false],
-                // SAFETY: the launch's promise.
-                emulate: emulated!(|a| unsafe { drift(a.pointer(0), a.pointer(1), a.params) }),
-            }
+            entry!(
+                concat!("systems_drift_", $name),
+                $layout,
+                Work::SystemDrift,
+                (state: *mut Word, records: *const f64) => systems::drift::<$layout>
+            )
         }),*];
     };
 }
@@ -165,24 +143,11 @@ macro_rules! accelerations {
     ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn accelerate(
-            state: *const Word,
-            records: *const f64,
-            slabs: *mut Word,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                systems::accelerate::<$layout, Chosen, $law, $lane, $steps, $registers>(
-                    state, records, slabs, params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Force {
-                schedule: schedule!(name Accelerate, Shared),
+        entry!(
+            $symbol,
+            $layout,
+            Work::Force {
+                schedule: name!(Accelerate, Shared),
                 law: <$law>::LAW,
                 formula: <$law>::FORMULA,
                 numerics: Chosen::POLICY,
@@ -195,15 +160,9 @@ macro_rules! accelerations {
                     None
                 },
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                accelerate(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-            }),
-        }
+            (state: *const Word, records: *const f64, slabs: *mut Word)
+                => systems::accelerate::<$layout, Chosen, $law, $lane, $steps, $registers>
+        )
     }};
 }
 
@@ -242,28 +201,13 @@ macro_rules! system_steps {
         /// The steps by accelerations of pairs that are taken once.
         pub const SYSTEM_STEPS: &[Entry] = &[$({
             type Word = <$layout as Layout>::Word;
-            #[kernel(name = concat!("systems_step_", $name))]
-            unsafe fn step(
-                state: *mut Word,
-                records: *const f64,
-                slabs: *const Word,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe { systems::kick_and_drift::<$layout>(state, records, slabs, params) }
-            }
-            Entry {
-                symbol: concat!("systems_step_", $name),
-                work: Work::SystemStep,
-                layout: LayoutDescription::of::<$layout>(),
-                scalars: Scalars::Argument,
-                since: OLDEST,
-                writes: &[true, false, false],
-                // SAFETY: the launch's promise.
-                emulate: emulated!(|a| unsafe {
-                    step(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-                }),
-            }
+            entry!(
+                concat!("systems_step_", $name),
+                $layout,
+                Work::SystemStep,
+                (state: *mut Word, records: *const f64, slabs: *const Word)
+                    => systems::kick_and_drift::<$layout>
+            )
         }),*];
     };
 }

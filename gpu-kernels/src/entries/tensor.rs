@@ -1,6 +1,6 @@
 //! The force kernels on tensor cores.
 
-use super::{Entry, LayoutDescription, Row, Scalars, Work};
+use super::{Row, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw, Unit};
 use crate::layout::Float4;
@@ -11,16 +11,11 @@ use cuda_std::vector::Vec4;
 use cuda_std::{emulated, kernel};
 
 macro_rules! force {
-    ($symbol:expr, $tiles:literal, $registers:literal, $law:ty) => {{
-        #[kernel(name = $symbol, since = 80)]
-        unsafe fn force(state: *const Vec4<f32>, acceleration: *mut Vec4<f32>, params: Params) {
-            limit_registers::<$registers>();
-            // SAFETY: the launch's promise.
-            unsafe { tensor::force::<$law, $tiles>(state, acceleration, params) }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Force {
+    ($symbol:expr, $tiles:literal, $registers:literal, $law:ty) => {
+        entry!(
+            $symbol; since 80,
+            Float4<f32>,
+            Work::Force {
                 schedule: tensor::NAME,
                 law: <$law>::LAW,
                 formula: <$law>::FORMULA,
@@ -30,14 +25,12 @@ macro_rules! force {
                 order: Order::Any,
                 max_registers: None, // what the tiles need is no choice of its own
             },
-            layout: LayoutDescription::of::<Float4<f32>>(),
-            scalars: Scalars::Argument,
-            since: 80,
-            writes: &[false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe { force(a.pointer(0), a.pointer(1), a.params) }),
-        }
-    }};
+            (state: *const Vec4<f32>, acceleration: *mut Vec4<f32>), params => {
+                limit_registers::<$registers>();
+                tensor::force::<$law, $tiles>(state, acceleration, params)
+            }
+        )
+    };
 }
 
 /// A line each, compiled for both laws, for ε > 0. `8, 80`: eight tiles of targets a block, and at

@@ -1,6 +1,6 @@
 //! The kernels for test particles: forces of fewer sources than targets, and many steps at a time.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Entry, Row, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw};
 use crate::layout::{Float4, Layout};
@@ -13,26 +13,10 @@ macro_rules! force {
     ($symbol:expr, $layout:ty, $unroll:literal, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn force(
-            state: *const Word,
-            sources: *const Word,
-            acceleration: *mut Word,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                test_particles::force::<$layout, Chosen, Gravity, $unroll>(
-                    state,
-                    sources,
-                    acceleration,
-                    params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Force {
+        entry!(
+            $symbol,
+            $layout,
+            Work::Force {
                 schedule: test_particles::NAME,
                 law: Gravity::LAW,
                 formula: Gravity::FORMULA,
@@ -42,15 +26,9 @@ macro_rules! force {
                 order: Order::Fixed,
                 max_registers: None,
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                force(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-            }),
-        }
+            (state: *const Word, sources: *const Word, acceleration: *mut Word)
+                => test_particles::force::<$layout, Chosen, Gravity, $unroll>
+        )
     }};
 }
 
@@ -75,48 +53,20 @@ macro_rules! trace {
     ($symbol:expr, $layout:ty, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn trace(
-            sources: *const Word,
-            acceleration: *const Word,
-            indices: *const u32,
-            moves: *const f64,
-            kept: *mut Word,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                test_particles::trace::<$layout, Chosen, Gravity>(
-                    sources,
-                    acceleration,
-                    indices,
-                    moves,
-                    kept,
-                    params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Trace {
+        entry!(
+            $symbol,
+            $layout,
+            Work::Trace {
                 unsoftened: Chosen::POLICY.unsoftened,
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[false, false, false, false, true],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                trace(
-                    a.pointer(0),
-                    a.pointer(1),
-                    a.pointer(2),
-                    a.pointer(3),
-                    a.pointer(4),
-                    a.params,
-                )
-            }),
-        }
+            (
+                sources: *const Word,
+                acceleration: *const Word,
+                indices: *const u32,
+                moves: *const f64,
+                kept: *mut Word,
+            ) => test_particles::trace::<$layout, Chosen, Gravity>
+        )
     }};
 }
 
@@ -124,45 +74,19 @@ macro_rules! follow {
     ($symbol:expr, $layout:ty, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
-        #[kernel(name = $symbol)]
-        unsafe fn follow(
-            state: *mut Word,
-            acceleration: *mut Word,
-            moves: *const f64,
-            kept: *const Word,
-            params: Params,
-        ) {
-            // SAFETY: the launch's promise.
-            unsafe {
-                test_particles::follow::<$layout, Chosen, Gravity>(
-                    state,
-                    acceleration,
-                    moves,
-                    kept,
-                    params,
-                )
-            }
-        }
-        Entry {
-            symbol: $symbol,
-            work: Work::Follow {
+        entry!(
+            $symbol,
+            $layout,
+            Work::Follow {
                 unsoftened: Chosen::POLICY.unsoftened,
             },
-            layout: LayoutDescription::of::<$layout>(),
-            scalars: Scalars::Argument,
-            since: OLDEST,
-            writes: &[true, true, false, false],
-            // SAFETY: the launch's promise.
-            emulate: emulated!(|a| unsafe {
-                follow(
-                    a.pointer(0),
-                    a.pointer(1),
-                    a.pointer(2),
-                    a.pointer(3),
-                    a.params,
-                )
-            }),
-        }
+            (
+                state: *mut Word,
+                acceleration: *mut Word,
+                moves: *const f64,
+                kept: *const Word,
+            ) => test_particles::follow::<$layout, Chosen, Gravity>
+        )
     }};
 }
 
@@ -172,29 +96,14 @@ macro_rules! beside {
         /// The kernels that copy sources, and those that take many steps at a time, one row per layout.
         pub const WITH_TEST_PARTICLES: &[[Entry; 5]] = &[$({
             type Word = <$layout as Layout>::Word;
-            #[kernel(name = concat!("sources_", $name))]
-            unsafe fn sources(
-                state: *const Word,
-                indices: *const u32,
-                sources: *mut Word,
-                params: Params,
-            ) {
-                // SAFETY: the launch's promise.
-                unsafe { test_particles::gather::<$layout>(state, indices, sources, params) }
-            }
             [
-                Entry {
-                    symbol: concat!("sources_", $name),
-                    work: Work::Sources,
-                    layout: LayoutDescription::of::<$layout>(),
-                    scalars: Scalars::Argument,
-                    since: OLDEST,
-                    writes: &[false, false, true],
-                    // SAFETY: the launch's promise.
-                    emulate: emulated!(|a| unsafe {
-                        sources(a.pointer(0), a.pointer(1), a.pointer(2), a.params)
-                    }),
-                },
+                entry!(
+                    concat!("sources_", $name),
+                    $layout,
+                    Work::Sources,
+                    (state: *const Word, indices: *const u32, sources: *mut Word)
+                        => test_particles::gather::<$layout>
+                ),
                 trace!(concat!("trace_", $name, "_gravity"), $layout, Softened),
                 trace!(concat!("trace_", $name, "_gravity_eps0"), $layout, Unsoftened),
                 follow!(concat!("follow_", $name, "_gravity"), $layout, Softened),

@@ -36,7 +36,7 @@ pub struct Params {
     pub velocity_factor: f64,
     /// Time of the state, in the units of the run, for fields that change with it.
     pub time: f64,
-    /// Which part of which block step, for block time steps.
+    /// Phase of a block step, for block time steps.
     pub blocks: BlockStep,
     /// This device's part of the blocks, where several devices share a launch.
     pub share: Share,
@@ -57,7 +57,7 @@ pub struct Share {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStep {
-    /// Which of two places the launch reads: 0 and 1 in turn, from one block step to the next.
+    /// Number of the place that the launch reads, of two: 0 and 1 in turn, from one block step to the next.
     pub parity: u16,
     /// Purpose of the launch, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
     pub phase: u16,

@@ -29,12 +29,12 @@ pub struct Regular {
     pub begun: Force,
     /// The regular force where it ends, of the same bodies.
     pub ended: Force,
-    /// Its length.
+    /// Length of the step.
     pub dt: f64,
 }
 
 impl Regular {
-    /// What the extrapolation missed at the end.
+    /// Error of the extrapolation at the end.
     #[inline(always)]
     pub fn missed(&self) -> Force {
         difference(self.ended, extrapolated(self.begun, self.dt))

@@ -32,6 +32,13 @@ impl<T> From<[T; 2]> for Vec2<T> {
     }
 }
 
+impl<T> From<[T; 4]> for Vec4<T> {
+    #[inline(always)]
+    fn from([x, y, z, w]: [T; 4]) -> Self {
+        Self { x, y, z, w }
+    }
+}
+
 impl<T> From<Vec2<T>> for [T; 2] {
     #[inline(always)]
     fn from(v: Vec2<T>) -> Self {

@@ -12,6 +12,7 @@ use cuda_std::{GpuFloat, global, opaque, thread};
 use super::posts::{Control, Post};
 use super::records::{self, Digits, Sums, together};
 use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, sums};
+use super::turn::Turn;
 use super::{
     Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE,
     clock, coarsest_active, level_of, number,
@@ -66,19 +67,20 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
 ) {
     thread::limit_registers::<MOST_REGISTERS>();
     let Params { n, blocks, .. } = params;
-    let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
-    let thread = thread::thread_idx_x();
+    let block = thread::block_idx_x();
     let phase = u32::from(blocks.phase);
     let is = |other: Phase| phase == other as u32;
-    let before = u32::from(blocks.parity);
-    let after = before ^ 1;
-    let is_first = block == 0 && thread == 0;
     let control = Control::of_block();
+    let turn = Turn {
+        posts,
+        time,
+        parity: u32::from(blocks.parity),
+    };
     let own = Own {
         bodies,
         levels,
         steps,
-        slice: Slice::own(n),
+        slice: Slice::of(block, n),
         stride: params.stride,
         control,
         list: control.after(),
@@ -91,21 +93,10 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
         let mut guess = 0;
         let mut agreed_on_time = true;
         if is(Phase::Step) || is(Phase::First) {
-            now = global::load(time, clock::NOW + before);
-            if now >= SPAN {
-                if is_first {
-                    global::store(time, clock::NOW + after, now);
-                }
+            let Some((before, posts)) = turn.read::<false>(control) else {
                 return;
-            }
-            let posts = control.read_posts::<false>(posts.wrapping_add((before * slices) as usize));
-            if posts.finest == TOO_FINE {
-                if is_first {
-                    global::store(time, clock::NOW + after, clock::STOPPED);
-                    global::store(time, clock::BODY, u64::from(posts.body));
-                }
-                return;
-            }
+            };
+            now = before;
             guess = posts.finest;
             agreed_on_time = posts.agreed;
             if agreed_on_time {
@@ -126,19 +117,7 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
             if is(Phase::First) {
                 return;
             }
-            if is_first {
-                let count = |word, more: u64| {
-                    global::store(time, word, global::load(time, word) + more);
-                };
-                if agreed_on_time {
-                    count(clock::BLOCKS, 1);
-                    count(clock::EVALUATIONS, u64::from(posts.active));
-                    let finest = global::load(time, clock::FINEST);
-                    global::store(time, clock::FINEST, finest.max(u64::from(posts.finest)));
-                } else {
-                    count(clock::REPEATED, 1);
-                }
-            }
+            turn.count(&posts, None);
         } else {
             own.begin(is(Phase::All), span);
         }
@@ -157,18 +136,13 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
             );
             own.hand_out::<S, D>(targets, next, dt)
         };
-        if thread == 0 {
-            let post = Post {
-                finest,
-                guess,
-                count,
-                regular: 0,
-            };
-            global::store(posts, after * slices + block, post.into());
-            if block == 0 {
-                global::store(time, clock::NOW + after, now);
-            }
-        }
+        let post = Post {
+            finest,
+            guess,
+            count,
+            regular: 0,
+        };
+        turn.post(post, now);
     }
 }
 
@@ -460,14 +434,8 @@ impl Own {
             }
             slot += thread::block_dim_x();
         }
-        // SAFETY: all threads are here, and take the branch together.
-        unsafe {
-            let finest = self.control.largest_of_block(finest);
-            if finest == TOO_FINE {
-                body = !self.control.largest_of_block(!body);
-            }
-            (finest, body)
-        }
+        // SAFETY: all threads are here.
+        unsafe { self.control.finest(finest, body) }
     }
 
     /// Makes targets of the own bodies that are active at `next`; returns how many there are.

@@ -5,14 +5,13 @@ use crate::layout::Layout;
 use crate::numerics::Closest;
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::WARP_SIZE;
 use cuda_std::{GpuFloat, global, thread};
 
 use super::correct::begun;
 use super::posts::Control;
 use super::records::{self, Digits};
 use super::scheme::Scheme;
-use super::sweep::{Sweep, partial_scalars, softening_squared};
+use super::sweep::{Sweep, softening_squared};
 use super::{Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, number};
 
 /// The sums over each slice for all active bodies, at the next time.
@@ -59,7 +58,7 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let threads = thread::block_dim_x();
     let parity = u32::from(blocks.parity);
-    let slice = Slice::own(n);
+    let slice = Slice::of(block, n);
     let control = Control::of_block();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all.
@@ -91,7 +90,6 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
         stage,
         exchange: stage.after(staged),
     };
-    const { assert!(partial_scalars(D::NAME, S::ORDER, WARP_SIZE) > 0) }
     let mut first = 0;
     while first < slice.count {
         sweep.count = (slice.count - first).min(blocks.chunk);

@@ -30,6 +30,7 @@ mod posts;
 mod records;
 mod scheme;
 mod sweep;
+mod turn;
 
 pub use correct::correct;
 pub use force::force;
@@ -44,7 +45,7 @@ use cuda_std::{global, thread};
 /// The layout of the bodies' state and its derivatives.
 pub type Bodies = crate::layout::Float4<f64>;
 
-/// How often a span can be halved.
+/// Number of times that a span can be halved.
 pub const DEEPEST: u32 = 40;
 
 /// Ticks of a span: the shortest step is one.
@@ -106,7 +107,8 @@ pub mod clock {
 /// Level of a body that needs shorter steps than there are.
 const TOO_FINE: u32 = 255;
 
-/// The bodies of a block: `first..first + count`.
+/// The places of a block's bodies: `first..first + count`. A place is the number of its body but in a
+/// [neighbour scheme](neighbours).
 #[derive(Clone, Copy)]
 struct Slice {
     first: u32,
@@ -116,10 +118,10 @@ struct Slice {
 }
 
 impl Slice {
-    /// That of this block.
+    /// That of a block.
     #[inline(always)]
-    fn own(n: u32) -> Self {
-        let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
+    fn of(block: u32, n: u32) -> Self {
+        let slices = thread::grid_dim_x();
         let (each, more) = (n / slices, n % slices);
         Self {
             first: block * each + block.min(more),
@@ -191,8 +193,8 @@ fn coarsest_active(time: u64) -> u32 {
     DEEPEST - time.trailing_zeros().min(DEEPEST)
 }
 
-/// How often `span` must be halved to be no longer than `allowed`; [`TOO_FINE`] if that is more often
-/// than it can be, or `allowed` is no number.
+/// Number of times that `span` must be halved to be no longer than `allowed`; [`TOO_FINE`] if it cannot
+/// be halved so often, or `allowed` is no number.
 #[inline(always)]
 fn level_of(allowed: f64, span: f64) -> u32 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -221,7 +223,7 @@ pub struct BodyBuffers {
     /// [`HIGHER_VECTORS`] times as many vectors: snaps and crackles. Not touched at fourth order,
     /// but for [`Phase::First`].
     pub higher: *mut Vec4<f64>,
-    /// When each body's step began, in ticks.
+    /// Beginning of each body's step, in ticks.
     pub begun: *mut u64,
 }
 

@@ -211,23 +211,9 @@ impl Control {
     /// All threads call it.
     #[inline(always)]
     pub(super) unsafe fn numbered(self, listed: bool) -> (u32, u32) {
-        let warps = thread::block_dim_x() / WARP_SIZE;
         let votes = ballot(listed);
-        if lane_id() == 0 {
-            // SAFETY: this warp's own number.
-            unsafe { self.counts.store(warp_id(), votes.count_ones()) };
-        }
-        thread::sync_threads();
-        let (mut before, mut all, mut warp) = (0, 0, 0);
-        while warp < warps {
-            // SAFETY: written before the barrier.
-            let of_warp = unsafe { self.counts.load(warp) };
-            if warp < warp_id() {
-                before += of_warp;
-            }
-            all += of_warp;
-            warp += 1;
-        }
+        // SAFETY: the caller's promise.
+        let (before, all) = unsafe { self.before_and_all(votes.count_ones()) };
         let below = votes & ((1 << lane_id()) - 1);
         (before + below.count_ones(), all)
     }
@@ -239,14 +225,28 @@ impl Control {
     /// As there.
     #[inline(always)]
     pub(super) unsafe fn both_numbered(self, listed: [bool; 2]) -> [[u32; 2]; 2] {
-        let warps = thread::block_dim_x() / WARP_SIZE;
         let votes = [ballot(listed[0]), ballot(listed[1])];
+        let both = votes[0].count_ones() | votes[1].count_ones() << 16;
+        // SAFETY: the caller's promise.
+        let (before, all) = unsafe { self.before_and_all(both) };
+        let below = (1 << lane_id()) - 1;
+        let first = (before & 0xffff) + (votes[0] & below).count_ones();
+        let second = (before >> 16) + (votes[1] & below).count_ones();
+        [[first, second], [all & 0xffff, all >> 16]]
+    }
+
+    /// The sums of a number of each warp's over the warps before this one, and over all.
+    ///
+    /// # Safety
+    /// As [`numbered`](Self::numbered).
+    #[inline(always)]
+    unsafe fn before_and_all(self, of_warp: u32) -> (u32, u32) {
         if lane_id() == 0 {
-            let both = votes[0].count_ones() | votes[1].count_ones() << 16;
             // SAFETY: this warp's own number.
-            unsafe { self.counts.store(warp_id(), both) };
+            unsafe { self.counts.store(warp_id(), of_warp) };
         }
         thread::sync_threads();
+        let warps = thread::block_dim_x() / WARP_SIZE;
         let (mut before, mut all, mut warp) = (0, 0, 0);
         while warp < warps {
             // SAFETY: written before the barrier.
@@ -257,10 +257,24 @@ impl Control {
             all += of_warp;
             warp += 1;
         }
-        let below = (1 << lane_id()) - 1;
-        let first = (before & 0xffff) + (votes[0] & below).count_ones();
-        let second = (before >> 16) + (votes[1] & below).count_ones();
-        [[first, second], [all & 0xffff, all >> 16]]
+        (before, all)
+    }
+
+    /// The finest level that any thread found, and if that is [`TOO_FINE`] the first body that any
+    /// thread found with it. A barrier comes before and after.
+    ///
+    /// # Safety
+    /// As [`numbered`](Self::numbered).
+    #[inline(always)]
+    pub(super) unsafe fn finest(self, finest: u32, body: u32) -> (u32, u32) {
+        // SAFETY: the caller's promise; all threads take the branch together.
+        unsafe {
+            let finest = self.largest_of_block(finest);
+            if finest == TOO_FINE {
+                return (finest, !self.largest_of_block(!body));
+            }
+            (finest, body)
+        }
     }
 
     /// The largest number that any thread has; a barrier comes before and after.
@@ -268,7 +282,7 @@ impl Control {
     /// # Safety
     /// All threads call it.
     #[inline(always)]
-    pub(super) unsafe fn largest_of_block(self, number: u32) -> u32 {
+    unsafe fn largest_of_block(self, number: u32) -> u32 {
         let warps = thread::block_dim_x() / WARP_SIZE;
         let of_warp = largest(number);
         thread::sync_threads();

@@ -43,7 +43,7 @@ pub(super) struct Sweep<D: Digits> {
     pub(super) softening_squared: D::Real,
     /// The sources.
     pub(super) sources: Shared<D::Real>,
-    /// How many.
+    /// Number of sources.
     pub(super) count: u32,
     /// True if sums over others came before.
     pub(super) more: bool,

@@ -11,7 +11,7 @@ use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
 use cuda_std::{GpuFloat, global, thread};
 
 use super::near::together;
-use super::{REGULAR_SUMS, Slice, body_at, capacity, clock, word};
+use super::{REGULAR_SUMS, Slice, body_at, capacity, clock, own_body, word};
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::{Bodies, MOST_REGISTERS, clock as plain, number};
 
@@ -31,8 +31,8 @@ const NUMBERS: usize = 11;
 ///
 /// # Arguments
 /// `state`, `acceleration`, `jerk`, `higher`: of all bodies where they are, snaps first in `higher`,
-/// read. `lists`, `counts`, `sums` of [`list`](super::list), `time`: read. `spheres`: their second numbers written. `steps`: written.
-/// `params.g`: in the unit of the bodies.
+/// read. `lists`, `counts`, `list_sums` of [`list`](super::list), `time`: read. `spheres`: their second
+/// numbers written. `steps`: written. `params.g`: in the unit of the bodies.
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice. A warp a body, whose lanes have different neighbours.
@@ -76,7 +76,7 @@ pub unsafe fn first(
         };
         let mut slot = warp_id();
         while slot < slice.count {
-            let (place, body) = (slice.first + slot, Slice::body(slot));
+            let (place, body) = (slice.first + slot, own_body(slot));
             let list = lists.wrapping_add(place as usize * capacity(room) as usize);
             let (count, (own, _)) = (global::load(counts, place), moving(body));
             let mut sums = [[0.0; 3]; 3];
@@ -132,14 +132,7 @@ pub unsafe fn first(
                     regular
                 };
                 global::store(steps, body, allowed);
-                global::store(
-                    spheres,
-                    body,
-                    Vec2 {
-                        x: sphere.x,
-                        y: regular,
-                    },
-                );
+                global::store(spheres, body, [sphere.x, regular].into());
             }
             slot += warps;
         }

@@ -4,7 +4,7 @@ use crate::abi::Params;
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
-use cuda_std::{GpuFloat, global, thread};
+use cuda_std::{global, thread};
 
 use super::near::{Near, together};
 use super::record::Record;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
 
-/// What [`force`] reads.
+/// Buffers that [`force`] reads.
 #[derive(Clone, Copy)]
 pub struct Read {
     /// Four vectors a body.
@@ -218,11 +218,7 @@ unsafe fn gather(
         unsafe {
             while warp < end {
                 let of_warp = exchange.load(warp * IRREGULAR_SUMS + lane);
-                sum = if lane == 0 {
-                    sum.larger(of_warp)
-                } else {
-                    together(1, sum, of_warp)
-                };
+                sum = together(lane as usize, sum, of_warp);
                 warp += 1;
             }
             global::store(sums_of, first * IRREGULAR_SUMS + lane, sum);

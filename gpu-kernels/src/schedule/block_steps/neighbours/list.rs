@@ -6,10 +6,10 @@ use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, sync_warp, warp_id};
 use cuda_std::{global, thread};
 
 use super::near::{Near, over_lanes, together};
-use super::sweep::header;
+use super::sweep::{Target, header, regular_index};
 use super::{
-    Elapsed, HEADER, Phase, REGULAR_SUMS, SUMS, Slice, capacity, clock, control, regular_place,
-    segment_words, word,
+    Elapsed, HEADER, Phase, REGULAR_SUMS, SUMS, Slice, capacity, clock, control, segment_words,
+    word,
 };
 use crate::schedule::block_steps::posts::up_to_lane;
 use crate::schedule::block_steps::{
@@ -82,7 +82,7 @@ pub unsafe fn list(
     while k < posts.regular {
         // SAFETY: a target, whose list and sums are this warp's.
         unsafe {
-            let place = regular_place(targets, &posts, most, k);
+            let Target { place, .. } = Target::fetch(targets, regular_index(&posts, most, k));
             let list = lists.wrapping_add(place as usize * capacity(room) as usize);
             let sums = sums.wrapping_add(k as usize * REGULAR_SUMS as usize);
             let mut all = [0.0; SUMS];

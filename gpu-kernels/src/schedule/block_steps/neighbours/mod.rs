@@ -18,12 +18,14 @@
 //! regular force of the old one is that, plus the irregular force of the new list, minus that of the
 //! old, all at the same predicted places.
 //!
-//! A slice has every so-manieth body: neighbours are then on all slices alike, however the bodies are
-//! ordered. The *place* of a body is its number when slice follows slice; records that sources are
-//! predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
+//! Of k slices, slice i has the bodies i, i + k, i + 2k …: neighbours are then on all slices alike,
+//! however the bodies are ordered. The *place* of a body is its number when slice follows slice;
+//! records that sources are predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
 //! positions of irregular ones f64, and what else there is in pairs is f32. Sums have a fixed order.
 
+mod beginning;
 mod correct;
+mod ends;
 mod first;
 mod force;
 mod list;
@@ -36,12 +38,11 @@ pub use first::first;
 pub use force::{Read, force};
 pub use list::list;
 
-use cuda_std::vector::Vec4;
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{global, thread};
 
 use super::posts::Control;
-use super::{DEEPEST, SPAN, control_words, regular_words};
+use super::{DEEPEST, SPAN, Slice, control_words, regular_words};
 
 /// Purpose of a launch of [`correct`], and of [`list`].
 #[repr(u32)]
@@ -53,7 +54,7 @@ pub enum Phase {
     Begin,
     /// As [`Begin`](Phase::Begin), with radii by which about as many should be found as are wanted.
     Radii,
-    /// As [`Begin`](Phase::Begin), with those radii tried before by which not too many were found.
+    /// As [`Begin`](Phase::Begin), with radii that have been tried, and gave not too many.
     Settled,
     /// To take what the lists leave of the whole force as the regular one, and to hand out the first
     /// targets.
@@ -81,7 +82,7 @@ pub mod clock {
 /// Divisor of the room of a segment.
 pub const ROOMS: u32 = 8;
 
-/// Words of a segment before its list: six sums, the fastest approach, and a count.
+/// Words of a segment ahead of its list: six sums, the fastest approach, and a count.
 const HEADER: u32 = 8;
 
 /// Numbers of sums over neighbours: an approach, an acceleration, a jerk, and none.
@@ -132,34 +133,10 @@ pub const fn control_bytes(threads: u32, slices: u32) -> u32 {
     4 * (control_words(threads, slices) + regular_words(threads, slices))
 }
 
-/// The bodies of a block: every so-manieth, from its own number on.
-#[derive(Clone, Copy)]
-struct Slice {
-    /// Place of the first.
-    first: u32,
-    count: u32,
-    /// Bodies of the largest slice.
-    most: u32,
-}
-
-impl Slice {
-    /// That of a block.
-    #[inline(always)]
-    fn of(block: u32, n: u32) -> Self {
-        let slices = thread::grid_dim_x();
-        let (each, more) = (n / slices, n % slices);
-        Self {
-            first: block * each + block.min(more),
-            count: each + u32::from(block < more),
-            most: each + u32::from(more > 0),
-        }
-    }
-
-    /// Index of this block's body at a slot.
-    #[inline(always)]
-    fn body(slot: u32) -> u32 {
-        thread::block_idx_x() + slot * thread::grid_dim_x()
-    }
+/// Index of this block's body at a slot of its slice.
+#[inline(always)]
+fn own_body(slot: u32) -> u32 {
+    thread::block_idx_x() + slot * thread::grid_dim_x()
 }
 
 /// Index of the body at a place.
@@ -231,7 +208,7 @@ fn irregular_target(place: u32, regular: Option<u32>) -> u64 {
     u64::from(regular) << 32 | u64::from(place)
 }
 
-/// When a regular step began, and how often the span is halved for it, in a word.
+/// Beginning and level of a regular step, in a word.
 #[inline(always)]
 fn regular_step(begun: u64, level: u32) -> u64 {
     begun << 8 | u64::from(level)
@@ -259,24 +236,6 @@ fn capacity(room: u32) -> u32 {
 unsafe fn word(time: *const u64, word: u32) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { global::load(time, word) as u32 }
-}
-
-/// Target of a warp's number among those whose regular steps end: the place where it is.
-///
-/// # Safety
-/// `targets` are those of the posts' blocks, which have room for `most` each.
-#[inline(always)]
-unsafe fn regular_place(
-    targets: *const Vec4<f32>,
-    posts: &super::posts::Posts,
-    most: u32,
-    k: u32,
-) -> u32 {
-    let (block, own) = posts.regular_owner(k);
-    let index = (block as usize * most as usize + own as usize) * REGULAR_TARGET as usize + 1;
-    // SAFETY: the caller's promise.
-    let vector = unsafe { global::load(targets.wrapping_add(index), 0) };
-    vector.w.to_bits()
 }
 
 /// The part of shared memory in which threads tell each other numbers.

@@ -17,7 +17,7 @@ pub(super) type Pairs = Numerics<f32, Fused, Approximate, Unsoftened>;
 /// Neighbours of a lane in flight.
 const AHEAD: usize = 4;
 
-/// What the forces are computed from.
+/// Sources and time of the forces.
 #[derive(Clone, Copy)]
 pub(super) struct Near {
     pub(super) records: *const Vec4<u32>,

@@ -1,4 +1,4 @@
-//! What a body is predicted from as a source: 64 bytes, two sectors of memory.
+//! Records that bodies are predicted from as sources: 64 bytes, two sectors of memory.
 
 use cuda_std::vector::Vec4;
 use cuda_std::{GpuFloat, global};
@@ -14,7 +14,7 @@ pub(super) struct Record {
     pub(super) a: [f32; 3],
     pub(super) j: [f32; 3],
     pub(super) mass: f32,
-    /// When its step began.
+    /// Beginning of its step, in ticks.
     pub(super) begun: u64,
 }
 
@@ -99,16 +99,15 @@ impl Record {
     fn packed(&self) -> [Vec4<u32>; 4] {
         let Self { x, v, a, j, .. } = self;
         let [x0, x1, x2] = [words(x[0]), words(x[1]), words(x[2])];
-        let of = |x, y, z, w| Vec4 { x, y, z, w };
         let f = f32::to_bits;
         let both = upper(j[0], 16) | upper(j[1], 16) >> 16;
         // At the end of a span nothing is predicted any more, and its time has a bit too many.
         let third = upper(j[2], 8) | (self.begun >> 32) as u32 & 0xff;
         [
-            of(x0.0, x0.1, x1.0, x1.1),
-            of(x2.0, x2.1, f(v[0]), f(v[1])),
-            of(f(v[2]), f(a[0]), f(a[1]), f(a[2])),
-            of(both, third, f(self.mass), self.begun as u32),
+            [x0.0, x0.1, x1.0, x1.1].into(),
+            [x2.0, x2.1, f(v[0]), f(v[1])].into(),
+            [f(v[2]), f(a[0]), f(a[1]), f(a[2])].into(),
+            [both, third, f(self.mass), self.begun as u32].into(),
         ]
     }
 
@@ -127,7 +126,7 @@ impl Record {
         }
     }
 
-    /// How far it moves in `dt`, and its velocity then.
+    /// Distance that it moves in `dt`, and its velocity then.
     #[inline(always)]
     pub(super) fn moved(&self, dt: f32) -> ([f32; 3], [f32; 3]) {
         let Self { v, a, j, .. } = self;

@@ -36,7 +36,7 @@ pub(super) struct Target {
     pub(super) v: [f32; 3],
     /// R² + ε²: nearer bodies are neighbours.
     pub(super) limit: f32,
-    /// Its place.
+    /// Place of the body.
     pub(super) place: u32,
 }
 
@@ -53,7 +53,7 @@ impl Target {
     /// # Safety
     /// It is there, and nobody writes it in this launch.
     #[inline(always)]
-    unsafe fn fetch(targets: *const Vec4<f32>, index: usize) -> Self {
+    pub(super) unsafe fn fetch(targets: *const Vec4<f32>, index: usize) -> Self {
         let targets = targets.wrapping_add(index * REGULAR_TARGET as usize);
         // SAFETY: the caller's promise.
         let (first, second) = unsafe { (global::load(targets, 0), global::load(targets, 1)) };
@@ -80,20 +80,17 @@ impl Target {
         } = *self;
         // SAFETY: the caller's promise.
         unsafe {
-            global::store(targets, 0, Vec4 { x, y, z, w: limit });
-            let w = (w, f32::from_bits(place));
-            global::store(
-                targets,
-                1,
-                Vec4 {
-                    x: u,
-                    y: v,
-                    z: w.0,
-                    w: w.1,
-                },
-            );
+            global::store(targets, 0, [x, y, z, limit].into());
+            global::store(targets, 1, [u, v, w, f32::from_bits(place)].into());
         }
     }
+}
+
+/// Index of target `k` of all among those of the blocks, which have room for `most` each.
+#[inline(always)]
+pub(super) fn regular_index(posts: &Posts, most: u32, k: u32) -> usize {
+    let (block, own) = posts.regular_owner(k);
+    block as usize * most as usize + own as usize
 }
 
 /// Puts a source into shared memory. One without mass is put where no pair with it counts.
@@ -112,24 +109,8 @@ pub(super) unsafe fn put_source(
     let far = if mass == 0.0 { f32::FAR } else { x[0] };
     // SAFETY: the caller's promise.
     unsafe {
-        vectors.store(
-            2 * slot,
-            Vec4 {
-                x: far,
-                y: x[1],
-                z: x[2],
-                w: mass,
-            },
-        );
-        vectors.store(
-            2 * slot + 1,
-            Vec4 {
-                x: v[0],
-                y: v[1],
-                z: v[2],
-                w: 0.0,
-            },
-        );
+        vectors.store(2 * slot, [far, x[1], x[2], mass].into());
+        vectors.store(2 * slot + 1, [v[0], v[1], v[2], 0.0].into());
     }
 }
 
@@ -141,7 +122,7 @@ pub(super) struct Sweep {
     pub(super) most: u32,
     /// Beginning of them.
     pub(super) posts: Posts,
-    /// What this block leaves for each target in order.
+    /// Segments of this block, for each target in order.
     pub(super) segments: *mut u32,
     /// Words of a segment.
     pub(super) words: u32,
@@ -150,7 +131,7 @@ pub(super) struct Sweep {
     pub(super) softening_squared: f32,
     /// The sources.
     pub(super) sources: Shared<f32>,
-    /// How many.
+    /// Number of sources.
     pub(super) count: u32,
     /// Slot of the first.
     pub(super) slot: u32,
@@ -316,8 +297,7 @@ impl Sweep {
     /// As [`all`](Self::all); there is one.
     #[inline(always)]
     unsafe fn target(&self, k: u32) -> Target {
-        let (block, own) = self.posts.regular_owner(k);
-        let index = block as usize * self.most as usize + own as usize;
+        let index = regular_index(&self.posts, self.most, k);
         // SAFETY: the caller's promise.
         unsafe { Target::fetch(self.targets, index) }
     }
@@ -357,26 +337,8 @@ impl Sweep {
         let last = f32::from_bits(found);
         // SAFETY: the caller's promise.
         unsafe {
-            global::store(
-                vectors,
-                0,
-                Vec4 {
-                    x: a,
-                    y: b,
-                    z: c,
-                    w: approach,
-                },
-            );
-            global::store(
-                vectors,
-                1,
-                Vec4 {
-                    x: d,
-                    y: e,
-                    z: f,
-                    w: last,
-                },
-            );
+            global::store(vectors, 0, [a, b, c, approach].into());
+            global::store(vectors, 1, [d, e, f, last].into());
         }
     }
 

@@ -1,0 +1,104 @@
+//! The beginning of a span: spheres, lists and steps that bodies begin with.
+
+use crate::neighbour_scheme::{difference, growth, sum};
+use cuda_std::vector::Vec2;
+use cuda_std::{GpuFloat, global};
+
+use super::correct::Own;
+use super::ends::{External, NONE, forces};
+use super::{REGULAR_SUMS, SUMS, clock, regular_step, word};
+use crate::schedule::block_steps::level_of;
+
+/// Bodies found in a sphere, in those that are wanted, above which they are too many.
+const TOO_MANY: f64 = 1.5;
+
+/// Factor by which the volume of a sphere changes at most between two searches: where densities change
+/// within a sphere, a larger one would lead too far.
+const MOST_GROWTH: f64 = 8.0;
+
+impl Own {
+    /// Lets all bodies begin a span with the steps that they are allowed.
+    ///
+    /// # Safety
+    /// All threads of the block call it, in a launch as [`correct`] says.
+    #[inline(always)]
+    pub(super) unsafe fn begin(&self) {
+        let on = &self.on;
+        self.each_body(|place, body| {
+            // SAFETY: own bodies, each by one thread.
+            unsafe {
+                let Vec2 { y: regular, .. } = global::load(on.spheres, body);
+                let regular = level_of(regular, self.span);
+                let level = level_of(global::load(on.steps, body), self.span);
+                global::store(on.levels, place, level.max(regular));
+                global::store(on.regular_steps, place, regular_step(0, regular));
+                self.renew_record(place, body, 0);
+            }
+        });
+    }
+
+    /// Changes the radii of spheres by how many bodies were found there; if `settled`, not to those yet
+    /// to be tried. The numbers beside radii are the largest so far in which not too many were found.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin), after [`list`](super::list) of all bodies.
+    #[inline(always)]
+    pub(super) unsafe fn fit_spheres(&self, settled: bool) {
+        let on = &self.on;
+        self.each_body(|place, body| {
+            // SAFETY: own bodies; bodies were handed out in the order of places.
+            unsafe {
+                let wanted = f64::from(word(on.time, clock::WANTED));
+                let sums = on
+                    .regular_sums
+                    .wrapping_add(place as usize * REGULAR_SUMS as usize);
+                let found = global::load(sums, REGULAR_SUMS - 2);
+                let Vec2 { x: radius, y } = global::load(on.spheres, body);
+                let are_few = found <= TOO_MANY * wanted;
+                let small = if are_few & (radius > y) { radius } else { y };
+                let next = if settled {
+                    radius
+                } else {
+                    radius * growth(wanted, found, MOST_GROWTH)
+                };
+                // About a body far out many may be found at once, where its sphere reaches the middle.
+                let next = if are_few || small == 0.0 {
+                    next
+                } else if settled {
+                    small
+                } else {
+                    (radius * small).sqrt_exact()
+                };
+                global::store(on.spheres, body, [next, small].into());
+            }
+        });
+    }
+
+    /// Takes the whole forces without the irregular ones as the regular ones.
+    ///
+    /// # Safety
+    /// As [`fit_spheres`](Self::fit_spheres).
+    #[inline(always)]
+    pub(super) unsafe fn take_rest<const EXTERNAL: bool>(&self, external: &External, g: f64) {
+        let on = &self.on;
+        self.each_body(|place, body| {
+            // SAFETY: own bodies, handed out in the order of places.
+            unsafe {
+                let sums = place as usize * REGULAR_SUMS as usize + SUMS;
+                let (_, irregular) = forces(on.regular_sums.wrapping_add(sums), g);
+                let whole = self.whole(body);
+                let field = if EXTERNAL {
+                    external.force_of_whole(0, self.moving(body), whole[0])
+                } else {
+                    NONE
+                };
+                let regular = if global::load(on.spheres, body).x.is_finite() {
+                    difference(whole, sum([irregular, field, NONE]))
+                } else {
+                    NONE
+                };
+                self.set_regular(body, regular);
+            }
+        });
+    }
+}

@@ -1,0 +1,287 @@
+//! The ends of irregular and regular steps, and what the next ones are.
+
+use crate::fields::{Header, OnDevice};
+use crate::layout::Layout;
+use crate::neighbour_scheme::{
+    Force, Regular, difference, extrapolated, growth, next_step, norm, sum,
+};
+use cuda_std::global::AtomicAdd;
+use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id};
+use cuda_std::{GpuFloat, global, opaque, thread};
+
+use super::correct::Own;
+use super::{
+    IRREGULAR_SUMS, REGULAR_SUMS, SUMS, clock, each_of_block, of_regular_step, own_body,
+    regular_step,
+};
+use crate::schedule::block_steps::correct::smaller;
+use crate::schedule::block_steps::posts::Posts;
+use crate::schedule::block_steps::{
+    Begun, Bodies, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of,
+};
+
+/// Rounding errors of a regular force, in those of f32 of its sums.
+const ROUNDING: f64 = 4.0 * f32::EPSILON as f64;
+
+/// No force.
+pub(super) const NONE: Force = [[0.0; 3]; 2];
+
+/// Ends of steps.
+pub(super) struct Work {
+    pub(super) now: u64,
+    pub(super) span: f64,
+    pub(super) g: f64,
+    pub(super) eta: f64,
+    pub(super) regular_eta: f64,
+    pub(super) guard: f64,
+    pub(super) wanted: f64,
+    pub(super) external: External,
+}
+
+/// External fields on the clock of a span.
+pub(super) struct External {
+    pub(super) fields: OnDevice,
+    pub(super) span: f64,
+    /// Time at which the span begins, in the units of the run.
+    pub(super) start: f64,
+}
+
+impl External {
+    /// Force of the fields on a body that moves so, at a time in ticks, where all others accelerate it by
+    /// `others`.
+    #[inline(always)]
+    fn force(&self, now: u64, [x, v]: [[f64; 3]; 2], others: [f64; 3]) -> Force {
+        let header = Header::of(&self.fields);
+        let time = self.start + self.span * header.time * (now as f64 / SPAN as f64);
+        let zero = [0.0; 3];
+        let [a, j, _] =
+            header.add_local::<2>(&self.fields, time, [x, v, zero], [others, zero, zero]);
+        [minus(a, others), j]
+    }
+
+    /// As [`force`](Self::force), where the whole acceleration is known, theirs included.
+    #[inline(always)]
+    pub(super) fn force_of_whole(&self, now: u64, moving: [[f64; 3]; 2], whole: [f64; 3]) -> Force {
+        // Their accelerations do not depend on that of others, their jerks do.
+        let (mut own, mut others, mut pass) = (NONE, [0.0; 3], 0);
+        while pass < opaque(2) {
+            own = self.force(now, moving, others);
+            others = minus(whole, own[0]);
+            pass += 1;
+        }
+        own
+    }
+}
+
+impl Own {
+    /// Ends the steps of the block's active bodies. Ends with a barrier.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin); `posts` are those by which these bodies were handed out.
+    #[inline(always)]
+    pub(super) unsafe fn end_steps<const EXTERNAL: bool>(&self, work: &Work, posts: &Posts) {
+        let on = &self.on;
+        let block = thread::block_idx_x();
+        let first = posts.begin_of(block);
+        let count = posts.begin_of(block + 1) - first;
+        let first_regular = posts.regular_begin_of(block);
+        let targets = on.irregular_targets.wrapping_add(self.own_targets());
+        let mut neighbours = 0.0;
+        each_of_block(0, count, |k| {
+            // SAFETY: the block's own targets, each of which is one thread's, and their sums.
+            unsafe {
+                let target = global::load(targets, k);
+                let (place, regular) = (target as u32, (target >> 32) as u32);
+                let irregular = (first + k) as usize * IRREGULAR_SUMS as usize;
+                let irregular = on.irregular_sums.wrapping_add(irregular);
+                self.end_step::<EXTERNAL>(work, place, irregular);
+                if regular == 0 {
+                    let body = own_body(place - self.slice.first);
+                    let (_, regular_level) = of_regular_step(global::load(on.regular_steps, place));
+                    self.choose_level(work, place, body, regular_level);
+                    self.renew_record(place, body, work.now);
+                    neighbours += f64::from(global::load(on.counts, place));
+                } else {
+                    let number = (first_regular + regular - 1) as usize * REGULAR_SUMS as usize;
+                    let sums = on.regular_sums.wrapping_add(number);
+                    self.end_regular_step(work, place, irregular, sums);
+                    neighbours += global::load(sums, REGULAR_SUMS - 1);
+                }
+            }
+        });
+        // Whole numbers: their order does not matter.
+        let mut distance = WARP_SIZE / 2;
+        while distance > 0 {
+            neighbours += neighbours.shuffle(lane_id() ^ distance);
+            distance /= 2;
+        }
+        if lane_id() == 0 && neighbours > 0.0 {
+            // SAFETY: a word of the clock that others only add to.
+            unsafe { f64::atomic_add(on.time.cast(), clock::NEIGHBOURS, neighbours) };
+        }
+        thread::sync_threads();
+    }
+
+    /// Ends the irregular step of the body at a place, whose sums these are; its level and record stay as
+    /// they are.
+    ///
+    /// # Safety
+    /// Only this thread accesses the body.
+    #[inline(always)]
+    unsafe fn end_step<const EXTERNAL: bool>(
+        &self,
+        work: &Work,
+        place: u32,
+        irregular: *const f64,
+    ) {
+        let Self { on, stride, .. } = self;
+        let stride = *stride;
+        let body = own_body(place - self.slice.first);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let level = global::load(on.levels, place);
+            let dt = work.span * ((SPAN >> level) as f64 / SPAN as f64);
+            let (regular_begun, _) = of_regular_step(global::load(on.regular_steps, place));
+            let since = work.span * ((work.now - regular_begun) as f64 / SPAN as f64);
+            let [x, v] = self.moving(body);
+            let [a, j] = self.whole(body);
+            let [s, c] = [[0.0; 3]; 2];
+            let begun = Begun { x, v, a, j, s, c };
+            let (approach, irregular) = forces(irregular, work.g);
+            let regular = self.regular(body);
+            let outer = extrapolated(regular, since);
+            let (mut field, mut field_before) = (NONE, NONE);
+            if EXTERNAL {
+                let begun_at = work.now - (SPAN >> level);
+                field_before = work.external.force_of_whole(begun_at, [x, v], a);
+                let [x, v, _] = Fourth::predicted(&begun, dt);
+                let [others, _] = sum([irregular, outer, NONE]);
+                field = work.external.force(work.now, [x, v], others);
+            }
+            let others = sum([extrapolated(regular, since - dt), field_before, NONE]);
+            let before = difference([a, j], others);
+            let mut allowed = next_step(work.eta, dt, before, irregular);
+            if EXTERNAL {
+                allowed = smaller(allowed, next_step(work.eta, dt, field_before, field));
+            }
+            // The sums have three times the approach. Infinite where nothing approaches anything.
+            allowed = smaller(allowed, 3.0 * work.guard / approach);
+            global::store(on.steps, body, smaller(allowed, 2.0 * dt));
+            let [a1, j1] = sum([irregular, field, outer]);
+            let Ended { x, v, .. } = Fourth::ended(&begun, dt, work.eta, [a1, j1, s]);
+            self.set_moving(body, x, v);
+            Bodies::set_vector(on.acceleration, stride, body, a1);
+            Bodies::set_vector(on.jerk, stride, body, j1);
+        }
+    }
+
+    /// Ends the regular step of a body whose irregular step, with these sums, was ended, by those of all
+    /// others and of the new list.
+    ///
+    /// # Safety
+    /// As [`end_step`](Self::end_step).
+    #[inline(always)]
+    unsafe fn end_regular_step(
+        &self,
+        work: &Work,
+        place: u32,
+        irregular: *const f64,
+        sums: *const f64,
+    ) {
+        let Self { on, stride, .. } = self;
+        let stride = *stride;
+        let body = own_body(place - self.slice.first);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (begun_at, level) = of_regular_step(global::load(on.regular_steps, place));
+            let dt = work.span * ((work.now - begun_at) as f64 / SPAN as f64);
+            let (_, irregular) = forces(irregular, work.g);
+            let (approach, new) = forces(sums, work.g);
+            let (_, inside) = forces(sums.wrapping_add(SUMS), work.g);
+            let begun = self.regular(body);
+            let field = difference(
+                self.whole(body),
+                sum([irregular, extrapolated(begun, dt), NONE]),
+            );
+            let step = Regular {
+                begun,
+                ended: sum([new, difference(inside, irregular), NONE]),
+                dt,
+            };
+            let [dx, dv] = step.corrections();
+            let [x, v] = self.moving(body);
+            let plus = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+            self.set_moving(body, plus(x, dx), plus(v, dv));
+            let [a, j] = sum([inside, field, new]);
+            Bodies::set_vector(on.acceleration, stride, body, a);
+            Bodies::set_vector(on.jerk, stride, body, j);
+            self.set_regular(body, new);
+            let terms = norm(new[0])
+                + norm(irregular[0])
+                + norm(inside[0])
+                + dt.magnitude() * (norm(irregular[1]) + norm(inside[1]));
+            let nobody_is_outside = norm(new[0]) == 0.0;
+            let noise = if nobody_is_outside {
+                f64::INFINITY
+            } else {
+                ROUNDING * terms
+            };
+            let bound = 3.0 * work.regular_eta.sqrt_exact() / approach;
+            let allowed = smaller(step.next_step(work.regular_eta, noise), bound);
+            let allowed = smaller(allowed, 2.0 * dt);
+            let radius = global::load(on.spheres, body).x;
+            let found = global::load(sums, REGULAR_SUMS - 2);
+            let radius = radius * growth(work.wanted, found, 2.0);
+            global::store(on.spheres, body, [radius, allowed].into());
+            let wanted = level_of(allowed, work.span);
+            let level = if wanted > level || wanted >= coarsest_active(work.now) {
+                wanted
+            } else {
+                level
+            };
+            global::store(on.regular_steps, place, regular_step(work.now, level));
+            self.choose_level(work, place, body, level);
+            self.renew_record(place, body, work.now);
+        }
+    }
+
+    /// Chooses the level of an irregular step that begins now: that of what it is allowed, but not longer
+    /// than the regular one.
+    ///
+    /// # Safety
+    /// As [`renew_record`](Self::renew_record).
+    #[inline(always)]
+    unsafe fn choose_level(&self, work: &Work, place: u32, body: u32, regular_level: u32) {
+        let on = &self.on;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let allowed = global::load(on.steps, body);
+            let wanted = level_of(allowed, work.span).max(regular_level);
+            // A longer step must begin where steps of its length begin.
+            if wanted > global::load(on.levels, place) || wanted >= coarsest_active(work.now) {
+                global::store(on.levels, place, wanted);
+            }
+        }
+    }
+}
+
+/// The approach, and acceleration and jerk of sums.
+///
+/// # Safety
+/// `sums` has them, written before this launch.
+#[inline(always)]
+pub(super) unsafe fn forces(sums: *const f64, g: f64) -> (f64, Force) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let at = |k| g * global::load(sums, k);
+        (
+            global::load(sums, 0),
+            [[at(1), at(2), at(3)], [at(4), at(5), at(6)]],
+        )
+    }
+}
+
+#[inline(always)]
+fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}

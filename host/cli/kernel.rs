@@ -6,7 +6,7 @@ use allpairs::integrator::Stepping;
 use allpairs::physics::Physics;
 use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::test_particles::Kinds;
-use allpairs::tuning::{self, Wanted};
+use allpairs::tuning;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
@@ -97,16 +97,8 @@ impl KernelOptions {
             Some(team) => select_on_ranks(&request, &team)?,
             None => select(&request)?,
         };
-        let wanted = Wanted {
-            law,
-            accuracy: accuracy.unwrap_or_default(),
-            bodies: n,
-        };
-        // Winners are those of one system of bodies that all have mass, without jerks.
-        let apart = systems > 1 || selection.variant.has_sources_apart();
-        let forced = kernel.is_some() || self.no_cache || integrator.needs_jerks() || apart;
-        Ok(match tuning::path().filter(|_| !forced) {
-            Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
+        Ok(match tuning::path().filter(|_| !self.no_cache) {
+            Some(path) => tuning::improve(selection, &path, &request, catalogue()),
             None => (selection, None),
         })
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::io::{Overwrite, Printable, write_atomically};
 use crate::physics::Law;
 use crate::ptx;
-use crate::selection::{self, Place, Selection};
+use crate::selection::{self, Place, Request, Selection};
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{Catalogue, Method, Positions, Shape, Variant};
 use crate::variants::{RootName, Threads};
@@ -228,13 +228,25 @@ impl Cache {
 }
 
 /// Improves a choice that was left to the program by the cache at `path`; also returns what is to
-/// be said about it.
+/// be said about it. Winners are those of one system of bodies that all have mass, without jerks:
+/// other choices, and kernels that were asked for, are left as they are.
 pub fn improve(
     chosen: Selection,
     path: &Path,
-    wanted: &Wanted,
+    request: &Request,
     catalogue: &Catalogue,
 ) -> (Selection, Option<String>) {
+    let is_another = request.systems > 1
+        || request.integrator.needs_jerks()
+        || chosen.variant.has_sources_apart();
+    if request.kernel.is_some() || is_another {
+        return (chosen, None);
+    }
+    let wanted = &Wanted {
+        law: request.law,
+        accuracy: request.accuracy.unwrap_or_default(),
+        bodies: request.bodies,
+    };
     let ignored = |why: String| {
         format!(
             "ignoring the tuned kernels in {}: {why}; `allpairs tune` finds new ones, --no-cache \
@@ -318,15 +330,7 @@ pub fn may_win(variant: &Variant, accuracy: ForceAccuracy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selection::{DeviceChoice, Request, select};
-
-    fn gravity_of(bodies: usize) -> Wanted {
-        Wanted {
-            law: Law::Gravity,
-            accuracy: ForceAccuracy::Single,
-            bodies,
-        }
-    }
+    use crate::selection::{DeviceChoice, select};
 
     fn winner(bodies: u64, kernel: &str) -> Winner {
         Winner {
@@ -349,7 +353,7 @@ mod tests {
         let (selection, said) = improve(
             on_cpu(1000),
             &path,
-            &gravity_of(1000),
+            &Request::new(1000),
             &Catalogue::general(),
         );
         (selection.variant.name, said.unwrap_or_default())
@@ -385,7 +389,7 @@ mod tests {
         assert!(!cache.is_outdated(&double));
 
         let (selection, said) =
-            improve(on_cpu(900), &path, &gravity_of(900), &Catalogue::general());
+            improve(on_cpu(900), &path, &Request::new(900), &Catalogue::general());
         assert_eq!((selection.variant.name, said), ("cpu-one-sided-f32", None));
         assert!(selection.why.contains("tuned at 1000 bodies"));
 
@@ -396,6 +400,28 @@ mod tests {
         cache.keep(&driver, vec![]);
         assert_eq!(cache.winner(&key, 1000), None);
         assert!(cache.is_outdated(&key));
+    }
+
+    #[test]
+    fn kernels_for_few_sources_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tuned.json");
+        let taken = |sources| {
+            let request = Request {
+                sources,
+                ..Request::new(1000).on(DeviceChoice::Emulator)
+            };
+            let chosen = select(&request).expect("there is an emulator");
+            let key = Key::of(&chosen.place, Law::Gravity, ForceAccuracy::Single);
+            let mut cache = Cache::default();
+            cache.keep(&key, vec![winner(1000, "tiled")]);
+            cache.write(&path).unwrap();
+            let (chosen, said) = improve(chosen, &path, &request, &Catalogue::general());
+            assert_eq!(said, None);
+            chosen.variant
+        };
+        assert_eq!(taken(1000).name, "tiled");
+        assert!(taken(10).has_sources_apart());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use allpairs::integrator::Pace;
 use allpairs::physics::Physics;
 use allpairs::selection::Selection;
 use allpairs::simulation::{self, BuildError, SimulationBuilder};
-use allpairs::tuning::{self, Wanted};
+use allpairs::tuning;
 use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use numpy::PyArray2;
@@ -87,9 +87,7 @@ impl Simulation {
         let units = settings.get::<Option<String>>("units")?;
         let (block, len, luf) = settings.get::<Threads>("shape")?;
         let shape = Shape { block, len, luf };
-        let tuned = settings.get("tuned")?
-            && settings.get::<Option<String>>("kernel")?.is_none()
-            && settings.get::<u32>("systems")? == 1;
+        let tuned = settings.get("tuned")?;
         let made = compute(py, move || {
             let (physics, selection) = builder.choose()?;
             let units = units.map(|units| parsed(&units, "units")).transpose()?;
@@ -398,13 +396,8 @@ fn tuned_selection(
     physics: &Physics,
     selection: Selection,
 ) -> (Selection, Option<String>) {
-    let wanted = Wanted {
-        law: physics.law,
-        accuracy: builder.accuracy_under(physics).unwrap_or_default(),
-        bodies: builder.number_of_bodies(),
-    };
-    match tuning::path().filter(|_| !builder.method().needs_jerks()) {
-        Some(path) => tuning::improve(selection, &path, &wanted, catalogue()),
+    match tuning::path() {
+        Some(path) => tuning::improve(selection, &path, &builder.request(physics), catalogue()),
         None => (selection, None),
     }
 }

@@ -376,6 +376,12 @@ impl SimulationBuilder {
     /// As [`build`](Self::build).
     pub fn choose(&self) -> Result<(Physics, Selection), BuildError> {
         self.check()?;
+        let physics = self.chosen_physics();
+        Ok((physics, select(&self.request(&physics))?))
+    }
+
+    /// Physics that the simulation will have.
+    fn chosen_physics(&self) -> Physics {
         let units = self.units.filter(|_| self.law != Law::Unit);
         let chosen = || {
             suggest::choose_softening(
@@ -389,25 +395,28 @@ impl SimulationBuilder {
             )
             .value
         };
-        let physics = Physics {
+        Physics {
             law: self.law,
             g: self
                 .g
                 .unwrap_or_else(|| units.map_or(1.0, |units| units.gravity())),
             softening: self.softening.unwrap_or_else(chosen),
-        };
-        let request = Request {
+        }
+    }
+
+    /// Request by which a kernel is selected, under this physics.
+    pub fn request(&self, physics: &Physics) -> Request {
+        Request {
             device: self.device,
             kernel: self.kernel,
             law: self.law,
             bodies: self.bodies.len(),
             systems: self.systems,
-            sources: Kinds::of(&self.bodies, &physics).massive,
-            accuracy: self.accuracy_under(&physics),
+            sources: Kinds::of(&self.bodies, physics).massive,
+            accuracy: self.accuracy_under(physics),
             integrator: self.method(),
             steps: self.stepping,
-        };
-        Ok((physics, select(&request)?))
+        }
     }
 
     /// Number of bodies to simulate.
@@ -416,7 +425,7 @@ impl SimulationBuilder {
     }
 
     /// Error that forces may have: as asked, or as suits a softening that was chosen to be 0.
-    pub fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
+    fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
         let unsoftened = self.softening.is_none() && physics.softening == 0.0;
         self.accuracy
             .or(unsoftened.then_some(ForceAccuracy::Double))

@@ -18,11 +18,14 @@
 //! | choose what computes the forces, and where | [`variants`], [`selection`], [`machine`] |
 //! | keep a run: logs, snapshots, checkpoints | [`recording`], [`checkpoint`] |
 //! | find the fastest variant for this machine, and keep it | [`tuning`] |
-//! | judge a run | [`diagnostics`] |
+//! | add a galaxy, a tide, a field of your own | [`fields`] |
+//! | find collisions, escapes and bound pairs | [`encounters`], [`binaries`] |
+//! | choose softening, steps and integrator | [`suggest`] |
+//! | judge a run | [`diagnostics`], [`test_particles`] |
 //! | see it | [`output`] |
 //! | see what a kernel was compiled to | [`ptx`] |
 //!
-//! Every pair of bodies is computed. There are no trees, no gas, no collisions and no cosmology.
+//! Every pair of bodies is computed. There are no trees, no gas and no cosmology.
 //!
 //! On a GPU, bodies stay on the device between steps, and the host sees them when it asks for them.
 //! Verification of kernels, validation of whole runs, studies and benchmarks are in the package
@@ -54,6 +57,7 @@ pub mod ptx;
 pub mod ranks;
 pub mod recording;
 pub mod selection;
+pub mod simd;
 pub mod simulation;
 pub mod suggest;
 pub mod test_particles;

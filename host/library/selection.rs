@@ -10,13 +10,13 @@ pub use numbers::{GpuNumbers, MOST_DEVICES};
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
-use crate::force::cpu::InstructionSet;
 use crate::force::ranked::gpus;
 use crate::integrator::{Integrator, Stepping};
 use crate::physics::Law;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx::capability;
 use crate::ranks::Team;
+use crate::simd::InstructionSet;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{self, Build, Method, Shape, SystemsPath, Variant};
 use crate::{limits, ptx};

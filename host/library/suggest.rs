@@ -1,9 +1,10 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
 use crate::bodies::Bodies;
-use crate::force::cpu::{self, InstructionSet};
+use crate::force::cpu;
 use crate::integrator::Integrator;
 use crate::physics::{Law, Physics};
+use crate::simd::InstructionSet;
 use crate::units::{ASTRONOMICAL_UNIT, Units};
 use crate::variants::preferred::ForceAccuracy;
 

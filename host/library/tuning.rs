@@ -388,8 +388,12 @@ mod tests {
         assert_eq!(cache.winner(&double, 1000), None);
         assert!(!cache.is_outdated(&double));
 
-        let (selection, said) =
-            improve(on_cpu(900), &path, &Request::new(900), &Catalogue::general());
+        let (selection, said) = improve(
+            on_cpu(900),
+            &path,
+            &Request::new(900),
+            &Catalogue::general(),
+        );
         assert_eq!((selection.variant.name, said), ("cpu-one-sided-f32", None));
         assert!(selection.why.contains("tuned at 1000 bodies"));
 

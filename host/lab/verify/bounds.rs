@@ -5,10 +5,11 @@ use gpu_kernels::schedule::{ScheduleName, separated, tensor};
 
 use super::Case;
 use allpairs::diagnostics;
-use allpairs::force::cpu::{self, InstructionSet};
+use allpairs::force::cpu;
 use allpairs::frame::Frame;
 use allpairs::physics::Law;
 use allpairs::plan;
+use allpairs::simd::InstructionSet;
 use allpairs::variants::{CpuPath, Method, RootName, Split, SystemsPath, Variant};
 
 impl Case {

@@ -16,7 +16,7 @@ use gpu_kernels::numerics::Precision;
 
 pub(crate) use self::command::Devices;
 use self::command::{Begin, Command, Kernel, Means};
-use super::cpu::{Choices, Cpu, InstructionSet, Lane};
+use super::cpu::{Choices, Cpu, Lane};
 use super::cuda::Cuda;
 use super::device::Peers;
 use super::emulated::Emulator;
@@ -32,6 +32,7 @@ use crate::physics::Physics;
 use crate::plan::{Limits, Recipe};
 use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE};
+use crate::simd::InstructionSet;
 use crate::variants::{Build, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.

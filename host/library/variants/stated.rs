@@ -4,7 +4,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::{ScheduleName, SourcesIn, separated};
 
 use super::{CpuPath, Method, RootName, Variant};
-use crate::force::cpu::InstructionSet;
+use crate::simd::InstructionSet;
 
 /// Number of bodies that the errors of sums are stated for.
 const BODIES: f64 = 262_144.0;

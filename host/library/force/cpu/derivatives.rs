@@ -10,10 +10,10 @@ use crate::backend::Targets;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 
-use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
-use super::vector::{Lane, Lanes, Registers, Root, Vector};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
+use crate::simd::Kernel;
+use crate::simd::{Lane, Lanes, Registers, Root, Vector};
 
 /// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
 pub(super) type Group<R, const K: usize> = [[[R; LANES]; 3]; K];

@@ -13,8 +13,8 @@ use cuda_std::GpuFloat;
 use gpu_kernels::interaction::{interact, interact_pair, potential};
 use gpu_kernels::numerics::{Closest, Exact, MultiplyAdd, Numerics, Real, Softened, Unsoftened};
 
-use super::instruction_set::Kernel;
-use super::vector::{self, Estimated, Lane, Lanes, Refined, Registers, Root, Vector};
+use crate::simd::Kernel;
+use crate::simd::{self, Estimated, Lane, Lanes, Refined, Registers, Root, Vector};
 use crate::variants::RootName;
 
 /// Targets in the order in which lanes take them: a multiple of every register.
@@ -45,7 +45,7 @@ impl<R: Lane> Distance<R> {
     #[inline(always)]
     pub(super) fn run<V: Vector<Lane = R>>(self, work: impl Loop<R>) {
         match self.root {
-            RootName::Exact => self.run_with::<V, vector::Exact>(work),
+            RootName::Exact => self.run_with::<V, simd::Exact>(work),
             RootName::Refined => self.run_with::<V, Refined>(work),
             RootName::Estimated => self.run_with::<V, Estimated>(work),
         }

@@ -9,7 +9,6 @@
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod derivatives;
-mod instruction_set;
 mod kernel;
 mod near_and_far;
 mod neighbour_scheme;
@@ -18,7 +17,6 @@ mod points;
 #[cfg(test)]
 pub(crate) mod samples;
 mod test_particles;
-mod vector;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,9 +24,7 @@ use std::sync::Arc;
 use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
-pub use instruction_set::InstructionSet;
 pub use points::{field_at, potentials, tides_at};
-pub use vector::Lane;
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
@@ -44,6 +40,8 @@ use crate::frame::Frame;
 use crate::integrator::Integrator;
 use crate::physics::Physics;
 use crate::ranks::Team;
+use crate::simd::InstructionSet;
+pub use crate::simd::Lane;
 use crate::variants::{PairsName, RootName, Threads};
 
 /// Returns whether each pair of n bodies is computed once.

@@ -4,9 +4,9 @@ use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, s
 use gpu_kernels::numerics::Closest;
 
 use super::derivatives::{Group, Source, Sums};
-use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
-use super::vector::{Lanes, Registers, Root, Vector};
+use crate::simd::Kernel;
+use crate::simd::{Lanes, Registers, Root, Vector};
 
 /// Position and velocity of [`LANES`] neighbours, for `K` = 3 their accelerations too; and weights.
 pub(super) type Neighbours<const K: usize> = (Group<f64, K>, [f64; LANES]);

@@ -28,7 +28,6 @@ use rayon::prelude::*;
 use super::derivatives::{Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
-use super::vector::Lane;
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
 use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
 use crate::fields::External;
@@ -36,6 +35,7 @@ use crate::force::block_steps::{SPAN, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
+use crate::simd::Lane;
 
 /// Rounding errors of a regular force that is the difference of sums, in those of their terms.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;

@@ -16,10 +16,10 @@ use std::ops::Range;
 use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
-use super::instruction_set::InstructionSet;
 use super::kernel::{BLOCK, Distance, Group, LANES, Meet, Pull, Source, Tile};
-use super::vector::Lane;
 use crate::ranks::Team;
+use crate::simd::InstructionSet;
+use crate::simd::Lane;
 
 /// From how many bodies on each pair is computed once. On one thread of a Zen 4 it pays from 500
 /// bodies in f64 and 1300 in f32; but a round needs meetings for more threads than one. Here it is

@@ -12,9 +12,7 @@ use gpu_kernels::interaction::interact;
 use gpu_kernels::numerics::{Closest, Precision};
 use rayon::prelude::*;
 
-use super::instruction_set::Kernel;
 use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, splat};
-use super::vector::{Lane, Lanes, Registers, Root, Vector};
 use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
 use crate::backend::{Derivatives, Operation};
 use crate::bodies::Bodies;
@@ -23,6 +21,8 @@ use crate::force::in_memory::InMemory;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
+use crate::simd::Kernel;
+use crate::simd::{Lane, Lanes, Registers, Root, Vector};
 use crate::variants::{RootName, Threads};
 
 /// Bodies of both kinds, by their indices.

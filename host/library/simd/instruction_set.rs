@@ -5,15 +5,15 @@ use std::fmt;
 use gpu_kernels::numerics::{MultiplyAdd, Precision};
 
 #[cfg(target_arch = "aarch64")]
-use super::vector::neon::Neon as Baseline;
+use super::neon::Neon as Baseline;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-use super::vector::scalar::Scalar as Baseline;
+use super::scalar::Scalar as Baseline;
 #[cfg(target_arch = "x86_64")]
-use super::vector::x86::{Avx2, Avx512, Sse2 as Baseline};
-use super::vector::{Registers, Vector};
+use super::x86::{Avx2, Avx512, Sse2 as Baseline};
+use super::{Registers, Vector};
 
 /// A loop that is compiled once for each instruction set.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     /// Result of the work.
     type Output;
     /// Does the work with these registers.
@@ -77,7 +77,7 @@ impl InstructionSet {
         self.run(EstimateError(precision))
     }
 
-    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
             Level::Baseline => kernel.run::<Baseline>(),
             // SAFETY: `available`, the only source of this level, has seen avx2 and fma.

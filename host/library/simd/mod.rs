@@ -2,14 +2,19 @@
 //!
 //! Vector types are written out with intrinsics for one reason: compilers have no way to say "about
 //! 1/√x", and the processor's own answer, refined, takes a half to three quarters of the time of a
-//! root and a division. A file for each architecture lists its registers; here is what they share.
+//! root and a division. A file for each architecture lists its registers; what
+//! they share is here. Loops are compiled once for each instruction set ([`InstructionSet`]).
 
+mod instruction_set;
 #[cfg(target_arch = "aarch64")]
-pub(super) mod neon;
+mod neon;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) mod scalar;
+mod scalar;
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86;
+mod x86;
+
+pub use instruction_set::InstructionSet;
+pub(crate) use instruction_set::Kernel;
 
 use std::marker::PhantomData;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -44,7 +49,7 @@ impl Lane for f64 {
 /// A vector register.
 ///
 /// Its operations may be used in functions only that are inlined into one compiled for the
-/// instructions they need: see [`InstructionSet`](super::InstructionSet).
+/// instructions they need: see [`InstructionSet`].
 pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
@@ -86,13 +91,13 @@ pub trait Vector:
 }
 
 /// [`RootName`](crate::variants::RootName) as a type.
-pub(super) trait Root {
+pub(crate) trait Root {
     fn inverse_sqrt<V: Vector>(x: V) -> V;
     /// `weight / √x³`, or 1/√x³ without a weight.
     fn inverse_cube<V: Vector>(weight: Option<V>, x: V) -> V;
 }
 
-pub(super) enum Exact {}
+pub(crate) enum Exact {}
 
 impl Root for Exact {
     #[inline(always)]
@@ -105,7 +110,7 @@ impl Root for Exact {
     }
 }
 
-pub(super) enum Estimated {}
+pub(crate) enum Estimated {}
 
 impl Root for Estimated {
     #[inline(always)]
@@ -118,7 +123,7 @@ impl Root for Estimated {
     }
 }
 
-pub(super) enum Refined {}
+pub(crate) enum Refined {}
 
 impl Root for Refined {
     #[inline(always)]
@@ -181,7 +186,7 @@ fn series<V: Vector>(power: V, h: V, coefficients: [f64; 3]) -> V {
 }
 
 /// The pair formula's arithmetic on vectors.
-pub(super) struct Lanes<V, S, C>(PhantomData<(V, S, C)>);
+pub(crate) struct Lanes<V, S, C>(PhantomData<(V, S, C)>);
 
 impl<V: Vector, S: Root, C: Closest> Lanes<V, S, C> {
     #[inline(always)]
@@ -327,7 +332,7 @@ macro_rules! vector {
             }
             #[inline(always)]
             fn sum(self) -> $lane {
-                crate::force::cpu::vector::sum_of_halves::<Self, $lanes>(self)
+                crate::simd::sum_of_halves::<Self, $lanes>(self)
             }
         }
     };
@@ -350,7 +355,7 @@ use vector;
 mod tests {
     use gpu_kernels::numerics::{Precision, Softened, Unsoftened};
 
-    use super::super::instruction_set::{InstructionSet, Kernel};
+    use super::instruction_set::{InstructionSet, Kernel};
     use super::*;
 
     /// Worst relative errors of estimate, refined root and refined cube, in that order.

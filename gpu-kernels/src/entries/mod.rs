@@ -480,6 +480,18 @@ impl Entry {
     }
 }
 
+/// The kernel of a work that only one does.
+///
+/// # Panics
+/// If none does.
+#[inline]
+pub fn of(work: Work) -> &'static Entry {
+    match all().find(|entry| entry.work == work) {
+        Some(entry) => entry,
+        None => panic!("no kernel does {work:?}"),
+    }
+}
+
 /// All entries.
 #[inline]
 pub fn all() -> impl Iterator<Item = &'static Entry> {

@@ -6,16 +6,12 @@
 //! 859).
 
 use gpu_kernels::hermite6;
-use gpu_kernels::schedule::block_steps::{Ended, Fourth, Scheme, Sixth};
+use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
 
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
 use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Targets};
 use crate::encounters::StepOfBody;
-
-/// Number of times a span can be halved. Halves of this depth are whole numbers of ticks.
-const DEEPEST: u32 = 40;
-pub(super) const SPAN: u64 = 1 << DEEPEST;
 
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
@@ -137,16 +133,12 @@ fn advance<S: Scheme>(
 
 /// Number of times a span must be halved to be no longer than the step that body `i` allows.
 pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError> {
-    let mut step = span.abs();
-    for level in 0..=DEEPEST {
-        if step <= allowed {
-            return Ok(level);
-        }
-        step /= 2.0;
+    match level_of(allowed, span.abs()) {
+        TOO_FINE => Err(ForceError::StepTooShort {
+            body: i,
+            allowed,
+            shortest: span.abs() / SPAN as f64,
+        }),
+        level => Ok(level),
     }
-    Err(ForceError::StepTooShort {
-        body: i,
-        allowed,
-        shortest: span.abs() / SPAN as f64,
-    })
 }

@@ -1,11 +1,11 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
-use super::block_steps::SPAN;
 use crate::backend::{ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::encounters::StepOfBody;
 use crate::fields::External;
 use crate::frame::Frame;
+use gpu_kernels::schedule::block_steps::SPAN;
 
 /// State that a body's step began from.
 pub(super) type Beginning = gpu_kernels::hermite6::Beginning<f64>;

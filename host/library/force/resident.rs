@@ -5,7 +5,6 @@ mod block_steps;
 mod external;
 mod hermite;
 mod in_place;
-mod neighbours;
 mod several;
 mod spatial_sort;
 mod test_particles;

@@ -110,17 +110,12 @@ fn kernels(
     n: u32,
     limits: &Limits,
 ) -> Result<BlockKernels, PlanError> {
-    let find = |work: Work| {
-        entries::all()
-            .find(|entry| entry.work == work)
-            .unwrap_or_else(|| panic!("no kernel does {work:?}"))
-    };
-    let force = find(Work::BlockForce {
+    let force = entries::of(Work::BlockForce {
         order,
         digits,
         unsoftened,
     });
-    let correct = find(Work::BlockCorrect {
+    let correct = entries::of(Work::BlockCorrect {
         order,
         digits,
         external,
@@ -130,7 +125,7 @@ fn kernels(
             kernel: force.symbol,
         });
     }
-    let slices = scheme_slices(slices, n);
+    let slices = slices.clamp(1, n.min(THREADS));
     let source = source_bytes(digits, order);
     let beside = |threads| force_bytes(digits, order, threads, slices);
     let (threads, chunk) = threads_of((n, slices), (beside, source), limits);
@@ -141,11 +136,6 @@ fn kernels(
         correct: launch(correct, correct_bytes(order, threads, slices, most))?,
         chunk,
     })
-}
-
-/// Slices of so many bodies, where the device has so many multiprocessors.
-pub(super) fn scheme_slices(slices: u32, n: u32) -> u32 {
-    slices.clamp(1, n.min(THREADS))
 }
 
 /// Threads of the blocks of `n` bodies in so many slices, and the sources that each keeps at a time:

@@ -11,7 +11,7 @@ use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
 use super::block_steps::threads_of;
 use super::{Launch, Limits, PlanError};
 
-/// How such steps are carried out.
+/// Kernels, launches and buffers of such steps.
 #[derive(Clone, Copy, Debug)]
 pub struct NeighbourPlan {
     /// Neighbours that are wanted of each body.
@@ -37,7 +37,7 @@ pub struct NeighbourPlan {
 /// Bytes of buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
-    /// What bodies are predicted from.
+    /// Records that bodies are predicted from.
     pub records: usize,
     /// Lists of neighbours.
     pub lists: usize,
@@ -49,7 +49,7 @@ pub struct Bytes {
     pub irregular_sums: usize,
     /// Regular forces.
     pub regular_sums: usize,
-    /// What blocks leave of each slice for regular forces.
+    /// Sums and lists of each slice for regular forces.
     pub segments: usize,
 }
 
@@ -87,12 +87,7 @@ pub fn plan(
     slices: u32,
     limits: &Limits,
 ) -> Result<NeighbourPlan, PlanError> {
-    let find = |work: Work| {
-        entries::all()
-            .find(|entry| entry.work == work)
-            .unwrap_or_else(|| panic!("no kernel does {work:?}"))
-    };
-    let force = find(Work::NeighbourForce { search: false });
+    let force = entries::of(Work::NeighbourForce { search: false });
     if n == 0 {
         return Err(PlanError::NoBodies {
             kernel: force.symbol,
@@ -114,7 +109,7 @@ pub fn plan(
     };
     let forces = beside(threads) + chunk * source;
     let control = control_bytes(threads, slices);
-    let correct = find(Work::NeighbourCorrect { external });
+    let correct = entries::of(Work::NeighbourCorrect { external });
     if slices > MOST_THREADS {
         return Err(PlanError::TooManyThreads {
             kernel: correct.symbol,
@@ -124,10 +119,8 @@ pub fn plan(
     }
     let few = threads.min(MOST_THREADS);
     let of_few = (slices, few);
-    // A wanted number that is no less than there are others makes all bodies neighbours.
-    let wanted_here = if wanted >= n - 1 { n } else { wanted };
-    let room = match wanted_here == n {
-        true => most.next_multiple_of(ROOMS),
+    let room = match wanted >= n - 1 {
+        true => most.next_multiple_of(ROOMS), // all others are neighbours
         false => room(wanted, slices, most),
     };
     let (bodies, places) = (n as usize, slices as usize * most as usize);
@@ -136,10 +129,10 @@ pub fn plan(
     Ok(NeighbourPlan {
         wanted,
         force: launch(force, forces)?,
-        search: launch(find(Work::NeighbourForce { search: true }), forces)?,
-        list: launch(find(Work::NeighbourList), control)?,
+        search: launch(entries::of(Work::NeighbourForce { search: true }), forces)?,
+        list: launch(entries::of(Work::NeighbourList), control)?,
         correct: Launch::of_slices(correct, of_few, control_bytes(few, slices), limits)?,
-        first: launch(find(Work::NeighbourFirst), 0)?,
+        first: launch(entries::of(Work::NeighbourFirst), 0)?,
         room,
         chunk,
         bytes: Bytes {

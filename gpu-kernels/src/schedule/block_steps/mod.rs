@@ -105,7 +105,7 @@ pub mod clock {
 }
 
 /// Level of a body that needs shorter steps than there are.
-const TOO_FINE: u32 = 255;
+pub const TOO_FINE: u32 = 255;
 
 /// The places of a block's bodies: `first..first + count`. A place is the number of its body but in a
 /// [neighbour scheme](neighbours).
@@ -196,7 +196,7 @@ fn coarsest_active(time: u64) -> u32 {
 /// Number of times that `span` must be halved to be no longer than `allowed`; [`TOO_FINE`] if it cannot
 /// be halved so often, or `allowed` is no number.
 #[inline(always)]
-fn level_of(allowed: f64, span: f64) -> u32 {
+pub fn level_of(allowed: f64, span: f64) -> u32 {
     const MANTISSA: u64 = (1 << 52) - 1;
     if allowed.is_nan() || allowed <= 0.0 {
         return TOO_FINE;

@@ -22,7 +22,7 @@ use gpu_kernels::neighbour_scheme::{
     FIRST_REGULAR, Force, LARGEST_REGULAR, Regular, difference, extrapolated, growth, next_step,
     norm, sum,
 };
-use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
+use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 use rayon::prelude::*;
 
 use super::derivatives::{Group, Source, Sums};
@@ -31,7 +31,7 @@ use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
 use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
 use crate::fields::External;
-use crate::force::block_steps::{SPAN, guarded, level};
+use crate::force::block_steps::{guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;

@@ -1,5 +1,7 @@
 //! Block time steps on a device: what they keep beside the state, and the launches of a span.
 
+mod neighbours;
+
 use std::time::{Duration, Instant};
 
 use cuda_driver::Graph;
@@ -9,9 +11,9 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::neighbours::clock as neighbour_clock;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
+use self::neighbours::Neighbours;
 use super::Resident;
 use super::external::Fielded;
-use super::neighbours::Neighbours;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, Hermite, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
@@ -24,7 +26,7 @@ pub(super) struct Blocks<D: Device> {
     /// Of the scheme, 4 or 6.
     pub(super) order: u32,
     /// A neighbour scheme, if they have one.
-    pub(super) neighbours: Option<Neighbours<D>>,
+    neighbours: Option<Neighbours<D>>,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     higher: D::Buffer,
@@ -42,32 +44,12 @@ pub(super) struct Blocks<D: Device> {
 }
 
 /// The clock.
-pub(super) type Words = [u64; CLOCK_WORDS];
+type Words = [u64; CLOCK_WORDS];
 
 impl<D: Device> Blocks<D> {
     /// Slices that bodies are cut into.
-    pub(super) fn slices(&self) -> u32 {
+    fn slices(&self) -> u32 {
         self.plan.steps.force.1.grid[0]
-    }
-
-    pub(super) fn higher(&self) -> &D::Buffer {
-        &self.higher
-    }
-
-    pub(super) fn levels(&self) -> &D::Buffer {
-        &self.levels
-    }
-
-    pub(super) fn steps(&self) -> &D::Buffer {
-        &self.steps
-    }
-
-    pub(super) fn posts(&self) -> &D::Buffer {
-        &self.posts
-    }
-
-    pub(super) fn time(&self) -> &D::Buffer {
-        &self.time
     }
 }
 

@@ -1,18 +1,16 @@
 //! Block time steps with a neighbour scheme on a device: what they keep beside those without, and the
 //! launches of a span.
 
-use bytemuck::Zeroable;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
-use super::Resident;
-use super::block_steps::Words;
-use super::external::Fielded;
+use super::{Resident, Words};
 use crate::backend::{ForceError, NeighboursFault, SavedState};
 use crate::bodies::Bodies;
 use crate::force::device::Device;
+use crate::force::resident::external::Fielded;
 use crate::neighbours;
 use crate::plan::Launch;
 use crate::plan::neighbours::{self as plan, NeighbourPlan};
@@ -20,7 +18,7 @@ use crate::plan::neighbours::{self as plan, NeighbourPlan};
 /// Buffers of a neighbour scheme.
 pub(super) struct Neighbours<D: Device> {
     plan: NeighbourPlan,
-    /// For each body, whether it has mass.
+    /// True for each body that has mass.
     massive: Vec<bool>,
     /// Radius of the sphere, infinite where all are neighbours, and the regular step that is allowed,
     /// of each body, in local units.
@@ -81,18 +79,17 @@ impl<D: Device> Resident<D> {
         Ok(self)
     }
 
+    fn scheme(&self) -> Option<&Neighbours<D>> {
+        self.blocks.as_ref()?.neighbours.as_ref()
+    }
+
     fn neighbours(&self) -> Result<&Neighbours<D>, ForceError> {
-        let neighbours = self.blocks()?.neighbours.as_ref();
-        neighbours.ok_or(ForceError::NoBlockSteps)
+        self.scheme().ok_or(ForceError::NoBlockSteps)
     }
 
     /// Puts the constants of a neighbour scheme on the clock of a span.
     pub(super) fn set_neighbour_words(&self, words: &mut Words, eta: f64) {
-        let Some(neighbours) = self
-            .blocks
-            .as_ref()
-            .and_then(|blocks| blocks.neighbours.as_ref())
-        else {
+        let Some(neighbours) = self.scheme() else {
             return;
         };
         let regular = eta.min(LARGEST_REGULAR * LARGEST_REGULAR);
@@ -119,13 +116,13 @@ impl<D: Device> Resident<D> {
             &self.state,
             &self.acceleration,
             self.jerks()?.jerk(),
-            self.blocks()?.higher(),
+            &self.blocks()?.higher,
             &neighbours.lists,
             &neighbours.counts,
             &neighbours.regular_sums,
-            self.blocks()?.time(),
+            &self.blocks()?.time,
             &neighbours.spheres,
-            self.blocks()?.steps(),
+            &self.blocks()?.steps,
         ];
         // SAFETY: the buffers that the kernel names, as the plan sized them.
         unsafe { self.launch_neighbours(neighbours.plan.first, &buffers, Phase::Begin, 0) }
@@ -180,8 +177,8 @@ impl<D: Device> Resident<D> {
             &neighbours.counts,
             &neighbours.irregular_targets,
             &neighbours.regular_targets,
-            blocks.posts(),
-            blocks.time(),
+            &blocks.posts,
+            &blocks.time,
             &neighbours.irregular_sums,
             &neighbours.segments,
         ];
@@ -196,8 +193,8 @@ impl<D: Device> Resident<D> {
             &neighbours.lists,
             &neighbours.counts,
             &neighbours.regular_targets,
-            blocks.posts(),
-            blocks.time(),
+            &blocks.posts,
+            &blocks.time,
             &neighbours.segments,
             &neighbours.regular_sums,
         ];
@@ -211,15 +208,15 @@ impl<D: Device> Resident<D> {
             &self.state,
             &self.acceleration,
             self.jerks()?.jerk(),
-            blocks.higher(), // whose room regular forces take, for fourth order has no snaps
+            &blocks.higher, // whose room regular forces take, for fourth order has no snaps
             &neighbours.spheres,
             &neighbours.regular_steps,
-            blocks.levels(),
-            blocks.steps(),
+            &blocks.levels,
+            &blocks.steps,
             &neighbours.records,
             &neighbours.counts,
-            blocks.posts(),
-            blocks.time(),
+            &blocks.posts,
+            &blocks.time,
             &neighbours.irregular_targets,
             &neighbours.regular_targets,
             &neighbours.irregular_sums,
@@ -232,12 +229,12 @@ impl<D: Device> Resident<D> {
     }
 
     /// [`SavedState::spheres`]
-    pub(super) fn saved_spheres(&self) -> Result<Vec<[f64; 2]>, ForceError> {
+    pub(in crate::force::resident) fn saved_spheres(&self) -> Result<Vec<[f64; 2]>, ForceError> {
         let blocks = self.blocks.as_ref().filter(|blocks| blocks.has_steps);
-        let Some(neighbours) = blocks.and_then(|blocks| blocks.neighbours.as_ref()) else {
+        let Some(neighbours) = blocks.and_then(|_| self.scheme()) else {
             return Ok(vec![]);
         };
-        let mut spheres = vec![<[f64; 2]>::zeroed(); self.params.n as usize];
+        let mut spheres = vec![[f64::NAN; 2]; self.params.n as usize];
         self.device.download(&neighbours.spheres, &mut spheres)?;
         let saved = |[radius, step]: [f64; 2]| {
             let radius = if radius.is_finite() { radius } else { 0.0 };
@@ -248,11 +245,7 @@ impl<D: Device> Resident<D> {
 
     /// Inverse of [`saved_spheres`](Self::saved_spheres); true if there are any, or none are needed.
     pub(super) fn restore_spheres(&self, saved: &SavedState) -> Result<bool, ForceError> {
-        let Some(neighbours) = self
-            .blocks
-            .as_ref()
-            .and_then(|blocks| blocks.neighbours.as_ref())
-        else {
+        let Some(neighbours) = self.scheme() else {
             return Ok(true);
         };
         if saved.spheres.is_empty() {
@@ -272,7 +265,7 @@ impl<D: Device> Resident<D> {
     }
 
     /// True if it has a neighbour scheme.
-    pub(super) fn has_neighbours(&self) -> bool {
-        self.neighbours().is_ok()
+    pub(in crate::force::resident) fn has_neighbours(&self) -> bool {
+        self.scheme().is_some()
     }
 }

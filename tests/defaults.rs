@@ -77,6 +77,62 @@ fn asteroids_do_not_soften_planets() {
     }
 }
 
+/// A file of planets in au is run as the generator's planets are, with the same bits; so is a softening
+/// of 0 that was asked for.
+#[test]
+fn planets_of_a_file_are_run_as_planets() {
+    let folder = Folder::new();
+    folder
+        .run("ic solar-system --out planets.npz")
+        .expect(0, &[]);
+    folder
+        .run("run solar-system --steps 20 --out made")
+        .expect(0, &["yoshida6"]);
+    let ended = folder.run("run planets.npz --steps 20 --out read");
+    ended.expect(
+        0,
+        &[
+            "cpu-f64",
+            "yoshida6: lengths are in au, as those of planets",
+        ],
+    );
+    let asked = "run solar-system --steps 20 --softening 0 --out asked";
+    folder.run(asked).expect(0, &["kernel cpu-f64"]);
+    let made = folder.read("made/final.npz");
+    assert_eq!(folder.read("read/final.npz"), made);
+    assert_eq!(folder.read("asked/final.npz"), made);
+}
+
+/// Binaries in a file are not parted by a softening that was chosen.
+#[test]
+fn binaries_of_a_file_are_not_softened() {
+    let folder = Folder::new();
+    let made = "ic plummer --bodies 200 --binaries 0.5 --seed 2 --out binaries.npz";
+    folder.run(made).expect(0, &[]);
+    let ended = folder.run("run binaries.npz --steps 1 --out o");
+    ended.expect(0, &["softening 0: ", "bound, and close: binaries"]);
+    ended.expect(
+        0,
+        &["closer than fixed steps follow: --integrator hermite4"],
+    );
+}
+
+/// Bodies at one place do not pull each other without softening, which is said.
+#[test]
+fn coincident_bodies_are_named() {
+    let folder = Folder::new();
+    let mut bodies = plummer(5, 1).expect("in range");
+    let first = bodies.body(0).position;
+    [bodies.x[3], bodies.y[3], bodies.z[3]] = first;
+    folder.write("two.npz", bodies, None);
+    let said = "bodies 0 and 3 are at one place";
+    folder
+        .run("run two.npz --steps 1 --out o")
+        .expect(0, &[said]);
+    let softened = folder.run("run two.npz --softening 0.1 --steps 1 --out p");
+    assert!(!softened.said.contains(said), "{}", softened.said);
+}
+
 /// What stands for many is softened.
 #[test]
 fn a_galaxy_is_softened() {

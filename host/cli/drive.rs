@@ -247,8 +247,16 @@ fn advance(
             Event::Progress(progress) => {
                 bar.set_position((1000.0 * share(&progress)) as u64);
                 bar.set_message(status(&progress));
-                if !is_terminal && let Some(left) = lines.due(share(&progress)) {
-                    let percent = 100.0 * share(&progress);
+                let share = share(&progress);
+                let left = match progress.is_within_step {
+                    true if lines.is_due_within_step(share) => {
+                        Some(", within the longest step".into())
+                    }
+                    true => None,
+                    false => lines.due(share),
+                };
+                if !is_terminal && let Some(left) = left {
+                    let percent = 100.0 * share;
                     let (status, time) = (status(&progress), progress.time);
                     eprintln!("allpairs: {percent:.0} %, time {time:.4}, {status}{left}");
                 }

@@ -211,6 +211,13 @@ impl Options {
         }
     }
 
+    /// Returns whether the integrator was chosen for bodies of a file whose units are those of planets.
+    pub(super) fn is_of_planets(&self) -> bool {
+        let is_chosen =
+            (self.integrator.is_none() && self.study().is_none()) && self.generator().is_none();
+        is_chosen && self.advice() == Advice::PLANETS
+    }
+
     /// The place, ready for a run with these options.
     pub(super) fn machine(&self, place: Place, integrator: Integrator) -> Machine {
         let machine = Machine::new(place)
@@ -228,10 +235,11 @@ impl Options {
         }
     }
 
-    /// Advice on how to simulate the initial conditions; files are taken for many bodies.
+    /// Advice on how to simulate the initial conditions, or the bodies of a file with its units.
     pub(super) fn advice(&self) -> Advice {
-        self.generator()
-            .map_or(Advice::MANY, |generator| generator.advice_of(&self.made.0))
+        let made_by = self.generator();
+        let made_by = made_by.map(|generator| generator.advice_of(&self.made.0));
+        Advice::of(made_by, self.force.units)
     }
 
     /// Choice between varying steps shared by all bodies and block time steps.

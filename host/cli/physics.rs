@@ -72,6 +72,12 @@ impl ForceOptions {
         made_by: Option<(&Generator, &Options)>,
     ) -> anyhow::Result<(Physics, Option<Chosen>)> {
         let law = self.law(preferred)?;
+        let g = match (self.g, self.units_of_g(law)) {
+            (Some(g), _) => g,
+            (None, Some(units)) => units.gravity(),
+            (None, None) => 1.0,
+        };
+        ensure!(g.is_finite(), "`--gravity` must be finite, got {g}");
         let given = self.softening.as_ref();
         let given = given.map(|given| given.length(self.units.as_ref()));
         let given = given.transpose().context("in --softening")?;
@@ -83,6 +89,7 @@ impl ForceOptions {
                     law,
                     systems: systems as usize,
                     units: self.units,
+                    g,
                     made_by: made_by.map(|(g, options)| (g.name, g.advice_of(options))),
                 },
             )),
@@ -96,12 +103,6 @@ impl ForceOptions {
             "`--softening` must be ≥ 0 and finite, got {}",
             super::plain(softening)
         );
-        let g = match (self.g, self.units_of_g(law)) {
-            (Some(g), _) => g,
-            (None, Some(units)) => units.gravity(),
-            (None, None) => 1.0,
-        };
-        ensure!(g.is_finite(), "`--gravity` must be finite, got {g}");
         Ok((Physics { law, g, softening }, chosen))
     }
 

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_secs(10);
 /// Longest time between two lines.
 const LONGEST: Duration = Duration::from_secs(600);
+/// Time between two lines within a step, of which nobody knows how long it takes.
+const WITHIN: Duration = Duration::from_secs(60);
 /// Share of the run between two lines, if that takes longer than the least time.
 const SHARE: f64 = 0.05;
 
@@ -48,6 +50,16 @@ impl Lines {
         let left = left.map(|left| format!(", {} left", super::duration(left)));
         Some(left.unwrap_or_default())
     }
+
+    /// True if a line is due within a step, at this share of the run.
+    pub(super) fn is_due_within_step(&mut self, share: f64) -> bool {
+        let (at, _) = self.last;
+        let is_due = at.elapsed() >= WITHIN;
+        if is_due {
+            self.last = (Instant::now(), share);
+        }
+        is_due
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +83,16 @@ mod tests {
         assert_eq!(due(11, 0.8).as_deref(), Some(", 25 s left"));
         assert!(due(601, 0.501).is_some());
         assert_eq!(due(601, 1.0), None, "the end is told otherwise");
+    }
+
+    #[test]
+    fn long_steps_are_heard_of() {
+        let mut lines = Lines::new(0.0, true);
+        lines.last.0 = Instant::now() - Duration::from_secs(59);
+        assert!(!lines.is_due_within_step(1e-6));
+        lines.last.0 = Instant::now() - Duration::from_secs(61);
+        assert!(lines.is_due_within_step(1e-6));
+        assert!(!lines.is_due_within_step(1e-6));
     }
 
     #[test]

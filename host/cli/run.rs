@@ -20,7 +20,6 @@ use allpairs::suggest::{self, Chosen};
 use allpairs::test_particles::Kinds;
 use allpairs::units::Units;
 use allpairs::variants::Variant;
-use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::ensure;
 use clap::ArgMatches;
 use gpu_kernels::schedule::block_steps::DigitsName;
@@ -152,9 +151,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     } = input;
     asked.options.force.units = asked.options.force.units.or(units);
     let (physics, softening) = asked.options.physics_and_why(&bodies)?;
-    if let Some(Chosen { value: 0.0, .. }) = softening {
-        asked.options.kernel.suggested = Some(ForceAccuracy::Double);
-    }
+    asked.options.kernel.suggested = suggest::accuracy(physics.softening);
     let options = &asked.options;
     let integrator = options.integrator()?;
     let fields = options.force.fields(&physics, integrator)?;
@@ -216,12 +213,26 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
-    if let Some(neighbours) = options.neighbours {
-        let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
-        writeln!(
-            out,
-            "about {number} of each body in its own steps, all others in longer ones"
-        )?;
+    let pays = match machine.place() {
+        Place::Cpu => suggest::neighbours_pay(n, false),
+        Place::Gpu(_) | Place::Emulator => suggest::neighbours_pay(n, true),
+        _ => false, // several devices have no neighbour scheme
+    };
+    match options.neighbours {
+        Some(neighbours) => {
+            let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
+            writeln!(
+                out,
+                "about {number} of each body in its own steps, all others in longer ones"
+            )?;
+        }
+        None if options.stepping() == Stepping::Blocks && pays => {
+            writeln!(
+                out,
+                "so many bodies take less time with --integrator hermite4 --neighbours auto"
+            )?;
+        }
+        None => {}
     }
     if let Some(line) = shared_memory(&machine, &variant, &bodies, physics)? {
         writeln!(out, "{line}")?;
@@ -256,6 +267,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
     let kinds = Kinds::of(&bodies, &physics);
+    let coincident = match (physics.softening == 0.0, options.systems()?) {
+        (true, 1) => bodies.coincident(|body| physics.weight(body.mass) != 0.0),
+        _ => None,
+    };
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
     let units = options.force.units;
     if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
@@ -290,6 +305,16 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     )?;
     if let Some(why) = step_why {
         writeln!(out, "{step} {}: {why}", super::figure(dt))?;
+    }
+    if let Some([i, j]) = coincident {
+        writeln!(
+            out,
+            "bodies {i} and {j} are at one place: without softening, such bodies do not pull each other"
+        )?;
+    }
+    if options.is_of_planets() {
+        let name = integrator.name();
+        writeln!(out, "{name}: lengths are in au, as those of planets")?;
     }
     if let Some(Chosen { value, why }) = softening {
         writeln!(out, "softening {}: {why}", super::figure(value))?;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::str::FromStr;
 use std::time::Instant;
 
@@ -320,6 +321,21 @@ pub trait BlockSteps {
     /// # Errors
     /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError>;
+
+    /// As [`advance`](Self::advance), unless `watch` breaks off, which is told several times a second the
+    /// share of the span that is done: then there are no counts, and bodies stand within the span until
+    /// their state is [restored](Backend::restore). Where a span cannot be left, `watch` is not asked.
+    ///
+    /// # Errors
+    /// As there.
+    fn advance_unless(
+        &mut self,
+        span: f64,
+        eta: f64,
+        _watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        self.advance(span, eta).map(Some)
+    }
 
     /// The steps that bodies are allowed next, in the unit of the run; empty before the first span.
     ///

@@ -3,6 +3,7 @@
 //! The library carries no units of its own: with `G = 1` (the generators' choice) lengths, masses
 //! and times are N-body units; any other consistent set works as long as `G` is given in it.
 
+use std::cmp::Ordering;
 use std::collections::TryReserveError;
 use std::ops::Range;
 
@@ -337,6 +338,23 @@ impl Bodies {
         self.id = (0..self.len() as u64).collect();
     }
 
+    /// Two bodies at one place, of those for which `counts` holds; of several such pairs, one of those with
+    /// the least x.
+    pub fn coincident(&self, counts: impl Fn(&Body) -> bool) -> Option<[usize; 2]> {
+        let place = |i: usize| [self.x[i], self.y[i], self.z[i]].map(|x| x + 0.0); // −0 is 0
+        let mut order: Vec<usize> = (0..self.len()).filter(|&i| counts(&self.body(i))).collect();
+        order.sort_unstable_by(|&a, &b| {
+            let axes = place(a).into_iter().zip(place(b));
+            let compared = axes.map(|(a, b)| a.total_cmp(&b));
+            compared
+                .fold(Ordering::Equal, Ordering::then)
+                .then(a.cmp(&b))
+        });
+        let mut pairs = order.windows(2);
+        let pair = pairs.find(|pair| place(pair[0]) == place(pair[1]))?;
+        Some([pair[0], pair[1]])
+    }
+
     /// Sum of all masses.
     pub fn total_mass(&self) -> f64 {
         self.mass.iter().sum()
@@ -423,6 +441,18 @@ mod tests {
         assert!(!bodies.is_empty() && Bodies::default().is_empty());
         assert!(bodies.iter().eq((0..7).map(body)));
         assert_eq!(bodies.check(), Ok(()));
+    }
+
+    #[test]
+    fn coincident_bodies_are_found() {
+        let mut bodies: Bodies = (0..50).map(body).collect();
+        let any = |_: &Body| true;
+        assert_eq!(bodies.coincident(any), None);
+        (bodies.x[7], bodies.y[7], bodies.z[7]) = (-0.0, 0.0, 0.0);
+        assert_eq!(bodies.coincident(any), Some([0, 7]));
+        assert_eq!(bodies.coincident(|body| body.id != 10), None);
+        bodies.x[7] = 1e-300;
+        assert_eq!(bodies.coincident(any), None);
     }
 
     #[test]

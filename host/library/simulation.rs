@@ -45,6 +45,8 @@ pub struct Simulation {
     /// Computed since it was made.
     interactions: f64,
     block_counts: BlockCounts,
+    /// True where the next longest step may take a while, as the last one did.
+    steps_are_long: bool,
     encounters: Option<Encounters>,
     found: Found,
     lost: Lost,
@@ -107,7 +109,21 @@ pub struct Progress {
     pub time: f64,
     /// Interactions computed per second, since [`Simulation::run`] was called.
     pub rate: f64,
+    /// True within the longest of block time steps, where nothing can be looked at. Whoever breaks off
+    /// there finds the bodies as they were at its beginning.
+    pub is_within_step: bool,
 }
+
+/// Whom to tell of progress within a step.
+struct Within<'a> {
+    watch: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+    /// Interactions computed before the run, which began then.
+    before: f64,
+    began: Instant,
+}
+
+/// Time that a longest step takes from which on the state at the beginning of the next is kept, to go back to.
+const LONG: Duration = Duration::from_millis(20);
 
 impl Simulation {
     /// A simulation of `bodies`, to be set up further; as it is, one of Newton's gravity with G = 1, on
@@ -186,6 +202,7 @@ impl Simulation {
             clock,
             interactions: 0.0,
             block_counts: BlockCounts::NONE,
+            steps_are_long: true,
             encounters: None,
             found: Found::default(),
             lost: Lost::default(),
@@ -231,6 +248,7 @@ impl Simulation {
             clock,
             interactions: 0.0,
             block_counts: BlockCounts::NONE,
+            steps_are_long: true,
             encounters: None,
             found: Found::default(),
             lost: Lost::default(),
@@ -352,21 +370,30 @@ impl Simulation {
         self.clock.time = time + (self.clock.steps - since) as f64 * dt;
     }
 
-    /// Takes so many steps, or fewer to the end of its pace or an encounter that stops it.
-    fn advance(&mut self, steps: u64) -> Result<(), ForceError> {
+    /// Takes so many steps, or fewer to the end of its pace, an encounter that stops it, or where it is
+    /// told to break off.
+    fn advance(
+        &mut self,
+        steps: u64,
+        within: Option<Within<'_>>,
+    ) -> Result<ControlFlow<()>, ForceError> {
         if self.encounters.is_none() {
-            return self.advance_freely(steps);
+            return self.advance_freely(steps, within);
         }
         for _ in 0..steps {
-            self.watched(|simulation| simulation.advance_freely(1))?;
+            self.watched(|simulation| simulation.advance_freely(1, None).map(|_| ()))?;
             if self.is_at_end() || self.stopped_by().is_some() {
                 break;
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
-    fn advance_freely(&mut self, steps: u64) -> Result<(), ForceError> {
+    fn advance_freely(
+        &mut self,
+        steps: u64,
+        mut within: Option<Within<'_>>,
+    ) -> Result<ControlFlow<()>, ForceError> {
         let integrator = self.integrator;
         let sources = self.number_of_sources() as f64;
         let of_a_step = self.interactions_of_a_step();
@@ -404,8 +431,38 @@ impl Simulation {
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
                         Stepping::Blocks => {
-                            let blocks = backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
-                            let counts = blocks.advance(dt, eta)?;
+                            let within = within.as_mut().filter(|_| self.steps_are_long);
+                            let began = Instant::now();
+                            let counts = match within {
+                                None => {
+                                    let blocks = backend.block_steps();
+                                    blocks.ok_or(ForceError::NoBlockSteps)?.advance(dt, eta)?
+                                }
+                                Some(within) => {
+                                    let interactions = self.interactions - within.before;
+                                    let mut told = |share: f64| {
+                                        (within.watch)(Progress {
+                                            steps: clock.steps,
+                                            time: clock.time + share * dt,
+                                            rate: interactions
+                                                / within.began.elapsed().as_secs_f64(),
+                                            is_within_step: true,
+                                        })
+                                    };
+                                    let saved = backend.save()?;
+                                    let blocks = backend.block_steps();
+                                    let blocks = blocks.ok_or(ForceError::NoBlockSteps)?;
+                                    match blocks.advance_unless(dt, eta, &mut told)? {
+                                        Some(counts) => counts,
+                                        None => {
+                                            backend.restore(&saved)?;
+                                            backend.set_time(clock.time);
+                                            return Ok(ControlFlow::Break(()));
+                                        }
+                                    }
+                                }
+                            };
+                            self.steps_are_long = began.elapsed() >= LONG;
                             self.interactions += counts.interactions(sources);
                             self.block_counts += counts;
                             longest
@@ -424,7 +481,7 @@ impl Simulation {
                 }
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Takes `steps` steps, or fewer to the end of its pace, unless `watch`, called several times a
@@ -444,7 +501,14 @@ impl Simulation {
         while self.clock.steps < last && !self.is_at_end() {
             let asked = Instant::now();
             batch = batch.min(last - self.clock.steps);
-            self.advance(batch)?;
+            let within = Within {
+                watch: &mut watch,
+                before,
+                began,
+            };
+            if self.advance(batch, Some(within))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             self.backend.synchronize()?;
             let told = watch(self.progress(before, began));
             if told.is_break() || self.stopped_by().is_some() {
@@ -462,7 +526,7 @@ impl Simulation {
     /// # Errors
     /// Errors of the backend.
     pub fn step(&mut self) -> Result<(), ForceError> {
-        self.advance(1)
+        self.advance(1, None).map(|_| ())
     }
 
     /// Goes on until `time`, and stands there exactly: the last step is shortened. Where the simulation is
@@ -566,6 +630,7 @@ impl Simulation {
             steps: self.clock.steps,
             time: self.time(),
             rate,
+            is_within_step: false,
         }
     }
 

@@ -5,6 +5,11 @@
 //! of all other bodies where Taylor's series predicts them (McMillan 1986; Makino 1991, PASJ 43,
 //! 859).
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
 
@@ -13,18 +18,78 @@ use super::in_memory::InMemory;
 use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Targets};
 use crate::encounters::StepOfBody;
 
+/// Time between two looks at a span on its way.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A span on its way, for who waits for its end and for who computes it.
+#[derive(Debug, Default)]
+pub(super) struct OnItsWay {
+    /// Ticks that are done.
+    done: AtomicU64,
+    is_left: AtomicBool,
+}
+
+impl OnItsWay {
+    /// Tells that it has come so far; returns whether it is to go on.
+    pub(super) fn goes_on(&self, now: u64) -> bool {
+        self.done.store(now, Ordering::Relaxed);
+        !self.is_left.load(Ordering::Relaxed)
+    }
+}
+
+/// Takes the block steps of a span; none if it is left on its way.
+fn span_of<B: InMemory>(
+    backend: &mut B,
+    span: f64,
+    eta: f64,
+    way: &OnItsWay,
+) -> Result<Option<BlockCounts>, ForceError> {
+    if let Some(neighbours) = backend.state().neighbours {
+        return backend.advance_with_neighbours(neighbours, span, eta, way);
+    }
+    if backend.state().own_steps.is_empty() {
+        backend.state_mut().own_steps = first_steps(backend, eta);
+    }
+    match backend.state().is_sixth() {
+        true => advance::<Sixth>(backend, span, eta, way),
+        false => advance::<Fourth>(backend, span, eta, way),
+    }
+}
+
+// All of a span is computed by a thread of the pool: one outside would sleep and be woken in each block.
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
-        if let Some(neighbours) = self.state().neighbours {
-            return rayon::scope(|_| self.advance_with_neighbours(neighbours, span, eta));
-        }
-        if self.state().own_steps.is_empty() {
-            self.state_mut().own_steps = first_steps(self, eta);
-        }
-        // All of it by a thread of the pool: a thread outside would sleep and be woken in each block.
-        rayon::scope(|_| match self.state().is_sixth() {
-            true => advance::<Sixth>(self, span, eta),
-            false => advance::<Fourth>(self, span, eta),
+        let way = OnItsWay::default();
+        let counts = rayon::scope(|_| span_of(self, span, eta, &way))?;
+        Ok(counts.expect("nobody leaves it"))
+    }
+
+    fn advance_unless(
+        &mut self,
+        span: f64,
+        eta: f64,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        let way = &OnItsWay::default();
+        let (sender, receiver) = mpsc::channel();
+        rayon::in_place_scope(|scope| {
+            scope.spawn(move |_| {
+                // Refused by nobody: the receiver waits for it.
+                let _ = sender.send(span_of(self, span, eta, way));
+            });
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(ended) => return ended,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let share = way.done.load(Ordering::Relaxed) as f64 / SPAN as f64;
+                        if watch(share).is_break() {
+                            way.is_left.store(true, Ordering::Relaxed);
+                        }
+                    }
+                    // It panicked, and so does the end of the scope.
+                    Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                }
+            }
         })
     }
 
@@ -59,12 +124,14 @@ pub(super) fn guarded(allowed: f64, approach: f64) -> f64 {
 }
 
 /// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them. Accelerations and
-/// their derivatives must be those of the current state, and are so again at the end.
+/// their derivatives must be those of the current state, and are so again at the end, if that is
+/// reached.
 fn advance<S: Scheme>(
     backend: &mut impl InMemory,
     span: f64,
     eta: f64,
-) -> Result<BlockCounts, ForceError> {
+    way: &OnItsWay,
+) -> Result<Option<BlockCounts>, ForceError> {
     let n = backend.state().bodies.len();
     let frame = backend.frame();
     let derivatives = if S::SNAP {
@@ -83,6 +150,9 @@ fn advance<S: Scheme>(
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
     while now < SPAN {
+        if !way.goes_on(now) {
+            return Ok(None);
+        }
         let end = |i: usize| begun[i] + (SPAN >> levels[i]);
         now = (0..n).map(end).min().unwrap_or(SPAN);
         block.clear();
@@ -128,7 +198,7 @@ fn advance<S: Scheme>(
             }
         }
     }
-    Ok(counts)
+    Ok(Some(counts))
 }
 
 /// Number of times a span must be halved to be no longer than the step that body `i` allows.

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::block_steps::OnItsWay;
 use super::host_state::HostState;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, NeighboursFault, Operation,
@@ -45,13 +46,14 @@ pub(super) trait InMemory: Send {
         false
     }
 
-    /// Takes block time steps in a neighbour scheme with so many neighbours.
+    /// Takes block time steps in a neighbour scheme with so many neighbours; none if the span is left.
     fn advance_with_neighbours(
         &mut self,
         _neighbours: usize,
         _span: f64,
         _eta: f64,
-    ) -> Result<BlockCounts, ForceError> {
+        _way: &OnItsWay,
+    ) -> Result<Option<BlockCounts>, ForceError> {
         Err(NeighboursFault::Device.into())
     }
 

@@ -30,18 +30,19 @@ pub fn king(n: usize, seed: u64, w0: f64) -> Result<Bodies, GenerateError> {
 /// within D (King 1962, AJ 67, 471; Binney & Tremaine, section 8.3.1).
 ///
 /// # Errors
-/// As [`king`]; or a tidal radius that is negative or not finite.
+/// As [`king`]; or a tidal radius that is out of range.
 pub fn king_within(
     n: usize,
     seed: u64,
     w0: f64,
     tidal_radius: f64,
 ) -> Result<Bodies, GenerateError> {
-    if !(tidal_radius >= 0.0 && tidal_radius.is_finite()) {
+    // Beyond, squares of lengths, speeds and forces would not be numbers.
+    if tidal_radius != 0.0 && !(1e-30..=1e30).contains(&tidal_radius) {
         return Err(GenerateError::OutOfRange {
             parameter: Parameter::TidalRadius,
             value: tidal_radius,
-            range: "≥ 0 and finite",
+            range: "0, or from 1e-30 to 1e30",
         });
     }
     if !(0.1..=16.0).contains(&w0) {

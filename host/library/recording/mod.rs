@@ -574,6 +574,12 @@ impl Recording {
             let mut look = false;
             let during = |progress: Progress| {
                 broken_off.set(broken_off.get() | watch(Event::Progress(progress)).is_break());
+                if progress.is_within_step {
+                    return match broken_off.get() {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    };
+                }
                 overdue = matches!(self.plan.checkpoint_every,
                     Some(Every::Wall(time)) if written.elapsed() >= time);
                 if self.preview_every.is_some() && previewed.elapsed() >= pause {

@@ -321,8 +321,7 @@ impl SimulationBuilder {
                 let suggested = match self.eta {
                     Some(_) => suggest::longest_step(&self.bodies, &accelerations),
                     None => {
-                        let advice = self.made_by.map_or(Advice::MANY, |(_, advice)| advice);
-                        let times = advice.leapfrogs_a_step(self.method());
+                        let times = self.advice().leapfrogs_a_step(self.method());
                         suggest::choose_step(&self.bodies, &physics, &accelerations, times).value
                     }
                 };
@@ -383,6 +382,7 @@ impl SimulationBuilder {
     /// Physics that the simulation will have.
     fn chosen_physics(&self) -> Physics {
         let units = self.units.filter(|_| self.law != Law::Unit);
+        let g = self.g.or(units.map(|units| units.gravity())).unwrap_or(1.0);
         let chosen = || {
             suggest::choose_softening(
                 &self.bodies,
@@ -390,6 +390,7 @@ impl SimulationBuilder {
                     law: self.law,
                     systems: self.systems as usize,
                     units: self.units,
+                    g,
                     made_by: self.made_by,
                 },
             )
@@ -397,9 +398,7 @@ impl SimulationBuilder {
         };
         Physics {
             law: self.law,
-            g: self
-                .g
-                .unwrap_or_else(|| units.map_or(1.0, |units| units.gravity())),
+            g,
             softening: self.softening.unwrap_or_else(chosen),
         }
     }
@@ -424,11 +423,9 @@ impl SimulationBuilder {
         self.bodies.len()
     }
 
-    /// Error that forces may have: as asked, or as suits a softening that was chosen to be 0.
+    /// Error that forces may have: as asked, or as suits the softening.
     fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
-        let unsoftened = self.softening.is_none() && physics.softening == 0.0;
-        self.accuracy
-            .or(unsoftened.then_some(ForceAccuracy::Double))
+        self.accuracy.or(suggest::accuracy(physics.softening))
     }
 
     /// The selected variant, of as many systems, checked to fit its place.
@@ -462,12 +459,18 @@ impl SimulationBuilder {
         }
     }
 
+    /// Advice on how to simulate the bodies.
+    fn advice(&self) -> Advice {
+        let made_by = self.made_by.map(|(_, advice)| advice);
+        let units = self.units.filter(|_| self.law != Law::Unit);
+        Advice::of(made_by, units)
+    }
+
     /// The integrator as asked, or as suits the bodies.
     pub fn method(&self) -> Integrator {
-        let advised = self.made_by.map(|(_, advice)| advice.integrator);
         let scheme = self.scheme.as_ref().map(|_| Integrator::Leapfrog);
         let asked = self.integrator.or(scheme);
-        asked.or(advised).unwrap_or(Integrator::Leapfrog)
+        asked.unwrap_or(self.advice().integrator)
     }
 
     fn check(&self) -> Result<(), BuildError> {

@@ -172,7 +172,7 @@ impl Simulation {
             unreachable!("block time steps are of such a pace")
         };
         let before = std::mem::replace(end, time);
-        let taken = self.advance_freely(1);
+        let taken = self.advance_freely(1, None).map(|_| ());
         if let Pace::Adaptive { end, .. } = &mut self.pace {
             *end = before;
         }

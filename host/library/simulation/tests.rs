@@ -1,6 +1,8 @@
 //! Is a simulation what was asked for, and refused what makes no sense?
 
 use super::*;
+use crate::backend::Neighbours;
+use crate::bodies::Body;
 use crate::initial_conditions::{plummer, two_body};
 use crate::selection::DeviceChoice;
 
@@ -234,4 +236,64 @@ fn systems_do_not_attract_each_other() {
     }
     let odd = Simulation::builder(binaries).systems(3);
     assert!(refusal(odd).contains('3'));
+}
+
+/// Twenty bodies, two of which go round each other in steps of some 10⁻⁷.
+fn with_a_binary() -> Bodies {
+    let mut bodies = plummer(19, 3).expect("in range");
+    let one = bodies.body(0);
+    let axis: f64 = 3e-4;
+    bodies.push(Body {
+        position: [one.position[0] + axis, one.position[1], one.position[2]],
+        velocity: [
+            one.velocity[0],
+            one.velocity[1] + (2.0 * one.mass / axis).sqrt(),
+            one.velocity[2],
+        ],
+        id: 19,
+        ..one
+    });
+    bodies
+}
+
+/// A run is broken off within a longest step that takes long: the bodies are as they were at its
+/// beginning, and go on as if nothing had happened.
+#[test]
+fn long_block_steps_can_be_left() {
+    for neighbours in [None, Some(Neighbours::Auto)] {
+        let build = || {
+            let builder = Simulation::builder(with_a_binary())
+                .device(DeviceChoice::Cpu)
+                .softening(0.0)
+                .integrator(Integrator::Hermite4)
+                .eta(0.005)
+                .block_steps()
+                .dt(0.25);
+            let builder = match neighbours {
+                None => builder,
+                Some(neighbours) => builder.neighbours(neighbours),
+            };
+            builder.build().expect("it runs")
+        };
+        let mut whole = build();
+        whole.run_until(0.5).expect("it runs");
+        let mut left = build();
+        let before = left.bodies().expect("they are").clone();
+        let mut within = 0;
+        let ended = left.run_until_with(0.5, |progress| {
+            within += u32::from(progress.is_within_step);
+            match progress.is_within_step {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert!(ended.expect("it runs").is_break() && within >= 1);
+        assert_eq!(left.time(), 0.0);
+        assert_eq!(left.bodies().expect("they are"), &before);
+        left.run_until(0.5).expect("it runs");
+        assert_eq!(
+            left.bodies().expect("they are"),
+            whole.bodies().expect("they are")
+        );
+    }
 }

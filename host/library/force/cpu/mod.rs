@@ -28,6 +28,7 @@ pub use points::{field_at, potentials, tides_at};
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
+use super::block_steps::OnItsWay;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
 use crate::backend::{
@@ -202,11 +203,12 @@ impl<R: Lane> InMemory for Cpu<R> {
         neighbours: usize,
         span: f64,
         eta: f64,
-    ) -> Result<BlockCounts, ForceError> {
+        way: &OnItsWay,
+    ) -> Result<Option<BlockCounts>, ForceError> {
         if self.state.is_sixth() {
             return Err(NeighboursFault::Integrator(Integrator::Hermite6.name()).into());
         }
-        neighbour_scheme::advance(self, neighbours, span, eta)
+        neighbour_scheme::advance(self, neighbours, (span, eta), way)
     }
 
     fn pull(&mut self) {

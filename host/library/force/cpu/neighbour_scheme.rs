@@ -31,7 +31,7 @@ use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
 use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
 use crate::fields::External;
-use crate::force::block_steps::{guarded, level};
+use crate::force::block_steps::{OnItsWay, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
@@ -225,13 +225,13 @@ impl<'a, R: Lane> Sum<'a, R> {
 }
 
 /// Takes block time steps for a span, with `wanted` neighbours of each body:
-/// [`BlockSteps::advance`](crate::backend::BlockSteps::advance).
+/// [`BlockSteps::advance`](crate::backend::BlockSteps::advance). None if it is left on its way.
 pub(super) fn advance<R: Lane>(
     cpu: &mut Cpu<R>,
     wanted: usize,
-    span: f64,
-    eta: f64,
-) -> Result<BlockCounts, ForceError> {
+    (span, eta): (f64, f64),
+    way: &OnItsWay,
+) -> Result<Option<BlockCounts>, ForceError> {
     let n = cpu.state.bodies.len();
     let frame = cpu.frame();
     let regular_eta = eta.min(LARGEST_REGULAR * LARGEST_REGULAR);
@@ -256,6 +256,9 @@ pub(super) fn advance<R: Lane>(
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
     while now < SPAN {
+        if !way.goes_on(now) {
+            return Ok(None);
+        }
         let end = |part: &Parts| part.begun + (SPAN >> part.level);
         now = parts.iter().map(end).min().unwrap_or(SPAN);
         block.clear();
@@ -336,7 +339,7 @@ pub(super) fn advance<R: Lane>(
             }
         }
     }
-    Ok(counts)
+    Ok(Some(counts))
 }
 
 /// Lists and parts of the forces where all bodies stand at the same time; chooses first steps, if there

@@ -2,6 +2,7 @@
 
 mod neighbours;
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use cuda_driver::Graph;
@@ -238,8 +239,12 @@ impl<D: Device> Resident<D> {
         Ok(words)
     }
 
-    /// Launches block steps until the clock has gone through a span; returns what it says then.
-    fn run_span(&mut self) -> Result<Words, ForceError> {
+    /// Launches block steps until the clock has gone through a span; returns its words then, or none if
+    /// `watch` broke off.
+    fn run_span(
+        &mut self,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<Words>, ForceError> {
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
         let steps = self.blocks()?.plan.steps;
         let all = |resident: &Self| {
@@ -263,7 +268,10 @@ impl<D: Device> Resident<D> {
             // An even number of block steps is done: the next would read the first place.
             let now = words[clock::NOW as usize];
             if now >= SPAN {
-                break words;
+                break Some(words);
+            }
+            if watch(now as f64 / SPAN as f64).is_break() {
+                break None;
             }
             // As many as the rest of the span may take, or twice as many if there is time.
             let each = (now - before).div_ceil(records).max(1);
@@ -285,6 +293,16 @@ impl<D: Device> Resident<D> {
 
 impl<D: Device> BlockSteps for Resident<D> {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
+        let counts = self.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()))?;
+        Ok(counts.expect("nobody leaves it"))
+    }
+
+    fn advance_unless(
+        &mut self,
+        span: f64,
+        eta: f64,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
         let BlockPlan { steps, first, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
         if self.has_neighbours() && self.blocks()?.has_steps {
@@ -304,7 +322,9 @@ impl<D: Device> BlockSteps for Resident<D> {
             true => self.begin_span_of_neighbours()?,
             false => self.launch_block_correct(&steps, Phase::Begin, 1)?,
         }
-        let words = self.run_span()?;
+        let Some(words) = self.run_span(watch)? else {
+            return Ok(None);
+        };
         let word = |which: u32| words[which as usize];
         if word(clock::NOW) == clock::STOPPED {
             let body = word(clock::BODY) as usize;
@@ -322,13 +342,13 @@ impl<D: Device> BlockSteps for Resident<D> {
         if let Some(fielded) = &mut self.external {
             fielded.set_time(fielded.external().time() + span);
         }
-        Ok(BlockCounts {
+        Ok(Some(BlockCounts {
             blocks: word(clock::BLOCKS),
             steps: word(clock::EVALUATIONS),
             shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
             regular: word(neighbour_clock::REGULAR),
             neighbours: f64::from_bits(word(neighbour_clock::NEIGHBOURS)) as u64,
-        })
+        }))
     }
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {

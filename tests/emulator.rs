@@ -94,7 +94,7 @@ fn tensor_cores_keep_to_their_error_and_range() {
         for case in softened(64, 1.0 / 33.0) {
             let refusal = machine.backend(variant, &case.bodies, case.physics);
             let refusal = refusal.err().expect("out of range").to_string();
-            assert!(refusal.contains("--allow-inaccurate"), "{refusal}");
+            assert!(refusal.contains("`allow_inaccurate`"), "{refusal}");
             assert!(rms_error(&lenient, variant, &case).is_finite());
             let unsoftened = Physics {
                 softening: 0.0,
@@ -102,7 +102,7 @@ fn tensor_cores_keep_to_their_error_and_range() {
             };
             let refusal = lenient.backend(variant, &case.bodies, unsoftened);
             let refusal = refusal.err().expect("no such kernel").to_string();
-            assert!(!refusal.contains("--allow-inaccurate"), "{refusal}");
+            assert!(!refusal.contains("`allow_inaccurate`"), "{refusal}");
         }
     }
 }

@@ -58,6 +58,28 @@ fn nothing_is_left_to_do() {
     }
 }
 
+/// The library names a setting as its builder does, in backticks; the program and Python put their own
+/// names in its place.
+#[test]
+fn the_library_does_not_know_the_command_line() {
+    let root = crate::support::root().join("host/library");
+    let names_an_option = |line: &str| {
+        let mut rest = line.split("--").skip(1);
+        !line.trim_start().starts_with("//")
+            && rest.any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()))
+    };
+    assert!(names_an_option(r#"    "choose --device cpu""#) && !names_an_option("1 -- 2"));
+    let unmended = ["fields", "plan", "tuning.rs"].map(|name| root.join(name));
+    for path in rust_files(&root) {
+        if unmended.iter().any(|start| path.starts_with(start)) {
+            continue;
+        }
+        let options = read(&path);
+        let options: Vec<&str> = options.lines().filter(|l| names_an_option(l)).collect();
+        assert!(options.is_empty(), "{}: {options:#?}", path.display());
+    }
+}
+
 /// The sources of kernels are the same for GPU and CPU: what differs is in `cuda_std`. The crate's
 /// root alone says what the device's compiler needs.
 #[test]

@@ -14,6 +14,7 @@ mod drift;
 mod drive;
 mod encounters;
 mod field;
+mod flags;
 mod ic;
 mod info;
 mod inspect;
@@ -344,9 +345,10 @@ fn report(error: &anyhow::Error) -> u8 {
     };
     // Which machine's disk is full, or has no such file.
     let of_files = matches!(code, code::IO | code::DATA);
+    let message = flags::message(error);
     match ranks::this_rank().filter(|_| of_files) {
-        Some(rank) => eprintln!("allpairs: {rank}: {error:#}"),
-        None => eprintln!("allpairs: {error:#}"),
+        Some(rank) => eprintln!("allpairs: {rank}: {message}"),
+        None => eprintln!("allpairs: {message}"),
     }
     code
 }

@@ -289,6 +289,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         chosen(options.force.softening.is_some())
     )?;
     if let Some(why) = step_why {
+        let why = super::flags::of_run(&why);
         writeln!(out, "{step} {}: {why}", super::figure(dt))?;
     }
     if let Some(Chosen { value, why }) = softening {

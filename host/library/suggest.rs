@@ -319,7 +319,7 @@ pub fn choose_step(
             LEAST_SHARE * plain,
             format!(
                 "bodies {} and {} will be {:.2e} apart, closer than fixed steps follow: \
-                 --integrator hermite4 --eta 0.01 --until TIME would",
+                 the `integrator` hermite4 with the `eta` 0.01 would",
                 passage.bodies[0], passage.bodies[1], passage.distance
             ),
         ),

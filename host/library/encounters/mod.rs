@@ -137,14 +137,14 @@ pub enum EncounterFault {
     },
     /// A backend that keeps the bodies it was made of.
     #[error(
-        "bodies do not merge, bounce or disappear here: choose --device cpu, without the field 1pn and \
+        "bodies do not merge, bounce or disappear here: choose the `device` cpu, without the field 1pn and \
          independent systems, or only log collisions and escapes"
     )]
     FixedBodies,
-    /// Steps of single bodies, which nobody keeps there.
+    /// Steps of single bodies, which are not kept there.
     #[error(
-        "collisions in block time steps are looked for on the CPU in one process alone: choose --device cpu, \
-         or leave out --block-steps"
+        "collisions in block time steps are looked for on the CPU in one process alone: choose the \
+         `device` cpu, or leave out `block_steps`"
     )]
     BlockSteps,
     /// Independent systems, whose bodies do not meet those of others.

@@ -168,7 +168,7 @@ fn what_ranks_do_not_share_is_refused() {
             steps: Stepping::Blocks,
             ..emulator
         });
-        assert!(blocks.contains("--block-steps"), "{blocks}");
+        assert!(blocks.contains("leave out `block_steps`"), "{blocks}");
         let selected = select_on_ranks(&emulator, team).expect("runs");
         assert_eq!(selected.place, Place::RankEmulators(2));
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);

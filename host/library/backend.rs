@@ -547,6 +547,7 @@ impl SavedState {
 
 /// Reason why a force could not be computed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForceError {
     /// The GPU or its driver refused.
     #[error(transparent)]

@@ -265,6 +265,7 @@ pub struct Selection {
 
 /// Reason why the requested device or kernel is unavailable.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SelectionError {
     /// A GPU was asked for.
     #[error("the `device` cuda needs a GPU, and there is none: {0}")]
@@ -302,6 +303,7 @@ pub enum SelectionError {
 
 /// Reason why a variant cannot run at a place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Ineligible {
     /// Device code, on a CPU.
     #[error("kernel `{0}` is GPU code: choose the `device` cuda, or the `device` emulator (slow)")]

@@ -13,6 +13,7 @@ pub struct Member {
 
 /// Ranks that cannot compute together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Differs {
     /// They are of different versions.
     #[error(

@@ -30,6 +30,7 @@ const WORKSPACE_BYTES: usize = 4 << 20;
 
 /// Reason why cuBLAS cannot be used. Each is one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoBlas {
     /// The environment variable [`BLAS_VARIABLE`] says `none`.
     #[error("cuBLAS is switched off by {BLAS_VARIABLE}=none")]
@@ -56,6 +57,7 @@ pub enum NoBlas {
 
 /// Failure of work for cuBLAS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlasError {
     /// There is none.
     #[error(transparent)]

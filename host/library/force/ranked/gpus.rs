@@ -12,6 +12,7 @@ pub(crate) type Seen = Result<Vec<DeviceInfo>, String>;
 
 /// Reason why there is no GPU for a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoGpuOfRank {
     /// It sees none.
     #[error(

@@ -38,6 +38,7 @@ const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
 
 /// Reason why processes cannot compute together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// To be told.
     #[error("{0}")]

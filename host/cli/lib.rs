@@ -275,7 +275,7 @@ fn remove_abandoned(file: &Path) {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Where that fails, writing fails or the rest is in nobody's way.
+    // Where that fails, writing fails or the rest does no harm.
     for path in allpairs::io::remove_abandoned(folder).unwrap_or_default() {
         let path = Printable(path.display());
         eprintln!("allpairs: note: removed {path}, which a killed process left half-written");

@@ -220,7 +220,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
         writeln!(
             out,
-            "about {number} of each body in its own steps, all others in longer ones"
+            "about {number} of each body in each of its block time steps, all others in longer ones"
         )?;
     }
     if let Some(line) = shared_memory(&machine, &variant, &bodies, physics)? {

@@ -603,7 +603,7 @@ pub enum ForceError {
     OfRank {
         /// The rank.
         rank: usize,
-        /// Its error.
+        /// Error of that rank.
         why: String,
     },
     /// Sixth order with forces whose rounding its criterion of steps takes for change.

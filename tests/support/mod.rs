@@ -18,7 +18,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// What a variant is tried on.
+/// Cases that a variant is tried on.
 pub(crate) struct Table {
     cases: Vec<Case>,
     two_steps: Vec<TwoSteps>,
@@ -61,7 +61,7 @@ impl Table {
         Self { cases, two_steps }
     }
 
-    /// What a variant gets wrong on a machine.
+    /// Failures of a variant on a machine.
     pub(crate) fn failures(&self, machine: &Machine, variant: &Variant) -> Vec<String> {
         let name = variant.name;
         let verdict = judge(machine, variant, &self.cases, &self.two_steps)
@@ -111,7 +111,7 @@ pub(crate) fn rms_error(machine: &Machine, variant: &Variant, case: &Case) -> f6
     case.accuracy(&computed).rms_relative
 }
 
-/// Whether steps that a device may record and replay go elsewhere than steps taken one by one.
+/// Difference between steps that a device may record and replay and steps taken one by one, if there is one.
 pub(crate) fn repetition_failure(machine: &Machine, variant: &Variant) -> Option<String> {
     const STEPS: u64 = 5;
     let bodies = plummer(260, 2).expect("in range");

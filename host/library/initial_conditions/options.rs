@@ -328,7 +328,7 @@ mod tests {
                 let mut of_it = generator.parameters.iter().filter(|(p, _)| *p == parameter);
                 of_it.next().is_some() && of_it.next().is_none()
             });
-            assert!(users.count() > 0, "nobody listens to {}", parameter.name());
+            assert!(users.count() > 0, "no generator has {}", parameter.name());
             let same = |other: &Parameter| other.name() == parameter.name();
             assert_eq!(Parameter::ALL.iter().filter(|other| same(other)).count(), 1);
         }

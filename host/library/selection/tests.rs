@@ -60,7 +60,7 @@ fn a_forced_variant_is_validated() {
     assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
 }
 
-/// What several devices would choose for each accuracy and number of bodies, they can share.
+/// Several devices can share the kernels that are chosen for each accuracy and number of bodies.
 #[test]
 fn several_devices_share_what_is_preferred() {
     for bodies in [1, 5_000, 16_000, 50_000, 100_000] {

@@ -209,7 +209,7 @@ unsafe impl Send for Blas {}
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // A failure here is that of earlier work, which whoever waited for it has seen.
+        // A failure here is that of earlier work, which its waiter has seen.
         let _ = self.gpu.synchronize();
         // SAFETY: created by `new`, and nothing queued uses it any more.
         let _ = unsafe { (self.functions.destroy)(self.handle.as_ptr()) };

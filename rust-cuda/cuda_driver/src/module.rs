@@ -31,7 +31,7 @@ struct Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         // Queued kernels may still run this code, and `cust` unloads in whatever context is
-        // current. A failure is that of earlier work, which whoever waited for it has seen.
+        // current. A failure is that of earlier work, which its waiter has seen.
         let _ = self.context.synchronize();
     }
 }

@@ -146,7 +146,7 @@ fn runs_keep_the_format_of_their_input() {
     );
 }
 
-/// What a file holds and a simulation does not use is said, on the stream of complaints.
+/// Contents of a file that a simulation does not use are reported, on the stream of complaints.
 #[test]
 fn what_is_left_out_is_said() {
     let folder = tempdir().unwrap();

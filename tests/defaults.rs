@@ -1,4 +1,4 @@
-//! What a run chooses where nothing is asked for, and what it says of that: softening, step,
+//! Choices of a run where nothing is asked for, and what it says of them: softening, step,
 //! integrator, units; on planets, rings, binaries and clusters.
 
 use std::f64::consts::TAU;
@@ -133,7 +133,7 @@ fn coincident_bodies_are_named() {
     assert!(!softened.said.contains(said), "{}", softened.said);
 }
 
-/// What stands for many is softened.
+/// Bodies that stand for many are softened.
 #[test]
 fn a_galaxy_is_softened() {
     let folder = Folder::new();

@@ -32,7 +32,7 @@ fn kernels() -> Vec<Variant> {
     catalogue().all().filter(is_kernel).copied().collect()
 }
 
-/// Those that are not known to be wrong.
+/// Kernels that are not known to be wrong.
 fn right_kernels() -> Vec<Variant> {
     let mut kernels = kernels();
     kernels.retain(|kernel| kernel.wrong.is_none());
@@ -94,7 +94,7 @@ fn tensor_cores_keep_to_their_error_and_range() {
         for case in softened(64, 1.0 / 33.0) {
             let refusal = machine.backend(variant, &case.bodies, case.physics);
             let refusal = refusal.err().expect("out of range").to_string();
-            assert!(refusal.contains("--allow-inaccurate"), "{refusal}");
+            assert!(refusal.contains("`allow_inaccurate`"), "{refusal}");
             assert!(rms_error(&lenient, variant, &case).is_finite());
             let unsoftened = Physics {
                 softening: 0.0,
@@ -102,7 +102,7 @@ fn tensor_cores_keep_to_their_error_and_range() {
             };
             let refusal = lenient.backend(variant, &case.bodies, unsoftened);
             let refusal = refusal.err().expect("no such kernel").to_string();
-            assert!(!refusal.contains("--allow-inaccurate"), "{refusal}");
+            assert!(!refusal.contains("`allow_inaccurate`"), "{refusal}");
         }
     }
 }
@@ -141,7 +141,7 @@ fn double_single_keeps_ten_digits() {
     assert!(errors[0] <= 1e-10 && errors[1] < errors[0], "{errors:?}");
 }
 
-/// What is stated of far pairs on tensor cores: a root mean square error of 10⁻⁵ and at most 1 % of
+/// Far pairs on tensor cores are as stated: a root mean square error of 10⁻⁵ and at most 1 % of
 /// the bodies off by 10⁻⁴, without softening, for unequal masses and far from the origin. Two
 /// clusters, for in so few bodies little else is far.
 #[test]
@@ -401,7 +401,7 @@ impl Device for Mutant {
     }
 }
 
-/// Whether a case tells a changed kernel from the right one, by a fault or by its forces.
+/// Returns whether a case tells a changed kernel from the right one, by a fault or by its forces.
 fn is_found(case: &Case, variant: &Variant, change: fn(&mut Launch, &mut Params)) -> bool {
     let emulator = Emulator::new(0);
     let mutant = Arc::new(Mutant { emulator, change });

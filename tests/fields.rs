@@ -124,7 +124,7 @@ fn fields_that_cannot_be_are_refused_before_the_run() {
     }
 }
 
-/// What a run leaves but its checkpoints.
+/// Files of a run but its checkpoints.
 fn left(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("a run's folder");
     let files = entries.map(|entry| entry.expect("an entry").path());

@@ -1,4 +1,4 @@
-//! What somebody tries who has bodies of their own: units, the end of a run, options that are not
+//! First attempts of a user with bodies of their own: units, the end of a run, options that are not
 //! quite right.
 
 use std::fs;

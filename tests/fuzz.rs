@@ -1,4 +1,4 @@
-//! Readers against files that nobody wrote: damaged, cut, invented. Snapshots of all formats,
+//! Readers against files that no program wrote: damaged, cut, invented. Snapshots of all formats,
 //! checkpoints, logs that a run goes on with, and the winners of `allpairs tune`; `run.toml` is the
 //! program's, whose unit tests do the same.
 //!

@@ -39,7 +39,7 @@ fn refused(code: i32, arguments: &str, folder: &Path) -> String {
     text(&output)
 }
 
-/// What a run leaves that does not depend on whether it was stopped.
+/// Files of a run that do not depend on whether it was stopped.
 fn record(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("a run's folder");
     let mut files: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! What the documents tell is so: commands run, figures are the recorded ones, paths and links lead
+//! Tests that the documents are true: commands run, figures are the recorded ones, paths and links lead
 //! somewhere. (The Rust code in README.md and docs/tutorial.md is tested with the library's
 //! documentation; what the pages of the studies say besides, by tests/studies.rs.)
 //!
@@ -56,7 +56,7 @@ fn documents() -> Vec<PathBuf> {
 #[derive(Debug, PartialEq)]
 struct Block<'a> {
     language: &'a str,
-    /// What a comment on the line before says: `("not run", "reason")`.
+    /// Remark in a comment on the line before: `("not run", "reason")`.
     remark: Option<(&'a str, &'a str)>,
     lines: Vec<&'a str>,
 }
@@ -253,7 +253,7 @@ fn paths(text: &str) -> Vec<&str> {
     code.collect()
 }
 
-/// Whether a document has a heading with this anchor, made as GitHub makes it.
+/// Returns whether a document has a heading with this anchor, made as GitHub makes it.
 fn has_anchor(text: &str, anchor: &str) -> bool {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let mut anchors = headings.map(|line| {

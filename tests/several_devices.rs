@@ -59,7 +59,7 @@ fn success(folder: &Path, arguments: &str) -> String {
     ended.said
 }
 
-/// What a run leaves that does not depend on whether and where it was stopped.
+/// Files of a run that do not depend on whether and where it was stopped.
 fn record(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("a run's folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());

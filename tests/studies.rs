@@ -19,7 +19,7 @@ use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::choices::{choices, differences};
 use allpairs_lab::studies::{STUDIES, Study};
 
-/// What the tables are made of.
+/// Folder of the records that the tables are made of.
 const RECORDS: &str = "benchmarks/record/nvidia-h200/studies";
 
 fn root() -> &'static Path {
@@ -37,7 +37,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What was recorded of a study at its numbers of bodies, if it was.
+/// Record of a study at its numbers of bodies, if there is one.
 fn record(study: &Study) -> Option<BenchRecord> {
     let path = root().join(RECORDS).join(study.name).with_extension("json");
     let record = path.exists().then(|| BenchRecord::read(&path));
@@ -262,7 +262,7 @@ fn every_rung_is_explained() {
     }
 }
 
-/// What stands in a comment of this kind, and what follows it.
+/// Texts of comments of this kind, and what follows each.
 fn remarks<'a>(text: &'a str, kind: &str) -> Vec<(&'a str, &'a str)> {
     let start = format!("<!-- {kind}: ");
     let found = text.match_indices(&start).map(|(at, _)| {
@@ -274,7 +274,7 @@ fn remarks<'a>(text: &'a str, kind: &str) -> Vec<(&'a str, &'a str)> {
     found.collect()
 }
 
-/// Whether the lines of `quoted` are among those of `source`, together but for `…`.
+/// Returns whether the lines of `quoted` are among those of `source`, together but for `…`.
 fn quotes(quoted: &str, source: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let mut from = 0;

@@ -89,7 +89,7 @@ fn pairs_of_tiles_are_right() {
     }
 }
 
-/// Steps taken on the way, whoever takes them, lead where the f64 reference's do; so do those of
+/// Steps taken on the way, on any backend, lead where the f64 reference's do; so do those of
 /// other integrators, of which only the accelerations come from the kernels.
 #[test]
 fn steps_lead_where_the_reference_goes() {
@@ -205,7 +205,7 @@ fn steps_of_leapfrog_are_queued_together() {
     assert_eq!(launches, 5 * 2, "a force and a step, five times");
 }
 
-/// What two steps of five systems queue on an emulator or two.
+/// Work that two steps of five systems queue on an emulator or two.
 fn queued(rung: &str, devices: usize) -> Vec<Vec<Queued>> {
     let kernel = find(&format!("galaxies/{rung}")).of_systems(5);
     let Method::Systems(path) = kernel.method else {

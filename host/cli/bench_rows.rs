@@ -26,7 +26,7 @@ pub(super) fn bodies(row: &BenchRow) -> String {
 /// Text in place of figures that are not right.
 pub(super) fn failed(expected: bool, why: &str) -> String {
     let word = if expected { "fails" } else { "FAILED" };
-    format!("{word}: {why}")
+    format!("{word}: {}", super::flags::of_run(why))
 }
 
 /// Explains the figures, and names rows that are not as asked for.

@@ -61,7 +61,7 @@ fn of_repository(root: &Path) -> Option<(String, Vec<PathBuf>)> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    // Sources that somebody keeps inside another repository are not of that one's commits.
+    // Sources that a user keeps inside another repository are not of that one's commits.
     let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
     if top.canonicalize().ok()? != root.canonicalize().ok()? {
         return None;

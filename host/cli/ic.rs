@@ -8,12 +8,13 @@ use allpairs::io::{Format, Overwrite};
 use allpairs::units::Units;
 use anyhow::Context;
 
+use super::flags::of_initial_conditions;
 use super::made::Made;
 use super::size::Size;
 
 /// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
-#[command(after_help = SOLAR_SYSTEM_NOTES)]
+#[command(after_help = of_initial_conditions(SOLAR_SYSTEM_NOTES))]
 pub(super) struct Options {
     /// Name of the initial conditions; without one, the list of them.
     #[arg(requires = "out")]
@@ -77,7 +78,8 @@ fn list(out: &mut impl Write) -> anyhow::Result<()> {
         let options: Vec<_> = options
             .map(|(parameter, default)| format!("--{} {default}", parameter.name()))
             .collect();
-        table.add_row([generator.name, &options.join("\n"), generator.summary]);
+        let summary = of_initial_conditions(generator.summary);
+        table.add_row([generator.name, &options.join("\n"), &summary]);
     }
     super::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;

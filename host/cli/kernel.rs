@@ -68,7 +68,8 @@ impl KernelOptions {
         self.accuracy.map(ForceAccuracy::from)
     }
 
-    /// What is to run for so many bodies, which are so many systems, and what is to be said about it.
+    /// Chooses what is to run for so many bodies, which are so many systems; also returns what is to be said
+    /// about it.
     pub(super) fn select(
         &self,
         physics: &Physics,

@@ -14,6 +14,7 @@ mod drift;
 mod drive;
 mod encounters;
 mod field;
+mod flags;
 mod ic;
 mod info;
 mod inspect;
@@ -274,7 +275,7 @@ fn remove_abandoned(file: &Path) {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Where that fails, writing fails or the rest is in nobody's way.
+    // Where that fails, writing fails or the rest does no harm.
     for path in allpairs::io::remove_abandoned(folder).unwrap_or_default() {
         let path = Printable(path.display());
         eprintln!("allpairs: note: removed {path}, which a killed process left half-written");
@@ -344,9 +345,10 @@ fn report(error: &anyhow::Error) -> u8 {
     };
     // Which machine's disk is full, or has no such file.
     let of_files = matches!(code, code::IO | code::DATA);
+    let message = flags::message(error);
     match ranks::this_rank().filter(|_| of_files) {
-        Some(rank) => eprintln!("allpairs: {rank}: {error:#}"),
-        None => eprintln!("allpairs: {error:#}"),
+        Some(rank) => eprintln!("allpairs: {rank}: {message}"),
+        None => eprintln!("allpairs: {message}"),
     }
     code
 }

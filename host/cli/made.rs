@@ -3,6 +3,8 @@
 use allpairs::initial_conditions::{GENERATORS, MassFunction, Options, Parameter};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use super::flags::of_initial_conditions;
+
 /// Initial conditions to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made(pub(super) Options);
@@ -53,7 +55,11 @@ impl Args for Made {
                         )
                         .value_parser(value_parser!(f64))
                         .help_heading(HEADING)
-                        .help(format!("{} [{}]", parameter.summary(), defaults(parameter))),
+                        .help(format!(
+                            "{} [{}]",
+                            of_initial_conditions(parameter.summary()),
+                            defaults(parameter)
+                        )),
                 )
             })
     }

@@ -271,7 +271,7 @@ mod tests {
             close.iter().all(|place| (radius(place) - 1.0).abs() < 1e-3),
             "{close:?}"
         );
-        // Of snapshots half an orbit apart nobody knows what is between.
+        // Of snapshots half an orbit apart it is not known what is between.
         assert_eq!(smooth(&[0.0, 3.0].map(circle)).len(), 2);
     }
 }

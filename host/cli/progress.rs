@@ -24,7 +24,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// From this share of the run on; `untold` where nobody said before it began how long it would take.
+    /// From this share of the run on; `untold` where it was not said before it began how long it would take.
     pub(super) fn new(share: f64, untold: bool) -> Self {
         let now = Instant::now();
         Self {

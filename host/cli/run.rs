@@ -223,7 +223,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
             let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
             writeln!(
                 out,
-                "about {number} of each body in its own steps, all others in longer ones"
+                "about {number} of each body in each of its block time steps, all others in longer ones"
             )?;
         }
         None if options.stepping() == Stepping::Blocks && pays => {
@@ -304,6 +304,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         chosen(options.force.softening.is_some())
     )?;
     if let Some(why) = step_why {
+        let why = super::flags::of_run(&why);
         writeln!(out, "{step} {}: {why}", super::figure(dt))?;
     }
     if let Some([i, j]) = coincident {

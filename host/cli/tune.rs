@@ -193,7 +193,7 @@ fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyho
         found.candidates
     )?;
     for why in &found.wrong {
-        writeln!(out, "cannot win: {why}")?;
+        writeln!(out, "cannot win: {}", super::flags::of_run(why))?;
     }
     let Some((winner, seconds)) = &found.winner else {
         writeln!(out, "nothing here is right and fast enough to win")?;

@@ -152,6 +152,7 @@ fn table(runs: &[Run], effort: Effort, reasons: bool, out: &mut impl Write) -> a
         let (kernel, values) = match &run.outcome {
             Outcome::Measured { kernel, values } => (*kernel, values),
             Outcome::NotRun(why) => {
+                let why = super::flags::of_run(why);
                 not_run.push(format!("{} was not run: {why}", experiment.name));
                 continue;
             }

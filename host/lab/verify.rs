@@ -251,14 +251,6 @@ pub fn edge_cases(block: usize) -> Vec<Case> {
     cases.chain(many::cases(block)).collect()
 }
 
-/// As [`edge_cases`], with the rare kinds of bodies only in numbers up to one more than a block: most of
-/// the interactions are among more.
-pub fn fewer_edge_cases(block: usize) -> Vec<Case> {
-    let rare = [1, 2, 33, block + 1].into_iter().flat_map(rare_bodies);
-    let cases = sizes_around(block).into_iter().flat_map(clouds);
-    cases.chain(rare).chain(many::cases(block)).collect()
-}
-
 fn sizes_around(block: usize) -> [usize; 9] {
     [1, 2, 31, 32, 33, block - 1, block, block + 1, 2 * block + 1]
 }

@@ -420,32 +420,32 @@ impl FromStr for Neighbours {
 pub enum NeighboursFault {
     /// All bodies take one step.
     #[error(
-        "--neighbours needs --block-steps: only bodies with steps of their own have neighbours"
+        "`neighbours` needs `block_steps`: where all bodies take one step, each force is that of all"
     )]
     SharedSteps,
     /// Another integrator than that of fourth order.
-    #[error("--neighbours needs --integrator hermite4, not {0}")]
+    #[error("`neighbours` needs the `integrator` hermite4, not {0}")]
     Integrator(&'static str),
     /// A kernel or device without it.
     #[error(
-        "--neighbours is computed by a GPU, or by the CPU in double precision: leave out --kernel and \
-         --accuracy"
+        "`neighbours` is computed by a GPU, or by the CPU in double precision: leave out `kernel` and \
+         `accuracy`"
     )]
     Device,
     /// Pairs in f64 on a GPU.
     #[error(
-        "--neighbours on a GPU computes pairs in f32, which does not do for --accuracy double, nor for an \
-         --eta below 0.01: leave these out, or add --device cpu"
+        "`neighbours` on a GPU computes pairs in f32, which does not do for the `accuracy` double, nor for \
+         an `eta` below 0.01: leave these out, or choose the `device` cpu"
     )]
     Double,
     /// Several ranks.
-    #[error("--neighbours is computed by one process: start it without the MPI launcher")]
+    #[error("`neighbours` is computed by one process: start it without the MPI launcher")]
     Ranks,
     /// Several systems.
-    #[error("--neighbours is computed for one system, not for {0}: leave it out")]
+    #[error("`neighbours` is computed for one system, not for {0}: leave it out")]
     Systems(u32),
     /// The term of a dominant mass.
-    #[error("--neighbours does not go with --field 1pn: leave one of them out")]
+    #[error("`neighbours` does not go with the `field` 1pn: leave one of them out")]
     Relativity,
 }
 
@@ -563,6 +563,7 @@ impl SavedState {
 
 /// Reason why a force could not be computed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForceError {
     /// The GPU or its driver refused.
     #[error(transparent)]
@@ -584,7 +585,7 @@ pub enum ForceError {
     /// A step of sixth order that all bodies share, on a device.
     #[error(
         "steps of sixth order for all bodies at once are not computed on a device: add \
-         --block-steps, or choose --device cpu"
+         `block_steps`, or choose the `device` cpu"
     )]
     NoSnaps,
     /// The variant's error would have no bound.
@@ -592,12 +593,12 @@ pub enum ForceError {
     OutOfRange(#[from] OutOfRange),
     /// A pace asks for a step for each body.
     #[error(
-        "block time steps are not computed here: a GPU takes them with --law gravity and \
-         --kernel hermite-f64; else choose --device cpu, or one step for all"
+        "block time steps are not computed here: a GPU takes them with the `law` gravity and \
+         the `kernel` hermite-f64; else choose the `device` cpu, or one step for all"
     )]
     NoBlockSteps,
     /// Several devices for work of one.
-    #[error("{0} on one device alone: name one, such as --device cuda:0")]
+    #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
     OneDevice(&'static str),
     /// A neighbour scheme where there is none.
     #[error(transparent)]
@@ -618,12 +619,12 @@ pub enum ForceError {
     OfRank {
         /// The rank.
         rank: usize,
-        /// Its error.
+        /// Error of that rank.
         why: String,
     },
     /// Sixth order with forces whose rounding its criterion of steps takes for change.
     #[error(
-        "block time steps of sixth order need more digits than --accuracy fast asks for: their step \
+        "block time steps of sixth order need more digits than the `accuracy` fast asks for: their step \
          follows from differences over dt⁵, in which forces rounded to f32 are noise"
     )]
     RoundedSixthOrder,
@@ -650,7 +651,7 @@ pub enum ForceError {
         body: usize,
     },
     /// Bodies that were to be replaced.
-    #[error("the number of bodies and their masses are fixed here: choose --device cpu")]
+    #[error("the number of bodies and their masses are fixed here: choose the `device` cpu")]
     FixedBodies,
     /// A saved state of another integrator.
     #[error(

@@ -3,8 +3,8 @@
 //! offset  bytes
 //!      0     16  "ALLPAIRS-RESUME\n"
 //!     16      4  u32 version: 2
-//!     20      4  u32: 1 if there are jerks, 2 more if there are own steps, 4 more if there are snaps, 8
-//!                more if there is an energy in external fields, 16 more if there are test particles, 32
+//!     20      4  u32: 1 if there are jerks, 2 more if there are block time steps, 4 more if there are
+//!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
 //!                more if encounters are looked for, 64 more if there are neighbour spheres
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
@@ -19,7 +19,7 @@
 //!                mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
 //!                snap and crackle (if any): N times six f64
-//!                own steps (if any): N f64
+//!                each body's next block time step (if any): N f64
 //!                radius of the neighbour sphere and regular step (if any): N times two f64
 //!                energy in external fields at the beginning (if any): f64
 //!                energy per mass, potential and Jacobi constant at the beginning (if there are test

@@ -9,9 +9,9 @@ const LEAF: usize = 8;
 /// Nearest neighbour of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Its index.
+    /// Index of the body.
     pub index: usize,
-    /// Its distance.
+    /// Distance of the body.
     pub distance: f64,
 }
 

@@ -265,9 +265,10 @@ pub struct Selection {
 
 /// Reason why the requested device or kernel is unavailable.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SelectionError {
     /// A GPU was asked for.
-    #[error("--device cuda needs a GPU, and there is none: {0}")]
+    #[error("the `device` cuda needs a GPU, and there is none: {0}")]
     NoGpu(#[from] NoGpu),
     /// A GPU was asked for that is not there.
     #[error("there is no GPU {asked}: this machine has {count}, counted from 0")]
@@ -280,7 +281,7 @@ pub enum SelectionError {
     /// All GPUs were asked for, and they are more than can compute together.
     #[error(
         "there are {count} GPUs, and at most {MOST_DEVICES} compute together: name them, as in \
-         --device cuda:0,1"
+         the `device` cuda:0,1"
     )]
     TooManyGpus {
         /// Number of GPUs.
@@ -291,8 +292,8 @@ pub enum SelectionError {
     NoGpuOfRank(#[from] NoGpuOfRank),
     /// Ranks were to have several devices each.
     #[error(
-        "--device {0} names several devices, and each rank computes on one: choose --device cuda or \
-         emulator, of which each rank has its own, or start without the MPI launcher"
+        "the `device` {0} names several devices, and each rank computes on one: choose the `device` cuda \
+         or emulator, of which each rank has its own, or start without the MPI launcher"
     )]
     SeveralOfRank(DeviceChoice),
     /// The variant cannot run there.
@@ -302,12 +303,13 @@ pub enum SelectionError {
 
 /// Reason why a variant cannot run at a place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Ineligible {
     /// Device code, on a CPU.
-    #[error("kernel `{0}` is GPU code: choose --device cuda, or --device emulator (slow)")]
+    #[error("kernel `{0}` is GPU code: choose the `device` cuda, or the `device` emulator (slow)")]
     NeedsGpu(&'static str),
     /// CPU code, on a GPU.
-    #[error("kernel `{0}` is CPU code: choose --device cpu or auto")]
+    #[error("kernel `{0}` is CPU code: choose the `device` cpu or auto")]
     NeedsCpu(&'static str),
     /// Variant that does not compute the force law.
     #[error("kernel `{kernel}` does not compute the force law {law}, which `reference` does")]
@@ -319,21 +321,21 @@ pub enum Ineligible {
     },
     /// One system on several devices, by a kernel that has no parts for them.
     #[error(
-        "kernel `{0}` computes one system on one device: choose --device cuda:0 and one process, or a \
+        "kernel `{0}` computes one system on one device: choose the `device` cuda:0 and one process, or a \
          kernel that several devices share, such as symmetric, symmetric-deterministic, symmetric-f64, \
          tensor or hermite-f64"
     )]
     NotShared(&'static str),
     /// Block time steps on several devices.
     #[error(
-        "block time steps are taken on one device: choose --device cuda:0 and one process, or --device \
-         cpu, or leave out --block-steps"
+        "block time steps are taken on one device: choose the `device` cuda:0 and one process, or \
+         the `device` cpu, or leave out `block_steps`"
     )]
     BlockStepsNotShared,
     /// The integrator needs more than it computes.
     #[error(
-        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose --kernel hermite-f64 \
-         or --device cpu, or another integrator"
+        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose the `kernel` \
+         hermite-f64 or the `device` cpu, or another integrator"
     )]
     NoJerks {
         /// The variant.
@@ -343,8 +345,8 @@ pub enum Ineligible {
     },
     /// A step of sixth order that all bodies share, on a device.
     #[error(
-        "hermite6 takes steps for all bodies at once on the CPU alone: add --block-steps, or choose \
-         --device cpu"
+        "hermite6 takes steps for all bodies at once on the CPU alone: add `block_steps`, or choose the \
+         `device` cpu"
     )]
     NoSnaps,
     /// A library that does part of its work is not here.

@@ -114,7 +114,7 @@ pub struct Progress {
     pub is_within_step: bool,
 }
 
-/// Whom to tell of progress within a step.
+/// Watch over progress within a step.
 struct Within<'a> {
     watch: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     /// Interactions computed before the run, which began then.

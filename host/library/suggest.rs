@@ -310,11 +310,6 @@ fn is_near(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() <= 1e-6
 }
 
-/// The time step of [`choose_step`] for a leapfrog.
-pub fn time_step(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]]) -> f64 {
-    choose_step(bodies, physics, accelerations, 1.0).value
-}
-
 /// The dynamical time of a system: the median over its bodies of `√(r / a)`, r being the distance from
 /// the centre of mass. 0 where nothing is accelerated.
 pub fn dynamical_time(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
@@ -375,7 +370,7 @@ pub fn choose_step(
             LEAST_SHARE * plain,
             format!(
                 "bodies {} and {} will be {:.2e} apart, closer than fixed steps follow: \
-                 --integrator hermite4 --eta 0.01 --until TIME would",
+                 the `integrator` hermite4 with the `eta` 0.01 would",
                 passage.bodies[0], passage.bodies[1], passage.distance
             ),
         ),
@@ -728,19 +723,24 @@ mod tests {
         assert_eq!(many.advice_of(&rings).softening, Some(0.0));
     }
 
+    /// The step of a leapfrog.
+    fn step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
+        choose_step(bodies, &GRAVITY, accelerations, 1.0).value
+    }
+
     #[test]
     fn a_circular_orbit_takes_some_600_steps() {
         let bodies = two_body(1.0, 0.0).expect("bodies");
         let accelerations = reference::accelerations(&bodies, &GRAVITY);
-        let steps = std::f64::consts::TAU / time_step(&bodies, &GRAVITY, &accelerations);
+        let steps = std::f64::consts::TAU / step(&bodies, &accelerations);
         assert!((steps - 628.3).abs() < 0.1, "{steps}");
-        assert_eq!(time_step(&bodies, &GRAVITY, &[[0.0; 3]; 2]), 0.0);
+        assert_eq!(step(&bodies, &[[0.0; 3]; 2]), 0.0);
     }
 
     /// The largest error of the energy at 200 times until `until`, from the default step.
     fn largest_drift(bodies: &Bodies, until: f64) -> f64 {
         let accelerations = reference::accelerations(bodies, &GRAVITY);
-        let dt = time_step(bodies, &GRAVITY, &accelerations);
+        let dt = step(bodies, &accelerations);
         let backend = Box::new(reference::Reference::new(bodies, GRAVITY));
         let integrator = Advice::INDIVIDUALS.integrator;
         let mut simulation =

@@ -43,7 +43,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Those of some bodies.
+    /// Counts the kinds of some bodies.
     pub fn of(bodies: &Bodies, physics: &Physics) -> Self {
         let has_mass = |mass: &&f64| physics.weight(**mass) != 0.0;
         let massive = bodies.mass.iter().filter(has_mass).count();

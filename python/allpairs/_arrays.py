@@ -11,7 +11,7 @@ from . import _foreign
 from ._errors import bad
 
 Floats = NDArray[np.float64]
-#: What arguments may be: arrays of numpy and what it makes arrays of, and arrays of other libraries.
+#: Types of arguments: arrays of numpy and what it makes arrays of, and arrays of other libraries.
 Arrays = ArrayLike | _foreign.Foreign
 
 

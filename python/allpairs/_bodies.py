@@ -16,7 +16,7 @@ from ._errors import ArgumentError, bad, one_of
 
 
 class Kind(IntEnum):
-    """What a body stands for. Gravity treats all alike."""
+    """Kind of matter that a body stands for. Gravity treats all alike."""
 
     GAS = 0
     DARK = 1
@@ -277,7 +277,7 @@ class Bodies:
         return chosen
 
     def __add__(self, other: Bodies) -> Bodies:
-        """These bodies and those, with the time of these; ids are numbered anew."""
+        """Puts others behind these bodies, at the time of these; ids are numbered anew."""
         if not isinstance(other, Bodies):
             return NotImplemented
         if self.units != other.units:

@@ -42,7 +42,7 @@ class Own:
 
 
 def fields(given: Any) -> list[str | Own]:
-    """What the argument `field` may be, as a list."""
+    """Returns the argument `field` as a list."""
     if given is None:
         return []
     several: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]

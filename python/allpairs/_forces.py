@@ -13,7 +13,7 @@ from ._errors import bad, one_of
 from ._foreign import ForeignArray
 
 ACCURACIES = ("fast", "single", "double")
-#: What numpy's arrays are made of and from.
+#: Types that numpy makes arrays of.
 _Host = NDArray[Any] | Sequence[Any]
 
 
@@ -76,7 +76,7 @@ def accelerations(
     kernel : str, optional
         A certain kernel, as `allpairs list` names it.
     check : bool
-        Whether arrays that are used on a GPU are looked at: NaN, infinity and masses below 0 are
+        True to look at arrays that are used on a GPU: NaN, infinity and masses below 0 are
         errors then, units are scaled to those in which no number leaves its range, and the fastest
         kernel for such masses is taken. Without it the call returns before the GPU has begun; where
         coordinates or masses are far from 1, float32 may overflow, and masses in an array, which may
@@ -192,7 +192,7 @@ def field_at(
     pos : Bodies, or array_like of shape (N, 3)
         The bodies, or their positions.
     m : array_like, shape (N,), or float
-        Their masses, where positions are given.
+        Masses of the bodies, where positions are given.
     eps : float
         Softening length ≥ 0. A body exactly at a point adds −G m/eps to the potential there, and
         nothing where eps is 0.

@@ -51,12 +51,12 @@ def library(value: Any) -> Any:
 
 
 def is_single(value: Any) -> bool:
-    """Whether its numbers are float32, or have fewer digits."""
+    """Returns whether the numbers of an array are float32, or have fewer digits."""
     return str(value.dtype).endswith(("float32", "float16"))
 
 
 def on_host(value: Any) -> Any:
-    """What numpy takes: a foreign array's memory where that is the host's, else a copy."""
+    """Returns what numpy takes: a foreign array's memory where that is the host's, else a copy."""
     at = place(value)
     if at is None:
         return value
@@ -69,7 +69,7 @@ def on_host(value: Any) -> Any:
 
 
 def returning(value: Any) -> Callable[[NDArray[np.float64]], Any]:
-    """What makes of a result an array as `value` is."""
+    """Returns a function that makes of a result an array as `value` is."""
     at, module = place(value), library(value)
     if at is None or module is None:
         return lambda result: result

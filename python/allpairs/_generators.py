@@ -45,7 +45,7 @@ def make(
     seed : int
         Seed of the random numbers.
     of : str, optional
-        What each system of many-galaxies is.
+        Initial conditions that make each system of many-galaxies.
     masses : {"kroupa", "salpeter", "flat"}, optional
         Mass function of the stars of a sphere, with the options `least_mass`, `greatest_mass`,
         `segregation`, and `binaries` with `closest_binary` and `widest_binary`; equal masses where

@@ -27,7 +27,7 @@ _MOST_ROOMS = 4
 _lock = threading.Lock()
 atexit.register(_rooms.clear)  # while the driver is still there
 
-#: What is taken to be so where nobody looks at arrays: the largest coordinate, the smallest and largest
+#: Values that are assumed where arrays are not looked at: the largest coordinate, the smallest and largest
 #: mass.
 _UNSEEN = (1.0, 0.0, 1.0)
 
@@ -38,7 +38,7 @@ def device_name(number: int) -> str:
 
 
 def usable(pos: Any, device: str) -> bool:
-    """Whether positions are on the GPU that is asked for, in a library that can write there."""
+    """Returns whether positions are on the GPU that is asked for, in a library that can write there."""
     number = _foreign.gpu(pos)
     if number is None or getattr(_foreign.library(pos), "__name__", "") not in _LIBRARIES:
         return False
@@ -112,7 +112,7 @@ class _Room:
 
 
 def _taken(key: tuple[Any, ...]) -> _Room | None:
-    """A room that nobody else uses meanwhile."""
+    """A room that nothing else uses meanwhile."""
     with _lock:
         for room in reversed(_rooms):
             if room.key == key:
@@ -140,7 +140,7 @@ def _numbers(argument: str, array: Any, number: int, shape: tuple[int, ...]) -> 
 
 
 def _read(measured: list[Any]) -> tuple[float, float, float]:
-    """What was measured, once it is there."""
+    """Measured values, once they are there."""
     reach, least, heaviest = (float(value) for value in measured)
     if not reach < float("inf"):
         raise bad("pos", "must be finite")

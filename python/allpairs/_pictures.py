@@ -60,7 +60,7 @@ def image(
         Bodies to draw: luminous, all, gas, dark or star.
     weight : {"count", "mass"}
     half_width, centre : float and (3,), optional
-        What is shown, in the unit of the positions; chosen from the bodies where not given.
+        Region that is shown, in the unit of the positions; chosen from the bodies where not given.
     decades : float
         Powers of ten between the brightest and the darkest shades.
     path : path_like, optional

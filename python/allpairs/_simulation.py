@@ -39,8 +39,8 @@ _LAWS = ("gravity", "unit", "attract-repel")
 class Simulation:
     """Bodies on their way through time.
 
-    What is not given is chosen as the program chooses it: the device, the kernel, softening, step
-    and integrator that suit the bodies.
+    Settings that are not given are chosen as the program chooses them: the device, the kernel,
+    softening, step and integrator that suit the bodies.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Simulation:
         Launch geometry that is not the kernel's own: ``"block"``, threads of a block; of
         two-dimensional blocks also ``"len"``, those along the sources, and ``"luf"``, sources of each.
     tuned : bool
-        Whether what ``allpairs tune`` found is looked at.
+        True to look at what ``allpairs tune`` found.
     G : float, optional
         Gravitational constant; that of the bodies' units, or 1, where not given.
     law : {"gravity", "unit", "attract-repel"}
@@ -79,12 +79,12 @@ class Simulation:
         A radius for all bodies, or one for each: bodies collide where their distance falls to the sum
         of their radii, at any time of a step.
     on_collision : {"log", "stop", "merge", "bounce"}, optional
-        What follows from a collision: nothing but an entry of `events`, the end of `integrate` after
+        Consequence of a collision: nothing but an entry of `events`, the end of `integrate` after
         the step, one body of both, or elastic spheres.
     escape_radius : float, str or quantity, optional
         Distance from the centre of mass beyond which a body has escaped.
     on_escape : {"log", "stop", "remove"}, optional
-        What follows from an escape.
+        Consequence of an escape.
     allow_inaccurate : bool
         Computes even forces whose error has no bound.
     systems : int
@@ -136,7 +136,8 @@ class Simulation:
         if isinstance(integrator, Integrator):
             if dt is not None or eta is not None or block or neighbours is not None:
                 raise bad(
-                    "integrator", "has its own steps: give `dt`, `eta`, `block` and `neighbours` to it alone"
+                    "integrator",
+                    "takes the steps that it was made with: give `dt`, `eta`, `block` and `neighbours` to it alone",
                 )
             way = integrator
         else:
@@ -259,7 +260,7 @@ class Simulation:
 
     @property
     def device(self) -> str:
-        """Where it computes."""
+        """Device that it computes on."""
         return str(self._settings["device"])
 
     @property
@@ -324,7 +325,7 @@ class Simulation:
 
     @property
     def log(self) -> NDArray[Any]:
-        """What `integrate` recorded every so much time: a structured array of the type `LOG`."""
+        """Rows that `integrate` recorded at its looks: a structured array of the type `LOG`."""
         return np.array(self._rows, dtype=LOG)
 
     # What it does

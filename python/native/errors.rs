@@ -29,6 +29,18 @@ pub(crate) enum Kind {
     Internal,
 }
 
+/// Settings whose arguments have other names than the library's.
+const ARGUMENTS: [(&str, &str); 2] = [("block_steps", "block"), ("g", "G")];
+
+/// A text of the library, with the names of Python's arguments in the places of settings.
+fn with_arguments(text: &str) -> String {
+    ARGUMENTS
+        .iter()
+        .fold(text.to_owned(), |text, (setting, argument)| {
+            text.replace(&format!("`{setting}`"), &format!("`{argument}`"))
+        })
+}
+
 /// Reason why there is no result.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -40,7 +52,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, error: impl ToString) -> Self {
-        let (argument, text) = (None, error.to_string());
+        let (argument, text) = (None, with_arguments(&error.to_string()));
         Self {
             kind,
             argument,
@@ -49,8 +61,9 @@ impl Failure {
     }
 
     /// Of an argument.
-    pub(crate) fn of(argument: &'static str, error: impl ToString) -> Self {
-        let argument = Some(argument);
+    pub(crate) fn of(name: &'static str, error: impl ToString) -> Self {
+        let mut renamed = ARGUMENTS.iter().filter(|(setting, _)| *setting == name);
+        let argument = Some(renamed.next().map_or(name, |(_, argument)| argument));
         let failure = Self::new(Kind::Argument, error);
         Self {
             argument,
@@ -133,13 +146,7 @@ impl From<BuildError> for Failure {
 
 impl From<NeighboursFault> for Failure {
     fn from(fault: NeighboursFault) -> Self {
-        match fault {
-            NeighboursFault::SharedSteps => Self::of(
-                "neighbours",
-                "`neighbours` needs `block` and `eta`: only bodies with steps of their own have neighbours",
-            ),
-            other => Self::of("neighbours", other),
-        }
+        Self::of("neighbours", fault)
     }
 }
 

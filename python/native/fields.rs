@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// The first exception that a field of Python's raised, until somebody can raise it again.
+/// The first exception that a field of Python's raised, until it can be raised again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -88,7 +88,7 @@ impl Own {
             .and_then(|method| method.call1(arguments))
             .and_then(|found| found.extract().map_err(Into::into));
         Some(called.unwrap_or_else(|error| {
-            // A division by zero is no number anywhere else either, and at the origin nobody may be.
+            // A division by zero is no number anywhere else either, and there may be no body at the origin.
             if !error.is_instance_of::<PyArithmeticError>(py) {
                 self.raised.keep(error);
             }

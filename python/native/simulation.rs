@@ -52,7 +52,7 @@ struct Chosen {
     place: String,
     why: String,
     shape: Threads,
-    /// What is to be said of kernels that were tuned.
+    /// Remark on kernels that were tuned.
     remark: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct Chosen {
 pub(crate) struct Simulation {
     shared: Shared,
     chosen: Chosen,
-    /// What fields of Python's raised.
+    /// Exception that a field of Python's raised.
     raised: Raised,
 }
 
@@ -499,7 +499,7 @@ impl Simulation {
     }
 
     /// Runs in a thread of its own, so that Ctrl-C need not wait for the end of a long step: the
-    /// simulation finishes that, stands there, and whoever asks it anything waits for that long.
+    /// simulation finishes that, stands there, and a caller who asks it anything waits for that long.
     fn drive(
         &self,
         py: Python<'_>,

@@ -184,7 +184,7 @@ def test_bodies_are_chosen_joined_copied_and_pickled() -> None:
 
 def test_quantities_have_units() -> None:
     class Quantity:
-        """What astropy's quantities have."""
+        """Stands for astropy's quantities."""
 
         def __init__(self, value: np.ndarray, metres: float) -> None:
             self.value, self.unit, self.metres = value, "pc", metres

@@ -11,7 +11,7 @@ import pytest
 import allpairs as ap
 from allpairs import _in_place
 
-#: What the last test did on the pretended GPU, in order.
+#: Calls of the last test on the pretended GPU, in order.
 HISTORY: list[str] = []
 #: The caller's stream there.
 STREAM = 77
@@ -31,7 +31,7 @@ class HostArray:
 
 
 class GpuArray:
-    """What is used of the arrays of PyTorch and CuPy; operators work on the host's memory."""
+    """Stands for the arrays of PyTorch and CuPy; operators work on the host's memory."""
 
     def __init__(self, array: np.ndarray, number: int = 0, known_as: str = "") -> None:
         self.array, self.number, self.known_as = np.asarray(array), number, known_as

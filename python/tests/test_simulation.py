@@ -133,6 +133,19 @@ def test_bad_settings_are_refused_by_name() -> None:
     ]:
         with pytest.raises(ap.ArgumentError, match=f"`{argument}`"):
             ap.Simulation(ap.plummer(16), **settings)  # type: ignore[arg-type]
+    # What the library calls otherwise is told by its name here.
+    for text, settings in [
+        (
+            "^`neighbours` needs the `integrator` hermite4, not hermite6$",
+            {"integrator": ap.Hermite6(eta=0.3, block=True, neighbours=64)},
+        ),
+        (
+            "^`neighbours` needs `block`: ",
+            {"integrator": "hermite4", "eta": 0.1, "neighbours": 4},
+        ),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=text):
+            ap.Simulation(ap.plummer(16), **settings)  # type: ignore[arg-type]
     with pytest.raises(ap.ArgumentError, match="`bodies`"):
         ap.Simulation(np.ones((3, 3)))  # type: ignore[arg-type]
     simulation = cluster(dt=0.1)
@@ -145,7 +158,7 @@ def test_bad_settings_are_refused_by_name() -> None:
         with pytest.raises(ap.ArgumentError, match=f"`{argument}`"):
             call()  # type: ignore[no-untyped-call]
     if not ap.devices():
-        with pytest.raises(ap.DeviceError, match="device cuda needs a GPU"):
+        with pytest.raises(ap.DeviceError, match="`device` cuda needs a GPU"):
             ap.Simulation(ap.plummer(16), device="cuda")
 
 

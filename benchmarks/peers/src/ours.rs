@@ -16,7 +16,7 @@ pub(crate) fn system(bodies: usize) -> Case {
     large_case(bodies, Law::Gravity).0
 }
 
-/// What was measured of a code.
+/// Measurements of a code.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     /// The code, and what was chosen in it.
@@ -32,7 +32,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What the columns are.
+    /// Names of the columns.
     pub(crate) const HEADER: &str =
         "| code | pairs in | interactions/s | spread | rms error |\n|---|---|---|---|---|";
 

@@ -38,7 +38,7 @@ pub(crate) fn all() -> impl Iterator<Item = Peer> {
 }
 
 impl Peer {
-    /// What was measured.
+    /// Measures the code.
     ///
     /// # Errors
     /// How to install it, or what it said when it failed.

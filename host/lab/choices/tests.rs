@@ -1,4 +1,4 @@
-//! What holds for all variants together, those of general use and the studies' rungs.
+//! Tests of all variants together, those of general use and the studies' rungs.
 
 use allpairs::variants::{Masses, VARIANTS, find};
 use gpu_kernels::entries::{self, Work};

@@ -466,7 +466,7 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         LayoutName::Float4 => {
             let widest = 128 / bits;
             for first in (0..4).step_by(widest as usize) {
-                // Of two the compiler leaves out the one that nobody reads, where it sees the load.
+                // Of two the compiler leaves out the one that is not read, where it sees the load.
                 let one = space == Space::Global && wanted - first == 1;
                 load(if one { 1 } else { widest });
             }
@@ -503,7 +503,7 @@ mod tests {
             .expect("there is a precise module")
     }
 
-    /// What is wrong after one instruction of the kernel was exchanged.
+    /// Claims that are broken after one instruction of the kernel was exchanged.
     fn broken_by(from: &str, to: &str) -> Vec<BrokenClaim> {
         let module = precise();
         let kernel = module.entry_text(KERNEL).expect("listed");

@@ -45,7 +45,7 @@ impl Sum {
     }
 }
 
-/// What is expected at a point.
+/// Numbers that are expected at a point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Expected {
     /// Acceleration, and then potential.

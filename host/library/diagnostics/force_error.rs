@@ -129,12 +129,15 @@ pub fn tolerance(unit_roundoff: f64, additions: usize, pair_ulps: f64) -> f64 {
 
 /// Accelerations that cannot be explained by rounding.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Disagreement {
     /// Not the same bodies.
     #[error(transparent)]
     Lengths(#[from] LengthMismatch),
     /// A body whose error is beyond its bound, or NaN.
-    #[error("what body {body} feels is off by {error:e}; rounding explains no more than {bound:e}")]
+    #[error(
+        "the acceleration of body {body} is off by {error:e}; rounding explains no more than {bound:e}"
+    )]
     Bound {
         /// Index of the first such body.
         body: usize,

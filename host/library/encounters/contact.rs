@@ -9,7 +9,7 @@ use crate::vectors::dot;
 /// Control points of a cubic (Bézier's form), which lies within their hull.
 pub(super) type Path = [[f64; 3]; 4];
 
-/// Paths of all bodies in a step: of each, one after another, the cubics of the steps of its own.
+/// Paths of all bodies in a step: of each, one after another, the cubics of its block time steps.
 pub(super) struct Motion {
     paths: Vec<Path>,
     /// Share of the step at which each path ends.

@@ -104,7 +104,7 @@ pub enum EncounterFault {
     Radius {
         /// Index of the body.
         body: usize,
-        /// Its radius.
+        /// Radius that was given.
         radius: f64,
     },
     /// A radius as large as the whole system.
@@ -115,7 +115,7 @@ pub enum EncounterFault {
     Contains {
         /// Index of the body.
         body: usize,
-        /// Its radius.
+        /// Radius that was given.
         radius: f64,
         /// The farthest body's distance from the centre of mass.
         extent: f64,
@@ -132,19 +132,19 @@ pub enum EncounterFault {
         body: usize,
         /// The radius of escape.
         radius: f64,
-        /// Its distance.
+        /// Distance of the body from the centre of mass.
         distance: f64,
     },
     /// A backend that keeps the bodies it was made of.
     #[error(
-        "bodies do not merge, bounce or disappear here: choose --device cpu, without the field 1pn and \
+        "bodies do not merge, bounce or disappear here: choose the `device` cpu, without the field 1pn and \
          independent systems, or only log collisions and escapes"
     )]
     FixedBodies,
-    /// Steps of single bodies, which nobody keeps there.
+    /// Steps of single bodies, which are not kept there.
     #[error(
-        "collisions in block time steps are looked for on the CPU in one process alone: choose --device cpu, \
-         or leave out --block-steps"
+        "collisions in block time steps are looked for on the CPU in one process alone: choose the \
+         `device` cpu, or leave out `block_steps`"
     )]
     BlockSteps,
     /// Independent systems, whose bodies do not meet those of others.
@@ -175,26 +175,26 @@ pub enum Happening {
     Collision {
         /// Ids of both; the first stays in a merger.
         ids: [u64; 2],
-        /// Their masses.
+        /// Masses of the bodies.
         masses: [f64; 2],
         /// The point where they met.
         position: [f64; 3],
-        /// Their relative speed there.
+        /// Relative speed there.
         speed: f64,
-        /// What followed.
+        /// Consequence.
         outcome: OnCollision,
     },
     /// A body went beyond the radius of escape.
     Escape {
-        /// Its id.
+        /// Id of the body.
         id: u64,
-        /// Its mass.
+        /// Mass of the body.
         mass: f64,
-        /// Its position after the step.
+        /// Position after the step.
         position: [f64; 3],
-        /// Its speed, relative to the centre of mass.
+        /// Speed, relative to the centre of mass.
         speed: f64,
-        /// What followed.
+        /// Consequence.
         outcome: OnEscape,
     },
 }

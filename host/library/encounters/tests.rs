@@ -211,7 +211,7 @@ fn bodies_change_where_they_meet_in_a_span() {
             let origin = simulation.conserved().unwrap();
             simulation.run_until(3.0).unwrap();
             let drift = simulation.conserved().unwrap().drift_since(&origin);
-            // Bodies with steps of their own do not attract each other at the same times.
+            // Bodies in block time steps do not attract each other at the same times.
             let momentum = if blocks { 1e-7 } else { 1e-12 };
             assert!(drift.energy <= 1e-6, "{drift:?}");
             assert!(drift.momentum <= momentum, "{drift:?}");

@@ -21,7 +21,7 @@ use crate::encounters::StepOfBody;
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A span on its way, for who waits for its end and for who computes it.
+/// A span on its way: what those who compute it and those who wait for its end tell each other.
 #[derive(Debug, Default)]
 pub(super) struct OnItsWay {
     /// Ticks that are done.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a device has queued, and how much of what others have queued is done before what it queues next.
+/// Work that a device has queued, and how much of the work that others have queued is done before what it queues next.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// No two clocks have the same.

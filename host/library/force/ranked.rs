@@ -232,7 +232,7 @@ fn gpu(number: u32, build: Build) -> Result<Cuda, ForceError> {
     Ok(Cuda::open(number, module)?)
 }
 
-/// What this rank has, if all ranks have theirs.
+/// Returns the result of this rank, if all ranks have theirs.
 fn of_all<T>(mine: Result<T, ForceError>, team: &Team) -> Result<T, ForceError> {
     let fault = mine.as_ref().err().map(ForceError::to_string);
     let faults = team.gather_ragged(fault.unwrap_or_default().as_bytes());

@@ -161,10 +161,10 @@ impl Parameter {
             Self::Spacing => {
                 "Distance of neighbouring systems, in radii that hold 9 of 10 of the largest's bodies"
             }
-            Self::LeastMass => "Least mass of a star, in solar masses; with --masses",
-            Self::GreatestMass => "Greatest mass of a star, in solar masses; with --masses",
+            Self::LeastMass => "Least mass of a star, in solar masses; with `masses`",
+            Self::GreatestMass => "Greatest mass of a star, in solar masses; with `masses`",
             Self::Segregation => {
-                "Mass segregation, the heaviest being the most bound: 0 none, 1 complete; with --masses"
+                "Mass segregation, the heaviest being the most bound: 0 none, 1 complete; with `masses`"
             }
             Self::Binaries => "Binaries among the systems of one star or two, as a share",
             Self::ClosestBinary => {
@@ -328,7 +328,7 @@ mod tests {
                 let mut of_it = generator.parameters.iter().filter(|(p, _)| *p == parameter);
                 of_it.next().is_some() && of_it.next().is_none()
             });
-            assert!(users.count() > 0, "nobody listens to {}", parameter.name());
+            assert!(users.count() > 0, "no generator has {}", parameter.name());
             let same = |other: &Parameter| other.name() == parameter.name();
             assert_eq!(Parameter::ALL.iter().filter(|other| same(other)).count(), 1);
         }

@@ -1,4 +1,4 @@
-//! What all generators have in common, and what their tests share.
+//! Tests of what all generators have in common, and helpers of their tests.
 
 use super::*;
 

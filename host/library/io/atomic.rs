@@ -93,7 +93,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 /// Returns whether a file is one that a process was killed in the middle of writing: incomplete,
-/// and nobody's.
+/// and of no use.
 pub fn is_partial(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
@@ -131,7 +131,7 @@ pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFil
     // The usual mode of new files (the umask applies), not the private one of temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Of the frequent refusals, without the temporary name, which nobody asked for.
+    // Of the frequent refusals, without the temporary name, which the user did not choose.
     let file = builder.tempfile_in(folder).map_err(|fault| {
         let folder = folder.display();
         let why = match fault.kind() {

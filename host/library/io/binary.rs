@@ -455,7 +455,7 @@ mod tests {
             assert!(parse(&bytes[..at]).is_err(), "cut at {at}");
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            // Zeros between the columns belong to nobody.
+            // Zeros between the columns belong to no column.
             assert_eq!(parse(&changed).is_err(), !padding(at as u64), "byte {at}");
         }
         let mut longer = bytes.clone();

@@ -362,7 +362,7 @@ impl Columns {
         })
     }
 
-    /// Those of a table without names and with so many numbers in a line.
+    /// Columns of a table without names and with so many numbers in a line.
     fn unnamed(found: usize) -> Result<Header, CsvFault> {
         let ids = match found {
             7 => 0,

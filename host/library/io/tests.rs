@@ -20,7 +20,7 @@ fn snapshot(n: u64) -> Snapshot {
     Snapshot { time: -2.5, bodies }
 }
 
-/// What a format makes of it: Tipsy and HDF5 group by kind, Tipsy without ids renumbers.
+/// Snapshot as a format returns it: Tipsy and HDF5 group by kind, Tipsy without ids renumbers.
 fn as_seen_by(format: Format, snapshot: &Snapshot) -> Snapshot {
     let of = |kind| snapshot.bodies.iter().filter(move |body| body.kind == kind);
     let mut bodies: Bodies = match format {

@@ -29,7 +29,7 @@ pub struct KernelAtPoints {
 }
 
 impl KernelAtPoints {
-    /// Those of devices.
+    /// Kernels of devices.
     pub const OF_DEVICES: [Self; 4] = [
         Self::new("field-at-points", QuantityName::Field, Precision::F32),
         Self::new("field-at-points-f64", QuantityName::Field, Precision::F64),

@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
     }
 
-    /// What the page unpacks is what was packed, an escaper a million times as far included.
+    /// The page unpacks what was packed, an escaper a million times as far included.
     #[test]
     fn packing_keeps_escapers_and_digits() {
         let mut bodies = plummer(500, 3).unwrap();

@@ -1,11 +1,11 @@
-//! What ranks must have in common.
+//! Things that ranks must have in common.
 
 /// A rank, as it says of itself to the others.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Version of the program, with its commit and processor.
     pub version: String,
-    /// What the program was told to do.
+    /// Arguments of the program.
     pub arguments: String,
     /// Threads that it computes on.
     pub threads: usize,
@@ -13,6 +13,7 @@ pub struct Member {
 
 /// Ranks that cannot compute together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Differs {
     /// They are of different versions.
     #[error(
@@ -21,7 +22,7 @@ pub enum Differs {
     Version {
         /// The first rank that differs.
         rank: usize,
-        /// Its version.
+        /// Version of that rank.
         its: String,
         /// That of rank 0.
         first: String,
@@ -34,9 +35,9 @@ pub enum Differs {
     Arguments {
         /// The first rank that differs.
         rank: usize,
-        /// Its arguments.
+        /// Arguments of that rank.
         its: String,
-        /// Those of rank 0.
+        /// Arguments of rank 0.
         first: String,
     },
 }

@@ -57,7 +57,7 @@ impl Ranks for Thread {
     }
 }
 
-/// What `work` gives on each of so many ranks, each of which has threads of its own to compute on, as
+/// Results of `work` on each of so many ranks, each of which has threads of its own to compute on, as
 /// processes have: those that wait for each other must not wait for threads as well.
 pub(crate) fn ranks<T: Send>(size: usize, work: impl Fn(Box<dyn Ranks>) -> T + Sync) -> Vec<T> {
     let table: Arc<Vec<_>> = Arc::new((0..size).map(|_| Mutex::default()).collect());
@@ -93,7 +93,7 @@ pub(crate) fn ranks<T: Send>(size: usize, work: impl Fn(Box<dyn Ranks>) -> T + S
     })
 }
 
-/// What `work` gives on each rank of a team with these numbers of threads.
+/// Results of `work` on each rank of a team with these numbers of threads.
 pub(crate) fn together_with<T: Send>(
     threads: &[usize],
     work: impl Fn(Arc<Team>) -> T + Sync,

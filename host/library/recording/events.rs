@@ -29,7 +29,7 @@ impl Events {
         })
     }
 
-    /// Those of a run that was stopped after `steps`.
+    /// Continues the logs of a run that was stopped after `steps`.
     pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
         Ok(Self {
             collisions: Rows::resume(folder, NAMES[0], &COLLISIONS, steps)?,

@@ -11,7 +11,8 @@ use crate::physics::Physics;
 /// Name of the log in a run's folder.
 pub(super) const NAME: &str = "pairs.csv";
 
-/// Those of the pair with the most binding energy come last; empty where there is no pair.
+/// Columns of the log; the last ones are of the pair with the most binding energy, and empty where there is
+/// no pair.
 const COLUMNS: [&str; 11] = [
     "time",
     "least_distance",

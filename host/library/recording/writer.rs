@@ -171,7 +171,7 @@ fn work(run: &Run, moments: &Receiver<Moment>, finished: &Sender<Outcome>) {
         let outcome = record(run, moment);
         let failed = outcome.is_err();
         if finished.send(outcome).is_err() || failed {
-            // Nobody asks any more; or what comes after a gap would hide it.
+            // No outcome is asked for any more; or what comes after a gap would hide it.
             break;
         }
     }

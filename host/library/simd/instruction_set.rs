@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu_kernels::numerics::{MultiplyAdd, Precision};
+use gpu_kernels::numerics::Precision;
 
 #[cfg(target_arch = "aarch64")]
 use super::neon::Neon as Baseline;
@@ -66,12 +66,6 @@ impl InstructionSet {
             .unwrap_or(Self(Level::Baseline))
     }
 
-    /// Returns whether multiply-add rounds once. Sets that agree in this compute the same bits with
-    /// [`RootName::Exact`](super::RootName::Exact) roots.
-    pub fn is_fused(self) -> bool {
-        self.run(IsFused)
-    }
-
     /// Bound of the relative error of the processor's 1/√, if it has one of this precision.
     pub fn estimate_error(self, precision: Precision) -> f64 {
         self.run(EstimateError(precision))
@@ -100,16 +94,6 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx512>()
-}
-
-struct IsFused;
-
-impl Kernel for IsFused {
-    type Output = bool;
-    #[inline(always)]
-    fn run<S: Registers>(self) -> bool {
-        S::MultiplyAdd::FUSED
-    }
 }
 
 struct EstimateError(Precision);

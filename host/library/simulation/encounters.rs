@@ -8,7 +8,7 @@ use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
 use crate::integrator::{Pace, Stepping};
 use crate::physics::Physics;
 
-/// Consequences of encounters that nobody has asked for yet.
+/// Consequences of encounters that were not asked for yet.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     events: Vec<Event>,

@@ -32,8 +32,8 @@ pub enum MeasureError {
     NoLength(String),
     /// A unit, where those of the bodies are unknown.
     #[error(
-        "`{0}` has a unit, and those of the bodies are unknown: give their units by `--units`, or a model in \
-         N-body units its size by `--mass` and `--radius`; or leave out the unit of `{0}`"
+        "`{0}` has a unit, and those of the bodies are unknown: give their `units`, or a model in N-body \
+         units its `mass` and `radius`; or leave out the unit of `{0}`"
     )]
     NoUnits(String),
     /// Too large or too small in the units of the bodies.

@@ -33,7 +33,7 @@ use crate::physics::{Law, Physics};
 /// A way to compute the forces, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Name: stable, and what `--kernel` takes; a study and its rung, `ecl/unroll-8`, or one
+    /// Name: stable, and what users choose it by; a study and its rung, `ecl/unroll-8`, or one
     /// word.
     pub name: &'static str,
     /// The variant that it differs from in one choice.
@@ -270,7 +270,7 @@ pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
 
 /// No variant has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kernel `{}`: `allpairs list` shows those there are", crate::io::Printable(.0))]
+#[error("there is no kernel `{}`", crate::io::Printable(.0))]
 pub struct UnknownVariant(pub String);
 
 /// The error of a variant's forces has no bound.
@@ -278,7 +278,7 @@ pub struct UnknownVariant(pub String);
 #[error(
     "kernel `{kernel}` bounds its error for softening lengths of at least {smallest:e} in a system \
      of this extent, and the softening is {softening:e}: choose another kernel{}",
-    if *computable { ", or --allow-inaccurate" } else { "" }
+    if *computable { ", or `allow_inaccurate`" } else { "" }
 )]
 pub struct OutOfRange {
     /// The variant.

@@ -30,6 +30,7 @@ const WORKSPACE_BYTES: usize = 4 << 20;
 
 /// Reason why cuBLAS cannot be used. Each is one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoBlas {
     /// The environment variable [`BLAS_VARIABLE`] says `none`.
     #[error("cuBLAS is switched off by {BLAS_VARIABLE}=none")]
@@ -56,6 +57,7 @@ pub enum NoBlas {
 
 /// Failure of work for cuBLAS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlasError {
     /// There is none.
     #[error(transparent)]
@@ -207,7 +209,7 @@ unsafe impl Send for Blas {}
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // A failure here is that of earlier work, which whoever waited for it has seen.
+        // A failure here is that of earlier work, which its waiter has seen.
         let _ = self.gpu.synchronize();
         // SAFETY: created by `new`, and nothing queued uses it any more.
         let _ = unsafe { (self.functions.destroy)(self.handle.as_ptr()) };

@@ -235,7 +235,7 @@ pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
     struct Restore(sys::CUcontext);
     impl Drop for Restore {
         fn drop(&mut self) {
-            // SAFETY: it was current before, and whoever made it current keeps it. A failure leaves
+            // SAFETY: it was current before, and the caller that made it current keeps it. A failure leaves
             // another context current, which is no more than calls do without this function.
             let _ = unsafe { sys::cuCtxSetCurrent(self.0) };
         }

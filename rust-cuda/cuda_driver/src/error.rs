@@ -11,6 +11,7 @@ use crate::shim::{self, LIBRARY_VARIABLE};
 
 /// Why this machine offers no GPU. Each is one line, fit to be followed by "using the CPU".
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoGpu {
     /// The environment variable [`LIBRARY_VARIABLE`] says `none`.
     #[error("GPUs are switched off by {LIBRARY_VARIABLE}=none")]

@@ -82,7 +82,7 @@ struct Captured(CUgraph);
 impl Drop for Captured {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // A failure here is that of earlier work, which whoever waited for it has seen.
+            // A failure here is that of earlier work, which its waiter has seen.
             // SAFETY: captured by `Recording`, and this is its only owner.
             let _ = unsafe { sys::cuGraphDestroy(self.0) };
         }
@@ -91,7 +91,7 @@ impl Drop for Captured {
 
 /// Work that was queued once, on a stream that did not do it, and can be replayed.
 ///
-/// Memory, modules and functions that the work uses are not kept alive: whoever replays it must.
+/// Memory, modules and functions that the work uses are not kept alive: its user must do that.
 #[derive(Debug)]
 pub struct Graph {
     executable: CUgraphExec,
@@ -103,7 +103,7 @@ unsafe impl Send for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // A failure here is that of earlier work, which whoever waited for it has seen.
+        // A failure here is that of earlier work, which its waiter has seen.
         let _ = self.context.bind();
         // SAFETY: made by `Stream::record`; the driver lets replays that are queued finish.
         let _ = unsafe { sys::cuGraphExecDestroy(self.executable) };
@@ -147,7 +147,7 @@ impl Stream {
     /// The promises made for the launches when they were recorded must hold again: their memory is
     /// there, and so are their functions. Recorded copies from and to
     /// [`PinnedMemory`](crate::PinnedMemory) happen again without its knowing: until the replay is
-    /// done nobody may look at its elements or drop it, and as to
+    /// done no caller may look at its elements or drop it, and as to
     /// [`DeviceMemory::on_host`](crate::DeviceMemory::on_host), `work` must not replay what uses the
     /// bytes.
     pub unsafe fn replay(&self, graph: &Graph) -> Result<(), DriverError> {

@@ -35,7 +35,7 @@ pub struct DeviceMemory {
     context: Arc<Context>,
 }
 
-// SAFETY: the bytes are nobody else's, and the driver takes calls from any thread. Not `Sync`: `seen`
+// SAFETY: the bytes are this value's alone, and the driver takes calls from any thread. Not `Sync`: `seen`
 // guards the bytes against the thread alone that looks at them, and `readers` has no lock.
 unsafe impl Send for DeviceMemory {}
 

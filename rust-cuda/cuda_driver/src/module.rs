@@ -31,7 +31,7 @@ struct Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         // Queued kernels may still run this code, and `cust` unloads in whatever context is
-        // current. A failure is that of earlier work, which whoever waited for it has seen.
+        // current. A failure is that of earlier work, which its waiter has seen.
         let _ = self.context.synchronize();
     }
 }
@@ -257,33 +257,6 @@ impl Function {
         // SAFETY: the handle is alive.
         let result = unsafe { sys::cuFuncSetAttribute(self.raw, which, value) };
         check("cuFuncSetAttribute", result).map_err(|error| error.doing(doing()))
-    }
-
-    /// How many blocks of `block_threads` threads and `dynamic_shared_bytes` one multiprocessor
-    /// holds at a time.
-    ///
-    /// # Errors
-    ///
-    /// The driver's refusal.
-    pub fn blocks_per_sm(
-        &self,
-        block_threads: u32,
-        dynamic_shared_bytes: usize,
-    ) -> Result<u32, DriverError> {
-        self.module.context.bind()?;
-        let mut blocks = 0;
-        // SAFETY: the handle is alive and `blocks` is a valid place for the answer.
-        let result = unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut blocks,
-                self.raw,
-                c_int::try_from(block_threads).unwrap_or(c_int::MAX),
-                dynamic_shared_bytes,
-            )
-        };
-        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)
-            .map_err(|error| error.doing(format!("asking for kernel `{}`", self.name)))?;
-        Ok(u32::try_from(blocks).unwrap_or(0))
     }
 }
 

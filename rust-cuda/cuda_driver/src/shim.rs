@@ -72,7 +72,7 @@ pub fn library() -> Result<&'static str, NoGpu> {
 /// For functions of CUDA 11.5 and later, such as `cuLaunchKernelEx`.
 pub fn symbol(name: &CStr) -> Option<*mut c_void> {
     let driver = driver().ok()?;
-    // SAFETY: only the address is taken; whoever calls it vouches for its type.
+    // SAFETY: only the address is taken; its caller vouches for its type.
     let symbol = unsafe { driver.library.get::<*mut c_void>(name) }.ok()?;
     Some(*symbol)
 }

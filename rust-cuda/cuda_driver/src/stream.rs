@@ -34,7 +34,7 @@ unsafe impl Sync for StreamHandle {}
 
 impl Drop for StreamHandle {
     fn drop(&mut self) {
-        // A failure here is that of earlier work, which whoever waited for it has seen.
+        // A failure here is that of earlier work, which its waiter has seen.
         let _ = self.context.bind();
         // SAFETY: created by `Stream::new`, and this is its last owner.
         let _ = unsafe { sys::cuStreamDestroy_v2(self.raw) };
@@ -110,7 +110,7 @@ unsafe impl Sync for Event {}
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // A failure here is that of earlier work, which whoever waited for it has seen.
+        // A failure here is that of earlier work, which its waiter has seen.
         let _ = self.context.bind();
         // SAFETY: created by `Event::new`; the driver lets queued waits on it finish.
         let _ = unsafe { sys::cuEventDestroy_v2(self.raw) };

@@ -57,7 +57,7 @@ struct Parts {
     regular_level: u32,
 }
 
-/// What is computed for a body whose step ends.
+/// Forces that are computed for a body whose step ends.
 struct Ends {
     irregular: Forces,
     /// At the end of a regular step: the regular force outside of the new list, the irregular one
@@ -303,7 +303,7 @@ pub(super) fn advance<R: Lane>(
                 v = each(|k| v[k] + dv[k]);
                 let radius = state.spheres[i][0];
                 let noise = match radius {
-                    0.0 => f64::INFINITY, // nobody is outside
+                    0.0 => f64::INFINITY, // no body is outside
                     _ => {
                         let terms = total_weight / (radius * radius)
                             + norm(irregular[0])
@@ -366,7 +366,7 @@ fn begin<R: Lane>(
         let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
         let field = field_of_whole(&cpu.state.external, cpu.state.phase(i).into(), whole[0]);
         let regular = match radii[i] == 0.0 {
-            true => Force::default(), // nobody is outside
+            true => Force::default(), // no body is outside
             false => difference(whole, sum([[a, j], field, Force::default()])),
         };
         Parts {
@@ -415,7 +415,7 @@ fn first_steps<R: Lane>(
         let field = cpu.state.external.add_up_to(2, moving, [[0.0; 3]; 3]);
         let snap = |k: usize| whole[i].derivatives[2][k] - near.derivatives[2][k] - field[2][k];
         let [a, j] = part.regular;
-        // Nobody as fast as the neighbours may come far into the sphere.
+        // No body as fast as the neighbours may come far into the sphere.
         let speed = |&k: &u32| {
             let (_, other) = cpu.state.phase(k as usize);
             norm(each(|k| other[k] - v[k]))

@@ -269,7 +269,8 @@ mod tests {
         }
     }
 
-    /// Those with and without mass are as if all were computed from all; some of them at one place.
+    /// Potentials of bodies with and without mass are as if all were computed from all; some bodies are at one
+    /// place.
     #[test]
     fn test_particles_have_the_potential_of_those_with_mass() {
         for (n, softening) in [(2, 0.1), (40, 0.0), (300, 0.02)] {

@@ -1,4 +1,4 @@
-//! What rank 0 tells the others, as 64-bit words.
+//! Commands that rank 0 gives to the others, as 64-bit words.
 
 use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
@@ -450,7 +450,7 @@ impl Writer {
     }
 }
 
-/// What is left to read. It was written by the same version of the program.
+/// Words that are left to read. They were written by the same version of the program.
 pub(super) struct Reader<'a>(pub(super) &'a [u64]);
 
 impl<'a> Reader<'a> {

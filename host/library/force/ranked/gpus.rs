@@ -12,10 +12,11 @@ pub(crate) type Seen = Result<Vec<DeviceInfo>, String>;
 
 /// Reason why there is no GPU for a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoGpuOfRank {
     /// It sees none.
     #[error(
-        "--device cuda needs a GPU on the machine of each rank, and rank {rank} has none: {why}"
+        "the `device` cuda needs a GPU on the machine of each rank, and rank {rank} has none: {why}"
     )]
     None {
         /// The rank.
@@ -25,9 +26,9 @@ pub enum NoGpuOfRank {
     },
     /// Ranks before it have all that it sees.
     #[error(
-        "--device cuda gives each rank a GPU of its own, and ranks before rank {rank} have all that it sees \
+        "the `device` cuda gives each rank a GPU of its own, and ranks before rank {rank} have all that it sees \
          ({count}): start as many ranks per machine as it has GPUs; or let them share one with \
-         --device cuda:0, or choose --device cpu"
+         the `device` cuda:0, or choose the `device` cpu"
     )]
     Taken {
         /// The rank.

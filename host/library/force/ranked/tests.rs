@@ -1,4 +1,4 @@
-//! Ranks as threads: the bits of a run alone, whoever computes what.
+//! Ranks as threads: the bits of a run alone, whichever rank computes what.
 
 mod on_devices;
 
@@ -32,7 +32,7 @@ fn on_ranks(
     backend.expect("no fields")
 }
 
-/// What rank 0 of a team computes.
+/// Computes something on rank 0 of a team.
 fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
     let all = together_with(threads, |team| match team.rank() {
         0 => {

@@ -73,7 +73,7 @@ fn with_header(attributes: &[(&str, AttrValue)]) -> Vec<u8> {
     stars(header, |_| (), |_| ())
 }
 
-/// What another program might write: f32, a mass table, disk stars, no ids.
+/// Contents that another program might write: f32, a mass table, disk stars, no ids.
 fn foreign(builder: &mut FileBuilder) {
     let mut header = builder.create_group("Header");
     header.set_attr("Time", AttrValue::F64Array(vec![2.5]));

@@ -318,7 +318,7 @@ fn ids_that_would_not_be_recognised_are_refused() {
     assert!(check_ids(&[4, 5, u64::from(MAX_ID)]).is_ok());
 }
 
-/// What a file has and the simulation has not is not dropped without a word.
+/// Contents of a file that the simulation has no use for are not dropped without a word.
 #[test]
 fn notes_tell_of_softening_and_gas() {
     let notes = |bytes: &[u8]| {

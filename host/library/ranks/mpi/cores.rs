@@ -46,7 +46,7 @@ pub(super) fn of_this_process(host: &[u8], bytes: &mut [u8; BYTES]) {
 }
 
 impl Cores {
-    /// Those of a rank, from what all ranks say.
+    /// Cores of a rank, from what all ranks say.
     pub(super) fn of(all: &[u8], rank: usize) -> Self {
         let available = thread::available_parallelism().map_or(1, usize::from);
         Self::among(all, rank, available)

@@ -30,7 +30,7 @@ const TIME_TO_READ: Duration = Duration::from_millis(200);
 /// A library's `MPI_Abort` that takes longer hangs.
 const TIME_TO_ABORT: Duration = Duration::from_secs(3);
 
-/// What is needed to end all.
+/// Means of ending all.
 #[derive(Clone, Copy)]
 pub(super) struct Watched {
     pub(super) rank: usize,
@@ -41,16 +41,16 @@ pub(super) struct Watched {
 }
 
 static WATCHED: OnceLock<Watched> = OnceLock::new();
-/// What is waited for, and since when.
+/// Event that is waited for, and since when.
 static WAITING: Mutex<Option<(&'static str, Instant)>> = Mutex::new(None);
 static STOP: OnceLock<Instant> = OnceLock::new();
 static DYING: AtomicBool = AtomicBool::new(false);
-/// Whether MPI was finished or is about to be: it takes no calls any more.
+/// True if MPI was finished or is about to be: it takes no calls any more.
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
 /// Writes a message to the standard error, in one piece: those of several ranks must not mix.
 pub(super) fn say(text: &str) {
-    // There is nobody to tell that it failed.
+    // A failure cannot be told anywhere.
     let _ = std::io::stderr().write_all(format!("allpairs: {text}\n").as_bytes());
 }
 

@@ -1,4 +1,4 @@
-//! Who started this process: an MPI launcher, or nobody of the kind.
+//! The MPI launcher that started this process, if one did.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::process;
 
 /// Environment variable for the library to use.
 pub(super) const LIBRARY: &str = "ALLPAIRS_LIBMPI";
-/// Its value for none: each process is a run of its own.
+/// Value of that variable for none: each process is a run of its own.
 const NO_LIBRARY: &str = "none";
 
 /// Kind of a launcher, which decides what libraries may be its.
@@ -32,7 +32,7 @@ pub struct Launcher {
     pub(super) rank: Option<usize>,
     /// Number of this process among those of its machine, if it is known.
     local_rank: Option<usize>,
-    /// What says so.
+    /// Evidence of the launcher, for messages.
     pub(super) evidence: String,
     /// Folder that it is installed under, if it is known.
     pub(super) prefix: Option<PathBuf>,

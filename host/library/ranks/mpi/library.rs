@@ -74,7 +74,7 @@ pub(super) struct Mpi {
     library: ManuallyDrop<Library>,
     /// Path or name that it was opened by.
     pub(super) name: String,
-    /// What it says of itself.
+    /// Name and version, as the library says them.
     pub(super) version: String,
     abi: Abi,
 }
@@ -257,7 +257,7 @@ fn candidates(launcher: &Launcher) -> Vec<String> {
     beside.chain(by_name).collect()
 }
 
-/// What a library says of itself, up to its number: the rest may be long.
+/// Beginning of a library's words about itself, up to its number: the rest may be long.
 fn name_and_number(text: &str) -> String {
     const WORDS: usize = 8;
     let mut words = text.split_whitespace().take(WORDS);

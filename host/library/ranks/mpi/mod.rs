@@ -4,7 +4,7 @@
 //! library is looked for and opened. One binary serves Open MPI 4 and 5, MPICH 4 and 5 and Intel MPI, whose
 //! functions are alike and whose constants are in `library`.
 //!
-//! What ends a process ends all: see `guard` for what a process notices itself, and `supervisor` for what it
+//! The end of a process ends all: see `guard` for what a process notices itself, and `supervisor` for what it
 //! cannot.
 
 mod cores;
@@ -38,6 +38,7 @@ const AFTER_THE_FIRST: Duration = Duration::from_secs(2);
 
 /// Reason why processes cannot compute together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// To be told.
     #[error("{0}")]
@@ -232,7 +233,7 @@ pub fn machine() -> String {
     name.trim().to_owned()
 }
 
-/// What tells machines apart: names alone may be the same in containers.
+/// Bytes that tell machines apart: names alone may be the same in containers.
 fn host() -> Vec<u8> {
     let files = [
         "/proc/sys/kernel/random/boot_id",
@@ -268,7 +269,7 @@ impl Ranks for Processes {
         for part in bytes.chunks_mut(MOST_AT_ONCE) {
             let (address, count) = (part.as_mut_ptr(), self.count(part.len()));
             self.call("a broadcast", || {
-                // SAFETY: the buffer has so many bytes, and nobody else uses it until the call returns.
+                // SAFETY: the buffer has so many bytes, and nothing else uses it until the call returns.
                 unsafe { (self.functions.bcast)(address, count, byte, 0, world) }
             });
         }
@@ -303,7 +304,7 @@ impl Ranks for Processes {
         self.call("a gathering", || {
             // SAFETY: this rank's buffer has at least its count of units, the buffer of all has the sum of the counts,
             // each list has an entry for each rank, and places and counts stay within the sum: the
-            // assertions above. Nobody else uses the buffers until the call returns.
+            // assertions above. Nothing else uses the buffers until the call returns.
             unsafe {
                 (self.functions.allgatherv)(
                     sent.as_ptr(),
@@ -332,7 +333,7 @@ impl Ranks for Processes {
         });
         let [sent_count, count] = [sent.len(), received.len()].map(|length| self.count(length));
         self.call("an exchange", || {
-            // SAFETY: the buffers have so many bytes, a longer message is an error of MPI, and nobody else
+            // SAFETY: the buffers have so many bytes, a longer message is an error of MPI, and nothing else
             // uses them until the call returns. The last argument says that no status is wanted.
             unsafe {
                 (self.functions.sendrecv)(

@@ -57,7 +57,7 @@ fn forces_are_those_of_the_bodies_with_mass() {
     }
 }
 
-/// Steps taken many at a time are those taken one after another, bit for bit, whoever takes them and
+/// Steps taken many at a time are those taken one after another, bit for bit, on any backend and
 /// wherever they are broken off.
 #[test]
 fn many_steps_at_a_time_are_the_same_steps() {
@@ -98,7 +98,7 @@ fn many_steps_at_a_time_are_the_same_steps() {
     assert!(many.save().unwrap() == single.save().unwrap());
 }
 
-/// What feels and is not felt leaves no trace, with any integrator.
+/// Test particles leave no trace in the others' motion, with any integrator.
 #[test]
 fn test_particles_leave_no_trace() {
     let bodies = few_with_mass(400, 50);

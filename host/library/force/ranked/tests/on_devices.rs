@@ -85,7 +85,7 @@ fn other_kernels_have_the_bits_of_as_many_devices() {
     }
 }
 
-/// Its first step is tried and taken back, on all ranks.
+/// The first step is tried and taken back, on all ranks.
 #[test]
 fn varying_steps_and_fields_are_those_of_one_device() {
     let bodies = plummer(70, 5).expect("in range");
@@ -168,7 +168,7 @@ fn what_ranks_do_not_share_is_refused() {
             steps: Stepping::Blocks,
             ..emulator
         });
-        assert!(blocks.contains("--block-steps"), "{blocks}");
+        assert!(blocks.contains("leave out `block_steps`"), "{blocks}");
         let selected = select_on_ranks(&emulator, team).expect("runs");
         assert_eq!(selected.place, Place::RankEmulators(2));
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);
@@ -176,7 +176,7 @@ fn what_ranks_do_not_share_is_refused() {
             Err(SelectionError::NoGpuOfRank(why)) => {
                 assert!(why.to_string().contains("rank 0"), "{why}");
             }
-            other => panic!("nobody has 17 GPUs: {other:?}"),
+            other => panic!("no machine has 17 GPUs: {other:?}"),
         }
         let bodies = plummer(10, 1).expect("in range");
         for place in [Place::RankEmulators(3), Place::Emulator] {

@@ -157,7 +157,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     let options = &asked.options;
     let integrator = options.integrator()?;
-    let fields = options.force.fields(&physics, integrator)?;
+    let fields = options.fields(&physics, integrator, start)?;
     if let Some(end) = options.until()? {
         fields.check_times(start, end)?; // with a number of steps, when their length is known
     }
@@ -195,6 +195,12 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     selection_line(&selection, out)?;
     for field in fields.iter() {
         writeln!(out, "field {field}")?;
+    }
+    if let Some(orbit) = fields.orbit() {
+        writeln!(
+            out,
+            "orbit {orbit}: bodies are in the frame that falls with it"
+        )?;
     }
     if !fields.is_empty() && !fields.conserve_energy() {
         writeln!(
@@ -257,6 +263,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
     let kinds = Kinds::of(&bodies, &physics);
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    simulation.reach(match (pace, options.until()?) {
+        (Pace::Fixed(_), Some(end)) | (Pace::Adaptive { end, .. }, _) => end,
+        (Pace::Fixed(dt), None) => start + steps as f64 * dt,
+    })?;
     let units = options.force.units;
     if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
         writeln!(out, "{}", encounters::header(&encounters))?;

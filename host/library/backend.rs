@@ -152,6 +152,14 @@ pub trait Backend: Send {
         None
     }
 
+    /// Lets the orbit of the origin in external fields, if there is one, be known from one time to another.
+    ///
+    /// # Errors
+    /// If it cannot be followed, or the backend has no room for it.
+    fn reach(&mut self, _from: f64, _to: f64) -> Result<(), ForceError> {
+        Ok(())
+    }
+
     /// Says the time of the current state to external fields that change with it; drifts and predictions
     /// move it on.
     fn set_time(&mut self, _time: f64) {}

@@ -184,6 +184,7 @@ fn a_cluster_is_in_its_own_frame() {
         "--bodies=40",
         "--mass=4000Msun",
         "--radius=3pc",
+        "--softening=0.5pc",
         "--dt=0.05",
         "--diagnostics=15",
         "--snapshot-every=1",

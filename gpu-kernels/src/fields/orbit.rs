@@ -30,7 +30,7 @@ pub fn origin<const K: usize>(
     let piece = pieces + last_before(numbers, (pieces, PIECE), count, time) * PIECE;
     let (base, span) = (numbers.number(piece + 1), numbers.number(piece + 2));
     let passed = (time - base) / span;
-    let is_known = passed >= -BEYOND && passed <= 1.0 + BEYOND;
+    let is_known = (-BEYOND..=1.0 + BEYOND).contains(&passed);
     let mut t = Jet::constant(if is_known { passed } else { f64::NAN });
     if K > 1 {
         t.0[1] = 1.0 / span;

@@ -298,11 +298,11 @@ impl Gauss {
             twice: [[0.0; POINTS]; POINTS],
             powers,
         };
-        for n in 0..POINTS {
+        for (n, powers) in powers.iter().enumerate() {
             for i in 0..POINTS {
                 let [value, _] = legendre(n, 2.0 * at[i] - 1.0);
                 gauss.project[n][i] = (2 * n + 1) as f64 * weights[i] * value;
-                let of_power = |k: usize| powers[n][k] / ((k + 1) * (k + 2)) as f64;
+                let of_power = |k: usize| powers[k] / ((k + 1) * (k + 2)) as f64;
                 let mut sum = 0.0;
                 for k in (0..=n).rev() {
                     sum = sum * at[i] + of_power(k);

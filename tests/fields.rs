@@ -172,3 +172,122 @@ fn a_resumed_run_is_in_the_same_fields() {
     run(at.path(), &["resume", "begun", "--steps=50"])
         .expect(code::USAGE, &["path.csv", "the run was made with"]);
 }
+
+/// A cluster in its own frame: the run says so, watches its energy, and keeps where the origin is at each
+/// moment that it records, whether it was stopped or not; its configuration makes it again.
+#[test]
+fn a_cluster_is_in_its_own_frame() {
+    let at = tempfile::tempdir().expect("a folder");
+    let base = [
+        "run",
+        "plummer",
+        "--bodies=40",
+        "--mass=4000Msun",
+        "--radius=3pc",
+        "--softening=0.5pc",
+        "--dt=0.05",
+        "--diagnostics=15",
+        "--snapshot-every=1",
+        "--field=mwpotential2014",
+        "--orbit=x=8kpc,z=20pc,vy=220km/s",
+    ];
+    let whole = [&base[..], &["--steps=50", "--out=whole"]].concat();
+    run(at.path(), &whole).expect(
+        0,
+        &[
+            "orbit from (8000, 0, 20) with velocity (0, 220, 0): bodies are in the frame that falls with it",
+            "energy in fields",
+        ],
+    );
+    let table = fs::read_to_string(at.path().join("whole/orbit.csv")).expect("a table");
+    let rows: Vec<Vec<f64>> = (table.lines().skip(1))
+        .map(|row| {
+            row.split(',')
+                .map(|n| n.parse().expect("a number"))
+                .collect()
+        })
+        .collect();
+    let steps: Vec<f64> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(steps, [0.0, 15.0, 20.0, 30.0, 40.0, 45.0, 50.0]);
+    let end = &rows[6];
+    assert_eq!(&rows[0][1..], [0.0, 8000.0, 0.0, 20.0, 0.0, 220.0, 0.0]);
+    assert_eq!(end[1], 2.5);
+    // Nearly a circle: 2.5 pc/(km/s) at 27.5 km/s/kpc.
+    let angle = (end[3] / end[2]).atan();
+    assert!((angle - 2.5 * 0.0275).abs() < 1e-3, "{angle}");
+    let log = fs::read_to_string(at.path().join("whole/diagnostics.csv")).expect("a log");
+    let drift = |row: &str| {
+        row.split(',')
+            .nth(5)
+            .and_then(|drift| drift.parse::<f64>().ok())
+    };
+    let drifts: Vec<f64> = log.lines().skip(1).filter_map(drift).collect();
+    assert!(
+        drifts.len() == 4 && drifts.iter().all(|drift| *drift < 1e-2),
+        "{drifts:?}"
+    );
+    // It stops between two looks, and at the end of a shorter run: neither is seen in what is left.
+    let begun = ["--steps=23", "--checkpoint-every=23", "--out=begun"];
+    run(at.path(), &[&base[..], &begun].concat()).expect(0, &[]);
+    run(at.path(), &["resume", "begun", "--steps=50"]).expect(0, &[]);
+    let (whole, begun) = (at.path().join("whole"), at.path().join("begun"));
+    assert!(left(&whole) == left(&begun), "resumed, it is another run");
+    run(at.path(), &["run", "whole/run.toml", "--out=again"]).expect(0, &[]);
+    assert!(
+        left(&whole) == left(&at.path().join("again")),
+        "by its own file, it is another run"
+    );
+}
+
+#[test]
+fn orbits_that_cannot_be_are_refused_before_the_run() {
+    let at = tempfile::tempdir().expect("a folder");
+    for (options, parts) in [
+        (
+            &["--orbit=x=8"][..],
+            &["an orbit needs a field", "--field"][..],
+        ),
+        (
+            &["--field=point:mass=9", "--orbit=r=8"],
+            &["--orbit r=8", "no `r`", "vx"],
+        ),
+        (
+            &["--field=point:mass=9", "--orbit=x=8kpc"],
+            &["x=8kpc has a unit", "--units"],
+        ),
+        (
+            &["--field=point:mass=9", "--orbit=x=nan"],
+            &["`x` of the orbit", "finite"],
+        ),
+        (
+            &["--field=point:mass=9", "--orbit=vy=1"],
+            &["begins in the centre of the field point"],
+        ),
+        // It falls straight into the point mass.
+        (
+            &[
+                "--field=point:mass=9",
+                "--orbit=x=1",
+                "--dt=0.1",
+                "--steps=9",
+            ],
+            &["beyond time 0.37", "singular"],
+        ),
+        (
+            &[
+                "--field=tide:omega=1",
+                "--orbit=x=1",
+                "--integrator=hermite4",
+            ],
+            &["tide", "turns"],
+        ),
+    ] {
+        let arguments = [
+            &["run", "plummer", "--bodies=20", "--out=refused"][..],
+            options,
+        ]
+        .concat();
+        run(at.path(), &arguments).expect(code::USAGE, parts);
+        assert!(!at.path().join("refused").exists(), "{options:?}");
+    }
+}

@@ -153,3 +153,70 @@ fn kernels_have_no_conditional_code() {
         assert!(found <= allowed, "{}: {found} times cfg", path.display());
     }
 }
+
+/// The lines of a table of modules in ARCHITECTURE.md, lowest first, each with the names on it.
+fn modules_by_line(architecture: &str) -> Vec<Vec<String>> {
+    let (_, table) = architecture
+        .split_once("## Modules of the library")
+        .expect("there is a table");
+    let rows = table
+        .lines()
+        .skip_while(|line| !line.starts_with("| `"))
+        .take_while(|line| line.starts_with("| `"));
+    let names = |text: &str| -> Vec<String> {
+        let quoted = text.split('`').skip(1).step_by(2);
+        quoted.map(str::to_owned).collect()
+    };
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells
+        .flat_map(|cell| cell.split(" then ").map(names))
+        .collect()
+}
+
+/// Each module of the library uses only those on its own line of ARCHITECTURE.md's table, or above.
+#[test]
+fn modules_use_what_is_below_them() {
+    let root = crate::support::root();
+    let lines = modules_by_line(&read(&root.join("ARCHITECTURE.md")));
+    assert!(lines.len() > 12, "{lines:?}");
+    let line_of = |module: &str| {
+        let has = |line: &Vec<String>| line.iter().any(|name| name == module);
+        lines
+            .iter()
+            .position(has)
+            .unwrap_or_else(|| panic!("`{module}` is not in ARCHITECTURE.md's table"))
+    };
+    let library = root.join("host/library");
+    let mut found = 0;
+    for path in rust_files(&library) {
+        let inner = path.strip_prefix(&library).expect("a file of it");
+        let text = read(&path);
+        let is_test =
+            inner.ends_with("tests.rs") || inner.components().any(|c| c.as_os_str() == "tests");
+        if is_test || inner.ends_with("lib.rs") {
+            continue;
+        }
+        let first = inner.components().next().expect("a name").as_os_str();
+        let module = first.to_str().expect("UTF-8").trim_end_matches(".rs");
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+        let lines_of_code = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        for used in lines_of_code.flat_map(|line| line.split("crate::").skip(1)) {
+            let used: String = used
+                .chars()
+                .take_while(|c| c.is_ascii_lowercase() || *c == '_' || c.is_ascii_digit())
+                .collect();
+            if used.is_empty() {
+                continue; // a name at the root
+            }
+            found += 1;
+            assert!(
+                line_of(&used) <= line_of(module),
+                "{}: `{module}` uses `{used}`, which is above it",
+                path.display()
+            );
+        }
+    }
+    assert!(found > 300, "only {found} uses found");
+}

@@ -58,6 +58,7 @@ pub(super) fn drive(
             return Err(stopped(error, simulation.physics(), outputs, out));
         }
     };
+    recording.record_orbit(&simulation)?;
     let end = recording.last_sample(&mut simulation)?;
     if !warned && end.has_drifted(drift.bound) {
         drift.warn(&EnergyLook::from(&end));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
-use allpairs::fields::Fields;
+use allpairs::fields::{Fields, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, Stepping};
 use allpairs::io::Format;
@@ -66,6 +66,11 @@ pub(super) struct Options {
     pub(super) neighbours: Option<Neighbours>,
     #[command(flatten)]
     pub(super) force: ForceOptions,
+    /// Keep the bodies in their own frame, which does not turn and whose origin falls freely in the fields
+    /// of --field, on the orbit that begins there: x=8kpc,vy=220km/s, and y, z, vx, vz. Far from a
+    /// galaxy's centre a cluster then keeps all its digits; orbit.csv says where it is.
+    #[arg(long, value_name = "ORBIT")]
+    pub(super) orbit: Option<String>,
     /// Integrator; where not given, that of the kernel's study or one that suits the initial
     /// conditions (yoshida6 for the Solar System), else leapfrog.
     #[arg(long)]
@@ -176,6 +181,25 @@ impl Options {
         time.transpose().with_context(|| format!("in --{option}"))
     }
 
+    /// The external fields, in the units of the run, with the orbit of the origin in them, of a run that
+    /// begins at this time.
+    pub(super) fn fields(
+        &self,
+        physics: &Physics,
+        integrator: Integrator,
+        start: f64,
+    ) -> anyhow::Result<Fields> {
+        let fields = self.force.fields(physics, integrator)?;
+        let Some(text) = &self.orbit else {
+            return Ok(fields);
+        };
+        let orbit = parse_orbit(text, self.force.units.as_ref());
+        let orbit = orbit.with_context(|| format!("in --orbit {text}"))?;
+        let fields = fields.on_orbit(orbit.starting(start));
+        fields.check(integrator.name(), integrator.derivatives())?;
+        Ok(fields)
+    }
+
     /// Limit to the drift of the energy.
     pub(super) fn drift(&self, softening: f64, fields: &Fields) -> DriftWatch {
         DriftWatch {
@@ -253,7 +277,7 @@ impl Options {
     /// Refuses neighbours where there is no scheme with them.
     pub(super) fn check_neighbours(&self) -> anyhow::Result<()> {
         match self.neighbours {
-            Some(neighbours) => Ok(neighbours.check(self.method(), self.stepping())?),
+            Some(_) => Ok(self.method().check_neighbours(self.stepping())?),
             None => Ok(()),
         }
     }

@@ -98,6 +98,9 @@ pub struct KeptRun {
     pub units: Option<Units>,
     /// External fields, as [`parse`](allpairs::fields::parse) reads them.
     pub fields: Vec<String>,
+    /// The orbit of the origin in them, as [`parse_orbit`](allpairs::fields::parse_orbit) reads it, if it is on
+    /// one.
+    pub orbit: Option<String>,
     /// Encounters that are looked for, if any.
     pub encounters: Option<Encounters>,
 }
@@ -131,6 +134,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         allow_inaccurate: asked.kernel.allow_inaccurate,
         units: asked.force.units,
         fields: asked.force.fields,
+        orbit: asked.orbit,
     })
 }
 
@@ -193,7 +197,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let (selection, _) = asked.select(&physics, &checkpoint.bodies)?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
-    let fields = asked.force.fields(&physics, integrator)?;
+    let fields = asked.fields(&physics, integrator, clock.start)?;
     let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
     let steps = steps(&asked, clock.start, pace)?;
     let (at_end, beyond) = match pace {
@@ -231,6 +235,9 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
     let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    if !at_end {
+        simulation.reach(end)?;
+    }
     let (units, kept) = (asked.force.units, &checkpoint.kept);
     if let Some(encounters) = asked
         .encounters

@@ -154,7 +154,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     asked.options.kernel.suggested = suggest::accuracy(physics.softening);
     let options = &asked.options;
     let integrator = options.integrator()?;
-    let fields = options.force.fields(&physics, integrator)?;
+    let fields = options.fields(&physics, integrator, start)?;
     if let Some(end) = options.until()? {
         fields.check_times(start, end)?; // with a number of steps, when their length is known
     }
@@ -192,6 +192,12 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     selection_line(&selection, out)?;
     for field in fields.iter() {
         writeln!(out, "field {field}")?;
+    }
+    if let Some(orbit) = fields.orbit() {
+        writeln!(
+            out,
+            "orbit {orbit}: bodies are in the frame that falls with it"
+        )?;
     }
     if !fields.is_empty() && !fields.conserve_energy() {
         writeln!(
@@ -272,6 +278,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         _ => None,
     };
     let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    simulation.reach(match (pace, options.until()?) {
+        (Pace::Fixed(_), Some(end)) | (Pace::Adaptive { end, .. }, _) => end,
+        (Pace::Fixed(dt), None) => start + steps as f64 * dt,
+    })?;
     let units = options.force.units;
     if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
         writeln!(out, "{}", encounters::header(&encounters))?;

@@ -18,7 +18,6 @@ use crate::diagnostics::Energy;
 use crate::encounters::StepOfBody;
 use crate::fields::{External, FieldFault};
 use crate::frame::Frame;
-use crate::integrator::{Integrator, Stepping};
 use crate::plan::PlanError;
 use crate::timeline::Span;
 use crate::variants::OutOfRange;
@@ -151,6 +150,14 @@ pub trait Backend: Send {
     /// External fields that accelerate the bodies, if this backend has any.
     fn external(&self) -> Option<&External> {
         None
+    }
+
+    /// Lets the orbit of the origin in external fields, if there is one, be known from one time to another.
+    ///
+    /// # Errors
+    /// If it cannot be followed, or the backend has no room for it.
+    fn reach(&mut self, _from: f64, _to: f64) -> Result<(), ForceError> {
+        Ok(())
     }
 
     /// Says the time of the current state to external fields that change with it; drifts and predictions
@@ -374,18 +381,6 @@ impl Neighbours {
         match self {
             Self::Auto => bodies.isqrt().max(Self::LEAST),
             Self::Number(number) => number.get() as usize,
-        }
-    }
-
-    /// Checks that such steps of an integrator can have them.
-    ///
-    /// # Errors
-    /// The reason why not.
-    pub fn check(self, integrator: Integrator, steps: Stepping) -> Result<(), NeighboursFault> {
-        match (integrator, steps) {
-            (_, Stepping::Shared) => Err(NeighboursFault::SharedSteps),
-            (Integrator::Hermite4, Stepping::Blocks) => Ok(()),
-            (other, Stepping::Blocks) => Err(NeighboursFault::Integrator(other.name())),
         }
     }
 }

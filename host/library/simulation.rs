@@ -159,9 +159,19 @@ impl Simulation {
         pace: impl Into<Pace>,
         start: f64,
     ) -> Result<Self, ForceError> {
+        reach(&mut *backend, start, start)?;
         backend.set_time(start);
         integrator.prepare(&mut *backend)?;
         let pace = pace.into();
+        if let Pace::Adaptive { longest, .. } = pace
+            && longest.is_finite()
+        {
+            match reach(&mut *backend, start, start + longest) {
+                // The longest step may be longer than any that is taken.
+                Ok(()) | Err(ForceError::Field(_)) => {}
+                other => other?,
+            }
+        }
         let dt = match pace {
             Pace::Fixed(dt) => dt,
             Pace::Adaptive {
@@ -236,6 +246,7 @@ impl Simulation {
                 integrator,
             });
         }
+        reach(&mut *backend, clock.time, clock.time)?;
         backend.restore(state)?;
         backend.set_time(clock.time);
         Ok(Self {
@@ -353,6 +364,19 @@ impl Simulation {
         let mut external = external.unwrap_or_else(External::none);
         external.set_time(self.clock.time);
         external
+    }
+
+    /// Makes sure that it can go on until a time, as far as external fields and the orbit of the origin in them
+    /// are concerned. Without it they are followed on the way.
+    ///
+    /// # Errors
+    /// If a field is not known then, or the orbit cannot be followed.
+    pub fn reach(&mut self, time: f64) -> Result<(), ForceError> {
+        let from = self.clock.time;
+        if let Some(external) = self.backend.external() {
+            external.fields().check_times(from, time)?;
+        }
+        reach(&mut *self.backend, from, time)
     }
 
     fn changes_with_time(&self) -> bool {
@@ -697,6 +721,14 @@ impl Simulation {
     }
 }
 
+/// Lets the orbit of the origin be known from one time to another, where there is one.
+fn reach(backend: &mut dyn Backend, from: f64, to: f64) -> Result<(), ForceError> {
+    match backend.external() {
+        Some(external) if !external.reaches(from, to) => backend.reach(from, to),
+        _ => Ok(()),
+    }
+}
+
 /// Lets fields that change with time be those of a step's beginning, if they are known until its end.
 fn begin_step(backend: &mut dyn Backend, time: f64, dt: f64) -> Result<(), ForceError> {
     if let Some(external) = backend.external() {
@@ -704,6 +736,8 @@ fn begin_step(backend: &mut dyn Backend, time: f64, dt: f64) -> Result<(), Force
         let end = time + dt * (1.0 - STRETCH);
         external.fields().check_times(time, end)?;
     }
+    // Steps of high order are made of some that begin before it and end after it.
+    reach(backend, time - dt, time + 2.0 * dt)?;
     backend.set_time(time);
     Ok(())
 }

@@ -253,7 +253,7 @@ fn numbers(bodies: &Bodies, physics: &Physics, external: &External) -> Vec<Origi
         let body = bodies.body(i);
         let v = difference(body.velocity, velocity);
         let depth = potential + external.energy_per_mass(bodies, i);
-        let energy = 0.5 * dot(v, v) + depth;
+        let energy = 0.5 * dot(v, v) + depth + external.energy_with_origin(bodies, i);
         let jacobi = match omega {
             Ok(omega) => energy - dot(omega, cross(difference(body.position, centre), v)),
             Err(_) => f64::NAN,

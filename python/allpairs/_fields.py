@@ -49,6 +49,20 @@ def fields(given: Any) -> list[str | Own]:
     return [_one(each) for each in several]
 
 
+def orbit(given: Any) -> str | None:
+    """The argument `orbit`, in the words of the program."""
+    if given is None or isinstance(given, str):
+        return given
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (2, 3):
+        raise bad("orbit", "must be a text such as 'x=8kpc,vy=220km/s', or a position and a velocity")
+    names = ("x", "y", "z", "vx", "vy", "vz")
+    return ",".join(f"{name}={float(number)!r}" for name, number in zip(names, numbers.flat))
+
+
 def _one(given: Any) -> str | Own:
     if isinstance(given, str):
         return given

@@ -75,6 +75,10 @@ class Simulation:
         acceleration (3,), or an object with such a method ``acceleration``, is computed body by body
         on a CPU, which takes microseconds each; ``jerk(time, position, velocity)`` is for hermite4,
         and with ``potential(time, position)`` the energy has its part.
+    orbit : str or pair, optional
+        Orbit on which the origin of the bodies' own frame, which does not turn, falls freely in the
+        fields: ``"x=8kpc,vy=220km/s"``, or position and velocity in the units of the bodies. Far from
+        a galaxy's centre a cluster then keeps all its digits; `origin` says where it is.
     radii : float, str, quantity or array, optional
         A radius for all bodies, or one for each: bodies collide where their distance falls to the sum
         of their radii, at any time of a step.
@@ -124,6 +128,7 @@ class Simulation:
         repulsion: float | None = None,
         drag: float | None = None,
         field: Any = None,
+        orbit: Any = None,
         radii: Any = None,
         on_collision: str | None = None,
         escape_radius: Any = None,
@@ -180,6 +185,7 @@ class Simulation:
             "repulsion": number("repulsion", repulsion),
             "drag": number("drag", drag),
             "field": _fields.fields(field),
+            "orbit": _fields.orbit(orbit),
             "integrator": one_of("integrator", way.name, names["integrator"]) if way.name else None,
             "damping": number("damping", way.damping),
             "g": number("G", G),
@@ -279,6 +285,16 @@ class Simulation:
         """Accelerations computed last, (N, 3): those of the present positions after a whole step of
         leapfrog, Yoshida's or Hermite's schemes."""
         return self._simulation.accelerations()
+
+    @property
+    def origin(self) -> tuple[Floats, Floats] | None:
+        """Position and velocity of the origin in the frame of the fields, where it is on an `orbit`: to be
+        added to those of the bodies."""
+        origin = self._simulation.origin()
+        if origin is None:
+            return None
+        position, velocity = origin
+        return np.array(position), np.array(velocity)
 
     def energy(self) -> Energy:
         """Energy of the present state, in double precision."""

@@ -201,6 +201,7 @@ pub(crate) fn kept_run<'py>(
     settings.set_item("start", checkpoint.clock.start)?;
     settings.set_item("units", run.units.map(|units| units.list()))?;
     settings.set_item("field", run.fields)?;
+    settings.set_item("orbit", run.orbit)?;
     settings.set_item("made_by", None::<()>)?;
     settings.set_item("law", law)?;
     settings.set_item("repulsion", repulsion)?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use allpairs::checkpoint::{self, Checkpoint};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
+use allpairs::fields::{self, Orbit};
 use allpairs::integrator::Pace;
 use allpairs::physics::Physics;
 use allpairs::selection::Selection;
@@ -84,6 +85,7 @@ impl Simulation {
         let raised = Raised::default();
         let given = settings.get::<Vec<Bound<'_, PyAny>>>("field")?.into_iter();
         let given: Vec<_> = given.map(|field| Given::new(field, &raised)).collect();
+        let orbit = settings.get::<Option<String>>("orbit")?;
         let units = settings.get::<Option<String>>("units")?;
         let (block, len, luf) = settings.get::<Threads>("shape")?;
         let shape = Shape { block, len, luf };
@@ -95,6 +97,13 @@ impl Simulation {
             for given in given {
                 let fields = given.fields(units.as_ref(), physics.g)?;
                 builder = fields.into_iter().fold(builder, SimulationBuilder::field);
+            }
+            if let Some(text) = orbit {
+                let Orbit {
+                    position, velocity, ..
+                } = fields::parse_orbit(&text, units.as_ref())
+                    .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
+                builder = builder.orbit(position, velocity);
             }
             let (selection, remark) = match tuned {
                 true => tuned_selection(&builder, &physics, selection),
@@ -196,6 +205,11 @@ impl Simulation {
     fn bodies<'py>(&self, py: Python<'py>) -> PyResult<(NewArrays<'py>, f64)> {
         let snapshot = self.with(py, |running| Ok(running.simulation.snapshot()?))?;
         Ok((arrays(py, snapshot.bodies)?, snapshot.time))
+    }
+
+    /// Position and velocity of the origin, if it is on an orbit.
+    fn origin(&self, py: Python<'_>) -> PyResult<Option<[[f64; 3]; 2]>> {
+        self.with(py, |running| Ok(running.simulation.external().origin()))
     }
 
     /// Kinetic and potential energy, and that in external fields.

@@ -491,6 +491,29 @@ def test_fields_accelerate() -> None:
             assert each.energy_error < 1e-5
 
 
+def test_an_orbit_is_that_of_the_origin() -> None:
+    # The origin is on a circle of period 2π, and a body at rest in it stays there.
+    given: Any
+    for given in ("x=1,vy=1", ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])):
+        simulation = ap.Simulation(
+            single(0.0, 0.0), field="point:mass=1", orbit=given, integrator="hermite4", dt=0.05, device="cpu"
+        )
+        copy = pickle.loads(pickle.dumps(simulation))
+        for each in (simulation, copy):
+            each.integrate(np.pi)
+            assert each.origin is not None
+            position, velocity = each.origin
+            assert np.abs(position - [-1.0, 0.0, 0.0]).max() < 1e-13
+            assert np.abs(velocity - [0.0, -1.0, 0.0]).max() < 1e-13
+            assert np.abs(each.bodies.pos).max() == 0.0
+    assert ap.Simulation(single(1.0, 1.0), field="point:mass=1", dt=0.1, device="cpu").origin is None
+    for given, text in (("x=1,r=2", "`r`"), ("x=8kpc", "units"), ([1.0, 2.0], "position"), ("x=0", "centre")):
+        with pytest.raises(ap.ArgumentError, match=text):
+            ap.Simulation(single(0.0, 0.0), field="point:mass=1", orbit=given, dt=0.1, device="cpu")
+    with pytest.raises(ap.ArgumentError, match="--field"):
+        ap.Simulation(single(0.0, 0.0), orbit="x=1", dt=0.1, device="cpu")
+
+
 def test_fields_that_cannot_be_are_refused() -> None:
     def wrong_shape(time: float, position: Any) -> Any:
         return [1.0, 2.0]

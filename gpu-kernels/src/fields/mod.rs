@@ -4,20 +4,26 @@
 //!
 //! Fields are numbers in a buffer, in this order:
 //! ```text
-//! HEADER             units and origin of the bodies in that buffer's launch; how many fields
+//! HEADER             units and origin of the bodies in that buffer's launch; how many fields; first
+//!                    number of the origin's orbit, or 0 where it rests
 //! RECORD per field   kind; first number and knots of its path, if it moves; centre; parameters
 //! KNOT per knot      time, position and velocity
+//! ORBIT              that of the origin, as [`orbit`] says
 //! ```
 //! Those that depend on velocities follow those that do not.
+//!
+//! Where the origin is on an orbit, it falls freely in the fields: a body at x from it feels `F(R + x) −
+//! F(R)`, whose derivatives are taken along both motions.
 
 pub mod elementary;
 mod formulas;
 mod jet;
+pub mod orbit;
 
 pub use formulas::nfw_mass;
 pub use jet::Jet;
 
-use cuda_std::global;
+use cuda_std::{global, opaque};
 
 /// Numbers before the records: see [`Header`].
 pub const HEADER: u32 = 7;
@@ -72,6 +78,8 @@ pub struct Header {
     pub length: f64,
     /// Unit of time of the bodies.
     pub time: f64,
+    /// Index of the first number of the [`orbit`] that the origin is on; 0 where it rests.
+    pub orbit: u32,
 }
 
 /// A buffer of fields that a launch takes.
@@ -111,10 +119,19 @@ impl Numbers for [f64] {
 }
 
 impl Header {
-    /// As numbers; the last is not used.
+    /// As numbers.
     pub fn numbers(&self) -> [f64; HEADER as usize] {
         let [x, y, z] = self.centre;
-        [f64::from(self.fields), x, y, z, self.length, self.time, 0.0]
+        let orbit = f64::from(self.orbit);
+        [
+            f64::from(self.fields),
+            x,
+            y,
+            z,
+            self.length,
+            self.time,
+            orbit,
+        ]
     }
 
     /// Reads it.
@@ -125,6 +142,7 @@ impl Header {
             centre: [numbers.number(1), numbers.number(2), numbers.number(3)],
             length: numbers.number(4),
             time: numbers.number(5),
+            orbit: numbers.number(6) as u32,
         }
     }
 
@@ -157,7 +175,8 @@ impl Header {
             each(|k| j[k] * units[1]),
             each(|k| s[k] * units[2]),
         ];
-        let [a, j, s] = add::<K>(self.fields, numbers, time, moving, scaled);
+        let of = (self.fields, self.orbit);
+        let [a, j, s] = add::<K>(of, numbers, time, moving, scaled);
         [
             each(|k| a[k] / units[0]),
             each(|k| j[k] / units[1]),
@@ -168,15 +187,22 @@ impl Header {
 
 /// Adds accelerations of so many fields, and K − 1 of their derivatives, to those of a body at a
 /// position, with a velocity and the acceleration that positions change with: all in the units of the
-/// run.
+/// run. The origin is on the orbit that begins at this index, or rests where it is 0.
 #[inline(always)]
 pub fn add<const K: usize>(
-    fields: u32,
+    (fields, orbit): (u32, u32),
     numbers: &(impl Numbers + ?Sized),
     time: f64,
     moving: [[f64; 3]; 3],
     mut forces: [[f64; 3]; 3],
 ) -> [[f64; 3]; 3] {
+    let is_on_orbit = orbit != 0;
+    let origin = if is_on_orbit {
+        orbit::origin::<K>(numbers, orbit, time)
+    } else {
+        [Jet::constant(0.0); 3]
+    };
+    let places = if is_on_orbit { 2 } else { 1 };
     let mut field = 0;
     while field < fields {
         let record = HEADER + field * RECORD;
@@ -187,23 +213,39 @@ pub fn add<const K: usize>(
             forces = tide::<K>(parameters, moving, forces);
         } else {
             let centre = centre::<K>(numbers, record, time);
-            let x = |axis: usize| {
-                let mut jet = Jet::constant(moving[0][axis]);
-                if K > 1 {
-                    jet.0[1] = moving[1][axis];
-                }
-                if K > 2 {
-                    jet.0[2] = 0.5 * moving[2][axis];
-                }
-                jet - centre[axis]
-            };
-            let a = formulas::acceleration::<K>(kind, parameters, [x(0), x(1), x(2)]);
-            forces[0] = each(|axis| forces[0][axis] + a[axis].0[0]);
+            let mut of_field = [Jet::constant(0.0); 3];
+            // A loop, so that the code has the formulas once.
+            let mut place = 0;
+            while place < opaque(places) {
+                let x = |axis: usize| {
+                    let mut jet = Jet::constant(moving[0][axis]);
+                    if K > 1 {
+                        jet.0[1] = moving[1][axis];
+                    }
+                    if K > 2 {
+                        jet.0[2] = 0.5 * moving[2][axis];
+                    }
+                    if place == 1 {
+                        jet = origin[axis];
+                    } else if is_on_orbit {
+                        jet = jet + origin[axis];
+                    }
+                    jet - centre[axis]
+                };
+                let a = formulas::acceleration::<K>(kind, parameters, [x(0), x(1), x(2)]);
+                let of = |axis: usize| match place {
+                    1 => of_field[axis] - a[axis],
+                    _ => a[axis],
+                };
+                of_field = [of(0), of(1), of(2)];
+                place += 1;
+            }
+            forces[0] = each(|axis| forces[0][axis] + of_field[axis].0[0]);
             if K > 1 {
-                forces[1] = each(|axis| forces[1][axis] + a[axis].0[1]);
+                forces[1] = each(|axis| forces[1][axis] + of_field[axis].0[1]);
             }
             if K > 2 {
-                forces[2] = each(|axis| forces[2][axis] + 2.0 * a[axis].0[2]);
+                forces[2] = each(|axis| forces[2][axis] + 2.0 * of_field[axis].0[2]);
             }
         }
         field += 1;
@@ -251,16 +293,7 @@ pub fn centre<const K: usize>(
         return [fixed(0), fixed(1), fixed(2)];
     }
     let first = numbers.number(record + 1) as u32;
-    let (mut low, mut high) = (0, knots - 1);
-    while low + 1 < high {
-        let middle = (low + high) / 2;
-        if numbers.number(first + middle * KNOT) <= time {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    let from = first + low * KNOT;
+    let from = first + last_before(numbers, (first, KNOT), knots - 1, time) * KNOT;
     let to = from + KNOT;
     let (begin, end) = (numbers.number(from), numbers.number(to));
     let span = end - begin;
@@ -278,6 +311,27 @@ pub fn centre<const K: usize>(
         curve * t + x0
     };
     [along(0), along(1), along(2)]
+}
+
+/// Number of the last of `count` groups of numbers that begins before a time, which is the first of each;
+/// the first group where none does. Groups are of that many numbers, from an index on.
+#[inline(always)]
+fn last_before(
+    numbers: &(impl Numbers + ?Sized),
+    (first, width): (u32, u32),
+    count: u32,
+    time: f64,
+) -> u32 {
+    let (mut low, mut high) = (0, count);
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if numbers.number(first + middle * width) <= time {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// A vector by its components.

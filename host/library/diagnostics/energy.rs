@@ -12,7 +12,8 @@ pub struct Energy {
     pub kinetic: f64,
     /// `−G Σ_{i<j} m_i m_j / d_ij` with the softened distance `d² = |r|² + ε²`.
     pub potential: f64,
-    /// Energy in [external fields](crate::fields), `Σ m φ`; 0 where there are none.
+    /// Energy in [external fields](crate::fields), `Σ m φ`; 0 where there are none. Of bodies in their own
+    /// frame on an orbit, what they have [beyond the orbit](crate::fields::External::energy).
     pub external: f64,
     /// Energy that mergers and removed bodies took with them ([encounters](crate::encounters)).
     pub lost: f64,

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::fields::{self as kernels, HEADER, Header, Kind, PARAMETERS, RECORD};
+use gpu_kernels::fields::{self as kernels, HEADER, Header, Jet, KNOT, Kind, PARAMETERS, RECORD};
 
+use super::orbit::Track;
 use super::potential::{gamma, potential};
 use super::relativity::Relativity;
-use super::{Centre, ExternalField, FieldFault, Fields, HostField, Shape};
+use super::{Centre, ExternalField, FieldFault, Fields, HostField, Path, Shape};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::vectors::difference;
 
 /// External fields at a time.
 #[derive(Clone, Debug)]
@@ -21,7 +23,26 @@ pub struct External {
     formulas: u32,
     own: Vec<Arc<dyn HostField>>,
     relativity: Option<Relativity>,
+    orbit: Option<Orbiting>,
     time: f64,
+}
+
+/// The orbit of the origin.
+#[derive(Clone, Debug)]
+struct Orbiting {
+    track: Arc<Track>,
+    /// Index of its first number in the buffer.
+    first: u32,
+    /// Position, velocity and acceleration of the origin, at the time; not numbers where they are not known.
+    origin: [Vector; 3],
+    /// Acceleration, jerk and snap of the origin by all fields, at the time.
+    forces: [Vector; 3],
+}
+
+type Vector = [f64; 3];
+
+fn plus(a: Vector, b: Vector) -> Vector {
+    [0, 1, 2].map(|k| a[k] + b[k])
 }
 
 /// Fewest bodies of a thread: fewer are done sooner than it is woken.
@@ -33,11 +54,12 @@ impl External {
         Self::new(&Fields::NONE, 0.0)
     }
 
-    /// Fields of a run whose gravitational constant is `g`, at time 0.
+    /// Fields of a run whose gravitational constant is `g`, at time 0, about an origin that rests:
+    /// [`of_bodies`](Self::of_bodies) knows orbits.
     pub fn new(fields: &Fields, g: f64) -> Self {
         let formulas = || fields.iter().filter(|field| field.is_formula());
         let count = formulas().count() as u32;
-        let mut numbers = header(count, &Frame::IDENTITY).to_vec();
+        let mut numbers = header(count, 0, &Frame::IDENTITY).to_vec();
         let mut paths: Vec<f64> = vec![];
         // Those that depend on velocities take the sum of all others.
         let ordered = formulas().filter(|field| !field.needs_velocity());
@@ -49,7 +71,7 @@ impl External {
         }
         numbers.extend(paths);
         Self {
-            fields: fields.clone(),
+            fields: fields.clone().at_rest(),
             numbers: numbers.into(),
             formulas: count,
             own: fields
@@ -58,7 +80,103 @@ impl External {
                 .cloned()
                 .collect(),
             relativity: None,
+            orbit: None,
             time: 0.0,
+        }
+    }
+
+    /// Lets the origin be on the orbit of these fields, if they have one.
+    fn on_orbit(mut self, fields: &Fields) -> Result<Self, FieldFault> {
+        let Some(orbit) = fields.orbit().copied() else {
+            return Ok(self);
+        };
+        self.fields = fields.clone();
+        self.fields.check_numbers()?;
+        self.time = orbit.start;
+        let centres = self.fields.iter().filter(|field| field.is_formula());
+        for (field, record) in centres.zip(self.records()) {
+            let centre = kernels::centre::<1>(&*self.numbers, record, self.time);
+            if field.is_singular() && centre.map(|axis| axis.0[0]) == orbit.position {
+                return Err(FieldFault::OrbitInCentre(field.name()));
+            }
+        }
+        let paths = self.fields.iter().filter_map(ExternalField::path);
+        let knots = |path: &Path| {
+            let knots = path.numbers().chunks(KNOT as usize);
+            knots.map(|knot| knot[0]).collect::<Vec<_>>()
+        };
+        let breaks = paths.flat_map(knots).collect();
+        self.orbit = Some(Orbiting {
+            track: Arc::new(Track::new(&orbit, breaks)),
+            first: self.numbers.len() as u32,
+            origin: [[f64::NAN; 3]; 3],
+            forces: [[f64::NAN; 3]; 3],
+        });
+        self.extend(orbit.start, orbit.start)?;
+        Ok(self)
+    }
+
+    /// Indices of the records of formulas.
+    fn records(&self) -> impl Iterator<Item = u32> + use<> {
+        (0..self.formulas).map(|index| HEADER + index * RECORD)
+    }
+
+    /// Returns whether the orbit of the origin, if there is one, is known from one time to another.
+    pub fn reaches(&self, from: f64, to: f64) -> bool {
+        self.orbit.as_ref().is_none_or(|orbit| {
+            let [first, last] = orbit.track.span();
+            first < from.min(to) && from.max(to) < last
+        })
+    }
+
+    /// Lets the orbit of the origin be known from one time to another.
+    ///
+    /// # Errors
+    /// If it cannot be followed there.
+    pub fn extend(&mut self, from: f64, to: f64) -> Result<(), FieldFault> {
+        let Some(orbit) = self.orbit.clone().filter(|_| !self.reaches(from, to)) else {
+            return Ok(());
+        };
+        let mut track = Arc::unwrap_or_clone(orbit.track);
+        let mut at = Self {
+            orbit: None,
+            ..self.clone()
+        };
+        let mut force = |time: f64, position: Vector| {
+            at.time = time;
+            at.acceleration(position)
+        };
+        track.extend(from.min(to), from.max(to), &mut force)?;
+        let fields = self.numbers[..orbit.first as usize].iter().copied();
+        self.numbers = fields.chain(track.numbers()).collect();
+        self.orbit = Some(Orbiting {
+            track: Arc::new(track),
+            ..orbit
+        });
+        self.follow();
+        Ok(())
+    }
+
+    /// Position and velocity of the origin in the frame of the fields, if it is on an orbit.
+    pub fn origin(&self) -> Option<[[f64; 3]; 2]> {
+        let [position, velocity, _] = self.orbit.as_ref()?.origin;
+        Some([position, velocity])
+    }
+
+    /// Computes where the origin is and what the fields do to it, at the time: once, for all bodies.
+    fn follow(&mut self) {
+        let Some(first) = self.orbit.as_ref().map(|orbit| orbit.first) else {
+            return;
+        };
+        let at = kernels::orbit::origin::<3>(&*self.numbers, first, self.time);
+        let part = |k: usize| at.map(|Jet(parts)| parts[k]);
+        let origin = [part(0), part(1), part(2).map(|half| 2.0 * half)];
+        let forces = match origin[0].iter().all(|x| x.is_finite()) {
+            true => self.add_about_rest::<3>(origin, [[0.0; 3]; 3]),
+            false => [[f64::NAN; 3]; 3],
+        };
+        if let Some(orbit) = &mut self.orbit {
+            (orbit.origin, orbit.forces) = (origin, forces);
         }
     }
 
@@ -71,7 +189,7 @@ impl External {
         bodies: &Bodies,
         physics: &Physics,
     ) -> Result<Self, FieldFault> {
-        let mut external = Self::new(fields, physics.g);
+        let mut external = Self::new(fields, physics.g).on_orbit(fields)?;
         let terms = fields.iter().filter_map(|field| match field.shape {
             Shape::Relativity(body, light) => Some((body, light)),
             Shape::Formula(..) | Shape::Own(_) => None,
@@ -100,9 +218,9 @@ impl External {
         self.fields.is_empty()
     }
 
-    /// Returns whether one of them changes with time.
+    /// Returns whether what bodies feel changes with time.
     pub fn changes_with_time(&self) -> bool {
-        self.fields.iter().any(ExternalField::changes_with_time)
+        self.orbit.is_some() || self.fields.iter().any(ExternalField::changes_with_time)
     }
 
     /// The first that is computed by the CPU alone.
@@ -118,6 +236,7 @@ impl External {
     /// Sets the [`time`](Self::time).
     pub fn set_time(&mut self, time: f64) {
         self.time = time;
+        self.follow();
     }
 
     /// Checks that they are known at a time.
@@ -131,8 +250,14 @@ impl External {
     /// The buffer of [`gpu_kernels::fields`], for bodies of a frame.
     pub(crate) fn numbers(&self, frame: &Frame) -> Vec<f64> {
         let mut numbers = self.numbers.to_vec();
-        numbers[..HEADER as usize].copy_from_slice(&header(self.formulas, frame));
+        let header = header(self.formulas, self.first_of_orbit(), frame);
+        numbers[..HEADER as usize].copy_from_slice(&header);
         numbers
+    }
+
+    /// Index of the orbit's first number; 0 where the origin rests.
+    fn first_of_orbit(&self) -> u32 {
+        self.orbit.as_ref().map_or(0, |orbit| orbit.first)
     }
 
     /// Acceleration of a body at rest.
@@ -166,16 +291,42 @@ impl External {
         moving: [[f64; 3]; 3],
         mut forces: [[f64; 3]; 3],
     ) -> [[f64; 3]; 3] {
+        let Some(orbit) = &self.orbit else {
+            return self.add_about_rest::<K>(moving, forces);
+        };
+        let of_origin = orbit.forces;
+        let moved = [0, 1, 2].map(|k| plus(moving[k], orbit.origin[k]));
+        if !moved[0].iter().all(|x| x.is_finite()) {
+            return [[f64::NAN; 3]; 3];
+        }
+        let of_body = self.add_about_rest::<K>(moved, [[0.0; 3]; 3]);
+        for k in 0..K {
+            forces[k] = plus(forces[k], difference(of_body[k], of_origin[k]));
+        }
+        forces
+    }
+
+    /// As [`add`](Self::add), about an origin that rests.
+    fn add_about_rest<const K: usize>(
+        &self,
+        moving: [Vector; 3],
+        mut forces: [Vector; 3],
+    ) -> [Vector; 3] {
         let [x, v, _] = moving;
         for own in &self.own {
             let a = own.acceleration(self.time, x);
             let jerk = (K > 1).then(|| own.jerk(self.time, x, v)).flatten();
             for (sum, more) in forces.iter_mut().zip([Some(a), jerk]) {
-                let more = more.unwrap_or_default();
-                (0..3).for_each(|axis| sum[axis] += more[axis]);
+                *sum = plus(*sum, more.unwrap_or_default());
             }
         }
-        kernels::add::<K>(self.formulas, &*self.numbers, self.time, moving, forces)
+        kernels::add::<K>(
+            (self.formulas, 0),
+            &*self.numbers,
+            self.time,
+            moving,
+            forces,
+        )
     }
 
     /// Adds accelerations and so many of their derivatives, 2 at most, to those of a body with a position, a
@@ -193,7 +344,10 @@ impl External {
         }
     }
 
-    /// Energy of bodies in the fields: `Σ m φ`.
+    /// Energy of bodies in the fields: `Σ m φ`. Where the origin is on an orbit, at R with velocity V:
+    /// `Σ m (φ(R + x) − φ(R) + V·v)`, which with the kinetic energy of velocities v is what the bodies
+    /// have beyond as much mass on the orbit, and as well conserved: `Σ ½ m (v + V)²` and `Σ m φ(R + x)`
+    /// less `M (½ V² + φ(R))`, a constant.
     pub fn energy(&self, bodies: &Bodies, physics: &Physics) -> f64 {
         let mut sum = CompensatedSum::default();
         if self.is_none() {
@@ -203,32 +357,51 @@ impl External {
             let weight = physics.weight(bodies.mass[i]);
             if weight != 0.0 {
                 sum.add(weight * self.energy_per_mass(bodies, i));
+                if self.orbit.is_some() {
+                    sum.add(weight * self.energy_with_origin(bodies, i));
+                }
             }
         }
         sum.value()
     }
 
-    /// Energy of a body in the fields, per mass.
+    /// Energy of a body in the fields, per mass, but for that [with the
+    /// origin](Self::energy_with_origin).
     pub(crate) fn energy_per_mass(&self, bodies: &Bodies, i: usize) -> f64 {
         let relativity = self.relativity.map_or(0.0, |term| term.energy(bodies, i));
         self.potential([bodies.x[i], bodies.y[i], bodies.z[i]]) + relativity
     }
 
-    /// Potential at a position; of fields of the user's own that have one.
+    /// Energy `V·v` of a body per mass, by the velocity V of the origin.
+    pub(crate) fn energy_with_origin(&self, bodies: &Bodies, i: usize) -> f64 {
+        self.origin().map_or(0.0, |[_, [x, y, z]]| {
+            x * bodies.vx[i] + y * bodies.vy[i] + z * bodies.vz[i]
+        })
+    }
+
+    /// Potential at a position; of fields of the user's own that have one. Where the origin is on an orbit,
+    /// beyond the potential there.
     pub fn potential(&self, position: [f64; 3]) -> f64 {
+        let origin = self.origin().map(|[origin, _]| origin);
+        // Differences of each field, whose sum may be much larger.
+        let beyond_origin = |of: &dyn Fn([f64; 3]) -> f64| match origin {
+            Some(origin) => of([0, 1, 2].map(|k| origin[k] + position[k])) - of(origin),
+            None => of(position),
+        };
         let own = self.own.iter();
         let mut sum: f64 = own
-            .filter_map(|own| own.potential(self.time, position))
+            .map(|own| beyond_origin(&|x| own.potential(self.time, x).unwrap_or_default()))
             .sum();
-        for index in 0..self.formulas {
-            let first = (HEADER + index * RECORD) as usize;
-            let record = &self.numbers[first..first + RECORD as usize];
+        for first in self.records() {
+            let record = &self.numbers[first as usize..(first + RECORD) as usize];
             let kind = self.kind(record[0]);
-            let centre = kernels::centre::<1>(&*self.numbers, first as u32, self.time);
-            let x = [0, 1, 2].map(|axis| position[axis] - centre[axis].0[0]);
+            let centre = kernels::centre::<1>(&*self.numbers, first, self.time);
             let mut parameters = [0.0; PARAMETERS];
             parameters.copy_from_slice(&record[6..]);
-            sum += potential(kind, parameters, x);
+            sum += beyond_origin(&|position| {
+                let x = [0, 1, 2].map(|axis| position[axis] - centre[axis].0[0]);
+                potential(kind, parameters, x)
+            });
         }
         sum
     }
@@ -246,9 +419,10 @@ impl External {
     }
 }
 
-fn header(fields: u32, frame: &Frame) -> [f64; HEADER as usize] {
+fn header(fields: u32, orbit: u32, frame: &Frame) -> [f64; HEADER as usize] {
     let header = Header {
         fields,
+        orbit,
         centre: frame.centre,
         length: frame.length,
         time: frame.time,

@@ -17,6 +17,7 @@
 mod external;
 mod milky_way;
 mod numbers;
+mod orbit;
 mod parse;
 mod path;
 mod potential;
@@ -30,7 +31,8 @@ use std::sync::Arc;
 pub(crate) use external::BODIES_OF_A_TASK;
 pub use external::External;
 pub use milky_way::mwpotential2014;
-pub use parse::{NAMES, ParseFault, file_of, parse};
+pub use orbit::Orbit;
+pub use parse::{NAMES, ParseFault, file_of, parse, parse_orbit};
 pub use path::{Path, PathFault};
 
 use gpu_kernels::fields::Kind;
@@ -402,7 +404,7 @@ impl ExternalField {
     /// Returns whether it is about the origin of coordinates whatever else is said.
     fn is_at_origin(&self) -> bool {
         match &self.shape {
-            Shape::Formula(formula, _) => formula.kind == Kind::Tide,
+            Shape::Formula(..) => self.is(Kind::Tide),
             Shape::Own(_) | Shape::Relativity(..) => true,
         }
     }
@@ -435,6 +437,23 @@ impl ExternalField {
 
     fn is_formula(&self) -> bool {
         matches!(self.shape, Shape::Formula(..))
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        matches!(&self.shape, Shape::Formula(formula, _) if formula.kind == kind)
+    }
+
+    /// Returns whether the acceleration has no direction, or no bound, at the centre.
+    fn is_singular(&self) -> bool {
+        match &self.shape {
+            Shape::Formula(formula, values) => match formula.kind {
+                Kind::Point | Kind::Hernquist | Kind::Nfw => true,
+                Kind::Logarithmic => values[1] == 0.0,
+                Kind::PowerLaw => values[2] >= 1.0,
+                Kind::Plummer | Kind::MiyamotoNagai | Kind::Isochrone | Kind::Tide => false,
+            },
+            Shape::Own(_) | Shape::Relativity(..) => false,
+        }
     }
 
     fn own_field(&self) -> Option<&Arc<dyn HostField>> {
@@ -493,11 +512,42 @@ impl fmt::Display for Figure {
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     list: Vec<ExternalField>,
+    orbit: Option<Orbit>,
 }
 
 impl Fields {
     /// No fields.
-    pub const NONE: Self = Self { list: vec![] };
+    pub const NONE: Self = Self {
+        list: vec![],
+        orbit: None,
+    };
+
+    /// The same fields on bodies in a frame that does not turn and whose origin falls freely in them, on
+    /// this orbit.
+    #[must_use]
+    pub fn on_orbit(self, orbit: Orbit) -> Self {
+        let orbit = Some(orbit);
+        Self { orbit, ..self }
+    }
+
+    /// The same fields of a run that begins at this time.
+    pub(crate) fn starting(self, time: f64) -> Self {
+        let orbit = self.orbit.map(|orbit| orbit.starting(time));
+        Self { orbit, ..self }
+    }
+
+    /// The same fields about an origin that rests.
+    fn at_rest(self) -> Self {
+        Self {
+            orbit: None,
+            ..self
+        }
+    }
+
+    /// The orbit of the origin, if it does not rest.
+    pub fn orbit(&self) -> Option<&Orbit> {
+        self.orbit.as_ref()
+    }
 
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &ExternalField> {
@@ -527,7 +577,23 @@ impl Fields {
     /// # Errors
     /// The first that makes no sense.
     fn check_numbers(&self) -> Result<(), FieldFault> {
-        self.iter().try_for_each(ExternalField::check)
+        self.iter().try_for_each(ExternalField::check)?;
+        let Some(orbit) = &self.orbit else {
+            return Ok(());
+        };
+        orbit.check()?;
+        let turns = |field: &&ExternalField| field.is(Kind::Tide);
+        if let Some(field) = self.iter().find(turns) {
+            return Err(FieldFault::OrbitInTurningFrame(field.name()));
+        }
+        // The relativistic term is of one of the bodies, and does not move the origin.
+        match self
+            .iter()
+            .all(|field| field.own_field().is_none() && !field.is_formula())
+        {
+            true => Err(FieldFault::OrbitInNoField),
+            false => Ok(()),
+        }
     }
 
     /// Checks that they make sense, and that an integrator can follow them which takes so many derivatives
@@ -584,6 +650,7 @@ impl FromIterator<ExternalField> for Fields {
     fn from_iter<I: IntoIterator<Item = ExternalField>>(fields: I) -> Self {
         Self {
             list: fields.into_iter().collect(),
+            orbit: None,
         }
     }
 }
@@ -638,6 +705,46 @@ pub enum FieldFault {
         last: f64,
         /// Time that is not on it.
         time: f64,
+    },
+    /// A number of an orbit that is none.
+    #[error("`{parameter}` of the orbit must be finite, got {value}")]
+    OfOrbit {
+        /// The number.
+        parameter: &'static str,
+        /// The value that it was given.
+        value: f64,
+    },
+    /// An orbit without a field.
+    #[error(
+        "an orbit needs a field to fall in: give one with --field, such as mwpotential2014, or leave \
+         out --orbit"
+    )]
+    OrbitInNoField,
+    /// An orbit in a frame that turns.
+    #[error(
+        "the field {0} is of a frame that turns with a circular orbit, and --orbit of one that does not \
+         turn: give one of them"
+    )]
+    OrbitInTurningFrame(&'static str),
+    /// An orbit that begins in a singular centre.
+    #[error(
+        "the orbit begins in the centre of the field {0}, where its acceleration has no direction: give \
+         --orbit another position"
+    )]
+    OrbitInCentre(&'static str),
+    /// An orbit that cannot be followed.
+    #[error(
+        "the orbit cannot be followed beyond time {time}, where it is at ({}, {}, {}): {why}; end the \
+         run earlier, or give another orbit",
+        Figure(position[0]), Figure(position[1]), Figure(position[2])
+    )]
+    OrbitEnds {
+        /// Time until which it is known.
+        time: f64,
+        /// Position there.
+        position: [f64; 3],
+        /// Why it ends there.
+        why: &'static str,
     },
     /// A backend that computes no fields.
     #[error(

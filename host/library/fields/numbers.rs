@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Centre, ExternalField, FORMULAS, Fields, Path, Shape};
+use super::{Centre, ExternalField, FORMULAS, Fields, Orbit, Path, Shape};
 
 /// What stands for the first post-Newtonian term in the place of a formula's index.
 const RELATIVITY: f64 = FORMULAS.len() as f64;
+/// What stands for the orbit of the origin there.
+const ORBIT: f64 = RELATIVITY + 1.0;
 
 impl Fields {
     /// These fields as numbers; none if one of them is a function of this process.
     pub(crate) fn to_numbers(&self) -> Option<Vec<f64>> {
         let mut numbers = vec![];
+        if let Some(orbit) = self.orbit {
+            numbers.extend([ORBIT, orbit.start]);
+            numbers.extend(orbit.position.iter().chain(&orbit.velocity));
+        }
         for field in self.iter() {
             match &field.shape {
                 Shape::Formula(formula, values) => {
@@ -48,6 +54,12 @@ impl Fields {
         let mut rest = numbers;
         while !rest.is_empty() {
             let code = take(&mut rest, 1)[0];
+            if code == ORBIT {
+                let of = take(&mut rest, 7);
+                let orbit = Orbit::new([of[1], of[2], of[3]], [of[4], of[5], of[6]]);
+                fields.orbit = Some(orbit.starting(of[0]));
+                continue;
+            }
             let shape = if code == RELATIVITY {
                 let parameters = take(&mut rest, 2);
                 Shape::Relativity(parameters[0] as usize, parameters[1])
@@ -88,6 +100,8 @@ mod tests {
         ]
         .into_iter()
         .collect();
+        let orbit = Orbit::new([8.0, 0.0, 1.0], [0.0, 2.0, 3.0]).starting(-4.0);
+        let fields = fields.on_orbit(orbit);
         let numbers = fields.to_numbers().expect("formulas");
         let back = Fields::of_numbers(&numbers);
         assert_eq!(format!("{back:?}"), format!("{fields:?}"));

@@ -4,7 +4,7 @@ use std::path::Path as File;
 
 use super::FIRST_POST_NEWTONIAN;
 use super::relativity::LIGHT;
-use super::{Default, ExternalField, FORMULAS, FieldFault, Path, PathFault, Quantity};
+use super::{Default, ExternalField, FORMULAS, FieldFault, Orbit, Path, PathFault, Quantity};
 use super::{Fields, mwpotential2014};
 use crate::names::nearest;
 use crate::units::{Dimension, Units, unit};
@@ -12,6 +12,8 @@ use crate::units::{Dimension, Units, unit};
 const MWPOTENTIAL2014: &str = "mwpotential2014";
 const PATH: &str = "path";
 const CENTRE: [&str; 3] = ["x", "y", "z"];
+const ORBIT: &str = "orbit";
+const OF_ORBIT: [&str; 6] = ["x", "y", "z", "vx", "vy", "vz"];
 
 /// Names of fields.
 pub const NAMES: [&str; 11] = {
@@ -61,7 +63,10 @@ pub enum ParseFault {
     #[error("`{0}` of the field {1} must be given once, as in {0}=…")]
     Once(String, &'static str),
     /// A value that is no such quantity.
-    #[error("`{parameter}` of the field {field} must be {wanted}, got `{text}`")]
+    #[error(
+        "`{parameter}` of the {}{field} must be {wanted}, got `{text}`",
+        of_field(field)
+    )]
     Quantity {
         /// The field.
         field: &'static str,
@@ -81,9 +86,20 @@ pub enum ParseFault {
     /// A path that cannot be read.
     #[error(transparent)]
     Path(#[from] PathFault),
+    /// Not a number of an orbit.
+    #[error("an orbit has no `{0}`; it has {list}, as in x=8kpc,vy=220km/s", list = OF_ORBIT.join(", "))]
+    NotOfOrbit(String),
+    /// A number of an orbit that is given twice.
+    #[error("`{0}` of the orbit must be given once")]
+    OrbitOnce(&'static str),
     /// A number that makes no sense.
     #[error(transparent)]
     Fault(#[from] FieldFault),
+}
+
+/// A word before what has a parameter.
+fn of_field(field: &str) -> &'static str {
+    if field == ORBIT { "" } else { "field " }
 }
 
 fn meant(near: Option<&str>) -> String {
@@ -144,6 +160,33 @@ pub fn parse(text: &str, units: Option<&Units>, g: f64) -> Result<Fields, ParseF
     let fields = Fields::from_iter([centred(field, made, &given, units)?]);
     fields.check_numbers()?;
     Ok(fields)
+}
+
+/// Reads the orbit of a frame's origin in the units of a run: `x=8kpc,vy=220km/s`. What is not given is 0.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_orbit(text: &str, units: Option<&Units>) -> Result<Orbit, ParseFault> {
+    let mut numbers = [None; OF_ORBIT.len()];
+    for word in text.split(',') {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let (key, value) = (key.trim(), value.trim());
+        let Some(i) = OF_ORBIT.iter().position(|name| *name == key) else {
+            return Err(ParseFault::NotOfOrbit(key.to_owned()));
+        };
+        let dimension = match i {
+            0..3 => Quantity::Length,
+            _ => Quantity::Speed,
+        };
+        let value = quantity(ORBIT, OF_ORBIT[i], dimension, value, units)?;
+        if numbers[i].replace(value).is_some() {
+            return Err(ParseFault::OrbitOnce(OF_ORBIT[i]));
+        }
+    }
+    let [x, y, z, vx, vy, vz] = numbers.map(Option::unwrap_or_default);
+    let orbit = Orbit::new([x, y, z], [vx, vy, vz]);
+    orbit.check()?;
+    Ok(orbit)
 }
 
 /// The first post-Newtonian term, by the speed of light in the units of the run or one that is given.

@@ -189,6 +189,10 @@ impl<B: InMemory> Backend for B {
         Some(&self.state().external)
     }
 
+    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        Ok(self.state_mut().external.extend(from, to)?)
+    }
+
     fn set_time(&mut self, time: f64) {
         self.state_mut().external.set_time(time);
     }

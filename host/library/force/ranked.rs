@@ -122,6 +122,7 @@ pub fn follow(team: &Arc<Team>) {
                 backend.set_time(time);
                 Ok(())
             }),
+            Command::Reach(from, to) => with(&|backend| backend.reach(from, to)),
             Command::Repeat(times, step) => with(&|backend| backend.repeat(times, &step)),
             Command::FirstStep(eta, longest) => {
                 with(&|backend| backend.jerks()?.first_step(eta, longest).map(drop));
@@ -305,6 +306,11 @@ impl Backend for Leader {
 
     fn external(&self) -> Option<&External> {
         self.backend.external()
+    }
+
+    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        let (_turn, backend) = self.all(&Command::Reach(from, to));
+        backend.reach(from, to)
     }
 
     fn set_time(&mut self, time: f64) {

@@ -354,6 +354,10 @@ impl<D: Device> Backend for Resident<D> {
         self.external.as_ref().map(Fielded::external)
     }
 
+    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        self.extend_orbit(from, to)
+    }
+
     fn set_time(&mut self, time: f64) {
         if let Some(fielded) = &mut self.external {
             fielded.set_time(time);

@@ -9,7 +9,7 @@ mod tests;
 pub use pace::{Pace, Stepping};
 pub(crate) use splitting::Stage;
 
-use crate::backend::{Backend, Derivatives, ForceError, Operation};
+use crate::backend::{Backend, Derivatives, ForceError, NeighboursFault, Operation};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,6 +105,18 @@ impl Integrator {
             Self::Hermite4 => 1,
             Self::Hermite6 => 2,
             _ => 0,
+        }
+    }
+
+    /// Checks that such steps of it can be of a neighbour scheme.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn check_neighbours(self, steps: Stepping) -> Result<(), NeighboursFault> {
+        match (self, steps) {
+            (_, Stepping::Shared) => Err(NeighboursFault::SharedSteps),
+            (Self::Hermite4, Stepping::Blocks) => Ok(()),
+            (other, Stepping::Blocks) => Err(NeighboursFault::Integrator(other.name())),
         }
     }
 

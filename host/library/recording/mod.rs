@@ -4,6 +4,7 @@
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
 //! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
 //! are such, `collisions.csv` and `escapers.csv` if encounters are looked for,
+//! `orbit.csv` if the bodies are in their own frame on an orbit,
 //! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and
 //! `checkpoint.previous`, and a [`lock`]. Everything but the tables that grow appears whole or not at
 //! all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock
@@ -18,6 +19,7 @@
 mod condition;
 mod events;
 mod log;
+mod orbit;
 mod pairs;
 mod particles;
 mod rows;
@@ -38,6 +40,7 @@ use thiserror::Error;
 pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::log::Log;
+use self::orbit::OrbitRows;
 use self::particles::Particles;
 use self::rows::Rows;
 use self::watch::{Good, Watch};
@@ -209,6 +212,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
             || name == particles::NAME
             || name == pairs::NAME
             || name == INDEX
+            || name == orbit::NAME
             || events::NAMES.contains(&&*name)
             || name.starts_with("checkpoint")
             || name
@@ -252,6 +256,7 @@ pub struct Recording {
     events: Option<Events>,
     pairs: Option<Rows>,
     index: Option<Rows>,
+    orbit: Option<OrbitRows>,
     /// Number of the next snapshot.
     next: u64,
     stop_if: Vec<Condition>,
@@ -292,6 +297,8 @@ impl Recording {
         recording.energy_cost = energy_cost;
         let physics = *simulation.physics();
         let external = simulation.external();
+        recording.orbit =
+            OrbitRows::begin(folder, &external).map_err(|fault| io_error(folder, fault))?;
         let account = Account::begin(simulation.bodies()?, &physics, &external);
         recording.particles = Particles::begin(folder, plan.diagnostics_every.is_some(), account)
             .map_err(|fault| io_error(folder, fault))?;
@@ -376,6 +383,7 @@ impl Recording {
             events: None,
             pairs: None,
             index: None,
+            orbit: None,
             next: 0,
             stop_if: vec![],
             stopped_by: None,
@@ -535,6 +543,13 @@ impl Recording {
         ) {
             let pairs = pairs::resume(&self.folder, steps);
             self.pairs = Some(pairs.map_err(|fault| io_error(&self.folder, fault))?);
+        }
+        if let (Some(steps), None, Some(_)) =
+            (self.resumed_at, &self.orbit, simulation.external().origin())
+        {
+            let is_look_due = self.plan.is_look_due(&simulation.clock());
+            let orbit = OrbitRows::resume(&self.folder, steps, is_look_due);
+            self.orbit = Some(orbit.map_err(|fault| io_error(&self.folder, fault))?);
         }
         let (began, met) = (Instant::now(), RefCell::new(None));
         let conditions = self.stop_if.clone();
@@ -765,6 +780,7 @@ impl Recording {
         writer: &mut Writer,
     ) -> Result<(), RecordingError> {
         if look || snapshot {
+            self.record_orbit(simulation)?;
             let clock = simulation.clock();
             let snapshot = snapshot.then(|| {
                 let number = self.next;
@@ -788,6 +804,18 @@ impl Recording {
             });
         }
         Ok(())
+    }
+
+    /// Writes down where the origin of the bodies' own frame is now, if they are in such a frame.
+    ///
+    /// # Errors
+    /// The file system's refusal.
+    pub fn record_orbit(&mut self, simulation: &Simulation) -> Result<(), RecordingError> {
+        let Some(orbit) = &mut self.orbit else {
+            return Ok(());
+        };
+        let appended = orbit.append(simulation.clock().steps, &simulation.external());
+        appended.map_err(|fault| io_error(&self.folder, fault))
     }
 
     /// Writes a checkpoint.
@@ -822,6 +850,7 @@ impl Recording {
             .and_then(|()| particles.map_or(Ok(()), Particles::sync))
             .and_then(|()| self.pairs.as_ref().map_or(Ok(()), Rows::sync))
             .and_then(|()| self.index.as_ref().map_or(Ok(()), Rows::sync))
+            .and_then(|()| self.orbit.as_ref().map_or(Ok(()), OrbitRows::sync))
             .and_then(|()| self.events.as_ref().map_or(Ok(()), Events::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))

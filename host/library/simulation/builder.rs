@@ -5,7 +5,7 @@ use super::{Clock, Scheme, Simulation};
 use crate::backend::{ForceError, Neighbours, NeighboursFault, SavedState};
 use crate::bodies::{Bodies, BodyFault};
 use crate::encounters::{EncounterFault, Encounters};
-use crate::fields::{ExternalField, FieldFault, Fields};
+use crate::fields::{ExternalField, FieldFault, Fields, Orbit};
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::machine::Machine;
 use crate::physics::{Law, Physics};
@@ -129,6 +129,30 @@ impl SimulationBuilder {
     pub fn field(mut self, field: ExternalField) -> Self {
         self.fields.push(field);
         self
+    }
+
+    /// In a frame that does not turn and whose origin falls freely in the fields, on the orbit that begins
+    /// at this position of theirs with this velocity: bodies far from a galaxy's centre then keep all their
+    /// digits. [`Simulation::external`] knows [where the origin is](crate::fields::External::origin).
+    ///
+    /// ```
+    /// use allpairs::fields::ExternalField;
+    /// use allpairs::{Simulation, plummer};
+    ///
+    /// let mut cluster = Simulation::builder(plummer(100, 1)?)
+    ///     .field(ExternalField::nfw(1e6, 20.0))
+    ///     .orbit([5000.0, 0.0, 0.0], [0.0, 30.0, 0.0])
+    ///     .dt(0.01)
+    ///     .build()?;
+    /// cluster.run_until(0.1)?;
+    /// let [position, _] = cluster.external().origin().expect("an orbit");
+    /// assert!((position[1] - 3.0).abs() < 1e-3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn orbit(self, position: [f64; 3], velocity: [f64; 3]) -> Self {
+        let fields = self.fields.on_orbit(Orbit::new(position, velocity));
+        Self { fields, ..self }
     }
 
     /// With these encounters looked for.
@@ -310,7 +334,7 @@ impl SimulationBuilder {
     pub fn build(self) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
-        let machine = self.machine(selection.place);
+        let machine = self.machine(selection.place, self.start);
         let mut backend = machine.backend(&variant, &self.bodies, physics)?;
         backend.set_time(self.start);
         let dt = match self.dt {
@@ -359,7 +383,7 @@ impl SimulationBuilder {
     pub fn resume(self, clock: Clock, state: &SavedState) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
-        let machine = self.machine(selection.place);
+        let machine = self.machine(selection.place, clock.start);
         let backend = machine.backend_in_frame(&variant, &self.bodies, physics, state.frame)?;
         let pace = self.pace(self.dt.ok_or(BuildError::NoTimeStep)?);
         let (integrator, saved) = (self.method(), (clock, state));
@@ -439,10 +463,11 @@ impl SimulationBuilder {
         Ok(selected.variant.of_systems(self.systems))
     }
 
-    fn machine(&self, place: Place) -> Machine {
+    /// The machine, for a run that begins at this time.
+    fn machine(&self, place: Place, start: f64) -> Machine {
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
-            .fields(self.fields.clone())
+            .fields(self.fields.clone().starting(start))
             .neighbours(self.neighbours)
             .block_steps(self.method(), self.stepping, self.eta, self.accuracy)
     }
@@ -521,8 +546,8 @@ impl SimulationBuilder {
         if self.stepping == Stepping::Blocks && !adaptive {
             return Err(BuildError::BlocksWithoutEta);
         }
-        if let Some(neighbours) = self.neighbours {
-            neighbours.check(self.method(), self.stepping)?;
+        if self.neighbours.is_some() {
+            self.method().check_neighbours(self.stepping)?;
         }
         Ok(())
     }

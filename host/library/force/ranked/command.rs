@@ -22,6 +22,8 @@ pub(super) enum Command {
     Begin(Box<Begin>),
     /// [`Backend::set_time`](crate::backend::Backend::set_time).
     SetTime(f64),
+    /// [`Backend::reach`](crate::backend::Backend::reach).
+    Reach(f64, f64),
     /// [`Backend::repeat`](crate::backend::Backend::repeat).
     Repeat(u64, Vec<Operation>),
     /// [`Hermite::first_step`](crate::backend::Hermite::first_step) with η and the longest step.
@@ -145,6 +147,10 @@ impl Command {
                 write_state(saved, &mut words);
             }
             Self::Gpus => words.number(9),
+            Self::Reach(from, to) => {
+                words.number(10);
+                words.reals(&[*from, *to]);
+            }
         }
         words.0
     }
@@ -164,6 +170,7 @@ impl Command {
             7 => Self::Energy,
             8 => Self::Restore(Box::new(read_state(words))),
             9 => Self::Gpus,
+            10 => Self::Reach(words.real(), words.real()),
             other => unreachable!("ranks of one version know no command {other}"),
         }
     }
@@ -554,6 +561,7 @@ mod tests {
             ),
             Command::SetTime(-1.5),
             Command::FirstStep(0.02, f64::INFINITY),
+            Command::Reach(-0.5, 2.0),
             Command::Advance(0.25, 0.01),
             Command::Energy,
             Command::Restore(Box::new(saved(3, 0))),

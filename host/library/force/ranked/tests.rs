@@ -3,7 +3,7 @@
 mod on_devices;
 
 use super::*;
-use crate::fields::ExternalField;
+use crate::fields::{ExternalField, Orbit};
 use crate::force::cpu::samples::cloud;
 use crate::integrator::{Integrator, Pace, Stepping};
 use crate::physics::Law;
@@ -215,6 +215,8 @@ fn fields_are_those_of_one_process() {
     ]
     .into_iter()
     .collect();
+    // On it the origin turns soon.
+    let fields = fields.on_orbit(Orbit::new([1.02, 0.0, 0.0], [0.0, 0.1, 0.0]));
     let choices = Choices::default();
     let external = External::of_bodies(&fields, &bodies, &physics()).expect("the heaviest");
     let alone = Cpu::<f64>::with(&bodies, physics(), choices).in_fields(external);

@@ -67,6 +67,23 @@ impl<D: Device> Resident<D> {
         Ok(self)
     }
 
+    /// Lets the orbit of the origin be known on the device from one time to another.
+    pub(super) fn extend_orbit(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        let Some(fielded) = &mut self.external else {
+            return Ok(());
+        };
+        if fielded.external.reaches(from, to) {
+            return Ok(());
+        }
+        fielded.external.extend(from, to)?;
+        let numbers = fielded.external.numbers(&self.frame);
+        // Launches that take the old numbers may be under way.
+        self.device.synchronize()?;
+        fielded.numbers = self.device.allocate(size_of_val(&*numbers))?;
+        self.device.upload(&fielded.numbers, &numbers)?;
+        Ok(())
+    }
+
     /// Moves the time of the fields on.
     pub(super) fn pass(&mut self, dt: f64) {
         if let Some(Fielded { external, .. }) = &mut self.external {

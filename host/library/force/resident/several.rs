@@ -280,6 +280,14 @@ impl<D: Peers> Backend for Several<D> {
         self.force()
     }
 
+    fn external(&self) -> Option<&External> {
+        self.parts[0].external()
+    }
+
+    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        self.on_all(|part| part.extend_orbit(from, to))
+    }
+
     fn set_time(&mut self, time: f64) {
         self.parts.iter_mut().for_each(|part| part.set_time(time));
     }

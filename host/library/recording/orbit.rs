@@ -1,0 +1,64 @@
+//! The orbit of the origin at each moment that is recorded, for runs in their own frame: `orbit.csv`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::INDEX;
+use super::rows::{Cell, Rows};
+use crate::fields::External;
+
+/// Name of the table in a run's folder.
+pub(super) const NAME: &str = "orbit.csv";
+
+const COLUMNS: [&str; 7] = ["time", "x", "y", "z", "vx", "vy", "vz"];
+
+/// The table, and the step of its last row.
+#[derive(Clone, Debug)]
+pub(super) struct OrbitRows {
+    rows: Rows,
+    last: Option<u64>,
+}
+
+impl OrbitRows {
+    /// Begins it, if the origin is on an orbit.
+    pub(super) fn begin(folder: &Path, external: &External) -> io::Result<Option<Self>> {
+        let rows = external
+            .origin()
+            .map(|_| Rows::create(folder, NAME, &COLUMNS));
+        let rows = rows.transpose()?;
+        Ok(rows.map(|rows| Self { rows, last: None }))
+    }
+
+    /// Goes on with that of a run that was stopped after `steps`, without the row of its end, unless a look
+    /// or a snapshot was due then.
+    pub(super) fn resume(folder: &Path, steps: u64, is_look_due: bool) -> io::Result<Self> {
+        let index = fs::read_to_string(folder.join(INDEX)).unwrap_or_default();
+        let of_row = |row: &str| row.split(',').next()?.parse().ok();
+        let is_due = is_look_due || index.lines().filter_map(of_row).next_back() == Some(steps);
+        let kept = if is_due {
+            steps
+        } else {
+            steps.saturating_sub(1)
+        };
+        Ok(Self {
+            rows: Rows::resume(folder, NAME, &COLUMNS, kept)?,
+            last: is_due.then_some(steps),
+        })
+    }
+
+    /// Appends the origin at a moment, once.
+    pub(super) fn append(&mut self, steps: u64, external: &External) -> io::Result<()> {
+        let Some([x, v]) = external.origin().filter(|_| self.last != Some(steps)) else {
+            return Ok(());
+        };
+        self.last = Some(steps);
+        let numbers = std::iter::once(external.time()).chain(x).chain(v);
+        let cells: Vec<Cell> = numbers.map(Cell::Number).collect();
+        self.rows.append(steps, &cells)
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.rows.sync()
+    }
+}

@@ -63,13 +63,6 @@ fn nothing_is_left_to_do() {
     }
 }
 
-/// Returns whether a file is one that two rules below do not hold in yet.
-fn is_unmended(path: &Path) -> bool {
-    let library = crate::support::root().join("host/library");
-    let mut unmended = ["fields", "force/resident", "plan", "tuning.rs"].into_iter();
-    unmended.any(|name| path.starts_with(library.join(name)))
-}
-
 /// Documentation of a Rust or Python file: the first line of each piece, with its number.
 fn documentation(path: &Path, text: &str) -> Vec<(usize, String)> {
     let is_rust = path.extension().is_some_and(|extension| extension == "rs");
@@ -101,9 +94,6 @@ fn documentation_begins_with_a_noun_or_a_verb() {
     assert!(python.len() > 15, "only {} files found", python.len());
     let mut pieces = 0;
     for path in all_rust_files().into_iter().chain(python) {
-        if is_unmended(&path) {
-            continue;
-        }
         for (line, beginning) in documentation(&path, &read(&path)) {
             let word = beginning.split(|end: char| !end.is_alphabetic()).next();
             assert!(
@@ -128,10 +118,7 @@ fn the_library_does_not_know_the_command_line() {
             && rest.any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()))
     };
     assert!(names_an_option(r#"    "choose --device cpu""#) && !names_an_option("1 -- 2"));
-    for path in rust_files(&root)
-        .into_iter()
-        .filter(|path| !is_unmended(path))
-    {
+    for path in rust_files(&root) {
         let options = read(&path);
         let options: Vec<&str> = options.lines().filter(|l| names_an_option(l)).collect();
         assert!(options.is_empty(), "{}: {options:#?}", path.display());

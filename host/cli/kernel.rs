@@ -99,7 +99,11 @@ impl KernelOptions {
             None => select(&request)?,
         };
         Ok(match tuning::path().filter(|_| !self.no_cache) {
-            Some(path) => tuning::improve(selection, &path, &request, catalogue()),
+            Some(path) => {
+                let (selection, ignored) = tuning::improve(selection, &path, &request, catalogue());
+                let advice = "`allpairs tune` finds new ones, --no-cache does not look";
+                (selection, ignored.map(|why| format!("{why}; {advice}")))
+            }
             None => (selection, None),
         })
     }

@@ -6,7 +6,6 @@ All are `AllpairsError`; each is also the built-in exception that fits, so that
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from typing import Iterable
 
@@ -64,8 +63,7 @@ _KINDS = {
 
 
 def made(kind: str, name: str | None, text: str) -> AllpairsError:
-    """The exception of a failure of the library, whose words may be those of the command line."""
-    text = re.sub(r"--([a-z][a-z0-9-]*)", lambda found: found[1].replace("-", "_"), text)
+    """The exception of a failure of the library."""
     if name is not None and f"`{name}`" not in text:
         text = f"`{name}`: {text}"
     error = _KINDS[kind](text)

@@ -411,7 +411,12 @@ fn tuned_selection(
     selection: Selection,
 ) -> (Selection, Option<String>) {
     match tuning::path() {
-        Some(path) => tuning::improve(selection, &path, &builder.request(physics), catalogue()),
+        Some(path) => {
+            let request = builder.request(physics);
+            let (selection, ignored) = tuning::improve(selection, &path, &request, catalogue());
+            let advice = "`allpairs tune` finds new ones, `tuned=False` does not look";
+            (selection, ignored.map(|why| format!("{why}; {advice}")))
+        }
         None => (selection, None),
     }
 }

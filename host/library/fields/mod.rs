@@ -676,8 +676,8 @@ pub enum FieldFault {
     NoCentre(&'static str),
     /// A force that depends on velocities, with kicks.
     #[error(
-        "the field {field} depends on velocities, which kicks cannot follow: choose --integrator \
-         hermite4 or hermite6, not {integrator}"
+        "the field {field} depends on velocities, which kicks cannot follow: choose the \
+         `integrator` hermite4 or hermite6, not {integrator}"
     )]
     NeedsHermite {
         /// The field.
@@ -749,11 +749,11 @@ pub enum FieldFault {
     /// A backend that computes no fields.
     #[error(
         "kernel `{0}` computes independent systems, and external fields are for one system: leave \
-         out --field, or choose another kernel"
+         out `field`, or choose another kernel"
     )]
     Systems(&'static str),
     /// A field of the host, for a device.
-    #[error("the field {0} is computed by the CPU alone: choose --device cpu")]
+    #[error("the field {0} is computed by the CPU alone: choose the `device` cpu")]
     OnDevice(&'static str),
     /// A body that there is not.
     #[error("the field 1pn is of body {body}, and there are {n} bodies, from 0 on")]

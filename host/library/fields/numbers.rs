@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Centre, ExternalField, FORMULAS, Fields, Orbit, Path, Shape};
 
-/// What stands for the first post-Newtonian term in the place of a formula's index.
+/// Number that stands for the first post-Newtonian term in the place of a formula's index.
 const RELATIVITY: f64 = FORMULAS.len() as f64;
 /// What stands for the orbit of the origin there.
 const ORBIT: f64 = RELATIVITY + 1.0;

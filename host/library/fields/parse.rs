@@ -79,7 +79,7 @@ pub enum ParseFault {
     },
     /// A unit in a run without units.
     #[error(
-        "{0}, and the units of the bodies are not known: give them with --units, or numbers in the \
+        "{0}, and the units of the bodies are not known: give them with `units`, or numbers in the \
          bodies' own units"
     )]
     NoUnits(String),

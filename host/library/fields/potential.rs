@@ -30,7 +30,7 @@ pub(super) fn potential(kind: Kind, p: [f64; PARAMETERS], [x, y, z]: [f64; 3]) -
     }
 }
 
-/// What lies within pulls as a point; shells beyond have the potential of their own radius:
+/// Mass within acts as a point; shells beyond have the potential of their own radius:
 /// `−GM (γ(s, x²)/r + Γ(s − ½, x²)/c)/Γ(s)` with s = 3/2 − α/2 and x = r/c.
 fn power_law(gm: f64, cutoff: f64, exponent: f64, complete: f64, r: f64) -> f64 {
     let s = 1.5 - 0.5 * exponent;

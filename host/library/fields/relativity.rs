@@ -97,7 +97,7 @@ impl Relativity {
         [0, 1, 2].map(|axis| along * x[axis] + forward * v[axis])
     }
 
-    /// What the term adds to the energy of a body per mass: `(3/8 v⁴ + 3/2 v² GM/r + ½ (GM/r)²)/c²`.
+    /// Energy of a body per mass that the term adds: `(3/8 v⁴ + 3/2 v² GM/r + ½ (GM/r)²)/c²`.
     pub(super) fn energy(&self, bodies: &Bodies, i: usize) -> f64 {
         let c = self.body;
         if i == c {

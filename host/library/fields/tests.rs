@@ -748,9 +748,9 @@ fn what_makes_no_sense_is_refused() {
         }
     }
     let error = parse("nfw:mass=1Msun,scale=1", None, 1.0).expect_err("no units");
-    assert!(error.to_string().contains("--units"), "{error}");
+    assert!(error.to_string().contains("`units`"), "{error}");
     let error = parse("mwpotential2014", None, 1.0).expect_err("no units");
-    assert!(error.to_string().contains("--units"), "{error}");
+    assert!(error.to_string().contains("`units`"), "{error}");
     let tide = parse("tide:omega=30km/s/kpc", Some(&units), units.gravity()).expect("a tide");
     assert!(tide.check("hermite4", 1).is_ok());
     let refused = tide.check("leapfrog", 0).expect_err("kicks").to_string();

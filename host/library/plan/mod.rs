@@ -168,6 +168,7 @@ pub struct Parts {
 
 /// Reason why a launch would be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// Nothing to do: a launch of no blocks is an error to CUDA.
     #[error("there are no bodies to launch `{kernel}` for")]

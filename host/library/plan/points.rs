@@ -23,9 +23,9 @@ pub const MOST_POINTS: usize = 1 << 22;
 pub struct PointsPlan {
     /// The kernel that sums over the sources of a slice.
     pub entry: &'static Entry,
-    /// Its launch.
+    /// Launch of the kernel.
     pub launch: Launch,
-    /// Its scalars, but for ε².
+    /// Scalars of the kernel, but for ε².
     pub params: Params,
     /// The kernel that adds the slices, its launch and its scalars; where there are several.
     pub sum: Option<(&'static Entry, Launch, Params)>,

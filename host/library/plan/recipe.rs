@@ -27,7 +27,7 @@ pub struct Recipe {
     pub energy: &'static Entry,
     /// Launch of the energy kernel.
     pub energy_launch: Launch,
-    /// Its blocks among those of all devices.
+    /// Blocks of the energy kernel among those of all devices.
     pub energy_share: Share,
     /// Indices of the bodies that accelerate others, where sources are apart from targets.
     pub sources: Option<Vec<u32>>,

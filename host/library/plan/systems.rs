@@ -18,6 +18,7 @@ const MOST_TOGETHER: u32 = 65_535;
 
 /// Reason why this layout of independent systems is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SystemsError {
     /// Bodies that do not make systems of equal size.
     #[error(
@@ -35,8 +36,8 @@ pub enum SystemsError {
     NoSystems,
     /// A kernel of one system.
     #[error(
-        "kernel `{kernel}` computes one system, not {systems}: choose one that computes many, as \
-         many-systems and those of `allpairs list --study galaxies`, or a CPU kernel"
+        "kernel `{kernel}` computes one system, not {systems}: choose one that computes many, such \
+         as many-systems, or a CPU kernel"
     )]
     OneSystem {
         /// The variant.

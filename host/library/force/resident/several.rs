@@ -28,7 +28,7 @@ use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
 
 /// A system on several devices, which compute it together.
 pub struct Several<D: Peers> {
-    /// Those of this process.
+    /// Devices of this process.
     devices: Vec<Arc<D>>,
     /// Of each device of this process; at least one.
     parts: Vec<Resident<D>>,

@@ -27,7 +27,7 @@ pub(super) struct SpatialSort<D: Device> {
     age: u64,
 }
 
-/// What a look at all bodies tells: what is far, and the cube around them.
+/// Result of a look at all bodies: what is far, and the cube around them.
 type Measured = (Separation, [f32; 4]);
 
 impl<D: Device> SpatialSort<D> {
@@ -72,7 +72,7 @@ impl<D: Device> Resident<D> {
         }
     }
 
-    /// What is far in the system, and the cube around it; nothing where it does not matter.
+    /// Measures what is far in the system, and the cube around it; nothing where it does not matter.
     fn measured(&self) -> Result<Option<Measured>, ForceError> {
         if self.spatial_sort.is_none() {
             return Ok(None);

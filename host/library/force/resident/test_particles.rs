@@ -22,7 +22,7 @@ pub(super) struct SourcesApart<D: Device> {
     many: Option<ManySteps<D>>,
 }
 
-/// What takes many steps at a time, where sources are no more than a tile of the force has room for.
+/// Kernels and buffers of many steps at a time, where sources are no more than a tile of the force has room for.
 struct ManySteps<D: Device> {
     trace: &'static Entry,
     trace_launch: Launch,

@@ -151,8 +151,15 @@ fn units_can_be_given_and_stay_with_a_run() {
     let ended = folder.run(&format!(
         "run whole/final.npz {of} --gravity 2 --steps 1 --out two"
     ));
-    ended.expect(0, &["1 step in"]);
-    assert!(!ended.said.contains("G ="), "{ended}");
+    ended.expect(
+        0,
+        &[
+            "1 step in",
+            "in units of 3.085678e19 m",
+            "with G = 2 as given, where these have G = 43009.17",
+        ],
+    );
+    assert!(folder.text("two/run.toml").contains("units = \""));
     assert!(folder.text("two/run.toml").contains("gravity = 2.0\n"));
     folder
         .run("run a.csv --units parsec")

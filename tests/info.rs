@@ -28,7 +28,17 @@ fn bound_pairs_are_listed() {
             "   25.0000   hard",
         ],
     );
-    try_in(at.path(), "info few.csv --gravity -1").expect(0, &["0 bound pairs, 0 of them hard"]);
+    try_in(at.path(), "info few.csv").expect(
+        0,
+        &["at time 0, a table of text (CSV)\nunits unknown, G = 1\nids 7 to 11; 5 stars\n"],
+    );
+    try_in(at.path(), "info few.csv --gravity -1").expect(
+        0,
+        &[
+            "units unknown, G = -1 as given: bodies repel each other",
+            "0 bound pairs, 0 of them hard",
+        ],
+    );
     let run = "run few.csv --integrator hermite4 --eta 0.01 --until 0.02 --diagnostics 10 --out o";
     try_in(at.path(), run).expect(
         0,

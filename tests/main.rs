@@ -20,6 +20,7 @@ mod many;
 mod measuring;
 mod neighbour_kernels;
 mod neighbours;
+mod nothing_silent;
 mod peers;
 mod physics;
 mod pictures;

@@ -32,7 +32,7 @@ pub(super) struct Options {
     #[arg(long)]
     study: Option<String>,
     /// Numbers of bodies, separated by commas [default: 16384,65536, or the study's]
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_delimiter = ',', value_parser = super::number_of_bodies)]
     bodies: Vec<u32>,
     /// Bodies of one mass, for which some kernels need fewer instructions; otherwise their masses
     /// differ.

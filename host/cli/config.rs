@@ -20,6 +20,8 @@ use super::options::Options;
 
 /// Table about the program that wrote a file; not read.
 const MADE_BY: &str = "made-by";
+/// Keys of that table.
+const OF_MADE_BY: [&str; 4] = ["program", "commit", "kernel", "device"];
 
 /// Options that say where a run is kept and seen, not what it is: not written, so that a file can be
 /// run again.
@@ -95,7 +97,14 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
 
 fn arguments_of(key: &str, value: &Value) -> anyhow::Result<Vec<OsString>> {
     let value = match value {
-        Value::Table(_) if key == MADE_BY => return Ok(vec![]),
+        Value::Table(table) if key == MADE_BY => {
+            if let Some(key) = table.keys().find(|key| !OF_MADE_BY.contains(&key.as_str())) {
+                bail!(
+                    "`{key}` stands below [{MADE_BY}], which no options belong to: put it above that line"
+                );
+            }
+            return Ok(vec![]);
+        }
         Value::Table(_) => bail!("there is no table `{key}` in a configuration"),
         _ if key == "help" || key == "version" => bail!("`{key}` is not an option of a run"),
         Value::Boolean(false) => return Ok(vec![]),
@@ -184,13 +193,8 @@ pub(super) fn number(text: String) -> Value {
 pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
     let mut made_by = Table::new();
     let program = concat!("allpairs ", env!("CARGO_PKG_VERSION"));
-    let entries = [
-        ("program", program),
-        ("commit", super::COMMIT),
-        ("kernel", kernel),
-        ("device", place),
-    ];
-    for (key, value) in entries {
+    let entries = [program, super::COMMIT, kernel, place];
+    for (key, value) in OF_MADE_BY.into_iter().zip(entries) {
         made_by.insert(key.into(), value.into());
     }
     let mut table = table.clone();
@@ -289,6 +293,10 @@ mod tests {
             ("help = true", "help"),
             ("steps = 1979-05-27", "date"),
             ("[steps]\nx = 1", "steps"),
+            (
+                "[made-by]\nprogram = \"a\"\nuntil = 3",
+                "`until` stands below [made-by]",
+            ),
             ("integrator = \"rk4\"", "yoshida4"),
         ] {
             let text = format!("input = \"plummer\"\n{text}");

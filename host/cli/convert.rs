@@ -86,7 +86,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
     let mut told = String::new();
     if let Some(change) = options.units {
-        let source = change.from.or(units).with_context(|| {
+        let source = super::units_of(&options.input, units, change.from)?.with_context(|| {
             format!(
                 "{} records no units: give them as --units FROM:TO",
                 options.input.display()

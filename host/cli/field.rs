@@ -1,16 +1,18 @@
 //! `allpairs field`.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
 use allpairs::integrator::Integrator;
-use allpairs::io::{Format, Overwrite, Printable, read_points, write_table};
+use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::Law;
 use allpairs::selection::{Request, select};
-use anyhow::{Context, ensure};
+use allpairs::units::Units;
+use anyhow::{Context, bail, ensure};
 
 use super::physics::ForceOptions;
 use super::{AccuracyName, Where};
@@ -74,9 +76,17 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "the name {} should end with .csv or .npy",
         Printable(options.out.display())
     );
+    for input in [&options.input, &options.at] {
+        let [input, output] = [input, &options.out].map(fs::canonicalize);
+        ensure!(
+            input.is_err() || input.ok() != output.ok(),
+            "--out {} is also read: choose another name",
+            Printable(options.out.display())
+        );
+    }
     let loaded = super::load(&options.input, options.format)?;
     let mut force = options.force.clone();
-    force.units = force.units.or(loaded.units);
+    force.units = super::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
     let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
     ensure!(
@@ -89,7 +99,7 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         anyhow::bail!("--field {field}: it depends on velocities, and points have none");
     }
     fields.check_times(time, time)?;
-    let points = read_points(&options.at)?;
+    let (points, said_of_points) = points(&options.at, force.units)?;
     super::check_memory((bodies.len() + points.len()) as u64)?;
     let mut external = External::of_bodies(&fields, &Bodies::default(), &physics)?;
     external.set_time(time);
@@ -121,9 +131,46 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         super::counted(points.len(), "point", "points"),
         super::figure(physics.softening)
     )?;
+    if let Some(line) = said_of_points {
+        writeln!(out, "{line}")?;
+    }
     writeln!(out, "on {}:", machine.place())?;
     said.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
     Ok(())
+}
+
+/// Points in the units of the bodies, and what is to be said about those.
+fn points(path: &Path, units: Option<Units>) -> anyhow::Result<(Vec<[f64; 3]>, Option<String>)> {
+    let Points {
+        mut positions,
+        units: own,
+        notes,
+    } = read_points(path)?;
+    for note in &notes {
+        super::tell_note(path, note);
+    }
+    let file = Printable(path.display());
+    let said = match (own, units) {
+        (Some(own), Some(units)) if own.are_those_of(&units) => None,
+        (Some(own), Some(units)) => {
+            let factor = own.factors_to(&units).length;
+            positions
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|x| *x *= factor);
+            Some(format!(
+                "points of {file} converted from units of {own} to those of the bodies, {units}"
+            ))
+        }
+        (Some(own), None) => bail!(
+            "{file} records its units, {own}, and those of the bodies are unknown: give them with --units"
+        ),
+        (None, Some(units)) => Some(format!(
+            "points of {file}, without units, taken as in those of the bodies, {units}"
+        )),
+        (None, None) => None,
+    };
+    Ok((positions, said))
 }
 
 /// The kernel that computed values, and how fast it was.

@@ -32,10 +32,14 @@ const UNITS: &[&str] = &["units", "mass", "radius"];
 /// Settings of initial conditions.
 const MADE: &[&str] = &["epoch", "masses", "moon", "of"];
 
-/// An error and its causes, as the program prints them.
+/// An error and its causes, but for those that it tells itself, as the program prints them.
 pub(super) fn message(error: &anyhow::Error) -> String {
-    let causes: Vec<String> = error.chain().map(cause).collect();
-    causes.join(": ")
+    let mut causes = error.chain().map(cause);
+    let first = causes.next().unwrap_or_default();
+    causes.fold(first, |text, cause| match text.contains(&cause) {
+        true => text,
+        false => text + ": " + &cause,
+    })
 }
 
 /// A text of the library about a run.

@@ -66,7 +66,11 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         format.summary()
     )?;
     if let Some(units) = units {
-        writeln!(out, "in units of {units}")?;
+        let lost = match format.records_units() {
+            true => "",
+            false => ", which this format does not record",
+        };
+        writeln!(out, "in units of {units}{lost}")?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use allpairs::binaries::{Census, Pair};
+use allpairs::bodies::{Bodies, Kind};
 use allpairs::io::{Format, Printable};
 use allpairs::physics::Law;
 use allpairs::test_particles::Kinds;
@@ -33,7 +34,7 @@ pub(super) struct Options {
 pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let loaded = super::load(&options.input, options.format)?;
     let mut force = options.force.clone();
-    force.units = force.units.or(loaded.units);
+    force.units = super::units_of(&options.input, loaded.units, force.units)?;
     // Pairs are of bodies that stand for themselves.
     force.softening = force.softening.or(Some(0.0.into()));
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
@@ -47,9 +48,10 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         super::plain(time),
         loaded.format.summary()
     )?;
-    if let Some(units) = force.units {
-        writeln!(out, "in units of {units}")?;
+    if let Some(line) = force.units_line(&physics, false) {
+        writeln!(out, "{line}")?;
     }
+    writeln!(out, "{}", ids_and_kinds(&bodies))?;
     let Kinds { massive, massless } = Kinds::of(&bodies, &physics);
     if massless > 0 {
         writeln!(
@@ -96,6 +98,28 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     }
     writeln!(out, "{table}")?;
     Ok(())
+}
+
+/// Ids and kinds of bodies, of which there is one at least.
+fn ids_and_kinds(bodies: &Bodies) -> String {
+    let (least, most) = (bodies.id.iter().min(), bodies.id.iter().max());
+    let ids = least
+        .zip(most)
+        .map_or_else(String::new, |(least, most)| match least == most {
+            true => format!("id {least}"),
+            false => format!("ids {least} to {most}"),
+        });
+    let kinds = [
+        (Kind::Gas, "gas"),
+        (Kind::Dark, "dark"),
+        (Kind::Star, "stars"),
+    ];
+    let kinds = kinds.map(|(kind, name)| {
+        let number = bodies.kind.iter().filter(|of| **of == kind).count();
+        (number > 0).then(|| format!("{number} {name}"))
+    });
+    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    format!("{ids}; {}", kinds.join(", "))
 }
 
 /// A pair in a line.

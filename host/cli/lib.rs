@@ -60,6 +60,7 @@ use allpairs::output::{ChartError, FigureError, PictureError};
 use allpairs::physics::Law;
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
+use allpairs::units::Units;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::bench_record::RecordError;
 use anyhow::{Context, ensure};
@@ -175,7 +176,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     fail_at_size_limits();
     let arguments: Vec<OsString> = arguments.into_iter().map(without_exponent).collect();
     let shared = ranks::take_part(&arguments, || told(&arguments));
-    shared.unwrap_or_else(|| match start_threads(threads_asked_for()) {
+    shared.unwrap_or_else(|| match threads_asked_for().and_then(start_threads) {
         Ok(()) => told(&arguments),
         Err(error) => report(&error),
     })
@@ -242,8 +243,16 @@ fn fail_at_size_limits() {
 const THREADS: &str = "RAYON_NUM_THREADS";
 
 /// Threads that the environment asks for, if it does.
-fn threads_asked_for() -> Option<usize> {
-    std::env::var(THREADS).ok()?.parse().ok()
+fn threads_asked_for() -> anyhow::Result<Option<usize>> {
+    let Some(text) = std::env::var_os(THREADS).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text.to_str().and_then(|text| text.trim().parse().ok());
+    let number = number.with_context(|| {
+        let text = Printable(text.to_string_lossy());
+        format!("the variable `{THREADS}` must be a number of threads, got `{text}`")
+    })?;
+    Ok(Some(number))
 }
 
 /// Starts so many threads; without a number, rayon will.
@@ -311,6 +320,10 @@ fn report(error: &anyhow::Error) -> u8 {
     {
         code::DATA
     } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
+        let place = error.to_string();
+        if place != clap.to_string() {
+            eprintln!("allpairs: {place}:"); // such as a file that has the option
+        }
         let _ = clap.print(); // in colour, with suggestions
         return code::USAGE;
     } else if matches!(error.downcast_ref(), Some(ForceError::Field(_))) {
@@ -353,6 +366,17 @@ fn report(error: &anyhow::Error) -> u8 {
     code
 }
 
+/// Reads a number of bodies: 16384, or 1e6, as `--bodies` of `run` takes it.
+fn number_of_bodies(text: &str) -> Result<u32, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| *number >= 1.0 && number.fract() == 0.0);
+    match number {
+        Some(number) if number <= f64::from(u32::MAX) => Ok(number as u32),
+        Some(_) => Err(format!("there are at most {} bodies here", u32::MAX)),
+        None => Err("a number of bodies is a whole number ≥ 1, such as 16384 or 1e6".to_owned()),
+    }
+}
+
 /// Reads a snapshot with its units, and says on the standard error what its file holds that is not
 /// used.
 fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
@@ -361,6 +385,27 @@ fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
         tell_note(path, note);
     }
     Ok(loaded)
+}
+
+/// Units of the bodies of a file: those that it records, or those `asked` for where it records none.
+///
+/// # Errors
+/// If both are known and differ: numbers would get another meaning.
+fn units_of(
+    path: &Path,
+    recorded: Option<Units>,
+    asked: Option<Units>,
+) -> anyhow::Result<Option<Units>> {
+    if let (Some(recorded), Some(asked)) = (recorded, asked) {
+        ensure!(
+            recorded.are_those_of(&asked),
+            "{file} records its units, {recorded}, and --units says {asked}: leave --units out, or convert \
+             the file (`allpairs convert {file} NEW --units TO`). If what it records is wrong, convert it to \
+             .csv first, which records none",
+            file = Printable(path.display())
+        );
+    }
+    Ok(asked.or(recorded))
 }
 
 fn tell_note(path: &Path, note: &impl Display) {
@@ -610,6 +655,35 @@ mod tests {
         ] {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    #[test]
+    fn numbers_of_bodies_are_read() {
+        for (text, number) in [("1", 1), ("16384", 16384), ("1e9", 1_000_000_000)] {
+            assert_eq!(number_of_bodies(text), Ok(number));
+        }
+        for (text, part) in [
+            ("0", "≥ 1"),
+            ("-5", "≥ 1"),
+            ("1.5", "whole"),
+            ("many", "1e6"),
+            ("nan", "whole"),
+            ("1e10", "at most 4294967295"),
+        ] {
+            let refused = number_of_bodies(text).expect_err(text);
+            assert!(refused.contains(part), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow::anyhow!("no file")
+            .context("cannot read a: no file")
+            .context("in run.toml");
+        assert_eq!(
+            flags::message(&error),
+            "in run.toml: cannot read a: no file"
+        );
     }
 
     #[test]

@@ -156,11 +156,6 @@ impl ValueEnum for IntegratorName {
 }
 
 impl Options {
-    /// Returns whether G is 1 because nothing says otherwise: the bodies of a file without units.
-    pub(super) fn is_without_units(&self, law: Law) -> bool {
-        self.generator().is_none() && law == Law::Gravity && self.force.has_no_units()
-    }
-
     /// The time to reach, in the units of the bodies.
     pub(super) fn until(&self) -> anyhow::Result<Option<f64>> {
         self.time("until", self.until.as_ref())
@@ -354,6 +349,8 @@ impl Options {
         let given = given.map(Parameter::name);
         let given = given.or(self.made.0.of.map(|_| "of"));
         let given = given.or(self.made.0.masses.map(|_| "masses"));
+        // The files that runs leave have the seed by default, which is 0.
+        let given = given.or((self.made.0.seed != 0).then_some("seed"));
         if let Some(name) = given.filter(|_| self.input.exists()) {
             bail!(
                 "--{name} is for initial conditions made by name, and {} is a file: leave it out",

@@ -107,13 +107,42 @@ impl ForceOptions {
     }
 
     /// The units that G follows from, if it does.
-    pub(super) fn units_of_g(&self, law: Law) -> Option<Units> {
+    fn units_of_g(&self, law: Law) -> Option<Units> {
         self.units.filter(|_| self.g.is_none() && law != Law::Unit)
     }
 
-    /// Returns whether neither G nor units that it follows from are known.
-    pub(super) fn has_no_units(&self) -> bool {
-        self.g.is_none() && self.units.is_none()
+    /// Line about the units of the bodies and G. Bodies that were `made` here need none where they are in
+    /// N-body units with G = 1.
+    pub(super) fn units_line(&self, physics: &Physics, made: bool) -> Option<String> {
+        let (law, g) = (physics.law, physics.g);
+        if law == Law::Unit {
+            return None;
+        }
+        let given = |g: f64| {
+            let what = match g {
+                ..0.0 => ": bodies repel each other",
+                0.0 => ": bodies do not attract each other",
+                _ => "",
+            };
+            format!("G = {} as given{what}", super::plain(g))
+        };
+        match (self.g, self.units) {
+            (_, Some(units)) if g == units.gravity() => Some(format!("in units of {units}")),
+            (_, Some(units)) => {
+                let Units { length, mass, time } = units;
+                let own = super::figure(units.gravity());
+                Some(format!(
+                    "in units of {length:.6e} m, {mass:.6e} kg, {time:.6e} s, with {}, where these have \
+                     G = {own}",
+                    given(g)
+                ))
+            }
+            (Some(g), None) if made => (g != 1.0).then(|| given(g)),
+            (Some(g), None) => Some(format!("units unknown, {}", given(g))),
+            (None, None) => {
+                (!made && law == Law::Gravity).then(|| "units unknown, G = 1".to_owned())
+            }
+        }
     }
 
     fn law(&self, preferred: Law) -> anyhow::Result<Law> {

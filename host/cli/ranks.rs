@@ -99,7 +99,13 @@ mod of_mpi {
     fn join(processes: Processes, arguments: &[OsString], work: impl FnOnce() -> u8) -> u8 {
         let (cores, library) = (processes.cores(), processes.library().to_owned());
         let is_first = processes.rank() == 0;
-        let threads = threads_asked_for().unwrap_or(cores.threads);
+        let asked = threads_asked_for();
+        let threads = asked
+            .as_ref()
+            .ok()
+            .copied()
+            .flatten()
+            .unwrap_or(cores.threads);
         let text = |argument: &OsString| argument.to_string_lossy().into_owned();
         let arguments: Vec<String> = arguments.iter().skip(1).map(text).collect();
         let member = Member {
@@ -117,7 +123,7 @@ mod of_mpi {
             Err(differs) if is_first => return report(&anyhow!(differs)),
             Err(_) => return code::SUCCESS,
         };
-        if let Err(error) = start_threads(Some(threads)) {
+        if let Err(error) = asked.and_then(|_| start_threads(Some(threads))) {
             team.abort(code::USAGE, &format!("{error:#}"));
         }
         if !is_first {

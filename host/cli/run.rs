@@ -29,7 +29,7 @@ use super::drive::drive;
 use super::encounters;
 use super::options::{Options, plan};
 use super::outputs::Outputs;
-use super::pace::{pace, steps};
+use super::pace::{check_pace, pace, steps};
 use super::settings;
 use super::systems;
 use super::test_particles;
@@ -127,7 +127,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     Ok(Input {
         snapshot: loaded.snapshot,
         format: options.kept.snapshot_format.unwrap_or(loaded.format),
-        units: loaded.units,
+        units: super::units_of(path, loaded.units, options.force.units)?,
     })
 }
 
@@ -160,6 +160,13 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     options.check_record()?;
     options.check_neighbours()?;
+    check_pace(options, start)?;
+    let encounters = options
+        .encounters
+        .begin(options.force.units.as_ref(), bodies.len())?;
+    if let Some(encounters) = &encounters {
+        encounters.check(&bodies)?;
+    }
     super::check_memory(bodies.len() as u64)?;
     let (selection, remark) = options.select(&physics, &bodies)?;
     let variant = options.shaped(&selection)?;
@@ -181,10 +188,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         super::plain(start),
         systems::of_how_many(options.systems()?, n)?
     )?;
-    if let Some(units) = options.force.units_of_g(physics.law) {
-        writeln!(out, "in units of {units}")?;
-    } else if options.is_without_units(physics.law) {
-        writeln!(out, "units unknown, G = 1")?;
+    let is_made = options.generator().is_some();
+    if let Some(line) = options.force.units_line(&physics, is_made) {
+        writeln!(out, "{line}")?;
     }
     if let Some(remark) = remark {
         writeln!(out, "{remark}")?;
@@ -244,6 +250,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{line}")?;
         out.flush()?;
     }
+    if let Some(line) = needs_memory(n, memory::available()) {
+        writeln!(out, "{line}")?;
+        out.flush()?; // before the first forces, which take long where this is much
+    }
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.set_time(start);
     let mut timed = || -> Result<f64, ForceError> {
@@ -282,8 +292,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         (Pace::Fixed(_), Some(end)) | (Pace::Adaptive { end, .. }, _) => end,
         (Pace::Fixed(dt), None) => start + steps as f64 * dt,
     })?;
-    let units = options.force.units;
-    if let Some(encounters) = options.encounters.begin(units.as_ref(), n)? {
+    if let Some(encounters) = encounters {
         writeln!(out, "{}", encounters::header(&encounters))?;
         simulation.look_for(encounters)?;
     }
@@ -344,7 +353,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     // Many steps of test particles at a time take less than one force after another.
     let number = number.filter(|_| simulation.number_of_sources() == n);
     let seconds = number.map(|steps| steps * evaluations * evaluation);
-    if let Some(line) = needs(n, seconds) {
+    if let Some(line) = seconds.and_then(needs_time) {
         writeln!(out, "{line}")?;
     }
     out.flush()?;
@@ -370,20 +379,25 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     )
 }
 
-/// Needs of a run that are worth knowing before it starts: memory, and time at the rate of the first
-/// forces.
-fn needs(bodies: usize, seconds: Option<f64>) -> Option<String> {
+/// The memory that a run needs, where it is much: a gigabyte, or a tenth of what there is.
+fn needs_memory(bodies: usize, available: Option<(u64, &str)>) -> Option<String> {
     const MUCH: u64 = 1_000_000_000;
+    let needed = bodies as u64 * memory::BYTES_PER_BODY_OF_A_RUN;
+    let is_much = needed >= MUCH || available.is_some_and(|(bytes, _)| needed >= bytes / 10);
+    let of = available.map(|(bytes, limit)| format!(", of {} {limit}", Bytes(bytes)));
+    is_much.then(|| {
+        let of = of.unwrap_or_default();
+        format!("needs up to {} of memory{of}", Bytes(needed))
+    })
+}
+
+/// The time that a run takes at the rate of the first forces, where it is long.
+fn needs_time(seconds: f64) -> Option<String> {
     const LONG: f64 = 60.0;
-    let memory = bodies as u64 * memory::BYTES_PER_BODY_OF_A_RUN;
-    let memory = (memory >= MUCH).then(|| format!("up to {} of memory", Bytes(memory)));
-    let time = seconds.filter(|&seconds| seconds >= LONG);
-    let time = time.map(|seconds| {
+    (seconds >= LONG).then(|| {
         let time = super::duration(seconds);
-        format!("about {time} at the rate of the first step")
-    });
-    let parts: Vec<String> = memory.into_iter().chain(time).collect();
-    (!parts.is_empty()).then(|| format!("needs {}", parts.join(", ")))
+        format!("needs about {time} at the rate of the first step")
+    })
 }
 
 pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
@@ -396,18 +410,27 @@ pub(super) fn selection_line(selection: &Selection, out: &mut impl Write) -> io:
 
 #[cfg(test)]
 mod tests {
-    use super::{needs, unknown};
+    use super::{needs_memory, needs_time, unknown};
 
     #[test]
     fn needs_are_told_where_they_are_large() {
-        assert_eq!(needs(1000, Some(59.0)), None);
-        assert_eq!(needs(1000, None), None);
-        let long = needs(1000, Some(2.16e6)).expect("25 days");
+        assert_eq!(needs_time(59.0), None);
+        let long = needs_time(2.16e6).expect("25 days");
         assert_eq!(long, "needs about 25 days at the rate of the first step");
-        let large = needs(100_000_000, Some(1.0)).expect("much memory");
-        assert!(
-            large.starts_with("needs up to ") && large.ends_with(" GB of memory"),
-            "{large}"
+        let free = |bytes: u64| Some((bytes, "free on this machine"));
+        assert_eq!(needs_memory(1000, free(8_000_000_000)), None);
+        assert_eq!(needs_memory(1000, None), None);
+        assert_eq!(
+            needs_memory(2_000_000, free(64_000_000_000)).expect("more than a gigabyte"),
+            "needs up to 1.3 GB of memory, of 64.0 GB free on this machine"
+        );
+        assert_eq!(
+            needs_memory(1_000_000, free(6_000_000_000)).expect("more than a tenth"),
+            "needs up to 650 MB of memory, of 6.0 GB free on this machine"
+        );
+        assert_eq!(
+            needs_memory(2_000_000, None).expect("more than a gigabyte"),
+            "needs up to 1.3 GB of memory"
         );
     }
 

@@ -62,7 +62,8 @@ impl Series {
                 super::tell_note(file, &note);
             }
         }
-        Ok((loaded.snapshot, self.units.or(loaded.units)))
+        let units = super::units_of(file, loaded.units, self.units)?;
+        Ok((loaded.snapshot, units))
     }
 
     /// The configuration of the run that left the snapshots, if they are in its folder.

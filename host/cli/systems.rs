@@ -122,7 +122,7 @@ pub(super) struct Options {
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     systems: u32,
     /// Number of bodies of each system.
-    #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 8192, value_parser = super::number_of_bodies)]
     bodies: u32,
     /// Force law.
     #[arg(long, default_value = "unit")]

@@ -30,7 +30,7 @@ pub(super) struct Options {
     #[command(flatten)]
     place: Where,
     /// Numbers of bodies, separated by commas [default: 1024 to 262144 on a GPU, to 16384 on a CPU]
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_delimiter = ',', value_parser = super::number_of_bodies)]
     bodies: Vec<u32>,
     /// Only this kernel, in all its shapes; the winner is shown and not kept, for others may be faster.
     #[arg(long)]

@@ -30,7 +30,7 @@ pub(super) struct Options {
     #[arg(long, value_delimiter = ',')]
     kernel: Vec<String>,
     /// Bodies of the largest case [default: 16384; 1025 on the emulator]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = super::number_of_bodies)]
     bodies: Option<u32>,
 }
 

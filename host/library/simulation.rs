@@ -325,15 +325,19 @@ impl Simulation {
         blocks.own_steps()
     }
 
-    /// Interactions of a step.
-    fn interactions_of_a_step(&self) -> f64 {
-        let n = self.bodies.len() as f64;
-        let each = self.number_of_sources() as f64 / self.backend.systems() as f64;
-        let evaluations = match &self.scheme {
+    /// Evaluations of the forces in a step.
+    pub(crate) fn evaluations_of_a_step(&self) -> u32 {
+        match &self.scheme {
             Some(scheme) => scheme.evaluations(),
             None => self.integrator.evaluations(),
-        };
-        n * each * f64::from(evaluations)
+        }
+    }
+
+    /// Interactions of a step.
+    pub(crate) fn interactions_of_a_step(&self) -> f64 {
+        let n = self.bodies.len() as f64;
+        let each = self.number_of_sources() as f64 / self.backend.systems() as f64;
+        n * each * f64::from(self.evaluations_of_a_step())
     }
 
     /// Takes `steps` steps of one length.

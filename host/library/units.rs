@@ -99,6 +99,14 @@ impl Units {
         }
     }
 
+    /// Returns whether these are the same units, but for rounding of their definitions.
+    pub fn are_those_of(&self, other: &Self) -> bool {
+        let Factors { length, mass, time } = self.factors_to(other);
+        [length, mass, time]
+            .iter()
+            .all(|factor| (factor - 1.0).abs() <= 1e-6)
+    }
+
     /// The system as a list that reads back as these very numbers: `1.0m,1.0kg,1.0s`.
     pub fn list(&self) -> String {
         format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time)
@@ -380,6 +388,16 @@ mod tests {
         ] {
             let units: Units = text.parse().unwrap();
             assert!(near(units.g(), 1.0, ROUNDING), "{text} {units}");
+        }
+    }
+
+    #[test]
+    fn the_same_units_are_known_again() {
+        let units = |text: &str| text.parse::<Units>().unwrap();
+        assert!(units("kpc").are_those_of(&units("1000pc,1e10Msun,km/s")));
+        assert!(units("pc,Msun").are_those_of(&units("1.0000001pc,Msun")));
+        for other in ["pc", "au", "kpc,1.00001e10Msun,km/s", "kpc,1e10Msun,m/s"] {
+            assert!(!units("kpc").are_those_of(&units(other)), "{other}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from enum import IntEnum
@@ -85,6 +86,11 @@ class Units:
         if not isinstance(value, str):
             raise bad("units", f"must be text such as 'pc,Msun,km/s', got {value!r}")
         return Units(*_native.units(value))
+
+    def are_those_of(self, other: Units) -> bool:
+        """Whether these are the same units, but for rounding of their definitions."""
+        pairs = [(self.length, other.length), (self.mass, other.mass), (self.time, other.time)]
+        return all(math.isclose(a, b, rel_tol=1e-6) for a, b in pairs)
 
 
 class _Made(NamedTuple):
@@ -349,6 +355,8 @@ class Bodies:
             Units that they are in, where they do not know.
         """
         source = self.units if given is None else Units.of(given)
+        if self.units is not None and not self.units.are_those_of(source):
+            raise bad("given", f"must be the units of these bodies, {self.units.text}, or left out, got {given}")
         if source is None:
             raise bad("given", "is needed: these bodies have no units to convert from")
         target = units.text if isinstance(units, Units) else units

@@ -168,6 +168,9 @@ def test_files_come_back(tmp_path: Path) -> None:
     assert converted.pos[0] == pytest.approx(bodies.pos[0] / 1000)
     with pytest.raises(ap.ArgumentError, match="`given`"):
         ap.plummer(10).to("kpc")
+    with pytest.raises(ap.ArgumentError, match="must be the units of these bodies"):
+        bodies.to("pc", given="kpc")
+    assert bodies.to("kpc", given=bodies.units).pos[0] == pytest.approx(converted.pos[0])
 
 
 def test_bodies_are_chosen_joined_copied_and_pickled() -> None:

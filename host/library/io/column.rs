@@ -122,6 +122,11 @@ pub(super) const MASS: [&str; 4] = ["mass", "masses", "Masses", "m"];
 pub(super) const ID: [&str; 4] = ["id", "ids", "ParticleIDs", "iord"];
 pub(super) const KIND: [&str; 1] = ["kind"];
 
+/// Ids and kinds that there are.
+pub(super) const IDS: &str =
+    "an id is a whole number ≥ 0, up to 2⁶⁴ − 1, or as a floating-point number to 2⁵³";
+pub(super) const KINDS: &str = "a kind is 0 (gas), 1 (dark matter) or 2 (star)";
+
 /// The note on what a file holds and a snapshot has no place for: columns, arrays, datasets.
 pub(super) fn left_out(what: &str, names: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 12;
@@ -153,27 +158,27 @@ pub(super) fn read_reals(
     })
 }
 
-/// Reads `n` ids or kinds.
+/// Reads `n` ids or kinds; `allowed` says which those are.
 pub(super) fn read_integers<T>(
     reader: &mut impl Read,
     numbers: Numbers,
     n: usize,
     column: &mut Vec<T>,
     place: &str,
-    convert: impl Fn(u64) -> Option<T>,
+    (convert, allowed): (impl Fn(u64) -> Option<T>, &str),
 ) -> Result<(), ReadFault> {
     let mut fault = None;
     each_element(reader, numbers, n, |element| {
         match numbers.id(element).and_then(&convert) {
             Some(value) => column.push(value),
-            None => fault = fault.or(Some(column.len())),
+            None => fault = fault.or(Some((column.len(), numbers.real(element)))),
         }
     })?;
     match fault {
         None => Ok(()),
-        Some(body) => Err(Malformed::new(
+        Some((body, value)) => Err(Malformed::new(
             place,
-            format!("the value of body {body} is not one of those allowed"),
+            format!("the value of body {body} is {value:?}, and {allowed}"),
         )
         .into()),
     }
@@ -245,9 +250,26 @@ mod tests {
             3,
             &mut kinds,
             "k",
-            Kind::of_number,
+            (Kind::of_number, KINDS),
         );
-        assert!(fault.unwrap_err().to_string().contains("body 2"));
+        let told = fault.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "k: the value of body 2 is 3.0, and a kind is 0 (gas), 1 (dark matter) or 2 (star)"
+        );
+        let numbers = Numbers {
+            class: Class::Real,
+            bytes: 8,
+            big_endian: false,
+        };
+        let ids = [1.0_f64, 1.5].map(f64::to_le_bytes);
+        let ids = (&mut ids.as_flattened(), &mut Vec::new());
+        let fault = read_integers(ids.0, numbers, 2, ids.1, "id", (Some, IDS));
+        let told = fault.unwrap_err().to_string();
+        assert!(
+            told.contains("body 1 is 1.5, and an id is a whole number"),
+            "{told}"
+        );
     }
 
     #[test]

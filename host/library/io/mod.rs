@@ -13,8 +13,8 @@
 //! load(path, None)                  the same, with units and with notes on what was left out
 //! write(path, format, &snapshot, Overwrite::Refuse)
 //! ```
-//! Files are read and written as streams: besides the bodies (and, for Tipsy, a set of their ids
-//! while it is settled whether they are ids; for HDF5, the file that is written and one chunk of
+//! Files are read and written as streams: besides the bodies (and a copy of their ids while it is
+//! settled whether they are distinct, or for Tipsy whether they are ids; for HDF5, the file that is written and one chunk of
 //! the file that is read), memory stays constant. Nothing is allocated on the word of a header
 //! before the file's size has confirmed it. `tests/fuzz.rs` holds the readers to this.
 
@@ -50,7 +50,7 @@ pub use binary::BinaryFault;
 pub use column::Malformed;
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
-pub use points::{read_column, read_points, write_table};
+pub use points::{Points, read_column, read_points, write_table};
 pub use printable::Printable;
 pub use tipsy::{TipsyDialect, TipsyFault};
 
@@ -145,21 +145,29 @@ impl Format {
         }
     }
 
-    /// One line on what the format holds.
+    /// Name and layout of the format, as far as they are those of all files of it.
     pub fn summary(self) -> &'static str {
         match self {
-            Format::Allpairs => "Allpairs's own, f64 without loss, ids, kinds, units, checksums",
-            Format::Tipsy(TipsyDialect::Standard) => "Tipsy, big-endian f32, no ids",
-            Format::Tipsy(TipsyDialect::Native) => "Tipsy, little-endian f32, no ids",
+            Format::Allpairs => "Allpairs's own format",
+            Format::Tipsy(TipsyDialect::Standard) => "Tipsy, big-endian f32",
+            Format::Tipsy(TipsyDialect::Native) => "Tipsy, little-endian f32",
             Format::Tipsy(TipsyDialect::WithIds) => {
-                "Tipsy, little-endian f32, an i32 id in the place of the potential"
+                "Tipsy, little-endian f32, ids in the place of the potential"
             }
-            Format::Csv => "text, f64 without loss: x,y,z,vx,vy,vz,mass[,id][,kind]",
-            Format::Npz => "NumPy archive, f64: position, velocity, mass, id, kind, time",
-            Format::Hdf5 => "HDF5 as Gadget, Arepo and SWIFT write it, f64, ids, units",
-            Format::Hdf5Gzip => "HDF5 as hdf5, compressed by gzip",
-            Format::Vtp => "VTK PolyData for ParaView, f64, ids",
+            Format::Csv => "a table of text (CSV)",
+            Format::Npz => "NumPy",
+            Format::Hdf5 => "HDF5 in Gadget's layout",
+            Format::Hdf5Gzip => "HDF5 in Gadget's layout, compressed",
+            Format::Vtp => "VTK PolyData",
         }
+    }
+
+    /// Returns whether files of the format can record the units of their numbers.
+    pub fn records_units(self) -> bool {
+        matches!(
+            self,
+            Self::Allpairs | Self::Npz | Self::Hdf5 | Self::Hdf5Gzip
+        )
     }
 
     /// The extension of file names by which [`Format::from_path`] knows the format, or, of
@@ -426,10 +434,11 @@ pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
 
 fn loaded(contents: Contents, format: Format) -> Loaded {
     let Contents {
-        snapshot,
+        mut snapshot,
         units,
-        notes,
+        mut notes,
     } = contents;
+    notes.extend(number_anew(&mut snapshot.bodies));
     let notes = notes
         .into_iter()
         .map(|note| Printable(note).to_string())
@@ -440,6 +449,23 @@ fn loaded(contents: Contents, format: Format) -> Loaded {
         units,
         notes,
     }
+}
+
+/// Numbers bodies from 0 on, in the order of the file, if several have the same id: what names bodies by
+/// their ids would mean several at once. Returns a note on that.
+fn number_anew(bodies: &mut Bodies) -> Option<String> {
+    if bodies.id.is_sorted_by(|a, b| a < b) {
+        return None;
+    }
+    let mut ids = bodies.id.clone();
+    ids.sort_unstable();
+    let twice = ids.windows(2).find(|pair| pair[0] == pair[1])?[0];
+    for (id, number) in bodies.id.iter_mut().zip(0..) {
+        *id = number;
+    }
+    Some(format!(
+        "several bodies have the id {twice}: all bodies are numbered anew, from 0 on in the order of the file"
+    ))
 }
 
 /// The units of the snapshot at `path`, if its format can tell and the file does. The format is

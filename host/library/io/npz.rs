@@ -27,7 +27,7 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::column::{
-    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
+    Class, EXPANSION, ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
     read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
@@ -326,13 +326,13 @@ impl<R: Read + Seek> Archive<R> {
         name: &str,
         n: usize,
         column: &mut Vec<T>,
-        convert: impl Fn(u64) -> Option<T>,
+        allowed: (impl Fn(u64) -> Option<T>, &str),
     ) -> Result<(), ReadFault> {
         self.array(name, |array, file| {
             if array.shape != [n as u64] {
                 return Err(wrong_shape(name, &array.shape, n, 1));
             }
-            read_integers(&mut &mut *file, array.numbers, n, column, name, convert)?;
+            read_integers(&mut &mut *file, array.numbers, n, column, name, allowed)?;
             ended(file, name)
         })
     }
@@ -450,14 +450,14 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
     match archive.one_of(&ID) {
         Some(name) => {
             used.push(name);
-            archive.integers(name, n, &mut bodies.id, Some)?;
+            archive.integers(name, n, &mut bodies.id, (Some, IDS))?;
         }
         None => bodies.id.extend(0..n as u64),
     }
     match archive.one_of(&KIND) {
         Some(name) => {
             used.push(name);
-            archive.integers(name, n, &mut bodies.kind, Kind::of_number)?;
+            archive.integers(name, n, &mut bodies.kind, (Kind::of_number, KINDS))?;
         }
         None => bodies.kind.resize(n, Kind::Star),
     }

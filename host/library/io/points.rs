@@ -10,28 +10,76 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::column::left_out;
 use super::{
-    Format, Malformed, Overwrite, ReadError, ReadFault, at_path, load, open, write_atomically,
+    Format, Malformed, Overwrite, Printable, ReadError, ReadFault, at_path, load, open,
+    write_atomically,
 };
+use crate::units::Units;
+
+/// Points of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Points {
+    /// The points; one at least.
+    pub positions: Vec<[f64; 3]>,
+    /// Units of their coordinates, if the file records them.
+    pub units: Option<Units>,
+    /// Remarks on what the file holds and is not used, as those of a [snapshot](super::Loaded).
+    pub notes: Vec<String>,
+}
+
+impl From<Vec<[f64; 3]>> for Points {
+    fn from(positions: Vec<[f64; 3]>) -> Self {
+        Self {
+            positions,
+            ..Self::default()
+        }
+    }
+}
 
 /// Reads points.
 ///
 /// # Errors
-/// If the file is no table of points, no array of NumPy's and no snapshot, or a number is not finite.
-pub fn read_points(path: &Path) -> Result<Vec<[f64; 3]>, ReadError> {
+/// If the file is no table of points, no array of NumPy's and no snapshot, or has no points, or a number is
+/// not finite.
+pub fn read_points(path: &Path) -> Result<Points, ReadError> {
+    let points = any_points(path)?;
+    match points.positions.is_empty() {
+        true => at_path(path, || {
+            Err(Malformed::new("the table", "there are no points in it").into())
+        }),
+        false => Ok(points),
+    }
+}
+
+fn any_points(path: &Path) -> Result<Points, ReadError> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let format = Format::from_path(path);
     match (&*extension, format) {
-        ("npy", _) => at_path(path, || read_array(path)),
+        ("npy", _) => at_path(path, || read_array(path)).map(Points::from),
         (_, Some(format)) if format != Format::Csv => {
-            let bodies = load(path, Some(format))?.snapshot.bodies;
-            Ok(bodies.iter().map(|body| body.position).collect())
+            let loaded = load(path, Some(format))?;
+            let bodies = loaded.snapshot.bodies.iter();
+            Ok(Points {
+                positions: bodies.map(|body| body.position).collect(),
+                units: loaded.units,
+                notes: loaded.notes,
+            })
         }
         _ => at_path(path, || {
             let (_, _) = open(path)?;
             let text = String::from_utf8(fs::read(path)?)
                 .map_err(|_| Malformed::new("the table", "it is not text"))?;
-            parse(&text, ["x", "y", "z"])
+            let (positions, others) = parse(&text, ["x", "y", "z"])?;
+            let note = (!others.is_empty()).then(|| left_out("columns", &others));
+            Ok(Points {
+                positions,
+                units: None,
+                notes: note
+                    .map(|note| Printable(note).to_string())
+                    .into_iter()
+                    .collect(),
+            })
         }),
     }
 }
@@ -46,14 +94,17 @@ pub fn read_column(path: &Path, name: &str) -> Result<Vec<f64>, ReadError> {
         let (_, _) = open(path)?;
         let text = String::from_utf8(fs::read(path)?)
             .map_err(|_| Malformed::new("the table", "it is not text"))?;
-        Ok(parse(&text, [name])?.into_iter().flatten().collect())
+        Ok(parse(&text, [name])?.0.into_iter().flatten().collect())
     })
 }
 
-/// These columns of a table.
-fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<Vec<[f64; N]>, ReadFault> {
+/// These columns of a table, and the names of the others.
+fn parse<const N: usize>(
+    text: &str,
+    names: [&str; N],
+) -> Result<(Vec<[f64; N]>, Vec<String>), ReadFault> {
     let mut columns: Option<[usize; N]> = None;
-    let mut points = vec![];
+    let (mut points, mut others) = (vec![], vec![]);
     let wanted = names.join(" ");
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
@@ -70,6 +121,8 @@ fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<Vec<[f64; N]>, 
                 *found = column.ok_or_else(|| malformed(format!("no column {name}: `{text}`")))?;
             }
             columns = Some(found);
+            let others_here = words.iter().filter(|word| !names.contains(*word));
+            others = others_here.map(|&word| word.to_owned()).collect();
             continue;
         }
         if columns.is_none() && words.len() != N {
@@ -85,7 +138,7 @@ fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<Vec<[f64; N]>, 
         }
         points.push(point);
     }
-    Ok(points)
+    Ok((points, others))
 }
 
 #[cfg(feature = "npz")]
@@ -160,10 +213,11 @@ mod tests {
             "x,y,z\n1,2,3\n-4,5000,0\n",
             "id,z,y,x\n1,3,2,1\n2,0,5000,-4\n",
         ] {
-            assert_eq!(parse(text, ["x", "y", "z"]).unwrap(), points, "{text}");
+            assert_eq!(parse(text, ["x", "y", "z"]).unwrap().0, points, "{text}");
         }
-        assert!(parse("", ["x", "y", "z"]).unwrap().is_empty());
-        assert_eq!(parse("x,radius\n3,4\n", ["radius"]).unwrap(), [[4.0]]);
+        assert!(parse("", ["x", "y", "z"]).unwrap().0.is_empty());
+        let (radii, others) = parse("x,radius\n3,4\n", ["radius"]).unwrap();
+        assert_eq!((radii, others), (vec![[4.0]], vec!["x".to_owned()]));
         for (text, part) in [
             ("1 2\n", "line 1: a row should be x y z"),
             ("1 2 3\n1 2 q\n", "line 2: `q` is not a finite number"),
@@ -184,7 +238,7 @@ mod tests {
         let points = vec![[1.0, 2.0, 3.0], [-4.0, 5e3, 0.0]];
         let columns = ["x", "y", "z"];
         write_table(&path, &columns, points.as_flattened(), Overwrite::Refuse).unwrap();
-        assert_eq!(read_points(&path).unwrap(), points);
+        assert_eq!(read_points(&path).unwrap(), Points::from(points));
         let whole = fs::read(&path).unwrap();
         assert_eq!(whole.len(), 128 + 48);
         for cut in 0..whole.len() {

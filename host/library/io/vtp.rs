@@ -19,8 +19,8 @@ mod encoding;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 use super::column::{
-    Class, EXPANSION, ID, KIND, MASS, Malformed, Numbers, VELOCITY, left_out, read_integers,
-    read_reals, room_for, write_all, write_triples,
+    Class, EXPANSION, ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, VELOCITY, left_out,
+    read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::Kind;
@@ -364,10 +364,10 @@ impl Layout {
         array: &Array,
         n: usize,
         column: &mut Vec<T>,
-        convert: impl Fn(u64) -> Option<T>,
+        allowed: (impl Fn(u64) -> Option<T>, &str),
     ) -> Result<(), ReadFault> {
         let (mut elements, numbers) = self.elements(reader, array, n as u64, 1)?;
-        match read_integers(&mut elements, numbers, n, column, &array.name, convert) {
+        match read_integers(&mut elements, numbers, n, column, &array.name, allowed) {
             Err(ReadFault::Io(error)) => Err(in_array(&array.name, error)),
             other => other,
         }
@@ -441,11 +441,13 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Cont
         layout.find("PointData", &KIND),
     );
     match id {
-        Some(array) => layout.integers(reader, array, n, &mut bodies.id, Some)?,
+        Some(array) => layout.integers(reader, array, n, &mut bodies.id, (Some, IDS))?,
         None => bodies.id.extend(0..points),
     }
     match kind {
-        Some(array) => layout.integers(reader, array, n, &mut bodies.kind, Kind::of_number)?,
+        Some(array) => {
+            layout.integers(reader, array, n, &mut bodies.kind, (Kind::of_number, KINDS))?
+        }
         None => bodies.kind.resize(n, Kind::Star),
     }
     let mut time = vec![0.0];

@@ -1,10 +1,10 @@
 //! Logs of encounters: `collisions.csv` and `escapers.csv`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::rows::{Cell, Rows};
-use crate::encounters::{Event, Happening};
+use crate::encounters::{Encounters, Event, Happening};
 
 /// Names of the logs in a run's folder.
 pub(super) const NAMES: [&str; 2] = ["collisions.csv", "escapers.csv"];
@@ -17,27 +17,53 @@ const ESCAPERS: [&str; 8] = ["time", "id", "mass", "x", "y", "z", "speed", "outc
 /// The logs, as far as there is something that they could have.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
-    collisions: Rows,
-    escapers: Rows,
+    folder: PathBuf,
+    collisions: Option<Rows>,
+    escapers: Option<Rows>,
 }
 
 impl Events {
-    pub(super) fn begin(folder: &Path) -> io::Result<Self> {
+    /// Those of a run that looks for these encounters.
+    pub(super) fn begin(folder: &Path, encounters: &Encounters) -> io::Result<Self> {
+        let create = |is_wanted: bool, name: &str, columns: &[&str]| {
+            let rows = is_wanted.then(|| Rows::create(folder, name, columns));
+            rows.transpose()
+        };
         Ok(Self {
-            collisions: Rows::create(folder, NAMES[0], &COLLISIONS)?,
-            escapers: Rows::create(folder, NAMES[1], &ESCAPERS)?,
+            folder: folder.to_owned(),
+            collisions: create(encounters.may_collide(), NAMES[0], &COLLISIONS)?,
+            escapers: create(encounters.escape.is_some(), NAMES[1], &ESCAPERS)?,
         })
     }
 
-    /// Continues the logs of a run that was stopped after `steps`.
+    /// Continues the logs of a run that was stopped after `steps`, as far as they are there.
     pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
+        let resume = |name: &str, columns: &[&str]| {
+            let is_there = folder.join(name).exists();
+            let rows = is_there.then(|| Rows::resume(folder, name, columns, steps));
+            rows.transpose()
+        };
         Ok(Self {
-            collisions: Rows::resume(folder, NAMES[0], &COLLISIONS, steps)?,
-            escapers: Rows::resume(folder, NAMES[1], &ESCAPERS, steps)?,
+            folder: folder.to_owned(),
+            collisions: resume(NAMES[0], &COLLISIONS)?,
+            escapers: resume(NAMES[1], &ESCAPERS)?,
         })
     }
 
-    pub(super) fn append(&self, event: &Event) -> io::Result<()> {
+    /// A log; a new one where it was removed.
+    fn opened<'a>(
+        folder: &Path,
+        rows: &'a mut Option<Rows>,
+        name: &str,
+        columns: &[&str],
+    ) -> io::Result<&'a Rows> {
+        if rows.is_none() {
+            *rows = Some(Rows::create(folder, name, columns)?);
+        }
+        Ok(rows.as_ref().expect("made above"))
+    }
+
+    pub(super) fn append(&mut self, event: &Event) -> io::Result<()> {
         use Cell::{Id, Number, Word};
         let time = Number(event.time);
         match event.what {
@@ -61,7 +87,8 @@ impl Events {
                     speed,
                     Word(outcome.name()),
                 ];
-                self.collisions.append(event.step, &row)
+                Self::opened(&self.folder, &mut self.collisions, NAMES[0], &COLLISIONS)?
+                    .append(event.step, &row)
             }
             Happening::Escape {
                 id,
@@ -72,13 +99,14 @@ impl Events {
             } => {
                 let [mass, x, y, z, speed] = [mass, x, y, z, speed].map(Number);
                 let row = [time, Id(id), mass, x, y, z, speed, Word(outcome.name())];
-                self.escapers.append(event.step, &row)
+                Self::opened(&self.folder, &mut self.escapers, NAMES[1], &ESCAPERS)?
+                    .append(event.step, &row)
             }
         }
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.collisions.sync()?;
-        self.escapers.sync()
+        let logs = [&self.collisions, &self.escapers];
+        logs.into_iter().flatten().try_for_each(Rows::sync)
     }
 }

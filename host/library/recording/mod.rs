@@ -3,18 +3,20 @@
 //!
 //! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
 //! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
-//! are such, `collisions.csv` and `escapers.csv` if encounters are looked for,
+//! are such, `collisions.csv` and `escapers.csv` as far as such encounters are looked for,
 //! `orbit.csv` if the bodies are in their own frame on an orbit,
 //! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and
 //! `checkpoint.previous`, and a [`lock`]. Everything but the tables that grow appears whole or not at
 //! all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock
-//! on the wall and the largest drift in them, depends on the steps alone, so that a run which was stopped
-//! and resumed leaves the same bytes as one which was not — if its variant adds forces in a fixed
-//! order; others differ in the last digits from run to run.
+//! on the wall, depends on the steps alone, so that a run which was stopped and resumed leaves the same
+//! bytes as one which was not — if its variant adds forces in a fixed order; others differ in the last
+//! digits from run to run.
 //!
 //! The energy is looked at some fifty times in a run and every minute, as far as that takes less than
 //! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
-//! good state as a checkpoint.
+//! good state as a checkpoint. Looks at given shares of the run, as many as cost little whatever the
+//! device, count for the largest drift in checkpoints; those which the clock on the wall allows beside
+//! them are told of, and count for [what this process has seen](Recording::largest_drift).
 
 mod condition;
 mod events;
@@ -43,14 +45,14 @@ use self::log::Log;
 use self::orbit::OrbitRows;
 use self::particles::Particles;
 use self::rows::Rows;
-use self::watch::{Good, Watch};
+use self::watch::{Good, Planned, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint, Kept};
 use crate::diagnostics::{Conserved, EnergyLook, Sample};
 use crate::encounters::Happening;
-use crate::integrator::Pace;
+use crate::integrator::{Pace, Stepping};
 use crate::io::{Format, Snapshot, WriteError, is_partial};
 use crate::physics::Physics;
 use crate::simulation::{Clock, Progress, Simulation};
@@ -245,6 +247,25 @@ fn next_number(folder: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
+/// The largest drift of the energy.
+#[derive(Clone, Copy, Debug, Default)]
+struct LargestDrift {
+    /// By samples and planned looks, which do not depend on the clock on the wall.
+    recorded: f64,
+    /// By all looks of this process too.
+    seen: f64,
+}
+
+impl LargestDrift {
+    /// Counts one. Not a number, where no two bodies have mass, is none.
+    fn count(&mut self, drift: f64, is_recorded: bool) {
+        self.seen = self.seen.max(drift);
+        if is_recorded {
+            self.recorded = self.recorded.max(drift);
+        }
+    }
+}
+
 /// The record of a run, under way.
 #[derive(Debug)]
 pub struct Recording {
@@ -269,7 +290,7 @@ pub struct Recording {
     preview_every: Option<Duration>,
     /// Steps of the checkpoint that it was resumed from.
     resumed_at: Option<u64>,
-    largest_drift: f64,
+    largest: LargestDrift,
     /// Time that a measurement of the energy took.
     energy_cost: Duration,
     settings: String,
@@ -306,8 +327,9 @@ impl Recording {
             let pairs = pairs::begin(folder).map_err(|fault| io_error(folder, fault))?;
             recording.pairs = Some(pairs);
         }
-        if simulation.encounters().is_some() {
-            let events = Events::begin(folder).map_err(|fault| io_error(folder, fault))?;
+        if let Some(encounters) = simulation.encounters() {
+            let events =
+                Events::begin(folder, encounters).map_err(|fault| io_error(folder, fault))?;
             recording.events = Some(events);
         }
         if plan.snapshot_every.is_some() {
@@ -357,7 +379,10 @@ impl Recording {
             index,
             next,
             resumed_at: Some(steps),
-            largest_drift: from.largest_drift,
+            largest: LargestDrift {
+                recorded: from.largest_drift,
+                seen: from.largest_drift,
+            },
             settings: from.settings.clone(),
             particles,
             events,
@@ -391,7 +416,7 @@ impl Recording {
             snapshots,
             preview_every: None,
             resumed_at: None,
-            largest_drift: 0.0,
+            largest: LargestDrift::default(),
             energy_cost: Duration::ZERO,
             settings: String::new(),
             remarks: vec![],
@@ -421,9 +446,10 @@ impl Recording {
         &self.remarks
     }
 
-    /// The largest [drift of the energy](Sample::energy_drift) that was seen.
+    /// The largest [drift of the energy](Sample::energy_drift) that was recorded up to the checkpoint
+    /// that this continues from, or seen since.
     pub fn largest_drift(&self) -> f64 {
-        self.largest_drift
+        self.largest.seen
     }
 
     /// The last sample of a run, at its end; its drift counts.
@@ -432,7 +458,7 @@ impl Recording {
     /// Errors of the backend.
     pub fn last_sample(&mut self, simulation: &mut Simulation) -> Result<Sample, ForceError> {
         let sample = simulation.sample(&self.origin)?;
-        self.largest_drift = self.largest_drift.max(sample.energy_drift);
+        self.largest.count(sample.energy_drift, false);
         Ok(sample)
     }
 
@@ -461,7 +487,7 @@ impl Recording {
     /// Records encounters that were found, and forgets bodies that are gone. Returns whether there are any.
     fn record_events(&mut self, simulation: &mut Simulation) -> Result<bool, RecordingError> {
         let events = simulation.take_events();
-        if let Some(logs) = &self.events {
+        if let Some(logs) = &mut self.events {
             for event in &events {
                 let kind = match event.what {
                     Happening::Collision { .. } => 0,
@@ -526,14 +552,18 @@ impl Recording {
         simulation: &mut Simulation,
         mut watch: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
-        let largest = Cell::new(self.largest_drift);
+        let largest = Cell::new(self.largest);
+        let count = |drift: f64, is_recorded: bool| {
+            let mut counted = largest.get();
+            counted.count(drift, is_recorded);
+            largest.set(counted);
+        };
         let mut watch = |event: Event<'_>| {
-            let drift = match &event {
-                Event::Sample(sample) => sample.energy_drift,
-                Event::Energy(look) => look.drift,
-                _ => 0.0,
-            };
-            largest.set(largest.get().max(drift)); // NaN where no two bodies have mass
+            match &event {
+                Event::Sample(sample) => count(sample.energy_drift, true),
+                Event::Energy(look) => count(look.drift, false),
+                _ => {}
+            }
             watch(event)
         };
         if let (Some(steps), None, true) = (
@@ -607,13 +637,15 @@ impl Recording {
                     ControlFlow::Continue(())
                 }
             };
-            let steps = stop.steps - clock.steps;
+            let planned = Planned::of(simulation, self.plan.steps_of(&clock, simulation.pace()));
+            let planned = planned.next(clock.steps);
+            let steps = stop.steps.min(planned) - clock.steps;
             let gone_on = match stop.time {
                 Some(time) => simulation.run_within(steps, time, during),
                 None => simulation.run(steps, during),
             };
             if let Err(why) = gone_on {
-                self.largest_drift = largest.get();
+                self.largest = largest.get();
                 return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
             }
             let fewer = self.record_events(simulation)?;
@@ -634,17 +666,26 @@ impl Recording {
             let ends = broken_off.get();
             let checkpoint = due || overdue || ends;
             let share = share(simulation);
-            let found = match (look, checkpoint || fewer || self.is_done(simulation)) {
-                // What is written is a good state, and so is one of other bodies than the last.
-                (_, true) => looks.keep(simulation, share).map(|()| None),
-                (true, false) => looks.look(simulation, &self.origin, share),
-                (false, false) => Ok(None),
+            let is_done = self.is_done(simulation);
+            let planned = clock.steps == planned && !is_done; // the end has a sample
+            // What is written is a good state, and so is one of other bodies than the last.
+            let is_good = checkpoint || fewer || is_done;
+            let kept = match is_good {
+                true => looks.keep(simulation, share),
+                false => Ok(()),
             };
+            let found = kept.and_then(|()| match planned || (look && !is_good) {
+                true => looks.look(simulation, &self.origin, share, planned),
+                false => Ok(None),
+            });
             match found {
                 Ok(None) => {}
-                Ok(Some(look)) => tell(Event::Energy(look)),
+                Ok(Some(look)) => {
+                    count(look.drift, planned);
+                    tell(Event::Energy(look));
+                }
                 Err(why) => {
-                    self.largest_drift = largest.get();
+                    self.largest = largest.get();
                     return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
                 }
             }
@@ -659,7 +700,7 @@ impl Recording {
             let ends = ends || self.stopped_by.is_some();
             if checkpoint || ends {
                 writer.finish(&mut tell)?;
-                self.largest_drift = largest.get();
+                self.largest = largest.get();
                 self.checkpoint(simulation, &mut tell)?;
                 (written, last_written) = (Instant::now(), Some(clock.steps));
             }
@@ -670,7 +711,7 @@ impl Recording {
         writer.finish(&mut |event| {
             let _ = watch(event); // the end either way
         })?;
-        self.largest_drift = largest.get();
+        self.largest = largest.get();
         let kept = self.plan.checkpoint_every.is_some() || checkpoint::exists(&self.folder);
         if kept && last_written != Some(simulation.clock().steps) {
             self.checkpoint(simulation, &mut |event| {
@@ -727,7 +768,7 @@ impl Recording {
             self.write_checkpoint(&Checkpoint {
                 clock,
                 origin: self.origin,
-                largest_drift: self.largest_drift,
+                largest_drift: self.largest.recorded,
                 settings: self.settings.clone(),
                 bodies,
                 state,
@@ -831,7 +872,7 @@ impl Recording {
         self.write_checkpoint(&Checkpoint {
             clock,
             origin: self.origin,
-            largest_drift: self.largest_drift,
+            largest_drift: self.largest.recorded,
             settings: self.settings.clone(),
             bodies: simulation.bodies()?.clone(),
             state,
@@ -881,6 +922,24 @@ impl Plan {
         self.snapshot_every.map_or(0, |every| {
             ((clock.time - clock.start).abs() / every * (1.0 + 1e-12)).floor() as u64
         })
+    }
+
+    /// Number of steps of the whole run, where it can be known before: without those that snapshots
+    /// shorten.
+    fn steps_of(&self, clock: &Clock, pace: Pace) -> Option<u64> {
+        let (length, end) = match pace {
+            Pace::Fixed(dt) => (dt, self.until),
+            Pace::Adaptive {
+                longest,
+                end,
+                steps: Stepping::Blocks,
+                ..
+            } => (longest, Some(self.until.unwrap_or(end))),
+            Pace::Adaptive { .. } => return None,
+        };
+        let by_time = end.map(|end| ((end - clock.start) / length * (1.0 - 1e-12)).ceil() as u64);
+        let steps = by_time.map_or(self.steps, |steps| steps.min(self.steps));
+        Some(steps).filter(|&steps| steps < u64::MAX)
     }
 
     /// When something is next to be done.

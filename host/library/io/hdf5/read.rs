@@ -134,11 +134,16 @@ impl Attributes {
         }
     }
 
-    /// The first of the numbers of an attribute.
+    /// The number of an attribute, also as an array of one.
     fn number(&self, name: &str) -> Result<Option<f64>, ReadFault> {
-        Ok(self
-            .numbers(name)?
-            .and_then(|numbers| numbers.first().copied()))
+        match self.numbers(name)?.as_deref() {
+            None | Some([]) => Ok(None),
+            Some([number]) => Ok(Some(*number)),
+            Some(several) => {
+                let problem = format!("it has {} numbers, and should be one", several.len());
+                Err(malformed(&format!("{}/{name}", self.place), problem))
+            }
+        }
     }
 
     /// Returns whether the file says that Allpairs wrote it.
@@ -273,7 +278,9 @@ fn read(file: &Hdf5File, size: u64) -> Result<Contents, ReadFault> {
     let table = header.numbers("MassTable")?.unwrap_or_default();
     let mut notes = Vec::new();
     let units = units(&root, &mut notes)?;
-    if let Some(size) = header.number("BoxSize")?.filter(|size| *size != 0.0) {
+    // One size, or one along each axis.
+    let sizes = header.numbers("BoxSize")?.unwrap_or_default();
+    if let Some(size) = sizes.into_iter().find(|size| *size != 0.0) {
         notes.push(format!(
             "the file has a box (BoxSize = {size}): it is not periodic here, nothing happens at \
              its walls"
@@ -373,6 +380,25 @@ impl Part {
         )
     }
 
+    /// Refuses masses of single bodies that are not that of the header's table, but for rounding to f32.
+    fn check_masses(&self, same: f64, masses: &[f64]) -> Result<(), ReadFault> {
+        let differs = |mass: &f64| (mass - same).abs() > 1e-6 * same.abs();
+        match masses
+            .iter()
+            .position(|mass| differs(mass) || mass.is_nan())
+        {
+            None => Ok(()),
+            Some(row) => Err(malformed(
+                &format!("{}/Masses", self.place),
+                format!(
+                    "row {row} is {}, and /Header/MassTable says {same} for all bodies of this type: \
+                     remove the one that is wrong",
+                    masses[row]
+                ),
+            )),
+        }
+    }
+
     fn read(
         &self,
         file: &Hdf5File,
@@ -410,7 +436,14 @@ impl Part {
         need(READ[0], 3)?.reals(first, &mut [x, y, z])?;
         need(READ[1], 3)?.reals(first, &mut [vx, vy, vz])?;
         match self.mass {
-            Some(same) => mass[first..].fill(same),
+            Some(same) => {
+                if let Some(masses) = self.table(file, READ[2], size)? {
+                    masses.expect(n, 1)?;
+                    masses.reals(first, &mut [&mut *mass])?;
+                    self.check_masses(same, &mass[first..])?;
+                }
+                mass[first..].fill(same);
+            }
             None => need(READ[2], 1)?.reals(first, &mut [mass])?,
         }
         match self.table(file, READ[3], size)? {

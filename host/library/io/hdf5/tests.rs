@@ -98,6 +98,34 @@ fn foreign(builder: &mut FileBuilder) {
     builder.add_group(part.finish());
 }
 
+/// A mass table and masses of single bodies, which agree or not, and numbers that should be one.
+#[test]
+fn what_is_said_twice_must_agree() {
+    let with_table = |mass: f64| {
+        let table = vec![0.0, 0.0, 0.0, 0.0, mass, 0.0];
+        with_header(&[("MassTable", AttrValue::F64Array(table))])
+    };
+    assert_eq!(parse_file(&with_table(1.0)).unwrap().bodies.mass, [1.0; 4]);
+    assert_eq!(
+        parse_file(&with_table(1.0 + 1e-7)).unwrap().bodies.mass,
+        [1.0 + 1e-7; 4]
+    );
+    let told = message(&with_table(3.0));
+    assert!(
+        told.contains("/PartType4/Masses: row 0 is 1, and /Header/MassTable says 3"),
+        "{told}"
+    );
+    for name in ["Time", "Redshift", "NumFilesPerSnapshot", "UnitMass_in_g"] {
+        let several = with_header(&[(name, AttrValue::F64Array(vec![0.0, 1.0]))]);
+        let told = message(&several);
+        let expected = format!("/Header/{name}: it has 2 numbers, and should be one");
+        assert!(told.contains(&expected), "{told}");
+    }
+    let box_of_axes = with_header(&[("BoxSize", AttrValue::F64Array(vec![4.0; 3]))]);
+    let notes = contents(&box_of_axes).unwrap().notes;
+    assert!(notes[0].contains("BoxSize = 4"), "{notes:?}");
+}
+
 #[test]
 fn other_programs_files_are_read() {
     let bytes = bytes_of(foreign);

@@ -98,9 +98,9 @@ fn planets_of_a_file_are_run_as_planets() {
     );
     let asked = "run solar-system --steps 20 --softening 0 --out asked";
     folder.run(asked).expect(0, &["kernel cpu-f64"]);
-    let made = folder.read("made/final.npz");
+    let made = folder.read("made/final.allpairs");
     assert_eq!(folder.read("read/final.npz"), made);
-    assert_eq!(folder.read("asked/final.npz"), made);
+    assert_eq!(folder.read("asked/final.allpairs"), made);
 }
 
 /// Binaries in a file are not parted by a softening that was chosen.

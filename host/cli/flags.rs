@@ -26,6 +26,7 @@ const RUN: &[&str] = &[
     "kernel",
     "law",
     "neighbours",
+    "orbit",
 ];
 /// Settings of the bodies' units.
 const UNITS: &[&str] = &["units", "mass", "radius"];

@@ -104,7 +104,7 @@ fn mean_kinetic_energy(
 }
 
 /// The pair that two bodies are, if they are bound.
-fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Option<Pair> {
+pub(crate) fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Option<Pair> {
     let (a, b) = (bodies.body(i), bodies.body(j));
     let (a, b) = if b.mass > a.mass { (b, a) } else { (a, b) };
     let [m, n] = [a.mass, b.mass].map(|mass| physics.weight(mass));

@@ -1,10 +1,10 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
-use crate::binaries::{Census, Pair};
+use crate::binaries;
 use crate::bodies::Bodies;
 use crate::force::cpu;
 use crate::integrator::Integrator;
-use crate::neighbours::nearest;
+use crate::neighbours::{Neighbour, nearest};
 use crate::physics::{Law, Physics};
 use crate::simd::InstructionSet;
 use crate::units::{ASTRONOMICAL_UNIT, Units};
@@ -17,7 +17,8 @@ const FEW: usize = 100;
 /// binary — which the others go round.
 const HEAVY: usize = 10;
 
-/// Semi-major axis, in softening lengths, below which a bound pair would not stay one.
+/// Semi-major axis, in softening lengths and in distances to the next body, below which a bound pair would
+/// not stay one.
 const TIGHT: f64 = 0.125;
 
 /// Pairs so tight, in bodies with mass, from which on they are no chance: in Plummer spheres of 100
@@ -169,8 +170,8 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
 ///   the others are on orbits that softening would change: 0;
 /// * units of au are those of planets: 0;
-/// * where two bodies or more, and one in a hundred or more, are in bound pairs so tight that the
-///   softening below would part them, with semi-major axes below ε/8: 0;
+/// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
+///   eighth of the softening below and of the distance to the next body: binaries, 0;
 /// * else bodies stand for many, and ε is half the mean distance of bodies with mass within the
 ///   radius that holds half of them, `r₅₀ N^(−1/3) / 2`, about the median position.
 ///
@@ -237,13 +238,8 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
         .map(|body| distance(body.position, centre))
         .collect();
     let softening = median(radii) * (massive.len() as f64).cbrt().recip() / 2.0;
-    let pairs = match known.law {
-        Law::AttractRepel { .. } => vec![], // none of its orbits are ellipses
-        Law::Gravity | Law::Unit => Census::of(&massive, &physics).pairs,
-    };
-    let is_tight = |pair: &&Pair| pair.semi_major_axis < TIGHT * softening;
     let why = "half the mean distance of bodies, taken to stand for many";
-    match pairs.iter().filter(is_tight).count() {
+    match tight_pairs(&massive, &physics, softening) {
         0 => Chosen::new(softening, why),
         tight if tight > 1 && tight as f64 >= NO_CHANCE * massive.len() as f64 => {
             let why = format!("{tight} pairs of bodies are bound, and close: binaries");
@@ -255,6 +251,35 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
             Chosen::new(softening, why)
         }
     }
+}
+
+/// Number of bound pairs that this softening would part, and that are closer still beside the distance to
+/// the next body: where bodies are dense there are always some that are near each other.
+fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
+    if matches!(physics.law, Law::AttractRepel { .. }) {
+        return 0; // none of its orbits are ellipses
+    }
+    let points: Vec<[f64; 3]> = massive.iter().map(|body| body.position).collect();
+    let neighbours = nearest(&points);
+    let partner = |i: usize| {
+        let j = neighbours[i].index;
+        (neighbours[j].index == i).then_some(j)
+    };
+    // One of each two.
+    let alone: Vec<usize> = (0..points.len())
+        .filter(|&i| partner(i).is_none_or(|j| i < j))
+        .collect();
+    let places: Vec<[f64; 3]> = alone.iter().map(|&i| points[i]).collect();
+    let others = nearest(&places);
+    let is_tight = |(i, other): (&usize, &Neighbour)| {
+        let pair = partner(*i).and_then(|j| binaries::pair(massive, physics, [*i, j]));
+        pair.is_some_and(|pair| pair.semi_major_axis < TIGHT * softening.min(other.distance))
+    };
+    alone
+        .iter()
+        .zip(&others)
+        .filter(|both| is_tight(*both))
+        .count()
 }
 
 /// True if lengths are in au.

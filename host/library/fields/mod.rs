@@ -716,20 +716,20 @@ pub enum FieldFault {
     },
     /// An orbit without a field.
     #[error(
-        "an orbit needs a field to fall in: give one with --field, such as mwpotential2014, or leave \
-         out --orbit"
+        "an orbit needs a field to fall in: give `field`, such as mwpotential2014, or leave \
+         out `orbit`"
     )]
     OrbitInNoField,
     /// An orbit in a frame that turns.
     #[error(
-        "the field {0} is of a frame that turns with a circular orbit, and --orbit of one that does not \
+        "the field {0} is of a frame that turns with a circular orbit, and `orbit` of one that does not \
          turn: give one of them"
     )]
     OrbitInTurningFrame(&'static str),
     /// An orbit that begins in a singular centre.
     #[error(
         "the orbit begins in the centre of the field {0}, where its acceleration has no direction: give \
-         --orbit another position"
+         `orbit` another position"
     )]
     OrbitInCentre(&'static str),
     /// An orbit that cannot be followed.

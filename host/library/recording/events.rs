@@ -23,7 +23,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Those of a run that looks for these encounters.
+    /// Logs of a run that looks for these encounters.
     pub(super) fn begin(folder: &Path, encounters: &Encounters) -> io::Result<Self> {
         let create = |is_wanted: bool, name: &str, columns: &[&str]| {
             let rows = is_wanted.then(|| Rows::create(folder, name, columns));

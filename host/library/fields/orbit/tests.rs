@@ -715,12 +715,12 @@ fn orbits_that_cannot_be_are_refused() {
     };
     let point = || ExternalField::point(100.0);
     for (fields, x, v, parts) in [
-        (vec![], [1.0, 0.0, 0.0], [0.0; 3], &["--field"][..]),
+        (vec![], [1.0, 0.0, 0.0], [0.0; 3], &["`field`"][..]),
         (
             vec![ExternalField::first_post_newtonian(0, 1e3)],
             [1.0; 3],
             [0.0; 3],
-            &["--field"],
+            &["`field`"],
         ),
         (
             vec![point()],
@@ -809,5 +809,5 @@ fn orbits_are_read() {
         }
     }
     let error = crate::fields::parse_orbit("x=8kpc", None).expect_err("no units");
-    assert!(error.to_string().contains("--units"), "{error}");
+    assert!(error.to_string().contains("`units`"), "{error}");
 }

@@ -48,11 +48,12 @@ fn all_doubles_round_trip() {
     ];
     let bodies: Bodies = values
         .iter()
-        .map(|&value| Body {
+        .zip(0..)
+        .map(|(&value, i)| Body {
             position: [value, -value, 1.0],
             velocity: [0.0, value, 2.0],
             mass: value.abs(),
-            id: u64::MAX,
+            id: u64::MAX - i,
             kind: Kind::Dark,
         })
         .collect();

@@ -10,7 +10,7 @@ use allpairs::initial_conditions::disk_galaxy;
 use allpairs::integrator::Integrator;
 use allpairs::io::Overwrite;
 use allpairs::output::movie::{Movie, MovieError, MovieFormat};
-use allpairs::output::{ColourMap, DensityPicture, Frame, Projection, Selection};
+use allpairs::output::{ColourMap, DensityPicture, Projection, Section, Subset};
 use allpairs::physics::{Law, Physics};
 use allpairs::simulation::Simulation;
 
@@ -23,7 +23,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         width: 200,
         height: 200,
         projections: vec![Projection::Xy],
-        frame: Some(Frame::around(&bodies, Selection::Luminous)),
+        frame: Some(Section::around(&bodies, Subset::Luminous)),
         ..DensityPicture::default()
     };
     picture.brightest = Some(picture.brightness(&bodies)?);

@@ -160,7 +160,7 @@ fn paths(
     series: &Series,
     ids: &[u64],
     names: &[String],
-) -> anyhow::Result<(Vec<output::Path>, String, Option<Units>)> {
+) -> anyhow::Result<(Vec<output::PathOfBody>, String, Option<Units>)> {
     let files = series.files()?;
     let mut units = None;
     let mut asked = HashSet::new();
@@ -202,7 +202,7 @@ fn paths(
     );
     let known = series.names();
     let is_named = wanted.len() <= NAMED_PATHS || !names.is_empty();
-    let path = |(i, id): (usize, &u64)| output::Path {
+    let path = |(i, id): (usize, &u64)| output::PathOfBody {
         name: match (names.get(i), known.get(*id as usize)) {
             (Some(name), _) => name.clone(),
             (None, Some(name)) => (*name).to_owned(),

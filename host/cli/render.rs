@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use allpairs::io::{Overwrite, Snapshot};
 use allpairs::output::movie::{Movie, MovieFormat, ffmpeg_is_there};
 use allpairs::output::{
-    ColourMap, DensityPicture, Figure, Frame, PictureError, Projection, Selection, Weight,
+    ColourMap, DensityPicture, Figure, PictureError, Projection, Section, Subset, Weight,
 };
 use allpairs::units::{Measure, Units};
 use anyhow::{Context, bail, ensure};
@@ -45,7 +45,7 @@ pub(super) struct Options {
     colour_map: ColourMap,
     /// Bodies to draw: luminous (gas and stars, if there are any), all, gas, dark or star.
     #[arg(long, value_name = "WHICH", default_value = "luminous")]
-    select: Selection,
+    select: Subset,
     /// Weight of a body: count (each the same) or mass.
     #[arg(long, value_name = "WHAT", default_value = "count")]
     weight: Weight,
@@ -277,9 +277,9 @@ fn picture(
         let (Snapshot { bodies, .. }, known) = options.series.load(file)?;
         units = units.or(known);
         bodies.check().map_err(PictureError::Bodies)?;
-        frames.push(Frame::around(&bodies, options.select));
+        frames.push(Section::around(&bodies, options.select));
     }
-    let mut frame = Frame::enclosing(&frames).context("no snapshots")?;
+    let mut frame = Section::enclosing(&frames).context("no snapshots")?;
     let length = |option: &str, given: &Measure| -> anyhow::Result<f64> {
         let length = given.length(units.as_ref());
         length.with_context(|| format!("in --{option}"))

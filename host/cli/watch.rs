@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use allpairs::bodies::Bodies;
-use allpairs::output::{DensityPicture, Frame, PictureError, Selection, TerminalColours};
+use allpairs::output::{DensityPicture, PictureError, Section, Subset, TerminalColours};
 use anyhow::{Context, ensure};
 use terminal_size::{Height, Width, terminal_size_of};
 
@@ -17,7 +17,7 @@ const LEAST_PIXELS: u32 = 16;
 /// Terminal to draw on, and state kept from one picture to the next.
 pub(super) struct Watch {
     colours: TerminalColours,
-    frame: Option<Frame>,
+    frame: Option<Section>,
     brightest: Option<f64>,
     /// Lines of the last picture, over which the next is drawn.
     lines: usize,
@@ -92,9 +92,9 @@ impl Watch {
     }
 
     /// The frame of the last picture, as long as it suits the bodies: pictures shall not tremble.
-    fn frame(&mut self, bodies: &Bodies) -> Result<Frame, PictureError> {
+    fn frame(&mut self, bodies: &Bodies) -> Result<Section, PictureError> {
         bodies.check()?;
-        let now = Frame::around(bodies, Selection::Luminous);
+        let now = Section::around(bodies, Subset::Luminous);
         let suits = self.frame.is_some_and(|kept| {
             let width = now.half_width / kept.half_width;
             let moved = (0..3).map(|k| (now.centre[k] - kept.centre[k]).abs());

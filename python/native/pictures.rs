@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use allpairs::io::{Overwrite, Snapshot};
-use allpairs::output::{DensityPicture, Frame, RunLog, Viewer, run_charts};
+use allpairs::output::{DensityPicture, RunLog, Section, Viewer, run_charts};
 use allpairs::units::Units;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
@@ -44,8 +44,8 @@ pub(crate) fn image<'py>(
             brightest: None,
             colour_map: parsed(colour_map, "colour_map")?,
         };
-        let around = Frame::around(&bodies, picture.selection);
-        let frame = Frame {
+        let around = Section::around(&bodies, picture.selection);
+        let frame = Section {
             centre: centre.unwrap_or(around.centre),
             half_width: half_width.unwrap_or(around.half_width),
         };

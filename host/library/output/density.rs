@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::framing::{choose, quantile};
 use super::smoothing::{Grid, Splat, surface_density};
-use super::{ColourMap, Frame, Image, Selection, Shades, UnknownChoice};
+use super::{ColourMap, Image, Section, Shades, Subset, UnknownChoice};
 use crate::bodies::{Bodies, BodyFault};
 use crate::io::{Overwrite, write_atomically};
 
@@ -27,11 +27,11 @@ pub struct DensityPicture {
     /// The panels from left to right.
     pub projections: Vec<Projection>,
     /// Bodies that are shown.
-    pub selection: Selection,
+    pub selection: Subset,
     /// Weight of a body.
     pub weight: Weight,
-    /// The section of space that is shown; `None` frames the selected bodies ([`Frame::around`]).
-    pub frame: Option<Frame>,
+    /// The section of space that is shown; `None` frames the selected bodies ([`Section::around`]).
+    pub frame: Option<Section>,
     /// Powers of ten between the brightest and the darkest shades.
     pub decades: f64,
     /// The surface density of the brightest shade, in bodies (or mass) per pixel; `None` takes the
@@ -47,7 +47,7 @@ impl Default for DensityPicture {
             width: 1600,
             height: 800,
             projections: vec![Projection::Xy, Projection::Xz],
-            selection: Selection::Luminous,
+            selection: Subset::Luminous,
             weight: Weight::Count,
             frame: None,
             decades: 3.0,
@@ -224,7 +224,7 @@ impl DensityPicture {
         }
         let frame = self
             .frame
-            .unwrap_or_else(|| Frame::around_chosen(bodies, &chosen));
+            .unwrap_or_else(|| Section::around_chosen(bodies, &chosen));
 
         // Panels differ by a pixel where the width does not divide.
         let edges: Vec<usize> = (0..=self.projections.len())
@@ -280,7 +280,7 @@ impl DensityPicture {
         }
         let mut numbers = vec![("decades", self.decades, true)];
         numbers.extend(self.brightest.map(|value| ("brightest", value, true)));
-        if let Some(Frame { centre, half_width }) = self.frame {
+        if let Some(Section { centre, half_width }) = self.frame {
             numbers.push(("half_width", half_width, true));
             numbers.extend(centre.map(|coordinate| ("centre", coordinate, false)));
         }
@@ -302,7 +302,7 @@ impl DensityPicture {
         &self,
         bodies: &Bodies,
         chosen: &[usize],
-        frame: Frame,
+        frame: Section,
         projection: Projection,
         [width, height]: [usize; 2],
     ) -> Vec<Splat> {
@@ -337,7 +337,7 @@ pub(super) fn point_size(bodies: usize) -> Option<f64> {
 /// Panels before they are coloured.
 pub(super) struct Panels {
     pub(super) grids: Vec<Grid>,
-    pub(super) frame: Frame,
+    pub(super) frame: Section,
     /// Indices of the bodies that are shown.
     pub(super) chosen: Vec<usize>,
 }
@@ -382,7 +382,7 @@ mod tests {
             width: 64,
             height: 64,
             projections: vec![Projection::Xy],
-            frame: Some(Frame {
+            frame: Some(Section {
                 centre: [0.0; 3],
                 half_width: 1.0,
             }),
@@ -455,10 +455,10 @@ mod tests {
             [16, 48].map(|x| brightness(&image, x, 32) > 100)
         };
         let mixed = [Kind::Dark, Kind::Gas];
-        assert_eq!(shown(Selection::Luminous, mixed), [false, true]);
-        assert_eq!(shown(Selection::All, mixed), [true, true]);
-        assert_eq!(shown(Selection::Only(Kind::Dark), mixed), [true, false]);
-        assert_eq!(shown(Selection::Luminous, [Kind::Dark; 2]), [true, true]);
+        assert_eq!(shown(Subset::Luminous, mixed), [false, true]);
+        assert_eq!(shown(Subset::All, mixed), [true, true]);
+        assert_eq!(shown(Subset::Only(Kind::Dark), mixed), [true, false]);
+        assert_eq!(shown(Subset::Luminous, [Kind::Dark; 2]), [true, true]);
     }
 
     #[test]
@@ -561,7 +561,7 @@ mod tests {
         };
         assert!(matches!(refusal(picture), PictureError::Number { .. }));
         for (half_width, centre) in [(0.0, 0.0), (f64::INFINITY, 0.0), (1.0, f64::NAN)] {
-            let frame = Some(Frame {
+            let frame = Some(Section {
                 centre: [centre; 3],
                 half_width,
             });
@@ -569,7 +569,7 @@ mod tests {
             assert!(matches!(refusal(picture), PictureError::Number { .. }));
         }
         let picture = DensityPicture {
-            selection: Selection::Only(Kind::Gas),
+            selection: Subset::Only(Kind::Gas),
             ..small()
         };
         assert!(matches!(

@@ -218,7 +218,7 @@ impl Figure {
         }
     }
 
-    /// Frame, ticks, numbers and labels of a panel.
+    /// Section, ticks, numbers and labels of a panel.
     fn axes(
         &self,
         chart: &mut Chart,
@@ -416,13 +416,13 @@ fn round_below(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::initial_conditions::plummer;
-    use crate::output::{Frame, Projection};
+    use crate::output::{Projection, Section};
 
     /// Axes without a tick and a bar without a power of ten are drawn, too.
     #[test]
     fn frames_beyond_all_digits_are_drawn() {
         for (bodies, centre, half_width) in [(10, 1e20, 1.0), (1001, 0.0, 1e200)] {
-            let frame = Frame {
+            let frame = Section {
                 centre: [centre, 0.0, 0.0],
                 half_width,
             };

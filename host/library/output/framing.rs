@@ -5,9 +5,9 @@ use std::str::FromStr;
 use super::UnknownChoice;
 use crate::bodies::{Bodies, Kind};
 
-/// Bodies that are shown.
+/// Subset of the bodies that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Selection {
+pub enum Subset {
     /// Luminous matter: gas and stars; dark matter only where there is nothing else. A halo of
     /// massive dark bodies would hide the disk within.
     Luminous,
@@ -18,7 +18,7 @@ pub enum Selection {
 }
 
 /// `luminous`, `all`, or the name of a kind.
-impl FromStr for Selection {
+impl FromStr for Subset {
     type Err = UnknownChoice;
 
     fn from_str(name: &str) -> Result<Self, UnknownChoice> {
@@ -36,7 +36,7 @@ impl FromStr for Selection {
 
 /// The section of space that a picture shows.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Frame {
+pub struct Section {
     /// The point in the middle of each panel.
     pub centre: [f64; 3],
     /// Length from the middle to the nearest edge of a panel, above zero. Both axes have the same
@@ -44,7 +44,7 @@ pub struct Frame {
     pub half_width: f64,
 }
 
-impl Frame {
+impl Section {
     /// The frame that shows 95 of 100 of the bodies numbered `chosen`, with a margin: around the
     /// median of each coordinate, which stragglers do not move.
     pub(super) fn around_chosen(bodies: &Bodies, chosen: &[usize]) -> Self {
@@ -68,7 +68,7 @@ impl Frame {
     /// The frame that shows 95 of 100 of the selected bodies, with a margin: around the median of
     /// each coordinate, which stragglers do not move. Take it from one snapshot and give it to all
     /// pictures of a series.
-    pub fn around(bodies: &Bodies, selection: Selection) -> Self {
+    pub fn around(bodies: &Bodies, selection: Subset) -> Self {
         Self::around_chosen(bodies, &choose(bodies, selection))
     }
 
@@ -93,16 +93,16 @@ impl Frame {
 }
 
 /// The numbers of the selected bodies.
-pub(super) fn choose(bodies: &Bodies, selection: Selection) -> Vec<usize> {
+pub(super) fn choose(bodies: &Bodies, selection: Subset) -> Vec<usize> {
     let of = |wanted: &dyn Fn(Kind) -> bool| -> Vec<usize> {
         (0..bodies.len())
             .filter(|i| wanted(bodies.kind[*i]))
             .collect()
     };
     match selection {
-        Selection::All => of(&|_| true),
-        Selection::Only(kind) => of(&|other| other == kind),
-        Selection::Luminous => {
+        Subset::All => of(&|_| true),
+        Subset::Only(kind) => of(&|other| other == kind),
+        Subset::Luminous => {
             let luminous = of(&|kind| kind != Kind::Dark);
             if luminous.is_empty() {
                 of(&|_| true)
@@ -129,13 +129,13 @@ mod tests {
     #[test]
     fn frames_ignore_stragglers() {
         let mut bodies = plummer(1_000, 1).unwrap();
-        let frame = Frame::around(&bodies, Selection::Luminous);
+        let frame = Section::around(&bodies, Subset::Luminous);
         // 95 of 100 lie within 5.4 scale radii: 3.2 in standard units.
         assert!((3.0..6.0).contains(&frame.half_width), "{frame:?}");
         for i in 0..10 {
             bodies.x[i] = 1e6;
         }
-        let moved = Frame::around(&bodies, Selection::Luminous);
+        let moved = Section::around(&bodies, Subset::Luminous);
         assert!(moved.half_width < 2.0 * frame.half_width && moved.centre[0].abs() < 0.1);
 
         let single: Bodies = [Body {
@@ -147,10 +147,10 @@ mod tests {
         }]
         .into_iter()
         .collect();
-        let frame = Frame::around(&single, Selection::All);
+        let frame = Section::around(&single, Subset::All);
         assert_eq!(
             frame,
-            Frame {
+            Section {
                 centre: [3.0; 3],
                 half_width: 1.0
             }
@@ -159,14 +159,17 @@ mod tests {
 
     #[test]
     fn one_frame_holds_several() {
-        let frame = |x, half_width| Frame {
+        let frame = |x, half_width| Section {
             centre: [x, 0.0, 1.0],
             half_width,
         };
-        assert_eq!(Frame::enclosing(&[]), None);
-        assert_eq!(Frame::enclosing(&[frame(2.0, 1.0)]), Some(frame(2.0, 1.0)));
+        assert_eq!(Section::enclosing(&[]), None);
+        assert_eq!(
+            Section::enclosing(&[frame(2.0, 1.0)]),
+            Some(frame(2.0, 1.0))
+        );
         // From −3 to −1 and from 0 to 4.
-        let both = Frame::enclosing(&[frame(-2.0, 1.0), frame(2.0, 2.0)]);
+        let both = Section::enclosing(&[frame(-2.0, 1.0), frame(2.0, 2.0)]);
         assert_eq!(both, Some(frame(0.5, 3.5)));
     }
 }

@@ -159,7 +159,7 @@ fn vector_change(log: &RunLog, names: [&str; 3], relative: bool) -> Option<Vec<f
 
 /// The path of a body: its name and its places in the order of time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Path {
+pub struct PathOfBody {
     /// Name of the body; without one it is not in the legend.
     pub name: String,
     /// Places.
@@ -172,7 +172,7 @@ pub struct Path {
 /// # Errors
 /// No places, or the drawing fails.
 pub fn orbit_chart(
-    paths: &[Path],
+    paths: &[PathOfBody],
     projection: Projection,
     subtitle: &str,
     units: Option<Units>,
@@ -184,7 +184,7 @@ pub fn orbit_chart(
     let unit = units.map(|units| units.shown_length(extent));
     let factor = unit.map_or(1.0, |unit| unit.factor);
     let label = |axis: usize| in_unit(["x", "y", "z"][axis], &[], unit).0;
-    let line = |path: &Path| Line {
+    let line = |path: &PathOfBody| Line {
         name: path.name.clone(),
         points: path
             .places

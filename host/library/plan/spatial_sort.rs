@@ -7,7 +7,7 @@ use super::{Buffer, ELEMENTWISE_BLOCK, Launch, Limits, PlanError, Step};
 
 /// Buffers of an order's own, in their order: the plan's [`Buffer::Scratch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SortBuffer {
     /// The cube around the bodies, four f32: see [`kernels::keys`].
     Bounds,
     /// Places along the curve.
@@ -30,7 +30,7 @@ pub enum Place {
     NumbersTo,
 }
 
-impl Place {
+impl SortBuffer {
     const fn buffer(self) -> Buffer {
         Buffer::Scratch(self as usize)
     }
@@ -39,7 +39,7 @@ impl Place {
 /// Launches that sort bodies along the Hilbert curve.
 #[derive(Clone, Debug)]
 pub struct SpatialSort {
-    /// Sizes of the buffers, bytes, as [`Place`] numbers them.
+    /// Sizes of the buffers, bytes, as [`SortBuffer`] numbers them.
     pub scratch: Vec<usize>,
     /// Steps, in order.
     pub steps: Vec<Step>,
@@ -79,10 +79,10 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<SpatialSort, PlanE
         launch,
         buffers: buffers.to_vec(),
     };
-    let [bounds, counts] = [Place::Bounds, Place::Counts].map(Place::buffer);
+    let [bounds, counts] = [SortBuffer::Bounds, SortBuffer::Counts].map(SortBuffer::buffer);
     let (mut keys, mut order) = (
-        [Place::Keys, Place::KeysTo].map(Place::buffer),
-        [Place::Order, Place::OrderTo].map(Place::buffer),
+        [SortBuffer::Keys, SortBuffer::KeysTo].map(SortBuffer::buffer),
+        [SortBuffer::Order, SortBuffer::OrderTo].map(SortBuffer::buffer),
     );
     let mut steps = vec![step(
         each(SortStage::Keys)?,
@@ -113,7 +113,8 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<SpatialSort, PlanE
         kernels::HALVE_SHARED_BYTES,
     );
     steps.push(step(halve, &[Buffer::State, order[0]]));
-    let [state, acceleration] = [Place::State, Place::Acceleration].map(Place::buffer);
+    let [state, acceleration] =
+        [SortBuffer::State, SortBuffer::Acceleration].map(SortBuffer::buffer);
     steps.push(step(
         each(SortStage::Reorder)?,
         &[
@@ -124,7 +125,8 @@ pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<SpatialSort, PlanE
             acceleration,
         ],
     ));
-    let [numbers, numbers_to] = [Place::Numbers, Place::NumbersTo].map(Place::buffer);
+    let [numbers, numbers_to] =
+        [SortBuffer::Numbers, SortBuffer::NumbersTo].map(SortBuffer::buffer);
     steps.push(step(
         each(SortStage::Renumber)?,
         &[numbers, order[0], numbers_to],
@@ -143,16 +145,16 @@ fn scratch(force: &Entry, n: u32) -> Result<Vec<usize>, PlanError> {
     let one_a_body = n as usize * size_of::<u32>();
     let counts = kernels::DIGITS as usize * kernels::tiles(n) as usize * size_of::<u32>();
     let places = [
-        (Place::Bounds, size_of::<[f32; 4]>()),
-        (Place::Keys, one_a_body),
-        (Place::KeysTo, one_a_body),
-        (Place::Order, one_a_body),
-        (Place::OrderTo, one_a_body),
-        (Place::Counts, counts),
-        (Place::State, state),
-        (Place::Acceleration, vectors),
-        (Place::Numbers, one_a_body),
-        (Place::NumbersTo, one_a_body),
+        (SortBuffer::Bounds, size_of::<[f32; 4]>()),
+        (SortBuffer::Keys, one_a_body),
+        (SortBuffer::KeysTo, one_a_body),
+        (SortBuffer::Order, one_a_body),
+        (SortBuffer::OrderTo, one_a_body),
+        (SortBuffer::Counts, counts),
+        (SortBuffer::State, state),
+        (SortBuffer::Acceleration, vectors),
+        (SortBuffer::Numbers, one_a_body),
+        (SortBuffer::NumbersTo, one_a_body),
     ];
     debug_assert!((0..).zip(places).all(|(i, (place, _))| i == place as usize));
     Ok(places.map(|(_, bytes)| bytes).to_vec())

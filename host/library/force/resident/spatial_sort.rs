@@ -8,7 +8,7 @@ use crate::force::device::Device;
 use crate::force::order::{self, Slots};
 use crate::force::pack;
 use crate::plan::Step;
-use crate::plan::spatial_sort::{self as plan, Place};
+use crate::plan::spatial_sort::{self as plan, SortBuffer};
 
 /// Steps for which an order is kept: bodies that have moved on cost speed, and so does sorting them.
 const STEPS_IN_ORDER: u64 = 4;
@@ -36,7 +36,7 @@ impl<D: Device> SpatialSort<D> {
         let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
         let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
         let slots = Slots::as_given(n);
-        device.upload(&scratch[Place::Numbers as usize], slots.numbers())?;
+        device.upload(&scratch[SortBuffer::Numbers as usize], slots.numbers())?;
         Ok(Self {
             steps: plan.steps,
             scratch,
@@ -53,7 +53,7 @@ impl<D: Device> Resident<D> {
             return Ok(Slots::as_given(n));
         };
         let mut numbers = vec![0_u32; n as usize];
-        let place = &kept.scratch[Place::Numbers as usize];
+        let place = &kept.scratch[SortBuffer::Numbers as usize];
         self.device.download(place, &mut numbers)?;
         Ok(Slots::of(numbers))
     }
@@ -91,7 +91,7 @@ impl<D: Device> Resident<D> {
             return Ok(());
         };
         self.device
-            .upload(&kept.scratch[Place::Bounds as usize], cube)?;
+            .upload(&kept.scratch[SortBuffer::Bounds as usize], cube)?;
         self.params.separation = *separation;
         kept.age = 0;
         Ok(())
@@ -128,12 +128,12 @@ impl<D: Device> Resident<D> {
             return Ok(());
         };
         let sorted = self.carry_out(&kept.steps, &kept.scratch, self.params);
-        let mut exchange = |place: Place, buffer: &mut D::Buffer| {
+        let mut exchange = |place: SortBuffer, buffer: &mut D::Buffer| {
             std::mem::swap(&mut kept.scratch[place as usize], buffer);
         };
-        exchange(Place::State, &mut self.state);
-        exchange(Place::Acceleration, &mut self.acceleration);
-        let (numbers, to) = (Place::Numbers as usize, Place::NumbersTo as usize);
+        exchange(SortBuffer::State, &mut self.state);
+        exchange(SortBuffer::Acceleration, &mut self.acceleration);
+        let (numbers, to) = (SortBuffer::Numbers as usize, SortBuffer::NumbersTo as usize);
         kept.scratch.swap(numbers, to);
         self.spatial_sort = Some(kept);
         sorted

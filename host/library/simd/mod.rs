@@ -61,7 +61,7 @@ pub trait Vector:
     const REGISTERS: usize;
     /// Bound of the relative error of [`estimate`](Self::estimate).
     const ESTIMATE_ERROR: f64;
-    /// Terms of the [`series`] that bring it to rounding level.
+    /// Terms of the series of its root that bring it to rounding level.
     const TERMS: usize;
 
     /// `x` in every lane.

@@ -67,8 +67,8 @@ pub struct Corrected {
 /// that are active next; or what else [`Phase`] says.
 ///
 /// # Formula
-/// [`Ended`] of fourth order with the whole force, and
-/// [`Regular`] where a regular step ends. The irregular step after it is what the
+/// [`Ended`](crate::schedule::block_steps::Ended) of fourth order with the whole force, and
+/// [`Regular`](crate::neighbour_scheme::Regular) where a regular step ends. The irregular step after it is what the
 /// criterion allows for the irregular force and for that of external fields alike, and `c / max_j
 /// |r·v|/d²` over neighbours, the regular one by the same over all others; both at most twice the last.
 /// An irregular step is never longer than the regular one.

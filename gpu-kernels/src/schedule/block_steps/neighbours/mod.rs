@@ -93,7 +93,7 @@ pub const IRREGULAR_SUMS: u32 = 8;
 /// list.
 pub const REGULAR_SUMS: u32 = 16;
 
-/// Vectors of four words of a body's [`record`].
+/// Vectors of four words of a body's record.
 pub const RECORD: u32 = 4;
 
 /// Vectors of a target whose regular step ends.

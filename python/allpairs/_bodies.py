@@ -88,7 +88,7 @@ class Units:
         return Units(*_native.units(value))
 
     def are_those_of(self, other: Units) -> bool:
-        """Whether these are the same units, but for rounding of their definitions."""
+        """Compare with other units; True if they are the same but for rounding of their definitions."""
         pairs = [(self.length, other.length), (self.mass, other.mass), (self.time, other.time)]
         return all(math.isclose(a, b, rel_tol=1e-6) for a, b in pairs)
 
@@ -355,10 +355,10 @@ class Bodies:
             Units that they are in, where they do not know.
         """
         source = self.units if given is None else Units.of(given)
-        if self.units is not None and not self.units.are_those_of(source):
-            raise bad("given", f"must be the units of these bodies, {self.units.text}, or left out, got {given}")
         if source is None:
             raise bad("given", "is needed: these bodies have no units to convert from")
+        if self.units is not None and not self.units.are_those_of(source):
+            raise bad("given", f"must be the units of these bodies, {self.units.text}, or left out, got {given}")
         target = units.text if isinstance(units, Units) else units
         if not isinstance(target, str):
             raise bad("units", f"must be text such as 'pc,Msun,km/s', got {units!r}")

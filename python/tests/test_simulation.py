@@ -137,7 +137,7 @@ def test_bad_settings_are_refused_by_name() -> None:
     for text, settings in [
         (
             "^`neighbours` needs the `integrator` hermite4, not hermite6$",
-            {"integrator": ap.Hermite6(eta=0.3, block=True, neighbours=64)},
+            {"integrator": "hermite6", "eta": 0.3, "block": True, "neighbours": 64},
         ),
         (
             "^`neighbours` needs `block`: ",

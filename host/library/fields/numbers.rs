@@ -6,7 +6,7 @@ use super::{Centre, ExternalField, FORMULAS, Fields, Orbit, Path, Shape};
 
 /// Number that stands for the first post-Newtonian term in the place of a formula's index.
 const RELATIVITY: f64 = FORMULAS.len() as f64;
-/// What stands for the orbit of the origin there.
+/// Number in the place of the orbit of the origin.
 const ORBIT: f64 = RELATIVITY + 1.0;
 
 impl Fields {

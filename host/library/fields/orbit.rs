@@ -104,7 +104,7 @@ struct End {
     time: f64,
     x: Vector,
     v: Vector,
-    /// What sums were rounded by.
+    /// Rounding errors of the sums.
     lost: [Vector; 2],
     /// The step to be tried next, positive; 0 before the first.
     step: f64,

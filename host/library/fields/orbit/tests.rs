@@ -449,7 +449,7 @@ fn test_particles_keep_their_energies() {
     );
 }
 
-/// What is watched is the error of the steps: its energy drifts by a sixteenth with half of the steps of
+/// The error of the steps is watched: the energy drifts by a sixteenth with half of the steps of
 /// fourth order, and is about the cluster's own.
 #[test]
 fn the_energy_of_the_frame_shows_the_error_of_the_steps() {

@@ -361,6 +361,14 @@ pub trait BlockSteps {
     }
 }
 
+/// Block time steps of a backend.
+///
+/// # Errors
+/// [`ForceError::NoBlockSteps`]
+pub(crate) fn block_steps(backend: &mut dyn Backend) -> Result<&mut dyn BlockSteps, ForceError> {
+    backend.block_steps().ok_or(ForceError::NoBlockSteps)
+}
+
 /// Number of neighbours of a body in a neighbour scheme (Ahmad & Cohen 1973, J. Comput. Phys. 12, 389):
 /// their force, the *irregular* one, is computed in each [block time step](BlockSteps) of the body, and
 /// that of all others, the *regular* one, in longer steps.

@@ -8,7 +8,7 @@
 use std::f64::consts::TAU;
 
 use crate::bodies::Bodies;
-use crate::neighbours::{Neighbour, nearest};
+use crate::neighbours::{mutual, nearest};
 use crate::physics::Physics;
 use crate::vectors::{cross, difference, dot};
 
@@ -52,12 +52,8 @@ impl Census {
         let neighbours = nearest(&points);
         let mut distances: Vec<f64> = neighbours.iter().map(|n| n.distance).collect();
         distances.sort_unstable_by(f64::total_cmp);
-        let mutual = neighbours.iter().enumerate().filter(|(i, n)| {
-            let Neighbour { index, .. } = **n;
-            *i < index && neighbours[index].index == *i
-        });
-        let pairs = mutual
-            .map(|(i, n)| [massive[i], massive[n.index]])
+        let pairs = mutual(&neighbours)
+            .map(|both| both.map(|i| massive[i]))
             .filter_map(|both| Some((both, pair(bodies, physics, both)?)));
         let (members, mut pairs): (Vec<[usize; 2]>, Vec<Pair>) = pairs.unzip();
         let thermal = mean_kinetic_energy(bodies, physics, &massive, &members);

@@ -39,6 +39,13 @@ pub fn nearest(points: &[[f64; 3]]) -> Vec<Neighbour> {
     (0..points.len()).into_par_iter().map(neighbour).collect()
 }
 
+/// Indices of points that are each other's nearest neighbours, the lower one first.
+pub fn mutual(neighbours: &[Neighbour]) -> impl Iterator<Item = [usize; 2]> {
+    let pairs = neighbours.iter().enumerate();
+    let pairs = pairs.map(|(i, neighbour)| [i, neighbour.index]);
+    pairs.filter(|&[i, j]| i < j && neighbours[j].index == i)
+}
+
 struct Tree<'a> {
     points: &'a [[f64; 3]],
     /// Points so that, of each part that is no leaf, those before the middle lie below it.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use self::encounters::Found;
-use crate::backend::{Backend, BlockCounts, ForceError, SavedState};
+use crate::backend::{Backend, BlockCounts, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Lost, Sample};
 use crate::encounters::Encounters;
@@ -120,6 +120,34 @@ struct Within<'a> {
     /// Interactions computed before the run, which began then.
     before: f64,
     began: Instant,
+}
+
+impl Within<'_> {
+    /// Takes the block time steps of a span; none if the watch broke off, and then bodies are as they were at
+    /// its beginning.
+    fn advance(
+        &mut self,
+        backend: &mut dyn Backend,
+        clock: &Clock,
+        (dt, eta): (f64, f64),
+        interactions: f64,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        let mut told = |share: f64| {
+            (self.watch)(Progress {
+                steps: clock.steps,
+                time: clock.time + share * dt,
+                rate: (interactions - self.before) / self.began.elapsed().as_secs_f64(),
+                is_within_step: true,
+            })
+        };
+        let saved = backend.save()?;
+        let counts = block_steps(backend)?.advance_unless(dt, eta, &mut told)?;
+        if counts.is_none() {
+            backend.restore(&saved)?;
+            backend.set_time(clock.time);
+        }
+        Ok(counts)
+    }
 }
 
 /// Time that a longest step takes from which on the state at the beginning of the next is kept, to go back to.
@@ -321,7 +349,7 @@ impl Simulation {
         else {
             return Ok(vec![]);
         };
-        let blocks = self.backend.block_steps().ok_or(ForceError::NoBlockSteps)?;
+        let blocks = block_steps(&mut *self.backend)?;
         blocks.own_steps()
     }
 
@@ -462,33 +490,13 @@ impl Simulation {
                             let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
                             let counts = match within {
-                                None => {
-                                    let blocks = backend.block_steps();
-                                    blocks.ok_or(ForceError::NoBlockSteps)?.advance(dt, eta)?
-                                }
+                                None => Some(block_steps(backend)?.advance(dt, eta)?),
                                 Some(within) => {
-                                    let interactions = self.interactions - within.before;
-                                    let mut told = |share: f64| {
-                                        (within.watch)(Progress {
-                                            steps: clock.steps,
-                                            time: clock.time + share * dt,
-                                            rate: interactions
-                                                / within.began.elapsed().as_secs_f64(),
-                                            is_within_step: true,
-                                        })
-                                    };
-                                    let saved = backend.save()?;
-                                    let blocks = backend.block_steps();
-                                    let blocks = blocks.ok_or(ForceError::NoBlockSteps)?;
-                                    match blocks.advance_unless(dt, eta, &mut told)? {
-                                        Some(counts) => counts,
-                                        None => {
-                                            backend.restore(&saved)?;
-                                            backend.set_time(clock.time);
-                                            return Ok(ControlFlow::Break(()));
-                                        }
-                                    }
+                                    within.advance(backend, clock, (dt, eta), self.interactions)?
                                 }
+                            };
+                            let Some(counts) = counts else {
+                                return Ok(ControlFlow::Break(()));
                             };
                             self.steps_are_long = began.elapsed() >= LONG;
                             self.interactions += counts.interactions(sources);

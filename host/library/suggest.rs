@@ -4,7 +4,7 @@ use crate::binaries;
 use crate::bodies::Bodies;
 use crate::force::cpu;
 use crate::integrator::Integrator;
-use crate::neighbours::{Neighbour, nearest};
+use crate::neighbours::{Neighbour, mutual, nearest};
 use crate::physics::{Law, Physics};
 use crate::simd::InstructionSet;
 use crate::units::{ASTRONOMICAL_UNIT, Units};
@@ -260,26 +260,20 @@ fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
         return 0; // none of its orbits are ellipses
     }
     let points: Vec<[f64; 3]> = massive.iter().map(|body| body.position).collect();
-    let neighbours = nearest(&points);
-    let partner = |i: usize| {
-        let j = neighbours[i].index;
-        (neighbours[j].index == i).then_some(j)
-    };
+    let mut partners = vec![None; points.len()];
+    let mut is_second = vec![false; points.len()];
+    for [i, j] in mutual(&nearest(&points)) {
+        (partners[i], is_second[j]) = (Some(j), true);
+    }
     // One of each two.
-    let alone: Vec<usize> = (0..points.len())
-        .filter(|&i| partner(i).is_none_or(|j| i < j))
-        .collect();
+    let alone: Vec<usize> = (0..points.len()).filter(|&i| !is_second[i]).collect();
     let places: Vec<[f64; 3]> = alone.iter().map(|&i| points[i]).collect();
-    let others = nearest(&places);
-    let is_tight = |(i, other): (&usize, &Neighbour)| {
-        let pair = partner(*i).and_then(|j| binaries::pair(massive, physics, [*i, j]));
+    let is_tight = |(i, other): (usize, Neighbour)| {
+        let pair = partners[i].and_then(|j| binaries::pair(massive, physics, [i, j]));
         pair.is_some_and(|pair| pair.semi_major_axis < TIGHT * softening.min(other.distance))
     };
-    alone
-        .iter()
-        .zip(&others)
-        .filter(|both| is_tight(*both))
-        .count()
+    let with_others = alone.into_iter().zip(nearest(&places));
+    with_others.filter(|both| is_tight(*both)).count()
 }
 
 /// True if lengths are in au.

@@ -23,6 +23,7 @@ use super::emulated::Emulator;
 use super::resident::Several;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, Operation, SavedState,
+    block_steps,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
@@ -158,10 +159,6 @@ pub fn keep_in_touch(team: &Arc<Team>) {
             Command::Wait.tell(&team);
         }
     });
-}
-
-fn block_steps(backend: &mut dyn Backend) -> Result<&mut dyn BlockSteps, ForceError> {
-    backend.block_steps().ok_or(ForceError::NoBlockSteps)
 }
 
 impl Begin {

@@ -1,7 +1,7 @@
 //! Encounters in the steps of a simulation, and how it goes on after them.
 
 use super::{Clock, Simulation};
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Backend, ForceError, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
@@ -143,8 +143,7 @@ impl Simulation {
         step(self)?;
         loop {
             self.backend.download(&mut self.bodies)?;
-            let blocks = self.backend.block_steps();
-            let parts = blocks.ok_or(ForceError::NoBlockSteps)?.take_steps();
+            let parts = block_steps(&mut *self.backend)?.take_steps();
             let dt = self.clock.time - began.time;
             let step = Step {
                 before: &before,

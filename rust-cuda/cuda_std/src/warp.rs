@@ -70,6 +70,21 @@ impl Shuffle for f64 {
     }
 }
 
+/// The sum of the values of this lane and those before it. All lanes call it.
+#[inline(always)]
+pub fn up_to_lane(mut value: u32) -> u32 {
+    let lane = lane_id();
+    let mut distance = 1;
+    while distance < WARP_SIZE {
+        let before = value.shuffle(lane.wrapping_sub(distance));
+        if lane >= distance {
+            value += before;
+        }
+        distance *= 2;
+    }
+    value
+}
+
 /// Bit `l` is lane `l`'s predicate.
 #[inline(always)]
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Messages of blocks from one launch to the next, and lists in the order of threads.
 
 use cuda_std::shared::{Shared, dynamic_shared_mem};
-use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, warp_id};
+use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, up_to_lane, warp_id};
 use cuda_std::{global, thread};
 
 use super::{TOO_FINE, control_words, regular_words};
@@ -342,21 +342,6 @@ fn last_not_above(k: u32, begin_of: impl Fn(u32) -> u32) -> (u32, u32) {
         }
     }
     (from, k - begin_of(from))
-}
-
-/// The sum over the lanes up to each.
-#[inline(always)]
-pub(super) fn up_to_lane(mut count: u32) -> u32 {
-    let lane = lane_id();
-    let mut distance = 1;
-    while distance < WARP_SIZE {
-        let before = count.shuffle(lane.wrapping_sub(distance));
-        if lane >= distance {
-            count += before;
-        }
-        distance *= 2;
-    }
-    count
 }
 
 /// The largest number that any lane of the warp has.

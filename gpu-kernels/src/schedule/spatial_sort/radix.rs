@@ -16,7 +16,7 @@
 
 use crate::abi::Params;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
-use cuda_std::warp::{self, Shuffle, WARP_SIZE};
+use cuda_std::warp::{self, Shuffle, WARP_SIZE, up_to_lane};
 use cuda_std::{global, thread};
 
 /// Values of a digit, 8 bits.
@@ -154,21 +154,6 @@ pub unsafe fn scan(counts: *mut u32, params: Params) {
             start += WARP_SIZE;
         }
     }
-}
-
-/// The sum of the values of this lane and those before it. All lanes call it.
-#[inline(always)]
-fn up_to_lane(mut value: u32) -> u32 {
-    let lane = warp::lane_id();
-    let mut step = 1;
-    while step < WARP_SIZE {
-        let before = value.shuffle(lane.wrapping_sub(step));
-        if lane >= step {
-            value += before;
-        }
-        step *= 2;
-    }
-    value
 }
 
 /// Moves keys, and the bodies' numbers with them, to where they belong.

@@ -2,7 +2,7 @@
 
 use crate::abi::Params;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, sync_warp, warp_id};
+use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, sync_warp, up_to_lane, warp_id};
 use cuda_std::{global, thread};
 
 use super::near::{Near, over_lanes, together};
@@ -11,7 +11,6 @@ use super::{
     Elapsed, HEADER, Phase, REGULAR_SUMS, SUMS, Slice, capacity, clock, control, segment_words,
     word,
 };
-use crate::schedule::block_steps::posts::up_to_lane;
 use crate::schedule::block_steps::{
     MOST_REGISTERS, SPAN, TOO_FINE, clock as plain, most_of_a_slice,
 };

@@ -619,18 +619,14 @@ impl Recording {
             let mut look = false;
             let during = |progress: Progress| {
                 broken_off.set(broken_off.get() | watch(Event::Progress(progress)).is_break());
-                if progress.is_within_step {
-                    return match broken_off.get() {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
-                    };
+                if !progress.is_within_step {
+                    overdue = matches!(self.plan.checkpoint_every,
+                        Some(Every::Wall(time)) if written.elapsed() >= time);
+                    if self.preview_every.is_some() && previewed.elapsed() >= pause {
+                        preview = Some(progress);
+                    }
+                    look = looks.is_due(share_of(progress.steps, progress.time));
                 }
-                overdue = matches!(self.plan.checkpoint_every,
-                    Some(Every::Wall(time)) if written.elapsed() >= time);
-                if self.preview_every.is_some() && previewed.elapsed() >= pause {
-                    preview = Some(progress);
-                }
-                look = looks.is_due(share_of(progress.steps, progress.time));
                 if broken_off.get() || overdue || preview.is_some() || look {
                     ControlFlow::Break(())
                 } else {

@@ -258,14 +258,11 @@ pub enum Work {
     },
     /// The forces of block time steps with a [neighbour
     /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
-    /// targets, regular targets, posts, time, irregular sums, segments)`.
+    /// targets, regular targets, posts, time, irregular sums, segments, regular sums)`.
     NeighbourForce {
         /// True if it makes lists alone.
         search: bool,
     },
-    /// The lists of such steps: pointers `(records, lists, counts, targets, posts, time, segments,
-    /// sums)`.
-    NeighbourList,
     /// The ends of such steps: pointers `(state, acceleration, jerk, regular, spheres, regular steps,
     /// levels, steps, records, counts, posts, time, irregular targets, regular targets, irregular sums,
     /// regular sums)`, and the fields where there are any.

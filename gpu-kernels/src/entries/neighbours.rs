@@ -3,7 +3,7 @@
 use super::{Entry, Work};
 use crate::abi::Params;
 use crate::schedule::block_steps::Bodies;
-use crate::schedule::block_steps::neighbours::{self, Corrected, Read};
+use crate::schedule::block_steps::neighbours::{self, Buffers, Corrected};
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{emulated, kernel};
 
@@ -15,16 +15,17 @@ macro_rules! force {
             Work::NeighbourForce { search: $search },
             (
                 records: *const Vec4<u32>,
-                lists: *const u32,
-                counts: *const u32,
+                lists: *mut u32,
+                counts: *mut u32,
                 irregular_targets: *const u64,
                 regular_targets: *const Vec4<f32>,
                 posts: *const u64,
                 time: *const u64,
                 irregular_sums: *mut f64,
                 segments: *mut u32,
+                regular_sums: *mut f64,
             ), params => {
-                let read = Read {
+                let on = Buffers {
                     records,
                     lists,
                     counts,
@@ -32,8 +33,11 @@ macro_rules! force {
                     regular_targets,
                     posts,
                     time,
+                    irregular_sums,
+                    segments,
+                    regular_sums,
                 };
-                neighbours::force::<$search>(read, irregular_sums, segments, params)
+                neighbours::force::<$search>(on, params)
             }
         )
     };
@@ -95,21 +99,6 @@ macro_rules! correct {
 pub const NEIGHBOURS: &[Entry] = &[
     force!("neighbour_force", false),
     force!("neighbour_search", true),
-    entry!(
-        "neighbour_list",
-        Bodies,
-        Work::NeighbourList,
-        (
-            records: *const Vec4<u32>,
-            lists: *mut u32,
-            counts: *mut u32,
-            targets: *const Vec4<f32>,
-            posts: *const u64,
-            time: *const u64,
-            segments: *const u32,
-            sums: *mut f64,
-        ) => neighbours::list
-    ),
     correct!("neighbour_correct", false),
     correct!("neighbour_correct_external", true, fields),
     entry!(

@@ -535,7 +535,6 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockForce { .. }
         | Work::BlockCorrect { .. }
         | Work::NeighbourForce { .. }
-        | Work::NeighbourList
         | Work::NeighbourCorrect { .. }
         | Work::NeighbourFirst => 0,
     }

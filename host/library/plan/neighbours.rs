@@ -20,8 +20,6 @@ pub struct NeighbourPlan {
     pub force: (&'static Entry, Launch),
     /// Lists at the beginning of a span.
     pub search: (&'static Entry, Launch),
-    /// Lists and sums of all slices.
-    pub list: (&'static Entry, Launch),
     /// Ends of steps.
     pub correct: (&'static Entry, Launch),
     /// First steps.
@@ -108,7 +106,6 @@ pub fn plan(
         Launch::of_slices(kernel, (slices, threads), bytes, limits)
     };
     let forces = beside(threads) + chunk * source;
-    let control = control_bytes(threads, slices);
     let correct = entries::of(Work::NeighbourCorrect { external });
     if slices > MOST_THREADS {
         return Err(PlanError::TooManyThreads {
@@ -130,7 +127,6 @@ pub fn plan(
         wanted,
         force: launch(force, forces)?,
         search: launch(entries::of(Work::NeighbourForce { search: true }), forces)?,
-        list: launch(entries::of(Work::NeighbourList), control)?,
         correct: Launch::of_slices(correct, of_few, control_bytes(few, slices), limits)?,
         first: launch(entries::of(Work::NeighbourFirst), 0)?,
         room,
@@ -172,7 +168,7 @@ mod tests {
                         continue;
                     }
                     let plan = planned.expect("it fits");
-                    for (_, launch) in [plan.force, plan.search, plan.list, plan.correct] {
+                    for (_, launch) in [plan.force, plan.search, plan.correct] {
                         let threads = launch.block[0];
                         assert!(threads.is_power_of_two() && threads >= launch.grid[0]);
                         assert!(launch.shared_bytes <= limits.shared_bytes);

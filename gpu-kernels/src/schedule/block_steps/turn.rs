@@ -84,6 +84,29 @@ impl Turn {
         }
     }
 
+    /// Leaves a number for the next launch, at one of two words of the clock from `word` on.
+    ///
+    /// # Safety
+    /// As [`count`](Self::count).
+    #[inline(always)]
+    pub(super) unsafe fn note(self, word: u32, number: u64) {
+        if is_first() {
+            // SAFETY: the caller's promise.
+            unsafe { global::store(self.time, word + (self.parity ^ 1), number) };
+        }
+    }
+
+    /// Hands this turn on as it is: the next launches see the same post of this block, and the time.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    #[inline(always)]
+    pub(super) unsafe fn hand_on(self, now: u64) {
+        let own = self.parity * thread::grid_dim_x() + thread::block_idx_x();
+        // SAFETY: the caller's promise.
+        unsafe { self.post(global::load(self.posts, own).into(), now) };
+    }
+
     /// Posts what others need to know of this block, and the time.
     ///
     /// # Safety

@@ -305,11 +305,6 @@ impl<D: Device> BlockSteps for Resident<D> {
     ) -> Result<Option<BlockCounts>, ForceError> {
         let BlockPlan { steps, first, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
-        if self.has_neighbours() && self.blocks()?.has_steps {
-            // The forces that the last steps left are of where bodies were predicted; by how much that
-            // of a near pair differs, their regular forces would be wrong for a whole regular step.
-            self.accelerate_with_jerk()?;
-        }
         if !self.blocks()?.has_steps {
             self.launch_block_correct(&first, Phase::All, 1)?;
             self.launch_block_force(&first, 0)?;

@@ -1,6 +1,6 @@
 //! The beginning of a span: spheres, lists and steps that bodies begin with.
 
-use crate::neighbour_scheme::{difference, growth, sum};
+use crate::neighbour_scheme::{growth, sum};
 use cuda_std::vector::Vec2;
 use cuda_std::{GpuFloat, global};
 
@@ -41,7 +41,7 @@ impl Own {
     /// to be tried. The numbers beside radii are the largest so far in which not too many were found.
     ///
     /// # Safety
-    /// As [`begin`](Self::begin), after [`list`](super::list) of all bodies.
+    /// As [`begin`](Self::begin), with lists of all bodies.
     #[inline(always)]
     pub(super) unsafe fn fit_spheres(&self, settled: bool) {
         let on = &self.on;
@@ -74,30 +74,30 @@ impl Own {
         });
     }
 
-    /// Takes the whole forces without the irregular ones as the regular ones.
+    /// Takes the forces of all bodies where the span begins, from the sums over all others and over their
+    /// lists.
     ///
     /// # Safety
-    /// As [`fit_spheres`](Self::fit_spheres).
+    /// As [`fit_spheres`](Self::fit_spheres), with the sums of [`force`](super::force).
     #[inline(always)]
-    pub(super) unsafe fn take_rest<const EXTERNAL: bool>(&self, external: &External, g: f64) {
+    pub(super) unsafe fn take_forces<const EXTERNAL: bool>(&self, external: &External, g: f64) {
         let on = &self.on;
         self.each_body(|place, body| {
             // SAFETY: own bodies, handed out in the order of places.
             unsafe {
-                let sums = place as usize * REGULAR_SUMS as usize + SUMS;
-                let (_, irregular) = forces(on.regular_sums.wrapping_add(sums), g);
-                let whole = self.whole(body);
+                let sums = place as usize * REGULAR_SUMS as usize;
+                let sums = on.regular_sums.wrapping_add(sums);
+                let (_, regular) = forces(sums, g);
+                let (_, irregular) = forces(sums.wrapping_add(SUMS), g);
+                let pairs = sum([regular, irregular, NONE]);
                 let field = if EXTERNAL {
-                    external.force_of_whole(0, self.moving(body), whole[0])
+                    external.force(0, self.moving(body), pairs[0])
                 } else {
                     NONE
                 };
-                let regular = if global::load(on.spheres, body).x.is_finite() {
-                    difference(whole, sum([irregular, field, NONE]))
-                } else {
-                    NONE
-                };
+                self.set_whole(body, sum([pairs, field, NONE]));
                 self.set_regular(body, regular);
+                self.renew_record(place, body, 0);
             }
         });
     }

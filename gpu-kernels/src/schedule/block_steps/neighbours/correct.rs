@@ -59,12 +59,13 @@ pub struct Corrected {
     pub regular_targets: *mut Vec4<f32>,
     /// Sums of [`force`](super::force), read.
     pub irregular_sums: *const f64,
-    /// Sums of [`list`](super::list), read.
+    /// As these, of the bodies whose regular steps end.
     pub regular_sums: *const f64,
 }
 
 /// Ends the irregular steps of active bodies and, where they end, the regular ones, and hands out those
-/// that are active next; or what else [`Phase`] says.
+/// that are active next; or what else [`Phase`] says. Where regular steps end and sums and lists were
+/// not [joined](clock::SWEPT) yet, nothing is done but to let the next launches do that.
 ///
 /// # Formula
 /// [`Ended`](crate::schedule::block_steps::Ended) of fourth order with the whole force, and
@@ -137,11 +138,18 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
             return;
         }
         if is(Phase::Ready) {
-            own.take_rest::<EXTERNAL>(&external(), params.g);
+            own.take_forces::<EXTERNAL>(&external(), params.g);
         } else {
             let Some((before, posts)) = turn.read::<true>(control) else {
                 return;
             };
+            let is_swept = word(on.time, clock::SWEPT + turn.parity) != 0;
+            let to_join = posts.agreed && posts.regular > 0 && !is_swept;
+            turn.note(clock::SWEPT, u64::from(to_join));
+            if to_join {
+                turn.hand_on(before);
+                return;
+            }
             now = before;
             guess = posts.finest;
             agreed_on_time = posts.agreed;
@@ -239,6 +247,20 @@ impl Own {
                 Bodies::vector(on.acceleration, *stride, body),
                 Bodies::vector(on.jerk, *stride, body),
             ]
+        }
+    }
+
+    /// Inverse of [`whole`](Self::whole).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn set_whole(&self, body: u32, [a, j]: Force) {
+        let Self { on, stride, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            Bodies::set_vector(on.acceleration, *stride, body, a);
+            Bodies::set_vector(on.jerk, *stride, body, j);
         }
     }
 

@@ -1,7 +1,6 @@
 //! The ends of irregular and regular steps, and what the next ones are.
 
 use crate::fields::{Header, OnDevice};
-use crate::layout::Layout;
 use crate::neighbour_scheme::{
     Force, Regular, difference, extrapolated, growth, next_step, norm, sum,
 };
@@ -16,9 +15,7 @@ use super::{
 };
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::posts::Posts;
-use crate::schedule::block_steps::{
-    Begun, Bodies, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of,
-};
+use crate::schedule::block_steps::{Begun, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of};
 
 /// Rounding errors of a regular force, in those of f32 of its sums.
 const ROUNDING: f64 = 4.0 * f32::EPSILON as f64;
@@ -50,7 +47,7 @@ impl External {
     /// Force of the fields on a body that moves so, at a time in ticks, where all others accelerate it by
     /// `others`.
     #[inline(always)]
-    fn force(&self, now: u64, [x, v]: [[f64; 3]; 2], others: [f64; 3]) -> Force {
+    pub(super) fn force(&self, now: u64, [x, v]: [[f64; 3]; 2], others: [f64; 3]) -> Force {
         let header = Header::of(&self.fields);
         let time = self.start + self.span * header.time * (now as f64 / SPAN as f64);
         let zero = [0.0; 3];
@@ -61,7 +58,7 @@ impl External {
 
     /// As [`force`](Self::force), where the whole acceleration is known, theirs included.
     #[inline(always)]
-    pub(super) fn force_of_whole(&self, now: u64, moving: [[f64; 3]; 2], whole: [f64; 3]) -> Force {
+    fn force_of_whole(&self, now: u64, moving: [[f64; 3]; 2], whole: [f64; 3]) -> Force {
         // Their accelerations do not depend on that of others, their jerks do.
         let (mut own, mut others, mut pass) = (NONE, [0.0; 3], 0);
         while pass < opaque(2) {
@@ -134,8 +131,7 @@ impl Own {
         place: u32,
         irregular: *const f64,
     ) {
-        let Self { on, stride, .. } = self;
-        let stride = *stride;
+        let on = &self.on;
         let body = own_body(place - self.slice.first);
         // SAFETY: the caller's promise.
         unsafe {
@@ -170,8 +166,7 @@ impl Own {
             let [a1, j1] = sum([irregular, field, outer]);
             let Ended { x, v, .. } = Fourth::ended(&begun, dt, work.eta, [a1, j1, s]);
             self.set_moving(body, x, v);
-            Bodies::set_vector(on.acceleration, stride, body, a1);
-            Bodies::set_vector(on.jerk, stride, body, j1);
+            self.set_whole(body, [a1, j1]);
         }
     }
 
@@ -188,8 +183,7 @@ impl Own {
         irregular: *const f64,
         sums: *const f64,
     ) {
-        let Self { on, stride, .. } = self;
-        let stride = *stride;
+        let on = &self.on;
         let body = own_body(place - self.slice.first);
         // SAFETY: the caller's promise.
         unsafe {
@@ -212,9 +206,7 @@ impl Own {
             let [x, v] = self.moving(body);
             let plus = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
             self.set_moving(body, plus(x, dx), plus(v, dv));
-            let [a, j] = sum([inside, field, new]);
-            Bodies::set_vector(on.acceleration, stride, body, a);
-            Bodies::set_vector(on.jerk, stride, body, j);
+            self.set_whole(body, sum([inside, field, new]));
             self.set_regular(body, new);
             let terms = norm(new[0])
                 + norm(irregular[0])

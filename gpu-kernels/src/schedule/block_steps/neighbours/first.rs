@@ -31,7 +31,7 @@ const NUMBERS: usize = 11;
 ///
 /// # Arguments
 /// `state`, `acceleration`, `jerk`, `higher`: of all bodies where they are, snaps first in `higher`,
-/// read. `lists`, `counts`, `list_sums` of [`list`](super::list), `time`: read. `spheres`: their second
+/// read. `lists`, `counts`, `list_sums` of [`force`](super::force), `time`: read. `spheres`: their second
 /// numbers written. `steps`: written. `params.g`: in the unit of the bodies.
 ///
 /// # Thread mapping

@@ -6,52 +6,60 @@ use cuda_std::vector::Vec4;
 use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
 use cuda_std::{global, thread};
 
+use super::join::Parts;
 use super::near::{Near, together};
 use super::record::Record;
 use super::sweep::{self, Sweep};
 use super::{
-    Elapsed, GROUP, IRREGULAR_SUMS, SUMS, Slice, capacity, clock, control, each_of_block,
+    Elapsed, GROUP, IRREGULAR_SUMS, Phase, SUMS, Slice, capacity, clock, control, each_of_block,
     segment_words, word,
 };
 use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
 
-/// Buffers that [`force`] reads.
+/// Buffers that [`force`] reads and writes.
 #[derive(Clone, Copy)]
-pub struct Read {
-    /// Four vectors a body.
+pub struct Buffers {
+    /// Four vectors a body. Read.
     pub records: *const Vec4<u32>,
     /// Places of neighbours, room for as many of each body as segments have together.
-    pub lists: *const u32,
+    pub lists: *mut u32,
     /// Neighbours on each list.
-    pub counts: *const u32,
-    /// Bodies whose steps end, as many for each slice as the largest has bodies.
+    pub counts: *mut u32,
+    /// Bodies whose steps end, as many for each slice as the largest has bodies. Read.
     pub irregular_targets: *const u64,
-    /// Bodies whose regular steps end, two vectors each; as many.
+    /// Bodies whose regular steps end, two vectors each; as many. Read.
     pub regular_targets: *const Vec4<f32>,
-    /// Posts of both parities.
+    /// Posts of both parities. Read.
     pub posts: *const u64,
-    /// The clock.
+    /// The clock. Read.
     pub time: *const u64,
+    /// [`IRREGULAR_SUMS`] for each active body in order.
+    pub irregular_sums: *mut f64,
+    /// For each slice, and in it for each body whose regular step ends in order,
+    /// [`segment_bytes`](super::segment_bytes).
+    pub segments: *mut u32,
+    /// [`REGULAR_SUMS`](super::REGULAR_SUMS) for each body whose regular step ends, in order.
+    pub regular_sums: *mut f64,
 }
 
 /// The irregular forces on active bodies; and where regular steps end, for each such body the sums over
-/// each slice's bodies beyond its radius, and a list of those within.
+/// each slice's bodies beyond its radius, and a list of those within. If that was
+/// [done](clock::SWEPT), joins these instead, and computes the irregular forces of the new lists.
 ///
-/// If `SEARCH`, at the beginning of a span: the lists alone, and sums that are zero.
+/// In [`Phase::Begin`] sums and lists of all bodies where they are when the span begins; if `SEARCH` the
+/// lists alone, and sums that are zero. In [`Phase::Join`] what these left is joined.
 ///
 /// # Formula
 /// `Σ_j m_j r / d³` and its derivative in time, with sources and targets where Taylor's series has them
 /// at the next time; and the largest `3 |r·v|/d²`.
 ///
 /// # Arguments
-/// `irregular_sums`: [`IRREGULAR_SUMS`] for each active body in order, written. `segments`: for each
-/// slice, and in it for each body whose regular step ends in order, [`segment_bytes`](super::segment_bytes),
-/// written.
+/// `on`: as [`Buffers`] says. `params.blocks`: parity and phase.
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
 /// blocks. A warp, or several, gather the neighbours of an active body; `sweep` says who computes which
-/// regular pairs.
+/// regular pairs; a warp joins what slices left for a body.
 ///
 /// # Shared memory
 /// [`force_bytes`](super::force_bytes), and [`source_bytes`](super::source_bytes) for each of
@@ -64,61 +72,68 @@ pub struct Read {
 /// Ahmad & Cohen (1973), J. Comput. Phys. 12, 389; Makino & Aarseth (1992), PASJ 44, 141. That blocks
 /// own slices is of this project.
 #[inline(always)]
-pub unsafe fn force<const SEARCH: bool>(
-    read: Read,
-    irregular_sums: *mut f64,
-    segments: *mut u32,
-    params: Params,
-) {
+pub unsafe fn force<const SEARCH: bool>(on: Buffers, params: Params) {
     thread::limit_registers::<MOST_REGISTERS>();
     let Params { n, blocks, .. } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let threads = thread::block_dim_x();
     let parity = u32::from(blocks.parity);
+    let is = |phase: Phase| u32::from(blocks.phase) == phase as u32;
     let control = control();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all. The words of the clock are written by nobody in this launch.
-    let (posts, now, elapsed, room) = unsafe {
-        let posts = read.posts.wrapping_add((parity * slices) as usize);
+    let (posts, now, is_swept, elapsed, room) = unsafe {
+        let posts = on.posts.wrapping_add((parity * slices) as usize);
         (
             control.read_posts::<true>(posts),
-            global::load(read.time, plain::NOW + parity),
-            Elapsed::of(read.time),
-            word(read.time, clock::ROOM),
+            global::load(on.time, plain::NOW + parity),
+            word(on.time, clock::SWEPT + parity) != 0,
+            Elapsed::of(on.time),
+            word(on.time, clock::ROOM),
         )
     };
-    let softening_squared = params.softening_squared as f32;
-    let mut next = 0;
-    let sources: Shared<f32> = control.after();
-    let exchange: Shared<f32> = sources.after(blocks.chunk * sweep::SOURCE);
-    if !SEARCH {
+    let begins = is(Phase::Begin) || is(Phase::Join);
+    let mut near = Near {
+        records: on.records,
+        now: 0,
+        elapsed,
+        softening_squared: params.softening_squared as f32,
+    };
+    if !begins {
         if now >= SPAN || posts.finest == TOO_FINE || !posts.agreed {
             return;
         }
-        next = now + (SPAN >> posts.finest);
-        let near = Near {
-            records: read.records,
-            now: next,
-            elapsed,
-            softening_squared,
+        near.now = now + (SPAN >> posts.finest);
+    }
+    if is(Phase::Join) || (!begins && is_swept) {
+        let parts = Parts {
+            lists: on.lists,
+            counts: on.counts,
+            targets: on.regular_targets,
+            segments: on.segments,
+            sums: on.regular_sums,
+            near,
+            posts,
+            n,
+            room,
+            begins,
         };
+        // SAFETY: the launch's promise.
+        unsafe { parts.join_all() };
+        return;
+    }
+    let sources: Shared<f32> = control.after();
+    let exchange: Shared<f32> = sources.after(blocks.chunk * sweep::SOURCE);
+    if !SEARCH && !begins {
         // SAFETY: the launch's promise; all threads are here.
         unsafe {
             let targets = |k| {
                 let (block, own) = posts.owner(k);
                 let index = block as usize * Slice::of(block, n).most as usize + own as usize;
-                global::load(read.irregular_targets.wrapping_add(index), 0) as u32
+                global::load(on.irregular_targets.wrapping_add(index), 0) as u32
             };
             let exchange: Shared<f64> = exchange.after(0);
-            gather(
-                &near,
-                &read,
-                posts.active,
-                room,
-                targets,
-                exchange,
-                irregular_sums,
-            );
+            gather(&near, &on, posts.active, room, targets, exchange);
         }
         if posts.regular == 0 {
             return;
@@ -128,13 +143,13 @@ pub unsafe fn force<const SEARCH: bool>(
     let slice = Slice::of(block, n);
     let words = segment_words(room);
     let mut sweep = Sweep {
-        targets: read.regular_targets,
+        targets: on.regular_targets,
         most: slice.most,
         posts,
-        segments: segments.wrapping_add(block as usize * n as usize * words as usize),
+        segments: (on.segments).wrapping_add(block as usize * n as usize * words as usize),
         words,
         room,
-        softening_squared,
+        softening_squared: near.softening_squared,
         sources,
         count: 0,
         slot: 0,
@@ -148,8 +163,8 @@ pub unsafe fn force<const SEARCH: bool>(
             // SAFETY: a body of this block's slice, and room of this thread's own: the last sweep ended
             // with a barrier.
             unsafe {
-                let record = Record::load(read.records, slice.first + sweep.slot + k);
-                let moved = record.predicted(next, elapsed);
+                let record = Record::load(on.records, slice.first + sweep.slot + k);
+                let moved = record.predicted(near.now, elapsed);
                 let x = moved.x.map(|x| x as f32);
                 sweep::put_source(sources, k, x, record.mass, moved.v);
             }
@@ -169,13 +184,13 @@ pub unsafe fn force<const SEARCH: bool>(
 #[inline(always)]
 unsafe fn gather(
     near: &Near,
-    read: &Read,
+    on: &Buffers,
     active: u32,
     room: u32,
     target: impl Fn(u32) -> u32,
     exchange: Shared<f64>,
-    sums_of: *mut f64,
 ) {
+    let sums_of = on.irregular_sums;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let (warps, lane) = (thread::block_dim_x() / WARP_SIZE, lane_id());
     let mut share = 1;
@@ -189,10 +204,8 @@ unsafe fn gather(
         // SAFETY: an active body, and the sums' own place: of body k, or of this warp.
         unsafe {
             let place = target(k);
-            let list = read
-                .lists
-                .wrapping_add(place as usize * capacity(room) as usize);
-            let count = global::load(read.counts, place);
+            let list = (on.lists).wrapping_add(place as usize * capacity(room) as usize);
+            let count = global::load(on.counts, place);
             let lanes = (part * WARP_SIZE, share * WARP_SIZE);
             let sums = near.sums(place, list, count, lanes);
             for (number, &sum) in sums.iter().enumerate() {

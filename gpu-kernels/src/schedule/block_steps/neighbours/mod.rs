@@ -3,16 +3,18 @@
 //!
 //! The force on a body is the *irregular* one, of the bodies on its list, and the *regular* one, of all
 //! others. Blocks own slices of the bodies and agree on the next time as in [plain block
-//! steps](super); a block step is three launches:
+//! steps](super); a block step is two launches:
 //!
 //! * [`force`]: the irregular forces on all active bodies, a warp or several a body, whose neighbours
 //!   are gathered and predicted one by one. Where regular steps end, every block sweeps its slice over
 //!   those bodies: it leaves sums over the bodies that are farther away than the target's radius, and
 //!   lists the others;
-//! * [`list`]: where regular steps end, the sums and the lists of all slices are joined, and
-//!   the irregular force of the new list is gathered;
 //! * [`correct`]: every block ends the steps of its own active bodies, chooses new ones, and hands out
 //!   those that are active next.
+//!
+//! Where regular steps end it takes two launches more, once in a hundred block steps: `correct` hands
+//! the turn on as it is, and `force` joins the sums and the lists of all slices and gathers the irregular
+//! forces of the new lists, before `correct` changes what bodies are predicted from.
 //!
 //! The list changes at the end of a regular step. Its sums are over all but the *new* list; the
 //! regular force of the old one is that, plus the irregular force of the new list, minus that of the
@@ -28,15 +30,14 @@ mod correct;
 mod ends;
 mod first;
 mod force;
-mod list;
+mod join;
 mod near;
 mod record;
 mod sweep;
 
 pub use correct::{Corrected, MOST_THREADS, correct};
 pub use first::first;
-pub use force::{Read, force};
-pub use list::list;
+pub use force::{Buffers, force};
 
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{global, thread};
@@ -44,7 +45,7 @@ use cuda_std::{global, thread};
 use super::posts::Control;
 use super::{DEEPEST, SPAN, Slice, control_words, regular_words};
 
-/// Purpose of a launch of [`correct`], and of [`list`].
+/// Purpose of a launch of [`correct`], and of [`force`].
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -52,6 +53,8 @@ pub enum Phase {
     Step,
     /// To begin a span: to hand out all bodies where they are, so that their lists are made.
     Begin,
+    /// To join the lists and sums of all slices, where a span begins.
+    Join,
     /// As [`Begin`](Phase::Begin), with radii by which about as many should be found as are wanted.
     Radii,
     /// As [`Begin`](Phase::Begin), with radii that have been tried, and gave not too many.
@@ -75,8 +78,11 @@ pub mod clock {
     pub const REGULAR: u32 = ROOM + 1;
     /// Neighbours whose forces were computed: the bits of an f64.
     pub const NEIGHBOURS: u32 = REGULAR + 1;
+    /// One word for each parity: 1 if slices were swept for the regular steps that end, so that the next
+    /// launch of [`force`](super::force) joins what they left.
+    pub const SWEPT: u32 = NEIGHBOURS + 1;
     /// Words.
-    pub const WORDS: usize = NEIGHBOURS as usize + 1;
+    pub const WORDS: usize = SWEPT as usize + 2;
 }
 
 /// Divisor of the room of a segment.
@@ -128,7 +134,7 @@ pub const fn source_bytes() -> u32 {
     4 * sweep::SOURCE
 }
 
-/// Bytes of shared memory of [`list`] and [`correct`].
+/// Bytes of shared memory of [`correct`].
 pub const fn control_bytes(threads: u32, slices: u32) -> u32 {
     4 * (control_words(threads, slices) + regular_words(threads, slices))
 }

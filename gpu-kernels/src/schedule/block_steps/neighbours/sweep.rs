@@ -385,7 +385,6 @@ impl Sweep {
         let mut masses = [0.0; AT_ONCE];
         let mut r = [[[0.0; 3]; TARGETS]; AT_ONCE];
         let mut d2 = [[0.0; TARGETS]; AT_ONCE];
-        let mut is_near = false;
         for_each::<AT_ONCE>(|q| {
             // SAFETY: the caller's promise.
             let Vec4 { x, y, z, w } = unsafe { vectors.load(2 * (first + q as u32)) };
@@ -393,8 +392,13 @@ impl Sweep {
             for_each::<TARGETS>(|l| {
                 r[q][l] = separation::<Apart>(targets[l].x, [x, y, z]);
                 d2[q][l] = distance_squared::<Apart>(r[q][l], self.softening_squared);
-                is_near |= d2[q][l] < targets[l].limit;
             });
+        });
+        let mut is_near = false;
+        for_each::<TARGETS>(|l| {
+            let mut nearest = d2[0][l];
+            for_each::<AT_ONCE>(|q| nearest = nearest.min(d2[q][l]));
+            is_near |= nearest < targets[l].limit;
         });
         if is_near {
             for_each::<AT_ONCE>(|q| {

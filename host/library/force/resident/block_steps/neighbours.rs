@@ -54,7 +54,7 @@ impl<D: Device> Resident<D> {
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(n);
         let slices = blocks.slices();
         let plan = plan::plan(wanted, external, n, slices, &self.device.limits())?;
-        for (entry, _) in [plan.force, plan.search, plan.list, plan.correct, plan.first] {
+        for (entry, _) in [plan.force, plan.search, plan.correct, plan.first] {
             self.device.prepare(entry)?;
         }
         let device = &*self.device;
@@ -130,21 +130,29 @@ impl<D: Device> Resident<D> {
 
     /// Makes lists of all bodies where they are, and leaves posts of parity 1.
     fn make_lists(&self, phase: Phase) -> Result<(), ForceError> {
+        let search = self.neighbours()?.plan.search;
         self.launch_neighbour_correct(phase, 0)?;
-        self.launch_neighbour_force(self.neighbours()?.plan.search, 1)?;
-        self.launch_list(Phase::Begin, 1)
+        self.launch_neighbour_force(search, Phase::Begin, 1)?;
+        self.launch_neighbour_force(search, Phase::Join, 1)
     }
 
-    /// Begins a span: lists, regular forces, and the first targets.
+    /// Begins a span: lists, forces, and the first targets.
+    ///
+    /// Forces are of where bodies are. Those that the last steps left are of where they were predicted; by
+    /// how much that of a near pair differs, their regular forces would be wrong for a whole regular
+    /// step.
     pub(super) fn begin_span_of_neighbours(&self) -> Result<(), ForceError> {
-        self.make_lists(Phase::Begin)?;
+        let force = self.neighbours()?.plan.force;
+        self.launch_neighbour_correct(Phase::Begin, 0)?;
+        self.launch_neighbour_force(force, Phase::Begin, 1)?;
+        self.launch_neighbour_force(force, Phase::Join, 1)?;
         self.launch_neighbour_correct(Phase::Ready, 1)
     }
 
     /// A block step.
     pub(super) fn launch_neighbour_step(&self, parity: u16) -> Result<(), ForceError> {
-        self.launch_neighbour_force(self.neighbours()?.plan.force, parity)?;
-        self.launch_list(Phase::Step, parity)?;
+        let force = self.neighbours()?.plan.force;
+        self.launch_neighbour_force(force, Phase::Step, parity)?;
         self.launch_neighbour_correct(Phase::Step, parity)
     }
 
@@ -168,6 +176,7 @@ impl<D: Device> Resident<D> {
     fn launch_neighbour_force(
         &self,
         kernel: (&'static Entry, Launch),
+        phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
         let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
@@ -181,25 +190,10 @@ impl<D: Device> Resident<D> {
             &blocks.time,
             &neighbours.irregular_sums,
             &neighbours.segments,
-        ];
-        // SAFETY: the buffers that both kernels name, as the plan sized them.
-        unsafe { self.launch_neighbours(kernel, &buffers, Phase::Step, parity) }
-    }
-
-    fn launch_list(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
-        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
-        let buffers = [
-            &neighbours.records,
-            &neighbours.lists,
-            &neighbours.counts,
-            &neighbours.regular_targets,
-            &blocks.posts,
-            &blocks.time,
-            &neighbours.segments,
             &neighbours.regular_sums,
         ];
-        // SAFETY: as in `launch_neighbour_force`.
-        unsafe { self.launch_neighbours(neighbours.plan.list, &buffers, phase, parity) }
+        // SAFETY: the buffers that both kernels name, as the plan sized them.
+        unsafe { self.launch_neighbours(kernel, &buffers, phase, parity) }
     }
 
     fn launch_neighbour_correct(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use allpairs::bodies::{Body, Kind};
+use allpairs::bodies::{Body, BodyKind};
 use allpairs::io::{Format, Overwrite, Snapshot};
 use allpairs::units::Units;
 
@@ -20,7 +20,7 @@ fn snapshot(n: u64) -> Snapshot {
                 velocity: [0.7 * t, -1e-200, 1.0 / (t + 1.0)],
                 mass: t / 7.0 + 1.0,
                 id: (1 << 60) + 3 * i,
-                kind: Kind::ALL[(i % 3) as usize],
+                kind: BodyKind::ALL[(i % 3) as usize],
             }
         })
         .collect();
@@ -167,7 +167,10 @@ with h5py.File('b.h5', 'w') as file:
                 .collect()
         };
         assert_eq!(found.bodies.x, single(&expected.x));
-        assert_eq!((found.bodies.id[1], found.bodies.kind[1]), (8, Kind::Dark));
+        assert_eq!(
+            (found.bodies.id[1], found.bodies.kind[1]),
+            (8, BodyKind::Dark)
+        );
         assert_eq!(allpairs::io::read_units(&path, None).unwrap(), None);
     }
 }

@@ -9,7 +9,7 @@ use allpairs::fields::External;
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Request, select};
 use allpairs::units::Units;
 use anyhow::{Context, bail, ensure};
@@ -88,9 +88,9 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let mut force = options.force.clone();
     force.units = super::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
-    let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
+    let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
     ensure!(
-        !matches!(physics.law, Law::AttractRepel { .. }),
+        !matches!(physics.law, ForceLaw::AttractRepel { .. }),
         "the field of --law attract-repel depends on the bodies in it: `field` has gravity and unit"
     );
     // Steps of sixth order take every field, and those that depend on velocities are refused below.

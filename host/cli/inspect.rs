@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::ptx::{self, PtxModule};
 use allpairs::variants::Build;
 use allpairs_lab::ptx::{EntryReport, Ptxas, claims};
@@ -77,8 +77,8 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
     let Some(build) = variant.method.build() else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };
-    let preferred = studies::of(variant).map_or(Law::Gravity, |study| study.law);
-    let law = options.law.map_or(preferred, Law::from);
+    let preferred = studies::of(variant).map_or(ForceLaw::Gravity, |study| study.law);
+    let law = options.law.map_or(preferred, ForceLaw::from);
     let entry = variant
         .force(law, options.unsoftened)
         .with_context(|| format!("kernel `{}` is not compiled for this law", variant.name))?;

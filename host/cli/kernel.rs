@@ -2,7 +2,7 @@
 
 use allpairs::bodies::Bodies;
 use allpairs::integrator::Integrator;
-use allpairs::integrator::Stepping;
+use allpairs::integrator::TimeSteps;
 use allpairs::physics::Physics;
 use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::test_particles::Kinds;
@@ -74,10 +74,10 @@ impl KernelOptions {
         &self,
         physics: &Physics,
         (bodies, systems): (&Bodies, u32),
-        (integrator, steps): (Integrator, Stepping),
+        (integrator, steps): (Integrator, TimeSteps),
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
-            self.kernel.is_none() || self.accuracy.is_none() || steps == Stepping::Blocks,
+            self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
             "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
         );
         let accuracy = self.accuracy().or(self.suggested);

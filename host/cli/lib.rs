@@ -57,7 +57,7 @@ use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, FigureError, PictureError};
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use allpairs::units::Units;
@@ -494,17 +494,17 @@ enum LawName {
     AttractRepel,
 }
 
-impl From<Law> for LawName {
-    fn from(law: Law) -> Self {
+impl From<ForceLaw> for LawName {
+    fn from(law: ForceLaw) -> Self {
         match law {
-            Law::Gravity => Self::Gravity,
-            Law::Unit => Self::Unit,
-            Law::AttractRepel { .. } => Self::AttractRepel,
+            ForceLaw::Gravity => Self::Gravity,
+            ForceLaw::Unit => Self::Unit,
+            ForceLaw::AttractRepel { .. } => Self::AttractRepel,
         }
     }
 }
 
-impl From<LawName> for Law {
+impl From<LawName> for ForceLaw {
     fn from(name: LawName) -> Self {
         match name {
             LawName::Gravity => Self::Gravity,

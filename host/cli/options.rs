@@ -6,10 +6,10 @@ use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
 use allpairs::fields::{Fields, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
-use allpairs::integrator::{Integrator, Stepping};
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::io::Format;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
 use allpairs::suggest::{Advice, Chosen};
@@ -262,10 +262,10 @@ impl Options {
     }
 
     /// Choice between varying steps shared by all bodies and block time steps.
-    pub(super) fn stepping(&self) -> Stepping {
+    pub(super) fn stepping(&self) -> TimeSteps {
         match self.block_steps {
-            true => Stepping::Blocks,
-            false => Stepping::Shared,
+            true => TimeSteps::Blocks,
+            false => TimeSteps::Shared,
         }
     }
 
@@ -287,7 +287,7 @@ impl Options {
         &self,
         bodies: &Bodies,
     ) -> anyhow::Result<(Physics, Option<Chosen>)> {
-        let preferred = self.study().map_or(Law::Gravity, |study| study.law);
+        let preferred = self.study().map_or(ForceLaw::Gravity, |study| study.law);
         let made_by = self.generator().map(|generator| (generator, &self.made.0));
         let systems = self.systems()?;
         self.force.physics(preferred, bodies, systems, made_by)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use allpairs::io::Overwrite;
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Place, Request, SelectionError, eligible, select};
 use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
 use allpairs::variants::preferred::ForceAccuracy;
@@ -56,7 +56,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let law = Law::from(options.law);
+    let law = ForceLaw::from(options.law);
     let place = select(&Request::new(0).on(options.place.device).law(law))?.place;
     ensure!(
         !place.is_emulated(),

@@ -42,7 +42,7 @@ use crc32fast::Hasher;
 use thiserror::Error;
 
 use crate::backend::SavedState;
-use crate::bodies::{Bodies, Body, BodyFault, Kind};
+use crate::bodies::{Bodies, Body, BodyFault, BodyKind};
 use crate::diagnostics::{Conserved, Energy, Lost};
 use crate::frame::Frame;
 use crate::io::{Overwrite, write_atomically};
@@ -419,7 +419,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     let mut kind = Vec::with_capacity(n);
     for _ in 0..n {
         let [number] = array(&mut file)?;
-        kind.push(Kind::of_number(number.into()));
+        kind.push(BodyKind::of_number(number.into()));
     }
     let mut vectors = |n: usize| read_vectors(&mut file, n);
     let state = SavedState {
@@ -474,7 +474,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
         return Err(CheckpointFault::Impossible("a radius"));
     }
     let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
-    let kind: Option<Vec<Kind>> = kind.into_iter().collect();
+    let kind: Option<Vec<BodyKind>> = kind.into_iter().collect();
     let kind = kind.ok_or(CheckpointFault::Foreign)?;
     let bodies = bodies_of(&state, &mass, &id, &kind);
     bodies.check()?;
@@ -513,7 +513,7 @@ fn possible(clock: &Clock, frame: &Frame) -> Result<(), CheckpointFault> {
 }
 
 /// The bodies of a backend's state.
-fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[Kind]) -> Bodies {
+fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[BodyKind]) -> Bodies {
     let mut bodies = Bodies::with_capacity(mass.len());
     for i in 0..mass.len() {
         bodies.push(Body {
@@ -565,7 +565,7 @@ mod tests {
 
     fn checkpoint(n: usize, steps: u64) -> Checkpoint {
         let mut bodies = cloud(n, steps);
-        (0..n).for_each(|i| bodies.kind[i] = Kind::ALL[i % 3]);
+        (0..n).for_each(|i| bodies.kind[i] = BodyKind::ALL[i % 3]);
         let vectors = |seed| {
             let c = cloud(n, seed);
             (0..n).map(|i| [c.x[i], c.y[i], c.z[i]]).collect::<Vec<_>>()
@@ -618,7 +618,7 @@ mod tests {
             lost: 0.0,
         };
         let physics = crate::physics::Physics {
-            law: crate::physics::Law::Gravity,
+            law: crate::physics::ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };

@@ -16,7 +16,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Lost, Sample};
 use crate::encounters::Encounters;
 use crate::fields::External;
-use crate::integrator::{Integrator, Pace, Stepping};
+use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::io::Snapshot;
 use crate::physics::Physics;
 
@@ -40,7 +40,7 @@ pub struct Simulation {
     integrator: Integrator,
     pace: Pace,
     /// Takes the integrator's place, where there is one.
-    scheme: Option<Box<dyn Scheme>>,
+    scheme: Option<Box<dyn IntegrationScheme>>,
     clock: Clock,
     /// Computed since it was made.
     interactions: f64,
@@ -54,7 +54,7 @@ pub struct Simulation {
 
 /// An integrator of one's own. Functions that take a step are integrators:
 /// [`SimulationBuilder::scheme`].
-pub trait Scheme: Send {
+pub trait IntegrationScheme: Send {
     /// Takes a step of `dt`; it is called once for each step, on every backend.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ pub trait Scheme: Send {
     }
 }
 
-impl<F> Scheme for F
+impl<F> IntegrationScheme for F
 where
     F: FnMut(&mut dyn Backend, f64) -> Result<(), ForceError> + Send,
 {
@@ -205,7 +205,7 @@ impl Simulation {
             Pace::Adaptive {
                 eta,
                 longest,
-                steps: Stepping::Shared,
+                steps: TimeSteps::Shared,
                 ..
             } => {
                 let dt = integrator.first_step(&mut *backend, eta, longest)?;
@@ -214,7 +214,7 @@ impl Simulation {
             }
             Pace::Adaptive {
                 longest,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
                 ..
             } => {
                 if !integrator.needs_jerks() || backend.block_steps().is_none() {
@@ -343,7 +343,7 @@ impl Simulation {
     /// Errors of the backend.
     pub fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         let Pace::Adaptive {
-            steps: Stepping::Blocks,
+            steps: TimeSteps::Blocks,
             ..
         } = self.pace
         else {
@@ -481,12 +481,12 @@ impl Simulation {
                         begin_step(backend, clock.time, dt)?;
                     }
                     let next = match stepping {
-                        Stepping::Shared => {
+                        TimeSteps::Shared => {
                             integrator.step(backend, dt)?;
                             self.interactions += of_a_step;
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
-                        Stepping::Blocks => {
+                        TimeSteps::Blocks => {
                             let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
                             let counts = match within {
@@ -511,7 +511,7 @@ impl Simulation {
                     }
                     clock.time += dt;
                     clock.dt = next;
-                    if stepping == Stepping::Shared {
+                    if stepping == TimeSteps::Shared {
                         check_step(backend, next, shortest_step(clock.time, longest))?;
                     }
                 }

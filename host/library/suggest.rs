@@ -5,7 +5,7 @@ use crate::bodies::Bodies;
 use crate::force::cpu;
 use crate::integrator::Integrator;
 use crate::neighbours::{Neighbour, mutual, nearest};
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::simd::InstructionSet;
 use crate::units::{ASTRONOMICAL_UNIT, Units};
 use crate::variants::preferred::ForceAccuracy;
@@ -104,7 +104,7 @@ impl Chosen {
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The law that they feel.
-    pub law: Law,
+    pub law: ForceLaw,
     /// Number of independent systems of equal size, one after another.
     pub systems: usize,
     /// Units of their numbers, if these are known.
@@ -118,7 +118,7 @@ pub struct Known<'a> {
 impl Known<'_> {
     /// One system under gravity, of which nothing else is known.
     pub const NOTHING: Self = Self {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         systems: 1,
         units: None,
         g: 1.0,
@@ -143,7 +143,7 @@ pub struct NoStandardUnits {
 /// If they do not attract each other.
 pub fn standard_units(bodies: &Bodies, units: Units) -> Result<Units, NoStandardUnits> {
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -256,7 +256,7 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
 /// Number of bound pairs that this softening would part, and that are closer still beside the distance to
 /// the next body: where bodies are dense there are always some that are near each other.
 fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
-    if matches!(physics.law, Law::AttractRepel { .. }) {
+    if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
         return 0; // none of its orbits are ellipses
     }
     let points: Vec<[f64; 3]> = massive.iter().map(|body| body.position).collect();
@@ -296,7 +296,7 @@ pub fn neighbours_pay(bodies: usize, on_gpu: bool) -> bool {
 }
 
 /// A law without softening.
-fn physics_of(law: Law, g: f64) -> Physics {
+fn physics_of(law: ForceLaw, g: f64) -> Physics {
     Physics {
         law,
         g,
@@ -428,7 +428,7 @@ struct Passage {
 
 /// The passage with the shortest time, of pairs as [`choose_step`] has them.
 fn passage(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]]) -> Option<Passage> {
-    if matches!(physics.law, Law::AttractRepel { .. }) {
+    if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
         return None; // orbits are no ellipses
     }
     let n = bodies.len();
@@ -522,7 +522,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
+    use crate::bodies::{Body, BodyKind};
     use crate::force::reference;
     use crate::initial_conditions::{
         GENERATORS, J2000, Options, Parameter, kepler_ring, plummer, solar_system, two_body,
@@ -530,7 +530,7 @@ mod tests {
     use crate::simulation::Simulation;
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -586,7 +586,7 @@ mod tests {
                 velocity: [-speed * sin, speed * cos, 0.0],
                 mass,
                 id: bodies.len() as u64,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
         bodies
@@ -704,7 +704,7 @@ mod tests {
         assert!(in_units("pc") > 0.0);
         // Masses do not matter to the unit law.
         let unit = Known {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             ..Known::NOTHING
         };
         assert!(choose_softening(&with_asteroids(200, 0.0), &unit).value > 0.0);

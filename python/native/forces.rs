@@ -8,7 +8,7 @@ use allpairs::bodies::Bodies;
 use allpairs::diagnostics::kinetic;
 use allpairs::force::cpu;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
 use allpairs::simd::InstructionSet;
 use allpairs::test_particles::Kinds;
@@ -57,7 +57,7 @@ pub(crate) fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
         return Err(Failure::of("G", format!("`G` must be finite, got {g}")));
     }
     Ok(Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g,
         softening,
     })

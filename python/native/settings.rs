@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use allpairs::backend::Neighbours;
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::initial_conditions;
-use allpairs::integrator::{Integrator, Pace, Stepping};
-use allpairs::physics::Law;
+use allpairs::integrator::{Integrator, Pace, TimeSteps};
+use allpairs::physics::ForceLaw;
 use allpairs::simulation::{self, SimulationBuilder};
 use allpairs::variants::Shape;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -90,21 +90,21 @@ pub(crate) fn builder(
         builder = builder.made_by(generator.name, generator.advice_of(&options));
     }
     let law = match settings.get::<String>("law")?.as_str() {
-        "unit" => Law::Unit,
+        "unit" => ForceLaw::Unit,
         "attract-repel" => {
             let (repulsion, drag) = (number("repulsion")?, number("drag")?);
-            match Law::ATTRACT_REPEL {
-                Law::AttractRepel {
+            match ForceLaw::ATTRACT_REPEL {
+                ForceLaw::AttractRepel {
                     repulsion: default,
                     damping,
-                } => Law::AttractRepel {
+                } => ForceLaw::AttractRepel {
                     repulsion: repulsion.unwrap_or(default),
                     damping: drag.unwrap_or(damping),
                 },
                 law => law,
             }
         }
-        _ => Law::Gravity,
+        _ => ForceLaw::Gravity,
     };
     builder = builder.law(law);
     if let Some(integrator) = text("integrator")? {
@@ -168,9 +168,9 @@ pub(crate) fn kept_run<'py>(
     let checkpoint = compute(py, || checkpoint_of(&saved))?;
     let settings = PyDict::new(py);
     let (law, repulsion, drag) = match run.physics.law {
-        Law::Gravity => ("gravity", None, None),
-        Law::Unit => ("unit", None, None),
-        Law::AttractRepel { repulsion, damping } => {
+        ForceLaw::Gravity => ("gravity", None, None),
+        ForceLaw::Unit => ("unit", None, None),
+        ForceLaw::AttractRepel { repulsion, damping } => {
             ("attract-repel", Some(repulsion), Some(damping))
         }
     };
@@ -181,7 +181,7 @@ pub(crate) fn kept_run<'py>(
             longest,
             steps,
             ..
-        } => (longest, Some(eta), steps == Stepping::Blocks),
+        } => (longest, Some(eta), steps == TimeSteps::Blocks),
     };
     let damping = match run.integrator {
         Integrator::DampedEuler { rate } => Some(rate),

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::block_steps::OnItsWay;
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, NeighboursFault, Operation,
-    SavedState, Targets,
+    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, NeighboursFault,
+    Operation, SavedState, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
@@ -70,11 +70,16 @@ pub(super) trait InMemory: Send {
         &self,
         frame: &Frame,
         targets: Targets<'_>,
-        derivatives: Derivatives,
+        derivatives: HighestDerivative,
     ) -> Vec<Forces>;
 
     /// As [`pair_forces`](Self::pair_forces), with external fields.
-    fn forces(&self, frame: &Frame, targets: Targets<'_>, derivatives: Derivatives) -> Vec<Forces> {
+    fn forces(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        derivatives: HighestDerivative,
+    ) -> Vec<Forces> {
         let mut forces = self.forces_in_fields(frame, targets, derivatives);
         let state = self.state();
         let Some(relativity) = state.external.relativity() else {
@@ -104,7 +109,7 @@ pub(super) trait InMemory: Send {
         &self,
         frame: &Frame,
         targets: Targets<'_>,
-        derivatives: Derivatives,
+        derivatives: HighestDerivative,
     ) -> Vec<Forces> {
         let mut forces = self.pair_forces(frame, targets, derivatives);
         let state = self.state();
@@ -133,11 +138,11 @@ pub(super) trait InMemory: Send {
 }
 
 /// Number of derivatives of accelerations.
-fn order(derivatives: Derivatives) -> usize {
+fn order(derivatives: HighestDerivative) -> usize {
     match derivatives {
-        Derivatives::None => 0,
-        Derivatives::Jerk => 1,
-        Derivatives::Snap => 2,
+        HighestDerivative::None => 0,
+        HighestDerivative::Jerk => 1,
+        HighestDerivative::Snap => 2,
     }
 }
 

@@ -52,7 +52,7 @@ use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint, Kept};
 use crate::diagnostics::{Conserved, EnergyLook, Sample};
 use crate::encounters::Happening;
-use crate::integrator::{Pace, Stepping};
+use crate::integrator::{Pace, TimeSteps};
 use crate::io::{Format, Snapshot, WriteError, is_partial};
 use crate::physics::Physics;
 use crate::simulation::{Clock, Progress, Simulation};
@@ -115,7 +115,7 @@ pub struct UnknownDistance(String);
 
 /// Event of a run.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum RunEvent<'a> {
     /// Some steps more, several times a second.
     Progress(Progress),
     /// A look was taken.
@@ -308,7 +308,7 @@ impl Recording {
         folder: &Path,
         plan: Plan,
         simulation: &mut Simulation,
-        mut watch: impl FnMut(Event<'_>),
+        mut watch: impl FnMut(RunEvent<'_>),
     ) -> Result<Self, RecordingError> {
         let began = Instant::now();
         let origin = simulation.conserved()?;
@@ -530,7 +530,7 @@ impl Recording {
         })
     }
 
-    /// Shows the bodies on the way ([`Event::Preview`]) so often on the clock on the wall, or less
+    /// Shows the bodies on the way ([`RunEvent::Preview`]) so often on the clock on the wall, or less
     /// often where looking at them takes more than a fifth of the time. What the run computes and
     /// records stays the same.
     pub fn preview_every(&mut self, every: Duration) {
@@ -550,7 +550,7 @@ impl Recording {
     pub fn run(
         &mut self,
         simulation: &mut Simulation,
-        mut watch: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut watch: impl FnMut(RunEvent<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
         let largest = Cell::new(self.largest);
         let count = |drift: f64, is_recorded: bool| {
@@ -558,10 +558,10 @@ impl Recording {
             counted.count(drift, is_recorded);
             largest.set(counted);
         };
-        let mut watch = |event: Event<'_>| {
+        let mut watch = |event: RunEvent<'_>| {
             match &event {
-                Event::Sample(sample) => count(sample.energy_drift, true),
-                Event::Energy(look) => count(look.drift, false),
+                RunEvent::Sample(sample) => count(sample.energy_drift, true),
+                RunEvent::Energy(look) => count(look.drift, false),
                 _ => {}
             }
             watch(event)
@@ -583,10 +583,10 @@ impl Recording {
         }
         let (began, met) = (Instant::now(), RefCell::new(None));
         let conditions = self.stop_if.clone();
-        let mut watch = |event: Event<'_>| {
+        let mut watch = |event: RunEvent<'_>| {
             let is_met = |condition: &&Condition| match &event {
-                Event::Sample(sample) => condition.is_met(sample),
-                Event::Progress(_) => condition.is_over(began.elapsed()),
+                RunEvent::Sample(sample) => condition.is_met(sample),
+                RunEvent::Progress(_) => condition.is_over(began.elapsed()),
                 _ => false,
             };
             let found = conditions.iter().find(is_met);
@@ -618,7 +618,7 @@ impl Recording {
             let mut preview = None;
             let mut look = false;
             let during = |progress: Progress| {
-                broken_off.set(broken_off.get() | watch(Event::Progress(progress)).is_break());
+                broken_off.set(broken_off.get() | watch(RunEvent::Progress(progress)).is_break());
                 if !progress.is_within_step {
                     overdue = matches!(self.plan.checkpoint_every,
                         Some(Every::Wall(time)) if written.elapsed() >= time);
@@ -646,13 +646,13 @@ impl Recording {
             }
             let fewer = self.record_events(simulation)?;
             broken_off.set(broken_off.get() | simulation.stopped_by().is_some());
-            let mut tell = |event: Event<'_>| {
+            let mut tell = |event: RunEvent<'_>| {
                 broken_off.set(broken_off.get() | watch(event).is_break());
             };
             let clock = simulation.clock();
             if let (Some(progress), Some(every)) = (preview, self.preview_every) {
                 let began = Instant::now();
-                tell(Event::Preview(progress, simulation.bodies()?));
+                tell(RunEvent::Preview(progress, simulation.bodies()?));
                 pause = every.max(4 * began.elapsed());
                 previewed = Instant::now();
             }
@@ -678,7 +678,7 @@ impl Recording {
                 Ok(None) => {}
                 Ok(Some(look)) => {
                     count(look.drift, planned);
-                    tell(Event::Energy(look));
+                    tell(RunEvent::Energy(look));
                 }
                 Err(why) => {
                     self.largest = largest.get();
@@ -736,9 +736,9 @@ impl Recording {
         looks: Watch,
         why: ForceError,
         writer: &mut Writer,
-        watch: &mut impl FnMut(Event<'_>) -> ControlFlow<()>,
+        watch: &mut impl FnMut(RunEvent<'_>) -> ControlFlow<()>,
     ) -> RecordingError {
-        let mut tell = |event: Event<'_>| {
+        let mut tell = |event: RunEvent<'_>| {
             let _ = watch(event); // it has stopped
         };
         let written = writer.finish(&mut tell);
@@ -862,7 +862,7 @@ impl Recording {
     fn checkpoint(
         &self,
         simulation: &mut Simulation,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<(), RecordingError> {
         let (clock, state) = simulation.save()?;
         self.write_checkpoint(&Checkpoint {
@@ -874,7 +874,7 @@ impl Recording {
             state,
             kept: self.kept(simulation),
         })?;
-        tell(Event::Wrote(&self.folder.join("checkpoint")));
+        tell(RunEvent::Wrote(&self.folder.join("checkpoint")));
         Ok(())
     }
 
@@ -928,7 +928,7 @@ impl Plan {
             Pace::Adaptive {
                 longest,
                 end,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
                 ..
             } => (longest, Some(self.until.unwrap_or(end))),
             Pace::Adaptive { .. } => return None,

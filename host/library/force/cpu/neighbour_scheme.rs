@@ -29,7 +29,7 @@ use super::derivatives::{Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
-use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
+use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Targets};
 use crate::fields::External;
 use crate::force::block_steps::{OnItsWay, guarded, level};
 use crate::force::host_state::Beginning;
@@ -398,7 +398,7 @@ fn first_steps<R: Lane>(
     parts: &[Parts],
     [eta, regular_eta]: [f64; 2],
 ) -> Vec<[f64; 2]> {
-    let whole = cpu.forces(frame, Targets::All, Derivatives::Snap);
+    let whole = cpu.forces(frame, Targets::All, HighestDerivative::Snap);
     let sum_of = Sum::new(cpu, frame);
     let all = sum_of.sources();
     let to_local = frame.time * frame.time / frame.length;

@@ -30,10 +30,16 @@ fn small(dialect: TipsyDialect) -> Vec<u8> {
             velocity: [0.0, i as f64 / 4.0, 2.0],
             mass: 1.0,
             id: 50 + i,
-            kind: [Kind::Gas, Kind::Gas, Kind::Dark, Kind::Dark, Kind::Dark]
-                .get(i as usize)
-                .copied()
-                .unwrap_or(Kind::Star),
+            kind: [
+                BodyKind::Gas,
+                BodyKind::Gas,
+                BodyKind::Dark,
+                BodyKind::Dark,
+                BodyKind::Dark,
+            ]
+            .get(i as usize)
+            .copied()
+            .unwrap_or(BodyKind::Star),
         })
         .collect();
     let mut bytes = Vec::new();
@@ -50,7 +56,10 @@ fn the_galaxy_is_read_and_written_back_to_the_bit() {
     let bodies = &snapshot.bodies;
     assert_eq!(bodies.len(), 20_000);
     assert_eq!(
-        bodies.iter().filter(|body| body.kind == Kind::Dark).count(),
+        bodies
+            .iter()
+            .filter(|body| body.kind == BodyKind::Dark)
+            .count(),
         2_500
     );
     assert_eq!(

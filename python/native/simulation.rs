@@ -1,14 +1,12 @@
 //! A simulation that Python holds.
 
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use allpairs::checkpoint::{self, Checkpoint};
+use allpairs::checkpoint::{Checkpoint, Kept};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields::{self, Orbit};
@@ -303,26 +301,23 @@ impl Simulation {
         let bytes = self.with(py, |running| {
             let Running { simulation, origin } = running;
             let (clock, state) = simulation.save()?;
-            let folder = tempfile::tempdir()?;
-            checkpoint::write(
-                folder.path(),
-                &Checkpoint {
-                    clock,
-                    origin: *origin,
-                    largest_drift: 0.0,      // nothing here follows it
-                    settings: String::new(), // those are Python's, beside these bytes
-                    bodies: simulation.bodies()?.clone(),
-                    state,
-                    kept: checkpoint::Kept {
-                        radii: simulation
-                            .encounters()
-                            .map_or(vec![], |of| of.radii.clone()),
-                        lost: simulation.lost(),
-                        ..checkpoint::Kept::default()
-                    },
+            let radii = simulation.encounters().map(|of| of.radii.clone());
+            let checkpoint = Checkpoint {
+                clock,
+                origin: *origin,
+                largest_drift: 0.0,      // nothing here follows it
+                settings: String::new(), // those are Python's, beside these bytes
+                bodies: simulation.bodies()?.clone(),
+                state,
+                kept: Kept {
+                    radii: radii.unwrap_or_default(),
+                    lost: simulation.lost(),
+                    ..Kept::default()
                 },
-            )?;
-            Ok(fs::read(folder.path().join("checkpoint"))?)
+            };
+            let mut bytes = vec![];
+            checkpoint.write_to(&mut bytes)?;
+            Ok(bytes)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -454,10 +449,7 @@ fn shaped(variant: &'static Variant, shape: Shape) -> Result<&'static Variant, F
 
 /// The checkpoint in these bytes.
 pub(crate) fn checkpoint_of(bytes: &[u8]) -> Result<Checkpoint, Failure> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("checkpoint");
-    fs::write(&path, bytes)?;
-    checkpoint::read(Path::new(&path))
+    Checkpoint::read_from(bytes, bytes.len() as u64)
         .map_err(|fault| Failure::new(Kind::File, format!("the saved simulation: {fault}")))
 }
 

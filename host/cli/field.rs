@@ -12,10 +12,12 @@ use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;
 use allpairs::selection::{Request, select};
 use allpairs::units::Units;
+use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
+use super::Where;
+use super::choices::Named;
 use super::physics::ForceOptions;
-use super::{AccuracyName, Where};
 
 /// Snapshot whose field is computed, points to compute it at, and the file to write.
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,7 @@ pub(super) struct Options {
     place: Where,
     /// Error that values may have on a GPU; fast is as single, and the CPU computes in double.
     #[arg(long, default_value = "single")]
-    accuracy: AccuracyName,
+    accuracy: Named<ForceAccuracy>,
     #[command(flatten)]
     force: ForceOptions,
 }
@@ -106,7 +108,7 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let request = Request::new(bodies.len()).on(options.place.device);
     let selection = select(&request)?;
     let machine = Machine::new(selection.place);
-    let accuracy = options.accuracy.into();
+    let accuracy = options.accuracy.0;
     let field = machine.field_at(&bodies, &physics, &points, accuracy)?;
     let tides = machine.tides_at(&bodies, &physics, &points, accuracy)?;
     let said = [told("field", &field), told("tidal tensors", &tides)];

@@ -10,7 +10,7 @@ use allpairs::units::{Measure, Units};
 use anyhow::{Context, ensure};
 use clap::ArgAction;
 
-use super::LawName;
+use super::choices::Named;
 
 /// Force law, constants and units.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct ForceOptions {
     pub(super) units: Option<Units>,
     /// Force law; gravity, or that of the kernel's study, where not given.
     #[arg(long)]
-    law: Option<LawName>,
+    law: Option<Named<ForceLaw>>,
     /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
     #[arg(long)]
     repulsion: Option<f64>,
@@ -147,7 +147,7 @@ impl ForceOptions {
     }
 
     fn law(&self, preferred: ForceLaw) -> anyhow::Result<ForceLaw> {
-        let mut law = self.law.map_or(preferred, ForceLaw::from);
+        let mut law = self.law.map_or(preferred, |named| named.0);
         if let ForceLaw::AttractRepel { repulsion, damping } = &mut law {
             *repulsion = self.repulsion.unwrap_or(*repulsion);
             *damping = self.drag.unwrap_or(*damping);

@@ -29,8 +29,20 @@ impl ForceLaw {
         damping: 0.0,
     };
 
-    /// The kernels' name for it.
-    pub const fn name(self) -> interaction::Law {
+    /// All of them, with constants as of [`ATTRACT_REPEL`](Self::ATTRACT_REPEL).
+    pub const ALL: [Self; 3] = [Self::Gravity, Self::Unit, Self::ATTRACT_REPEL];
+
+    /// Name, as options have it, without its constants.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::Gravity => "gravity",
+            Self::AttractRepel { .. } => "attract-repel",
+        }
+    }
+
+    /// The law among those of the kernels.
+    pub const fn of_kernels(self) -> interaction::Law {
         match self {
             Self::Unit => interaction::Law::Unit,
             Self::Gravity => interaction::Law::Gravity,
@@ -42,14 +54,10 @@ impl ForceLaw {
 /// Short name, in the modules that still have it.
 pub(crate) use ForceLaw as Law;
 
-/// As the command line calls it, without its constants.
+/// [`name`](ForceLaw::name)
 impl fmt::Display for ForceLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unit => "unit",
-            Self::Gravity => "gravity",
-            Self::AttractRepel { .. } => "attract-repel",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -91,7 +91,7 @@ impl Key {
             device: place.device(),
             driver: place.driver(),
             kernels,
-            law: format!("{:?}", law.name()),
+            law: format!("{:?}", law.of_kernels()),
             accuracy,
         }
     }

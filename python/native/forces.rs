@@ -24,16 +24,17 @@ use crate::models::parsed;
 
 /// Accuracy by its name.
 pub(crate) fn accuracy(name: Option<&str>) -> Result<Option<ForceAccuracy>, Failure> {
-    Ok(match name {
-        None => None,
-        Some("fast") => Some(ForceAccuracy::Fast),
-        Some("single") => Some(ForceAccuracy::Single),
-        Some("double") => Some(ForceAccuracy::Double),
-        Some(other) => {
-            let text = format!("`accuracy` must be fast, single or double, got {other}");
-            return Err(Failure::of("accuracy", text));
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let mut all = ForceAccuracy::ALL.into_iter();
+    match all.find(|known| known.name() == name) {
+        Some(found) => Ok(Some(found)),
+        None => {
+            let text = format!("`accuracy` must be fast, single or double, got {name}");
+            Err(Failure::of("accuracy", text))
         }
-    })
+    }
 }
 
 /// Device by its name.

@@ -47,8 +47,8 @@ impl Variant {
             kick: force.partner(Work::Kick)?,
             drift: force.partner(Work::Drift)?,
             damp: force.partner(Work::Damp)?,
-            energy: force.partner(Work::Energy(law.name()))?,
-            quick_energy: force.partner(Work::QuickEnergy(law.name())),
+            energy: force.partner(Work::Energy(law.of_kernels()))?,
+            quick_energy: force.partner(Work::QuickEnergy(law.of_kernels())),
             hermite: if self.gives_jerks() {
                 Some(HermiteKernels {
                     predict: force.partner(Work::Predict)?,
@@ -65,7 +65,9 @@ impl Variant {
 /// The mass of every body, where the force kernel leaves masses out and G has to hold it.
 pub fn common_mass(force: &Entry, law: ForceLaw, masses: Masses) -> Option<f64> {
     match (force.work, masses) {
-        (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
+        (Work::Force { law: computed, .. }, Masses::Equal(mass))
+            if computed != law.of_kernels() =>
+        {
             Some(mass)
         }
         _ => None,

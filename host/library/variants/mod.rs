@@ -468,7 +468,7 @@ impl Variant {
 
     /// The force kernel for a law, for ε = 0 or ε > 0, if this variant is one of kernels.
     pub fn force(&self, law: ForceLaw, unsoftened: bool) -> Option<&'static Entry> {
-        self.row()?.force(law.name(), unsoftened)
+        self.row()?.force(law.of_kernels(), unsoftened)
     }
 
     /// As [`force`](Self::force), for bodies of these masses.

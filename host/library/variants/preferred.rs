@@ -19,6 +19,15 @@ pub enum ForceAccuracy {
 impl ForceAccuracy {
     /// All of them, the roughest first.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Single, Self::Double];
+
+    /// Name, as options have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Single => "single",
+            Self::Double => "double",
+        }
+    }
 }
 
 /// On the CPU.

@@ -150,7 +150,9 @@ fn bits_are_those_of_a_saved_state() {
     advance(&mut *first, 1.0 / 64.0);
     let saved = first.save().expect("there");
     let mut wide = saved.clone();
-    wide.spheres.iter_mut().for_each(|sphere| sphere[0] *= 4.0);
+    wide.spheres
+        .iter_mut()
+        .for_each(|sphere| sphere.radius *= 4.0);
     let expected = {
         let mut plain = made(Machine::emulator(0), &bodies, physics, None);
         let without = SavedState {

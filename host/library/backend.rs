@@ -517,9 +517,17 @@ pub struct SavedState {
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
-    /// Radius of the neighbour sphere, 0 where all bodies are neighbours, and the step that the regular force
-    /// allows next, of each body in a [neighbour scheme](Neighbours); empty where there is none.
-    pub spheres: Vec<[f64; 2]>,
+    /// One for each body in a [neighbour scheme](Neighbours); empty where there is none.
+    pub spheres: Vec<Sphere>,
+}
+
+/// Neighbour sphere of a body, in the units of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sphere {
+    /// Radius; infinite where all bodies are neighbours.
+    pub radius: f64,
+    /// The step that the regular force, that of the bodies outside, allows next.
+    pub regular_step: f64,
 }
 
 impl SavedState {

@@ -206,6 +206,7 @@ impl SavedState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Sphere;
     use crate::diagnostics::Energy;
     use crate::force::cpu::samples::cloud;
     use crate::frame::Frame;
@@ -248,7 +249,15 @@ mod tests {
                 vec![]
             },
             spheres: if steps.is_multiple_of(4) {
-                bodies.x.iter().map(|x| [*x, 2.0 * x]).collect()
+                let radius = |i: usize| match i % 2 {
+                    0 => bodies.x[i].abs(),
+                    _ => f64::INFINITY,
+                };
+                let spheres = (0..n).map(|i| Sphere {
+                    radius: radius(i),
+                    regular_step: 2.0 * bodies.x[i],
+                });
+                spheres.collect()
             } else {
                 vec![]
             },

@@ -20,7 +20,8 @@
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
 //!                snap and crackle (if any): N times six f64
 //!                each body's next block time step (if any): N f64
-//!                radius of the neighbour sphere and regular step (if any): N times two f64
+//!                radius of the neighbour sphere, 0 where it is infinite, and regular step (if any): N
+//!                times two f64
 //!                energy in external fields at the beginning (if any): f64
 //!                energy per mass, potential and Jacobi constant at the beginning (if there are test
 //!                particles; not numbers for bodies with mass): N times three f64
@@ -36,7 +37,7 @@ use std::io::{self, Read, Write};
 use crc32fast::Hasher;
 
 use super::{Checkpoint, CheckpointFault, Kept, bodies_of};
-use crate::backend::SavedState;
+use crate::backend::{SavedState, Sphere};
 use crate::bodies::BodyKind;
 use crate::diagnostics::{Conserved, Energy, Lost};
 use crate::frame::Frame;
@@ -213,7 +214,14 @@ impl Checkpoint {
             spheres: (0..if spheres { n } else { 0 })
                 .map(|_| {
                     let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-                    Ok([number()?, number()?])
+                    let radius = match number()? {
+                        0.0 => f64::INFINITY,
+                        radius => radius,
+                    };
+                    Ok(Sphere {
+                        radius,
+                        regular_step: number()?,
+                    })
                 })
                 .collect::<io::Result<_>>()?,
         };
@@ -322,7 +330,13 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     }
     numbers(file, state.higher.as_flattened().as_flattened())?;
     numbers(file, &state.own_steps)?;
-    numbers(file, state.spheres.as_flattened())?;
+    for sphere in &state.spheres {
+        let radius = match sphere.radius {
+            f64::INFINITY => 0.0,
+            radius => radius,
+        };
+        numbers(file, &[radius, sphere.regular_step])?;
+    }
     if energy.external != 0.0 {
         numbers(file, &[energy.external])?;
     }

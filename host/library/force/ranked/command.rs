@@ -3,7 +3,7 @@
 use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 
-use crate::backend::{HighestDerivative, Operation, SavedState};
+use crate::backend::{HighestDerivative, Operation, SavedState, Sphere};
 use crate::bodies::{Bodies, BodyKind};
 use crate::force::cpu::Choices;
 use crate::frame::Frame;
@@ -398,7 +398,13 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
     words.number(own_steps.len() as u64);
     words.reals(own_steps);
     words.number(spheres.len() as u64);
-    words.reals(spheres.as_flattened());
+    for &Sphere {
+        radius,
+        regular_step,
+    } in spheres
+    {
+        words.reals(&[radius, regular_step]);
+    }
 }
 
 fn write_frame(frame: &Frame, words: &mut Writer) {
@@ -427,7 +433,11 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
     let count = words.number() as usize;
     let own_steps = words.reals(count).to_vec();
     let count = words.number() as usize;
-    let spheres = bytemuck::cast_slice(words.reals(2 * count)).to_vec();
+    let spheres = words.reals(2 * count).as_chunks().0.iter();
+    let spheres = spheres.map(|&[radius, regular_step]| Sphere {
+        radius,
+        regular_step,
+    });
     SavedState {
         frame,
         positions,
@@ -436,7 +446,7 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
         jerks,
         higher,
         own_steps,
-        spheres,
+        spheres: spheres.collect(),
     }
 }
 
@@ -536,7 +546,13 @@ mod tests {
             jerks: vec![[10.0, 11.0, 12.0]; jerks],
             higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
             own_steps: vec![0.125; jerks],
-            spheres: vec![[0.5, 0.25]; jerks],
+            spheres: vec![
+                Sphere {
+                    radius: f64::INFINITY,
+                    regular_step: 0.25,
+                };
+                jerks
+            ],
         };
         let choices = Choices {
             root: RootName::Exact,

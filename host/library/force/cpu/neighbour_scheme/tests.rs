@@ -70,10 +70,7 @@ fn near_and_far_are_the_whole() {
             assert_eq!(list, &part.list, "{i}");
             let at = |k: usize| bodies.body(k).position;
             let distance = |k: usize| norm(each(|axis| at(k)[axis] - at(i)[axis]));
-            let radius = match cpu.state.spheres[i][0] {
-                0.0 => f64::INFINITY,
-                radius => radius,
-            };
+            let radius = cpu.state.spheres[i].radius;
             let inside = |&k: &usize| k != i && bodies.mass[k] != 0.0 && distance(k) < radius;
             let expected = (0..300).filter(inside).map(|k| k as u32);
             assert_eq!(list, &expected.collect::<Vec<u32>>(), "{i}");

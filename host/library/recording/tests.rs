@@ -1,11 +1,13 @@
 //! Stopped and resumed runs against runs that were not.
 
+use std::fs;
+
 use super::*;
 use crate::bodies::Bodies;
 use crate::initial_conditions::plummer;
 use crate::integrator::Integrator;
 use crate::integrator::TimeSteps;
-use crate::io::TipsyDialect;
+use crate::io::{Format, TipsyDialect};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::Place;

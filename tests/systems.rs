@@ -190,7 +190,7 @@ fn a_look_changes_no_step() {
 fn steps_of_leapfrog_are_queued_together() {
     let (case, dt) = many_systems(3, 40, ForceLaw::Gravity);
     let kernel = find("many-systems-symmetric").of_systems(3);
-    let emulator = Arc::new(Emulator::new(0));
+    let emulator = Arc::new(Emulator::listing(0));
     let frame = Frame::of(&case.bodies, &case.physics);
     let emulators = [Arc::clone(&emulator)];
     let many = ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame);
@@ -219,7 +219,9 @@ fn queued(rung: &str, devices: usize) -> Vec<Vec<Queued>> {
         },
     };
     let (case, dt) = many_systems(5, 40, ForceLaw::Unit);
-    let emulators: Vec<_> = (0..devices).map(|_| Arc::new(Emulator::new(0))).collect();
+    let emulators: Vec<_> = (0..devices)
+        .map(|_| Arc::new(Emulator::listing(0)))
+        .collect();
     let frame = Frame::of(&case.bodies, &case.physics);
     let mut many =
         ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame).expect("it fits");

@@ -4,7 +4,7 @@
 //! with Criterion's statistics: did a change make it slower? A wrong force fails the benchmark.
 
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::Place;
 use allpairs::variants::{Method, VARIANTS};
 use allpairs_lab::verify::large_case;
@@ -26,7 +26,7 @@ fn forces(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(3));
     let is_on_cpu = |method| matches!(method, Method::Cpu { .. });
     for n in BODIES {
-        let (case, _) = large_case(n, Law::Gravity);
+        let (case, _) = large_case(n, ForceLaw::Gravity);
         group.throughput(Throughput::Elements((n * n) as u64));
         for variant in VARIANTS.iter().filter(|v| is_on_cpu(v.method)) {
             let mut backend = machine

@@ -10,14 +10,14 @@ use allpairs::diagnostics::largest;
 use allpairs::force::cpu::Cpu;
 use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::simulation::Simulation;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let (mass_ratio, eccentricity) = (0.5, 0.3);
     let start = two_body(mass_ratio, eccentricity)?;
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };

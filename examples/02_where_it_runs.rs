@@ -10,13 +10,13 @@ use allpairs::diagnostics::Accuracy;
 use allpairs::force::reference;
 use allpairs::initial_conditions::plummer;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, Request, eligible, select};
 use allpairs::variants::VARIANTS;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.01,
     };

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use allpairs::initial_conditions::{Options, Parameter, find};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{Request, select};
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
@@ -19,7 +19,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::new(1).with(Parameter::Bodies, 500.0);
     let bodies = find("king")?.generate(&options)?;
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: suggest::softening(&bodies),
     };

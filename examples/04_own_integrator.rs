@@ -12,7 +12,7 @@ use allpairs::bodies::Bodies;
 use allpairs::force::cpu::Cpu;
 use allpairs::initial_conditions::two_body;
 use allpairs::integrator::Integrator;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 
 /// "Position extended Forest–Ruth like": I. P. Omelyan, I. M. Mryglod & R. Folk (2002, Comput.
 /// Phys. Commun. 146, 188), eqs. 20 to 22.
@@ -37,7 +37,7 @@ fn error(
     step: impl Fn(&mut dyn Backend, f64) -> Result<(), ForceError>,
 ) -> Result<f64, ForceError> {
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };

@@ -11,7 +11,7 @@ use allpairs::integrator::Integrator;
 use allpairs::io::Overwrite;
 use allpairs::output::movie::{Movie, MovieError, MovieFormat};
 use allpairs::output::{ColourMap, DensityPicture, Projection, Section, Subset};
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::simulation::Simulation;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -42,7 +42,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     );
 
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.1,
     };

@@ -11,7 +11,7 @@ use allpairs::frame::Frame;
 use allpairs::initial_conditions::{plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan::block_steps::BlockScheme;
 use allpairs::plan::{Limits, Recipe};
 use allpairs::selection::Place;
@@ -22,7 +22,7 @@ const DIGITS: [DigitsName; 3] = [DigitsName::Single, DigitsName::Mixed, DigitsNa
 
 fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     }
@@ -245,7 +245,7 @@ fn steps_that_get_too_short_are_an_error() {
 fn other_laws_are_refused() {
     let bodies = plummer(8, 1).expect("in range");
     let physics = Physics {
-        law: Law::Unit,
+        law: ForceLaw::Unit,
         ..gravity(0.1)
     };
     let emulator = Arc::new(Emulator::new(0));

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 
 use crate::support::program::code::USAGE;
 use crate::support::program::{Ended, allpairs, galaxy, run};
-use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::bodies::{Bodies, Body, BodyKind};
 use allpairs::initial_conditions::{J2000, plummer, solar_system, solar_system_with_moon};
 use allpairs::io::{Format, Overwrite, Snapshot, read, read_units, write, write_in_units};
 use allpairs::units::{SOLAR_MASS, Units};
@@ -59,7 +59,7 @@ fn asteroids_do_not_soften_planets() {
             velocity: [-speed * sin, speed * cos, 0.0],
             mass: 0.0,
             id: 100 + k as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     let au: Units = "au".parse().expect("units");

@@ -15,7 +15,7 @@ use allpairs::frame::Frame;
 use allpairs::initial_conditions::{plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan::{self, Launch, Limits, Recipe};
 use allpairs::selection::Place;
 use allpairs::variants::{Bus, Method, Variant};
@@ -122,7 +122,7 @@ fn double_single_keeps_ten_digits() {
         });
     }
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -160,7 +160,7 @@ fn separated_pairs_keep_to_their_error() {
         });
     }
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -186,7 +186,7 @@ fn separated_pairs_keep_to_their_error() {
 fn every_class_of_far_leaves_keeps_to_the_error() {
     const CLUMPS: usize = 12;
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -244,7 +244,7 @@ fn repeated_steps_are_single_steps() {
 fn errors_of_hermite_fall_with_its_order() {
     let bodies = two_body(0.5, 0.3).expect("bound");
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -282,7 +282,7 @@ fn errors_of_hermite_fall_with_its_order() {
 fn steps_on_a_device_are_the_steps_on_the_cpu() {
     let bodies = plummer(100, 4).expect("in range");
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.05,
     };

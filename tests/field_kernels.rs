@@ -1,7 +1,7 @@
 //! Kernels for fields at points, on the emulator.
 
 use allpairs::machine::{KernelAtPoints, Machine};
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs_lab::verify::Case;
 use allpairs_lab::verify::{CaseAtPoints, cloud, edge_cases, judge_at_points, large_case};
 
@@ -22,7 +22,7 @@ fn failures(machine: &Machine, cases: &[CaseAtPoints]) -> Vec<String> {
 #[test]
 fn fields_are_those_of_the_reference() {
     let mut cases = edge_cases(256);
-    cases.push(large_case(1500, Law::Gravity).0);
+    cases.push(large_case(1500, ForceLaw::Gravity).0);
     let cases = CaseAtPoints::of_all(&cases);
     assert!(cases.len() > 100);
     assert_none(&failures(&Machine::emulator(0), &cases));
@@ -37,7 +37,7 @@ fn fields_are_those_of_the_reference() {
 #[test]
 fn one_missing_source_is_noticed() {
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.05,
     };

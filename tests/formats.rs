@@ -3,12 +3,15 @@
 //! where it is not `python3`.
 
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
 
-use allpairs::bodies::{Body, Kind};
-use allpairs::io::{Format, Overwrite, Snapshot};
+use allpairs::bodies::{Body, BodyKind};
+use allpairs::io::{self, Format, Overwrite, ReadFault, Snapshot, TipsyDialect, TipsyFault};
 use allpairs::units::Units;
+
+use crate::support::program::galaxy;
 
 /// Bodies of all kinds with values that need all 64 bits.
 fn snapshot(n: u64) -> Snapshot {
@@ -20,11 +23,61 @@ fn snapshot(n: u64) -> Snapshot {
                 velocity: [0.7 * t, -1e-200, 1.0 / (t + 1.0)],
                 mass: t / 7.0 + 1.0,
                 id: (1 << 60) + 3 * i,
-                kind: Kind::ALL[(i % 3) as usize],
+                kind: BodyKind::ALL[(i % 3) as usize],
             }
         })
         .collect();
     Snapshot { time: 0.1, bodies }
+}
+
+/// The galaxy of the demonstration, which another program wrote.
+#[test]
+fn the_galaxy_is_read_and_written_back_to_the_bit() {
+    let bytes = fs::read(galaxy()).expect("it is part of the program");
+    let read = |bytes: &[u8], dialect: Option<TipsyDialect>| {
+        let file = Cursor::new(bytes);
+        io::read_from(file, &galaxy(), dialect.map(Format::Tipsy))
+    };
+    let (snapshot, format) = read(&bytes, None).unwrap();
+    assert_eq!(format, Format::Tipsy(TipsyDialect::WithIds));
+    assert_eq!(snapshot.time, 0.0);
+    let bodies = &snapshot.bodies;
+    assert_eq!(bodies.len(), 20_000);
+    let dark = bodies.iter().filter(|body| body.kind == BodyKind::Dark);
+    assert_eq!(dark.count(), 2_500);
+    assert_eq!(
+        (bodies.id[0], bodies.id[2_500], bodies.id[19_999]),
+        (2e8 as u64, 1e8 as u64, 14_999)
+    );
+    assert_eq!(bodies.mass[0], f64::from(0.042_704_78_f32));
+    assert_eq!(bodies.x[0], f64::from(0.471_853_73_f32));
+    let native = read(&bytes, Some(TipsyDialect::Native)).unwrap().0;
+    assert!(native.bodies.id.iter().copied().eq(0..20_000));
+    let notes = io::load(&galaxy(), None).unwrap().notes;
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0].contains("softening") && notes[0].contains(" to 0.44"),
+        "{notes:?}"
+    );
+
+    // Softening, metals and the padding are not kept; the rest of the file must be.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("galaxy.tipsy");
+    io::write(&copy, format, &snapshot, Overwrite::Refuse).unwrap();
+    let again = fs::read(copy).unwrap();
+    assert_eq!(again.len(), bytes.len());
+    assert_eq!(read(&again, None).unwrap(), (snapshot, format));
+    assert_eq!(again[..28], bytes[..28]);
+    assert_eq!(again[32..32 + 28], bytes[32..32 + 28]);
+
+    for cut in [1, 3, 4, 44, 4_097, 770_001] {
+        let fault = read(&bytes[..bytes.len() - cut], None).unwrap_err().fault;
+        assert!(matches!(
+            fault,
+            ReadFault::Tipsy(TipsyFault::Size { actual, expected: 860_032, .. })
+                if actual == 860_032 - cut as u64
+        ));
+    }
 }
 
 /// The same in Python: `expected` with position, velocity, mass, id and kind by column.
@@ -65,7 +118,7 @@ fn python(packages: &str, script: &str, folder: &Path) -> bool {
 fn write(folder: &Path, name: &str, units: Option<Units>) {
     let path = folder.join(name);
     let format = Format::from_path(&path).expect("a known name");
-    allpairs::io::write_in_units(&path, format, &snapshot(100), units, Overwrite::Refuse).unwrap();
+    io::write_in_units(&path, format, &snapshot(100), units, Overwrite::Refuse).unwrap();
 }
 
 #[test]
@@ -114,9 +167,9 @@ np.savez('c.npz', **{{name: column for part, names in ((position, 'xyz'), (veloc
 "
     );
     if python("numpy", &script, folder) {
-        let (compressed, _) = allpairs::io::read(&folder.join("b.npz"), None).unwrap();
+        let (compressed, _) = io::read(&folder.join("b.npz"), None).unwrap();
         assert_eq!(compressed, snapshot(100));
-        let (columns, _) = allpairs::io::read(&folder.join("c.npz"), None).unwrap();
+        let (columns, _) = io::read(&folder.join("c.npz"), None).unwrap();
         assert_eq!(columns.bodies.vz, snapshot(100).bodies.vz);
         assert_eq!(columns.bodies.mass[1], f64::from(8.0_f32 / 7.0));
     }
@@ -155,7 +208,7 @@ with h5py.File('b.h5', 'w') as file:
     );
     if python("numpy, h5py", &script, folder) {
         let path = folder.join("b.h5");
-        let (found, _) = allpairs::io::read(&path, None).unwrap();
+        let (found, _) = io::read(&path, None).unwrap();
         let expected = snapshot(100).bodies;
         assert_eq!(found.time, 2.0);
         assert_eq!(found.bodies.mass, [0.25; 100]);
@@ -167,8 +220,11 @@ with h5py.File('b.h5', 'w') as file:
                 .collect()
         };
         assert_eq!(found.bodies.x, single(&expected.x));
-        assert_eq!((found.bodies.id[1], found.bodies.kind[1]), (8, Kind::Dark));
-        assert_eq!(allpairs::io::read_units(&path, None).unwrap(), None);
+        assert_eq!(
+            (found.bodies.id[1], found.bodies.kind[1]),
+            (8, BodyKind::Dark)
+        );
+        assert_eq!(io::read_units(&path, None).unwrap(), None);
     }
 }
 
@@ -202,7 +258,7 @@ writer.Write()
 "
     );
     if python("numpy, vtk", &script, folder) {
-        let (found, _) = allpairs::io::read(&folder.join("b.vtp"), None).unwrap();
+        let (found, _) = io::read(&folder.join("b.vtp"), None).unwrap();
         assert_eq!(found, snapshot(100));
     }
 }

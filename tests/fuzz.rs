@@ -28,14 +28,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use allpairs::backend::ForceError;
-use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::bodies::{Bodies, Body, BodyKind};
 use allpairs::checkpoint::{self, Checkpoint};
 use allpairs::initial_conditions::plummer;
 use allpairs::integrator::{Integrator, Pace};
 use allpairs::io::{Format, Overwrite, Snapshot, load, read_from, read_units, write_in_units};
 use allpairs::machine::Machine;
 use allpairs::output::run_log::RunLog;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::recording::{Every, Plan, Recording};
 use allpairs::selection::Place;
 use allpairs::simulation::Simulation;
@@ -165,7 +165,7 @@ fn sound(folder: &Path, format: Format) -> Vec<Vec<u8>> {
                         velocity: [0.25 * t, -0.5, 3.0],
                         mass: t / 2.0,
                         id: u64::from(3 * i + 1000),
-                        kind: Kind::ALL[i as usize % 3],
+                        kind: BodyKind::ALL[i as usize % 3],
                     }
                 })
                 .collect();
@@ -301,7 +301,7 @@ fn survive(
 }
 
 const PHYSICS: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.1,
 };
@@ -330,7 +330,7 @@ fn run(folder: &Path, integrator: Integrator) {
     let mut simulation = simulation.expect("a few bodies");
     let recording = Recording::begin(folder, PLAN, &mut simulation, |_| ());
     let mut recording = recording.expect("an empty folder");
-    let go_on = |_: allpairs::recording::Event<'_>| ControlFlow::Continue(());
+    let go_on = |_: allpairs::recording::RunEvent<'_>| ControlFlow::Continue(());
     let _ = recording
         .run(&mut simulation, go_on)
         .expect("room for a record");
@@ -534,7 +534,7 @@ fn readers_survive_what_nobody_wrote() {
     }
 
     let mut cache = Cache::default();
-    let key = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single);
+    let key = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Single);
     let winner = |bodies, kernel: &str| Winner {
         bodies,
         kernel: kernel.into(),

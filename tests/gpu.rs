@@ -11,7 +11,7 @@ use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, GpuNumbers, Request, eligible, library, select};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
@@ -77,7 +77,7 @@ fn test_particles_take_many_steps_as_one() {
     let machine = Machine::new(selection.place);
     for (softening, integrator) in [(0.02, Integrator::Leapfrog), (0.0, Integrator::Yoshida4)] {
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening,
         };
@@ -130,7 +130,7 @@ fn several_gpus_compute_as_one() {
     let table = Table::new(256, 16_384);
     let bodies = plummer(BODIES, 5).expect("in range");
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.02,
     };
@@ -140,7 +140,7 @@ fn several_gpus_compute_as_one() {
             let _ = writeln!(std::io::stderr(), "SKIPPED all GPUs together: there is one");
             continue;
         }
-        let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
+        let can_run = |v: &&Variant| eligible(v, machine.place(), ForceLaw::Gravity).is_ok();
         for kernel in catalogue().all().filter(can_run) {
             if !kernel.can_be_shared() {
                 continue; // one of many systems
@@ -179,7 +179,7 @@ fn tensor_cores_keep_to_their_error() {
         return; // said aloud above
     };
     let machine = Machine::new(selection.place).allow_inaccurate(true);
-    let can_run = |v: &&Variant| eligible(v, machine.place(), Law::Gravity).is_ok();
+    let can_run = |v: &&Variant| eligible(v, machine.place(), ForceLaw::Gravity).is_ok();
     let on_tensor_cores = allpairs::variants::VARIANTS
         .iter()
         .filter(can_run)
@@ -216,7 +216,7 @@ fn far_pairs_keep_to_their_error() {
     let machine = Machine::new(selection.place);
     let [variant, symmetric] =
         ["tensor", "symmetric"].map(|name| catalogue().find(name).expect("listed"));
-    if eligible(variant, machine.place(), Law::Gravity).is_err() {
+    if eligible(variant, machine.place(), ForceLaw::Gravity).is_err() {
         return; // an old GPU
     }
     let cluster = plummer(BODIES, 11).expect("in range");
@@ -260,7 +260,7 @@ fn far_pairs_keep_to_their_error() {
     for (name, bodies) in systems {
         for softening in [0.0, 0.01, 0.1] {
             let physics = Physics {
-                law: Law::Gravity,
+                law: ForceLaw::Gravity,
                 g: 1.0,
                 softening,
             };
@@ -320,11 +320,15 @@ fn errors(pairs: impl Iterator<Item = ([f64; 3], [f64; 3])>) -> (f64, f64, f64) 
 fn copies_and_kernels_overlap() {
     let _alone = alone();
     const SYSTEMS: u32 = 32;
-    let Ok(selection) = select(&Request::new(0).on(DeviceChoice::Cuda(0)).law(Law::Unit)) else {
+    let Ok(selection) = select(
+        &Request::new(0)
+            .on(DeviceChoice::Cuda(0))
+            .law(ForceLaw::Unit),
+    ) else {
         return; // said aloud above
     };
     let machine = Machine::new(selection.place);
-    let (case, dt) = many_systems(SYSTEMS, 8192, Law::Unit);
+    let (case, dt) = many_systems(SYSTEMS, 8192, ForceLaw::Unit);
     let spans = |rung: &str| {
         let kernel = catalogue().find(rung).expect("listed").of_systems(SYSTEMS);
         let mut backend = machine

@@ -11,9 +11,9 @@ use allpairs::force::reference::Reference;
 use allpairs::force::resident::Resident;
 use allpairs::frame::Frame;
 use allpairs::initial_conditions::plummer;
-use allpairs::integrator::{Integrator, Stepping};
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan::block_steps::BlockScheme;
 use allpairs::plan::{Limits, Recipe};
 use allpairs::selection::Place;
@@ -24,7 +24,7 @@ const ETA: f64 = 0.04;
 
 fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     }
@@ -54,7 +54,7 @@ fn made(
     let variant = variants::find(name).expect("listed");
     let neighbours = neighbours.map(|n| Neighbours::Number(n.try_into().expect("not 0")));
     let machine = machine
-        .block_steps(Integrator::Hermite4, Stepping::Blocks, Some(ETA), None)
+        .block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(ETA), None)
         .neighbours(neighbours);
     let backend = machine.backend_in_frame(variant, bodies, physics, Frame::IDENTITY);
     let mut backend = backend.expect("it fits");
@@ -150,7 +150,9 @@ fn bits_are_those_of_a_saved_state() {
     advance(&mut *first, 1.0 / 64.0);
     let saved = first.save().expect("there");
     let mut wide = saved.clone();
-    wide.spheres.iter_mut().for_each(|sphere| sphere[0] *= 4.0);
+    wide.spheres
+        .iter_mut()
+        .for_each(|sphere| sphere.radius *= 4.0);
     let expected = {
         let mut plain = made(Machine::emulator(0), &bodies, physics, None);
         let without = SavedState {

@@ -11,7 +11,7 @@ use allpairs::force::reference;
 use allpairs::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, plummer, two_body};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::Place;
 use allpairs::simulation::Simulation;
 use allpairs::variants::{Method, Variant};
@@ -24,7 +24,7 @@ const ALL: [&str; 5] = ["reference", "cpu-f64", "tiled-f64", "cpu-f32", "tiled"]
 
 fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     }

@@ -10,7 +10,7 @@ use allpairs::force::systems::{ManySystems, Own};
 use allpairs::frame::Frame;
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::variants::{Method, Queues, Variant};
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
@@ -58,7 +58,7 @@ fn kernels_are_right() {
 /// their masses allow.
 #[test]
 fn pairs_of_tiles_are_right() {
-    let (case, _) = many_systems(2, 300, Law::Gravity);
+    let (case, _) = many_systems(2, 300, ForceLaw::Gravity);
     let of_masses = |mass: &dyn Fn(usize) -> f64| {
         let mut bodies = case.bodies.clone();
         bodies.mass = (0..bodies.len()).map(mass).collect();
@@ -94,7 +94,7 @@ fn pairs_of_tiles_are_right() {
 #[test]
 fn steps_lead_where_the_reference_goes() {
     for (systems, n) in [(1, 33), (17, 5), (5, 65)] {
-        for law in [Law::Unit, Law::Gravity] {
+        for law in [ForceLaw::Unit, ForceLaw::Gravity] {
             let (case, dt) = many_systems(systems, n, law);
             let reference = steps_by_reference(&case, dt, 7).expect("on the CPU");
             for kernel in kernels().into_iter().filter(|kernel| kernel.computes(law)) {
@@ -137,7 +137,7 @@ fn steps_lead_where_the_reference_goes() {
 /// The kernels' steps are the same numbers, whichever way the work is queued.
 #[test]
 fn queues_do_not_change_results() {
-    let (case, dt) = many_systems(19, 40, Law::Unit);
+    let (case, dt) = many_systems(19, 40, ForceLaw::Unit);
     let results = ["fast-math", "overlap", "prefetch", "fused", "multi-gpu"].map(|rung| {
         let kernel = shrunk(find(&format!("galaxies/{rung}")), 16, 32).of_systems(19);
         let mut backend = Machine::emulator(3)
@@ -188,9 +188,9 @@ fn a_look_changes_no_step() {
 /// Steps of leapfrog, whose kicks meet, stay on the device where kernels kick twice.
 #[test]
 fn steps_of_leapfrog_are_queued_together() {
-    let (case, dt) = many_systems(3, 40, Law::Gravity);
+    let (case, dt) = many_systems(3, 40, ForceLaw::Gravity);
     let kernel = find("many-systems-symmetric").of_systems(3);
-    let emulator = Arc::new(Emulator::new(0));
+    let emulator = Arc::new(Emulator::listing(0));
     let frame = Frame::of(&case.bodies, &case.physics);
     let emulators = [Arc::clone(&emulator)];
     let many = ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame);
@@ -218,8 +218,10 @@ fn queued(rung: &str, devices: usize) -> Vec<Vec<Queued>> {
             ..kernel
         },
     };
-    let (case, dt) = many_systems(5, 40, Law::Unit);
-    let emulators: Vec<_> = (0..devices).map(|_| Arc::new(Emulator::new(0))).collect();
+    let (case, dt) = many_systems(5, 40, ForceLaw::Unit);
+    let emulators: Vec<_> = (0..devices)
+        .map(|_| Arc::new(Emulator::listing(0)))
+        .collect();
     let frame = Frame::of(&case.bodies, &case.physics);
     let mut many =
         ManySystems::new(&emulators, &kernel, &case.bodies, case.physics, frame).expect("it fits");
@@ -315,7 +317,7 @@ fn streams_are_joined_before_all_is_copied() {
 /// Systems of their own softening and pace are what they would be alone.
 #[test]
 fn each_system_has_its_own_softening_and_step() {
-    let (case, dt) = many_systems(3, 40, Law::Gravity);
+    let (case, dt) = many_systems(3, 40, ForceLaw::Gravity);
     let frame = Frame::of(&case.bodies, &case.physics);
     let own = [(0.05, 1.0), (0.2, 0.5), (0.1, 2.0)];
     let own = own.map(|(softening, pace)| Own { softening, pace });
@@ -329,7 +331,7 @@ fn each_system_has_its_own_softening_and_step() {
         many.save().expect("it runs")
     };
     let all = kernels().into_iter();
-    for kernel in all.filter(|kernel| kernel.computes(Law::Gravity)) {
+    for kernel in all.filter(|kernel| kernel.computes(ForceLaw::Gravity)) {
         let kernel = kernel.of_systems(3);
         let together = advanced(&kernel, own.to_vec(), case.physics, dt);
         for (s, own) in own.into_iter().enumerate() {
@@ -354,7 +356,7 @@ fn each_system_has_its_own_softening_and_step() {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_numbers() {
-    let (case, _) = many_systems(6, 10, Law::Unit);
+    let (case, _) = many_systems(6, 10, ForceLaw::Unit);
     let refusal = |kernel: Variant| {
         let made = Machine::emulator(0).backend(&kernel, &case.bodies, case.physics);
         made.err().expect("a refusal").to_string()

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
-use allpairs::bodies::{Bodies, Body, Kind};
+use allpairs::bodies::{Bodies, Body, BodyKind};
 use allpairs::initial_conditions::solar_system;
 use allpairs::io::{Format, Overwrite, Snapshot, read, write_in_units};
 use allpairs::units::Units;
@@ -34,7 +34,7 @@ fn with_asteroids(asteroids: u32) -> Bodies {
             velocity: [0, 1, 2].map(|axis| sun.velocity[axis] + v[axis]),
             mass: 0.0,
             id: 100 + u64::from(k),
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies
@@ -141,7 +141,7 @@ fn what_a_run_says_of_test_particles() {
             velocity: [0.0, v, 0.0],
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     };
     push(0.99, -0.01, -0.01);

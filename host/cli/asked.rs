@@ -3,7 +3,7 @@
 use std::fs;
 
 use allpairs::fields;
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::io::Format;
 use allpairs::physics::Physics;
 use allpairs::selection::Selection;
@@ -60,7 +60,7 @@ impl Asked {
         steps: u64,
     ) -> toml::Table {
         let mut table = self.table.clone();
-        if self.options.stepping() != Stepping::Blocks {
+        if self.options.stepping() != TimeSteps::Blocks {
             table.remove("accuracy"); // the kernel has it
         }
         let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));

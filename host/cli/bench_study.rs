@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use allpairs::selection::{DeviceChoice, Request, select};
-use allpairs_lab::bench::study::{Field, PARALLEL, SERIAL, Speedups};
+use allpairs_lab::bench::study::{PARALLEL, SERIAL, Speedups, StudyRun};
 use allpairs_lab::bench::{self, Outcome};
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{self, Study};
@@ -29,11 +29,11 @@ pub(super) fn bench(ladder: &Ladder, out: &mut impl Write) -> anyhow::Result<Ben
     let name = ladder.study;
     let study = studies::find(name)?;
     let place = select(&Request::new(0).on(ladder.device))?.place;
-    let mut field = Field::new(study, place.clone(), ladder.budget);
+    let mut run = StudyRun::new(study, place.clone(), ladder.budget);
     if let Some(repetitions) = ladder.repetitions {
-        field.repeat(repetitions);
+        run.repeat(repetitions);
     }
-    let (runners, refused) = field.runners();
+    let (runners, refused) = run.runners();
     ensure!(!runners.is_empty(), "no rung of {name} can run on {place}");
     let measured = &study.measured;
     writeln!(
@@ -53,7 +53,7 @@ pub(super) fn bench(ladder: &Ladder, out: &mut impl Write) -> anyhow::Result<Ben
     };
     let mut outcomes = vec![];
     for &n in sizes {
-        let of_n = field.run(&runners, n as usize, |_| {})?;
+        let of_n = run.measure(&runners, n as usize, |_| {})?;
         writeln!(out, "\nN = {n}, a step:\n{}", table(study, &of_n))?;
         out.flush()?;
         outcomes.extend(of_n);

@@ -9,9 +9,9 @@ use std::time::Instant;
 use allpairs::backend::BlockCounts;
 use allpairs::binaries::Census;
 use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::physics::Physics;
-use allpairs::recording::{Event, Recording, RecordingError};
+use allpairs::recording::{Recording, RecordingError, RunEvent};
 use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -205,7 +205,7 @@ fn advance(
     let blocks = matches!(
         simulation.pace(),
         Pace::Adaptive {
-            steps: Stepping::Blocks,
+            steps: TimeSteps::Blocks,
             ..
         }
     );
@@ -218,8 +218,8 @@ fn advance(
     let mut undrawn: Option<anyhow::Error> = None;
     let outcome = recording.run(simulation, |event| {
         let look = match &event {
-            Event::Sample(sample) => Some(EnergyLook::from(*sample)),
-            Event::Energy(look) => Some(*look),
+            RunEvent::Sample(sample) => Some(EnergyLook::from(*sample)),
+            RunEvent::Energy(look) => Some(*look),
             _ => None,
         };
         if let Some(look) = look {
@@ -245,7 +245,7 @@ fn advance(
             format!("step {}, {rate} interactions/s{drift}", progress.steps)
         };
         match event {
-            Event::Progress(progress) => {
+            RunEvent::Progress(progress) => {
                 bar.set_position((1000.0 * share(&progress)) as u64);
                 bar.set_message(status(&progress));
                 let share = share(&progress);
@@ -262,7 +262,7 @@ fn advance(
                     eprintln!("allpairs: {percent:.0} %, time {time:.4}, {status}{left}");
                 }
             }
-            Event::Preview(progress, bodies) => {
+            RunEvent::Preview(progress, bodies) => {
                 let percent = 100.0 * share(&progress);
                 let status = format!(
                     "{percent:.0} %, time {:.4}, {}",
@@ -273,7 +273,7 @@ fn advance(
                     undrawn = preview.draw(bodies, &status).err();
                 }
             }
-            Event::Sample(_) | Event::Energy(_) | Event::Wrote(_) => {}
+            RunEvent::Sample(_) | RunEvent::Energy(_) | RunEvent::Wrote(_) => {}
         }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())

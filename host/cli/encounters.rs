@@ -6,7 +6,8 @@ use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::io::read_column;
 use allpairs::units::{Measure, Units};
 use anyhow::Context;
-use clap::ValueEnum;
+
+use super::choices::Named;
 
 const HEADING: &str = "Encounters";
 
@@ -21,36 +22,14 @@ pub(super) struct EncounterOptions {
     radius_of_bodies: Option<String>,
     /// Consequence of a collision. Each is recorded in collisions.csv; log where not given.
     #[arg(long, requires = "radius_of_bodies")]
-    on_collision: Option<CollisionName>,
+    on_collision: Option<Named<OnCollision>>,
     /// Distance from the centre of mass beyond which a body has escaped, which is recorded in
     /// escapers.csv.
     #[arg(long, value_name = "LENGTH")]
     escape_radius: Option<Measure>,
     /// Consequence of an escape; log where not given.
     #[arg(long, requires = "escape_radius")]
-    on_escape: Option<EscapeName>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CollisionName {
-    /// Nothing: bodies pass through each other.
-    Log,
-    /// The run stops after the step.
-    Stop,
-    /// Both become one, which keeps mass, momentum and volume; the heavier one's id stays.
-    Merge,
-    /// Both rebound as elastic spheres.
-    Bounce,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum EscapeName {
-    /// Nothing.
-    Log,
-    /// The run stops after the step.
-    Stop,
-    /// The body is taken away.
-    Remove,
+    on_escape: Option<Named<OnEscape>>,
 }
 
 impl EncounterOptions {
@@ -81,17 +60,8 @@ impl EncounterOptions {
         units: Option<&Units>,
         radii: Vec<f64>,
     ) -> anyhow::Result<Option<Encounters>> {
-        let on_collision = match self.on_collision {
-            None | Some(CollisionName::Log) => OnCollision::Log,
-            Some(CollisionName::Stop) => OnCollision::Stop,
-            Some(CollisionName::Merge) => OnCollision::Merge,
-            Some(CollisionName::Bounce) => OnCollision::Bounce,
-        };
-        let on_escape = match self.on_escape {
-            None | Some(EscapeName::Log) => OnEscape::Log,
-            Some(EscapeName::Stop) => OnEscape::Stop,
-            Some(EscapeName::Remove) => OnEscape::Remove,
-        };
+        let on_collision = self.on_collision.map_or(OnCollision::Log, |named| named.0);
+        let on_escape = self.on_escape.map_or(OnEscape::Log, |named| named.0);
         let escape = self.escape_radius.as_ref();
         let escape = escape.map(|radius| radius.length(units));
         let escape = escape.transpose().context("in --escape-radius")?;

@@ -9,13 +9,15 @@ use allpairs::fields::External;
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Request, select};
 use allpairs::units::Units;
+use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
+use super::Where;
+use super::choices::Named;
 use super::physics::ForceOptions;
-use super::{AccuracyName, Where};
 
 /// Snapshot whose field is computed, points to compute it at, and the file to write.
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,7 @@ pub(super) struct Options {
     place: Where,
     /// Error that values may have on a GPU; fast is as single, and the CPU computes in double.
     #[arg(long, default_value = "single")]
-    accuracy: AccuracyName,
+    accuracy: Named<ForceAccuracy>,
     #[command(flatten)]
     force: ForceOptions,
 }
@@ -88,9 +90,9 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let mut force = options.force.clone();
     force.units = super::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
-    let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
+    let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
     ensure!(
-        !matches!(physics.law, Law::AttractRepel { .. }),
+        !matches!(physics.law, ForceLaw::AttractRepel { .. }),
         "the field of --law attract-repel depends on the bodies in it: `field` has gravity and unit"
     );
     // Steps of sixth order take every field, and those that depend on velocities are refused below.
@@ -106,7 +108,7 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let request = Request::new(bodies.len()).on(options.place.device);
     let selection = select(&request)?;
     let machine = Machine::new(selection.place);
-    let accuracy = options.accuracy.into();
+    let accuracy = options.accuracy.0;
     let field = machine.field_at(&bodies, &physics, &points, accuracy)?;
     let tides = machine.tides_at(&bodies, &physics, &points, accuracy)?;
     let said = [told("field", &field), told("tidal tensors", &tides)];

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use allpairs::binaries::{Census, Pair};
-use allpairs::bodies::{Bodies, Kind};
+use allpairs::bodies::{Bodies, BodyKind};
 use allpairs::io::{Format, Printable};
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::test_particles::Kinds;
 
 use super::physics::ForceOptions;
@@ -38,7 +38,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     // Pairs are of bodies that stand for themselves.
     force.softening = force.softening.or(Some(0.0.into()));
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
-    let (physics, _) = force.physics(Law::Gravity, &bodies, 1, None)?;
+    let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
     writeln!(
         out,
         "{}: {} of total mass {}, at time {}, {}",
@@ -110,9 +110,9 @@ fn ids_and_kinds(bodies: &Bodies) -> String {
             false => format!("ids {least} to {most}"),
         });
     let kinds = [
-        (Kind::Gas, "gas"),
-        (Kind::Dark, "dark"),
-        (Kind::Star, "stars"),
+        (BodyKind::Gas, "gas"),
+        (BodyKind::Dark, "dark"),
+        (BodyKind::Star, "stars"),
     ];
     let kinds = kinds.map(|(kind, name)| {
         let number = bodies.kind.iter().filter(|of| **of == kind).count();

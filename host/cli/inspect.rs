@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::ptx::{self, PtxModule};
 use allpairs::variants::Build;
 use allpairs_lab::ptx::{EntryReport, Ptxas, claims};
 use allpairs_lab::studies::{self, catalogue};
 use anyhow::{Context, bail};
 
-use super::LawName;
+use super::choices::Named;
 
 /// Kernel to inspect, and how.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub(super) struct Options {
     kernel: Option<String>,
     /// The law whose kernel to show; gravity, or the study's, where not given.
     #[arg(long)]
-    law: Option<LawName>,
+    law: Option<Named<ForceLaw>>,
     /// The kernel for ε = 0, which tests for pairs at distance zero.
     #[arg(long)]
     unsoftened: bool,
@@ -77,8 +77,8 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
     let Some(build) = variant.method.build() else {
         bail!("kernel `{}` is CPU code: it has no PTX", variant.name);
     };
-    let preferred = studies::of(variant).map_or(Law::Gravity, |study| study.law);
-    let law = options.law.map_or(preferred, Law::from);
+    let preferred = studies::of(variant).map_or(ForceLaw::Gravity, |study| study.law);
+    let law = options.law.map_or(preferred, |named| named.0);
     let entry = variant
         .force(law, options.unsoftened)
         .with_context(|| format!("kernel `{}` is not compiled for this law", variant.name))?;

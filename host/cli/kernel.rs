@@ -2,7 +2,7 @@
 
 use allpairs::bodies::Bodies;
 use allpairs::integrator::Integrator;
-use allpairs::integrator::Stepping;
+use allpairs::integrator::TimeSteps;
 use allpairs::physics::Physics;
 use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::test_particles::Kinds;
@@ -12,9 +12,10 @@ use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::{bail, ensure};
 
+use super::Where;
+use super::choices::Named;
 use super::ranks;
 use super::systems::Many;
-use super::{AccuracyName, Where};
 
 /// Options that choose kernel, device and launch geometry.
 #[derive(Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(super) struct KernelOptions {
     /// double where the softening is chosen to be 0, and for hermite4 and hermite6.
     /// With --block-steps on a GPU it chooses the digits of pairs: mixed where not given
     #[arg(long)]
-    accuracy: Option<AccuracyName>,
+    accuracy: Option<Named<ForceAccuracy>>,
     /// Accuracy that suits the bodies, where none was asked for.
     #[arg(skip)]
     pub(super) suggested: Option<ForceAccuracy>,
@@ -65,7 +66,7 @@ impl KernelOptions {
 
     /// The accuracy that was asked for.
     pub(super) fn accuracy(&self) -> Option<ForceAccuracy> {
-        self.accuracy.map(ForceAccuracy::from)
+        self.accuracy.map(|named| named.0)
     }
 
     /// Chooses what is to run for so many bodies, which are so many systems; also returns what is to be said
@@ -74,10 +75,10 @@ impl KernelOptions {
         &self,
         physics: &Physics,
         (bodies, systems): (&Bodies, u32),
-        (integrator, steps): (Integrator, Stepping),
+        (integrator, steps): (Integrator, TimeSteps),
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
-            self.kernel.is_none() || self.accuracy.is_none() || steps == Stepping::Blocks,
+            self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
             "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
         );
         let accuracy = self.accuracy().or(self.suggested);

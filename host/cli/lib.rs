@@ -4,6 +4,7 @@ mod asked;
 mod bench;
 mod bench_rows;
 mod bench_study;
+mod choices;
 mod config;
 mod convert;
 #[cfg(test)]
@@ -57,14 +58,12 @@ use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, FigureError, PictureError};
-use allpairs::physics::Law;
 use allpairs::recording::RecordingError;
 use allpairs::selection::{DeviceChoice, SelectionError};
 use allpairs::units::Units;
-use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::bench_record::RecordError;
 use anyhow::{Context, ensure};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
 };
@@ -459,59 +458,6 @@ struct Where {
     /// emulator:3. Where an MPI launcher starts several ranks, cuda is a GPU of its own for each
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
-}
-
-/// Error that forces may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum AccuracyName {
-    /// 1e-5 of the typical force: tensor cores, on a GPU and for many bodies; else as single.
-    Fast,
-    /// 1e-6: single precision.
-    Single,
-    /// 1e-13: double precision.
-    Double,
-}
-
-impl From<AccuracyName> for ForceAccuracy {
-    fn from(name: AccuracyName) -> Self {
-        match name {
-            AccuracyName::Fast => Self::Fast,
-            AccuracyName::Single => Self::Single,
-            AccuracyName::Double => Self::Double,
-        }
-    }
-}
-
-/// Force law.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum LawName {
-    /// Newton's gravity.
-    #[default]
-    Gravity,
-    /// Gravity of bodies that all have mass 1, with G = 1.
-    Unit,
-    /// Gravity that turns into repulsion at short range, and drag.
-    AttractRepel,
-}
-
-impl From<Law> for LawName {
-    fn from(law: Law) -> Self {
-        match law {
-            Law::Gravity => Self::Gravity,
-            Law::Unit => Self::Unit,
-            Law::AttractRepel { .. } => Self::AttractRepel,
-        }
-    }
-}
-
-impl From<LawName> for Law {
-    fn from(name: LawName) -> Self {
-        match name {
-            LawName::Gravity => Self::Gravity,
-            LawName::Unit => Self::Unit,
-            LawName::AttractRepel => Self::ATTRACT_REPEL,
-        }
-    }
 }
 
 /// Message that no format is known for a file that is to be written.

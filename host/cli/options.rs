@@ -6,10 +6,10 @@ use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
 use allpairs::fields::{Fields, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
-use allpairs::integrator::{Integrator, Stepping};
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::io::Format;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
 use allpairs::suggest::{Advice, Chosen};
@@ -17,9 +17,9 @@ use allpairs::units::Measure;
 use allpairs::variants::Variant;
 use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
-use clap::builder::PossibleValue;
-use clap::{ArgAction, ValueEnum};
+use clap::ArgAction;
 
+use super::choices::Named;
 use super::drift::DriftWatch;
 use super::encounters::EncounterOptions;
 use super::kernel::KernelOptions;
@@ -74,7 +74,7 @@ pub(super) struct Options {
     /// Integrator; where not given, that of the kernel's study or one that suits the initial
     /// conditions (yoshida6 for the Solar System), else leapfrog.
     #[arg(long)]
-    integrator: Option<IntegratorName>,
+    integrator: Option<Named<Integrator>>,
     /// Drag of damped-euler: fraction of the velocity lost per unit time; 0.1 where not given.
     #[arg(long, value_name = "RATE")]
     pub(super) damping: Option<f64>,
@@ -131,28 +131,6 @@ pub(super) struct KeptOptions {
     /// Draw the surface density in the terminal, again and again, while it runs.
     #[arg(long)]
     pub(super) watch: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct IntegratorName(Integrator);
-
-impl ValueEnum for IntegratorName {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [IntegratorName; Integrator::ALL.len()] = {
-            let mut all = [IntegratorName(Integrator::ALL[0]); Integrator::ALL.len()];
-            let mut i = 0;
-            while i < all.len() {
-                all[i] = IntegratorName(Integrator::ALL[i]);
-                i += 1;
-            }
-            all
-        };
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.summary()))
-    }
 }
 
 impl Options {
@@ -224,7 +202,7 @@ impl Options {
     /// As asked, or as the kernel's study has it, or as suits the initial conditions.
     pub(super) fn method(&self) -> Integrator {
         match (self.integrator, self.study()) {
-            (Some(IntegratorName(integrator)), _) => integrator,
+            (Some(Named(integrator)), _) => integrator,
             (None, Some(study)) => study.integrator,
             (None, None) => self.advice().integrator,
         }
@@ -262,10 +240,10 @@ impl Options {
     }
 
     /// Choice between varying steps shared by all bodies and block time steps.
-    pub(super) fn stepping(&self) -> Stepping {
+    pub(super) fn stepping(&self) -> TimeSteps {
         match self.block_steps {
-            true => Stepping::Blocks,
-            false => Stepping::Shared,
+            true => TimeSteps::Blocks,
+            false => TimeSteps::Shared,
         }
     }
 
@@ -287,7 +265,7 @@ impl Options {
         &self,
         bodies: &Bodies,
     ) -> anyhow::Result<(Physics, Option<Chosen>)> {
-        let preferred = self.study().map_or(Law::Gravity, |study| study.law);
+        let preferred = self.study().map_or(ForceLaw::Gravity, |study| study.law);
         let made_by = self.generator().map(|generator| (generator, &self.made.0));
         let systems = self.systems()?;
         self.force.physics(preferred, bodies, systems, made_by)

@@ -1,6 +1,6 @@
 //! Length and number of the steps of a run.
 
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Pace, TimeSteps};
 use anyhow::{bail, ensure};
 
 use super::options::Options;
@@ -84,8 +84,8 @@ pub(super) fn pace(
     let longest = match (given, steps) {
         (Some(dt), _) => dt,
         // Bodies that nothing accelerates get there in one step.
-        (None, Stepping::Shared) => end - start,
-        (None, Stepping::Blocks) => match suggested()? {
+        (None, TimeSteps::Shared) => end - start,
+        (None, TimeSteps::Blocks) => match suggested()? {
             0.0 => end - start,
             longest => {
                 // A whole number of longest steps from one snapshot to the next, or to the end.

@@ -4,13 +4,13 @@ use allpairs::bodies::Bodies;
 use allpairs::fields::{self, Fields};
 use allpairs::initial_conditions::{Generator, Options};
 use allpairs::integrator::Integrator;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::suggest::{self, Chosen, Known};
 use allpairs::units::{Measure, Units};
 use anyhow::{Context, ensure};
 use clap::ArgAction;
 
-use super::LawName;
+use super::choices::Named;
 
 /// Force law, constants and units.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct ForceOptions {
     pub(super) units: Option<Units>,
     /// Force law; gravity, or that of the kernel's study, where not given.
     #[arg(long)]
-    law: Option<LawName>,
+    law: Option<Named<ForceLaw>>,
     /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
     #[arg(long)]
     repulsion: Option<f64>,
@@ -66,7 +66,7 @@ impl ForceOptions {
     /// where none was asked for; and how its softening was chosen, if it was.
     pub(super) fn physics(
         &self,
-        preferred: Law,
+        preferred: ForceLaw,
         bodies: &Bodies,
         systems: u32,
         made_by: Option<(&Generator, &Options)>,
@@ -107,15 +107,16 @@ impl ForceOptions {
     }
 
     /// The units that G follows from, if it does.
-    fn units_of_g(&self, law: Law) -> Option<Units> {
-        self.units.filter(|_| self.g.is_none() && law != Law::Unit)
+    fn units_of_g(&self, law: ForceLaw) -> Option<Units> {
+        self.units
+            .filter(|_| self.g.is_none() && law != ForceLaw::Unit)
     }
 
     /// Line about the units of the bodies and G. Bodies that were `made` here need none where they are in
     /// N-body units with G = 1.
     pub(super) fn units_line(&self, physics: &Physics, made: bool) -> Option<String> {
         let (law, g) = (physics.law, physics.g);
-        if law == Law::Unit {
+        if law == ForceLaw::Unit {
             return None;
         }
         let given = |g: f64| {
@@ -140,14 +141,14 @@ impl ForceOptions {
             (Some(g), None) if made => (g != 1.0).then(|| given(g)),
             (Some(g), None) => Some(format!("units unknown, {}", given(g))),
             (None, None) => {
-                (!made && law == Law::Gravity).then(|| "units unknown, G = 1".to_owned())
+                (!made && law == ForceLaw::Gravity).then(|| "units unknown, G = 1".to_owned())
             }
         }
     }
 
-    fn law(&self, preferred: Law) -> anyhow::Result<Law> {
-        let mut law = self.law.map_or(preferred, Law::from);
-        if let Law::AttractRepel { repulsion, damping } = &mut law {
+    fn law(&self, preferred: ForceLaw) -> anyhow::Result<ForceLaw> {
+        let mut law = self.law.map_or(preferred, |named| named.0);
+        if let ForceLaw::AttractRepel { repulsion, damping } = &mut law {
             *repulsion = self.repulsion.unwrap_or(*repulsion);
             *damping = self.drag.unwrap_or(*damping);
             ensure!(

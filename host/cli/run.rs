@@ -7,10 +7,10 @@ use std::time::Instant;
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::io::{Format, ReadFault, Snapshot};
 use allpairs::machine::Machine;
-use allpairs::memory::{self, Bytes};
+use allpairs::memory::{self, ByteCount};
 use allpairs::names::nearest;
 use allpairs::physics::Physics;
 use allpairs::recording::Recording;
@@ -75,10 +75,10 @@ fn shared_memory(
     };
     let place = machine.place();
     let smallest = place.gpus().iter().map(|gpu| gpu.memory_bytes as u64).min();
-    let of = smallest.map(|bytes| format!(", of {}", Bytes(bytes)));
+    let of = smallest.map(|bytes| format!(", of {}", ByteCount(bytes)));
     Ok(Some(format!(
         "memory: {} on each of {} devices{}",
-        Bytes(bytes),
+        ByteCount(bytes),
         place.devices(),
         of.unwrap_or_default()
     )))
@@ -238,7 +238,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
                 "about {number} of each body in each of its block time steps, all others in longer ones"
             )?;
         }
-        None if options.stepping() == Stepping::Blocks && pays => {
+        None if options.stepping() == TimeSteps::Blocks && pays => {
             writeln!(
                 out,
                 "so many bodies take less time with --integrator hermite4 --neighbours auto"
@@ -308,8 +308,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         ),
         Pace::Adaptive { steps, end, .. } => {
             let (step, whose) = match steps {
-                Stepping::Shared => ("first step", ""),
-                Stepping::Blocks => ("longest step", chosen(options.dt()?.is_some())),
+                TimeSteps::Shared => ("first step", ""),
+                TimeSteps::Blocks => ("longest step", chosen(options.dt()?.is_some())),
             };
             (step, whose, format!("to time {}", super::plain(end)))
         }
@@ -343,7 +343,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let number = match pace {
         Pace::Fixed(_) => Some(steps as f64),
         Pace::Adaptive {
-            steps: Stepping::Shared,
+            steps: TimeSteps::Shared,
             end,
             ..
         } => Some((end - start) / dt),
@@ -384,10 +384,10 @@ fn needs_memory(bodies: usize, available: Option<(u64, &str)>) -> Option<String>
     const MUCH: u64 = 1_000_000_000;
     let needed = bodies as u64 * memory::BYTES_PER_BODY_OF_A_RUN;
     let is_much = needed >= MUCH || available.is_some_and(|(bytes, _)| needed >= bytes / 10);
-    let of = available.map(|(bytes, limit)| format!(", of {} {limit}", Bytes(bytes)));
+    let of = available.map(|(bytes, limit)| format!(", of {} {limit}", ByteCount(bytes)));
     is_much.then(|| {
         let of = of.unwrap_or_default();
-        format!("needs up to {} of memory{of}", Bytes(needed))
+        format!("needs up to {} of memory{of}", ByteCount(needed))
     })
 }
 

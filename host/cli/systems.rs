@@ -13,7 +13,7 @@ use allpairs::integrator::Integrator;
 use allpairs::io::{Overwrite, write_atomically};
 use allpairs::machine::Machine;
 use allpairs::output::timeline_chart;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::plan::systems::bodies_each;
 use allpairs::selection::{Place, Request, eligible, select};
 use allpairs::timeline::{self, Span, kernel_seconds};
@@ -22,6 +22,7 @@ use allpairs_lab::studies::{self, catalogue};
 use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
+use super::choices::Named;
 use super::{Where, ranks};
 
 const HEADING: &str = "Many systems";
@@ -126,7 +127,7 @@ pub(super) struct Options {
     bodies: u32,
     /// Force law.
     #[arg(long, default_value = "unit")]
-    law: super::LawName,
+    law: Named<ForceLaw>,
     /// Time steps from copy to copy.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
@@ -169,7 +170,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         "independent systems are timed by one process alone: start it without the MPI launcher, or set \
          `ALLPAIRS_LIBMPI=none` for a measurement by each"
     );
-    let law = Law::from(options.law);
+    let law = options.law.0;
     let first = options.kernel.first();
     let first = first.map(|name| catalogue().find(name)).transpose()?;
     let place = select(&Request::new(0).on(options.place.device).by(first).law(law))?.place;
@@ -271,7 +272,11 @@ impl Many {
 }
 
 /// The kernels asked for, or those of the study that run there.
-fn chosen(options: &Options, place: &Place, law: Law) -> anyhow::Result<Vec<&'static Variant>> {
+fn chosen(
+    options: &Options,
+    place: &Place,
+    law: ForceLaw,
+) -> anyhow::Result<Vec<&'static Variant>> {
     if !options.kernel.is_empty() {
         let named = options.kernel.iter().map(|name| {
             let variant = catalogue().find(name)?;

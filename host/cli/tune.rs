@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use allpairs::io::Overwrite;
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Place, Request, SelectionError, eligible, select};
 use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
 use allpairs::variants::preferred::ForceAccuracy;
@@ -15,7 +15,8 @@ use allpairs_lab::studies::catalogue;
 use allpairs_lab::sweep::{self, Found};
 use anyhow::{Context, ensure};
 
-use super::{AccuracyName, LawName, Where};
+use super::Where;
+use super::choices::Named;
 
 /// Numbers of bodies for a GPU where nothing else is said: each is used for half to twice as many.
 const BODIES: [u32; 5] = [1_024, 4_096, 16_384, 65_536, 262_144];
@@ -37,10 +38,10 @@ pub(super) struct Options {
     kernel: Option<String>,
     /// The law of the force.
     #[arg(long, default_value = "gravity")]
-    law: LawName,
+    law: Named<ForceLaw>,
     /// Error that forces may have, as for a run; each has winners of its own.
     #[arg(long, default_value = "single", conflicts_with = "kernel")]
-    accuracy: AccuracyName,
+    accuracy: Named<ForceAccuracy>,
     /// Seconds that a kernel may take at one number of bodies: those that need more cannot win.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     budget: f64,
@@ -56,7 +57,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let law = Law::from(options.law);
+    let law = options.law.0;
     let place = select(&Request::new(0).on(options.place.device).law(law))?.place;
     ensure!(
         !place.is_emulated(),
@@ -109,7 +110,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             .find(|&a| tuning::may_win(kernel, a))
     };
     let accuracy = only.as_ref().and_then(own);
-    let accuracy = accuracy.unwrap_or(options.accuracy.into());
+    let accuracy = accuracy.unwrap_or(options.accuracy.0);
     let (mut winners, mut rows) = (vec![], vec![]);
     for &n in sizes {
         let untuned = match only {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
 use allpairs::machine::{KernelAtPoints, Machine};
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Ineligible, Place, Request, SelectionError, eligible, select};
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
@@ -52,7 +52,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let mut cases = edge_cases(BLOCK);
     let mut two_steps = vec![];
     // Gravity last: its statistics are shown where a kernel computes it.
-    for law in [Law::ATTRACT_REPEL, Law::Unit, Law::Gravity] {
+    for law in [ForceLaw::ATTRACT_REPEL, ForceLaw::Unit, ForceLaw::Gravity] {
         let (large, steps) = large_case(n, law);
         cases.push(large);
         two_steps.insert(0, steps);
@@ -144,7 +144,7 @@ pub(super) fn place(options: &Where, kernels: &[String]) -> anyhow::Result<Place
     let first = first.transpose()?;
     let law = first.and_then(|variant| variant.laws().next());
     let request = Request::new(0).on(options.device).by(first);
-    Ok(select(&request.law(law.unwrap_or(Law::Gravity)))?.place)
+    Ok(select(&request.law(law.unwrap_or(ForceLaw::Gravity)))?.place)
 }
 
 /// The kernels asked for, or all that can run there.

@@ -8,7 +8,8 @@ use gpu_kernels::schedule::{Reduction, ScheduleName, SourcesIn, Stepping};
 
 use allpairs::variants::Reducer;
 use allpairs::variants::{
-    Build, Bus, Force, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant, force_work,
+    Build, Bus, ForceWork, Gpus, Method, Positions, Queues, SystemsPath, Transfers, Variant,
+    force_work,
 };
 use allpairs::variants::{PairsName, RootName, Threads};
 
@@ -71,7 +72,7 @@ pub fn choices(variant: &Variant) -> Vec<Choice> {
             ..
         } => {
             let entry = variant.any_force();
-            let Force {
+            let ForceWork {
                 schedule,
                 formula,
                 numerics,
@@ -237,7 +238,7 @@ pub fn differences(variant: &Variant) -> Vec<Choice> {
 
 /// The choices of many systems.
 fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dyn ToString)) {
-    let Force {
+    let ForceWork {
         schedule: ScheduleName::Systems { stepping, .. },
         numerics,
         unroll,

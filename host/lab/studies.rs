@@ -14,7 +14,7 @@ mod venus;
 use std::sync::LazyLock;
 
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::{Catalogue, Method, Variant, first, variant};
 
 /// A study and its ladder.
@@ -25,7 +25,7 @@ pub struct Study {
     /// Subject.
     pub summary: &'static str,
     /// Force law.
-    pub law: Law,
+    pub law: ForceLaw,
     /// Integrator.
     pub integrator: Integrator,
     /// Method of measurement.

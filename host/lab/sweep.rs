@@ -6,7 +6,7 @@ use crate::studies::{Start, Statistic, catalogue};
 use crate::verify::{cloud, edge_cases, judge, large_case};
 use allpairs::backend::ForceError;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{Place, eligible, fits};
 use allpairs::tuning::{Wanted, may_win};
 use allpairs::variants::Split;
@@ -211,7 +211,7 @@ pub fn sweep(
 /// Selects candidates that are not much slower than the best with so many bodies.
 fn qualify(
     machine: &Machine,
-    law: Law,
+    law: ForceLaw,
     bodies: usize,
     candidates: Vec<Variant>,
     always: impl Fn(&Variant) -> bool,
@@ -246,7 +246,7 @@ fn qualify(
 }
 
 /// Describes what a variant gets wrong in the table of cases, if anything.
-fn flaw(machine: &Machine, variant: &Variant, law: Law) -> Result<Option<String>, ForceError> {
+fn flaw(machine: &Machine, variant: &Variant, law: ForceLaw) -> Result<Option<String>, ForceError> {
     let block = match variant.method {
         Method::Kernel { block, .. } => block,
         _ => 256,
@@ -266,7 +266,7 @@ mod tests {
 
     fn wanted(accuracy: ForceAccuracy, bodies: usize) -> Wanted {
         Wanted {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             accuracy,
             bodies,
         }
@@ -283,7 +283,7 @@ mod tests {
                 candidate.name
             );
             assert!(candidates[..k].iter().all(|c| c.method != candidate.method));
-            let plan = fits(candidate, &Place::Emulator, Law::Gravity, 4096);
+            let plan = fits(candidate, &Place::Emulator, ForceLaw::Gravity, 4096);
             assert_eq!(plan, Ok(()), "{}", label(candidate));
         }
         let named = |name: &str| candidates.iter().any(|c| label(c) == name);

@@ -13,13 +13,13 @@ pub use points::{CaseAtPoints, VerdictAtPoints, judge_at_points, stated_at_point
 pub use stated::Wrong;
 
 use allpairs::backend::{Backend, ForceError};
-use allpairs::bodies::{Bodies, Body, Kind};
-use allpairs::diagnostics::Field;
+use allpairs::bodies::{Bodies, Body, BodyKind};
+use allpairs::diagnostics::ReferenceForce;
 use allpairs::diagnostics::{self, Accuracy, DigitHistogram};
 use allpairs::force::reference::{self, Reference};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::variants::Variant;
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
@@ -37,7 +37,7 @@ pub struct Case {
     /// Systems that the bodies are, one after another.
     pub systems: u32,
     targets: Vec<usize>,
-    expected: Vec<Field>,
+    expected: Vec<ReferenceForce>,
     /// True if most bodies' forces have errors of their own.
     independent: bool,
 }
@@ -257,7 +257,7 @@ fn sizes_around(block: usize) -> [usize; 9] {
 
 const fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.5,
         softening,
     }
@@ -265,7 +265,7 @@ const fn gravity(softening: f64) -> Physics {
 
 const fn unit(softening: f64) -> Physics {
     Physics {
-        law: Law::Unit,
+        law: ForceLaw::Unit,
         g: 1.0,
         softening,
     }
@@ -273,7 +273,7 @@ const fn unit(softening: f64) -> Physics {
 
 const fn attract_repel(softening: f64) -> Physics {
     Physics {
-        law: Law::AttractRepel {
+        law: ForceLaw::AttractRepel {
             repulsion: 0.02,
             damping: 0.001,
         },
@@ -369,7 +369,7 @@ fn rare_bodies(n: usize) -> Vec<Case> {
         "SI units of a galaxy, attract-repel",
         altered(n, |b, _| scale(b, 3e20, 2e30, 2e5)),
         Physics {
-            law: Law::AttractRepel {
+            law: ForceLaw::AttractRepel {
                 repulsion: 6.6743e-11 * 2e38,
                 damping: 1e13,
             },
@@ -409,7 +409,7 @@ fn rare_bodies(n: usize) -> Vec<Case> {
         "SI units of a galaxy",
         altered(n, |b, _| scale(b, 3e20, 2e30, 2e5)),
         Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 6.6743e-11,
             softening: 1e19,
         },
@@ -428,7 +428,7 @@ fn rare_bodies(n: usize) -> Vec<Case> {
 }
 
 /// The large case, and the two steps, of `n` bodies under a law.
-pub fn large_case(n: usize, law: Law) -> (Case, TwoSteps) {
+pub fn large_case(n: usize, law: ForceLaw) -> (Case, TwoSteps) {
     let physics = Physics {
         law,
         g: 1.0,
@@ -459,7 +459,7 @@ fn altered(n: usize, alter: impl Fn(&mut Body, usize)) -> Bodies {
             velocity: place(i + n).map(|v| 0.3 * v),
             mass: (1.0 + (i % 7) as f64) / (4.0 * n as f64),
             id: i as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         };
         alter(&mut body, i);
         bodies.push(body);

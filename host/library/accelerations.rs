@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::bodies::{Bodies, BodyFault};
 use crate::force::cpu::Cpu;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::simulation::BuildError;
 
 /// Accelerations of bodies by all others under Newton's gravity with G = 1, in double precision on all
@@ -39,7 +39,7 @@ pub fn accelerations(
         });
     }
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     };

@@ -30,7 +30,7 @@ pub enum Operation {
     /// `v *= factor`.
     Damp(f64),
     /// Computes accelerations, and as many of their derivatives in time, of all bodies.
-    Evaluate(Derivatives),
+    Evaluate(HighestDerivative),
     /// `v += dt · a`.
     Kick(f64),
     /// `x += dt · v`.
@@ -44,7 +44,7 @@ pub enum Operation {
 /// Up to which derivative in time a force is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Derivatives {
+pub enum HighestDerivative {
     /// Accelerations alone.
     None,
     /// Jerks too.
@@ -115,9 +115,9 @@ pub trait Backend: Send {
             Operation::Damp(factor) => self.damp(factor),
             Operation::Kick(dt) => self.kick(dt),
             Operation::Drift(dt) => self.drift(dt),
-            Operation::Evaluate(Derivatives::None) => self.accelerate(),
-            Operation::Evaluate(Derivatives::Jerk) => self.jerks()?.accelerate_with_jerk(),
-            Operation::Evaluate(Derivatives::Snap) => self.jerks()?.accelerate_with_snap(),
+            Operation::Evaluate(HighestDerivative::None) => self.accelerate(),
+            Operation::Evaluate(HighestDerivative::Jerk) => self.jerks()?.accelerate_with_jerk(),
+            Operation::Evaluate(HighestDerivative::Snap) => self.jerks()?.accelerate_with_snap(),
             Operation::Predict(dt) => self.jerks()?.predict(dt),
             Operation::Correct(dt) => self.jerks()?.correct(dt),
         }
@@ -517,9 +517,17 @@ pub struct SavedState {
     /// The steps that [block time steps](BlockSteps) allow each body next, in the units of the run;
     /// empty where there are none.
     pub own_steps: Vec<f64>,
-    /// Radius of the neighbour sphere, 0 where all bodies are neighbours, and the step that the regular force
-    /// allows next, of each body in a [neighbour scheme](Neighbours); empty where there is none.
-    pub spheres: Vec<[f64; 2]>,
+    /// One for each body in a [neighbour scheme](Neighbours); empty where there is none.
+    pub spheres: Vec<Sphere>,
+}
+
+/// Neighbour sphere of a body, in the units of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sphere {
+    /// Radius; infinite where all bodies are neighbours.
+    pub radius: f64,
+    /// The step that the regular force, that of the bodies outside, allows next.
+    pub regular_step: f64,
 }
 
 impl SavedState {

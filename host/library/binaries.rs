@@ -130,12 +130,12 @@ pub(crate) fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
+    use crate::bodies::{Body, BodyKind};
     use crate::initial_conditions::plummer;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
 
     const G: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 2.0,
         softening: 0.0,
     };
@@ -153,7 +153,7 @@ mod tests {
                 velocity: [0.3, -0.1, share * speed],
                 mass: masses[k as usize],
                 id: first + k,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
     }
@@ -169,7 +169,7 @@ mod tests {
                 velocity: [0.0, v, 0.0],
                 mass: 1.0,
                 id,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
         // Massless, between the first two.

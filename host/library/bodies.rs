@@ -34,13 +34,13 @@ pub struct Bodies {
     /// Name of the body, which stays with it when bodies are reordered.
     pub id: Vec<u64>,
     /// Kind of matter that the body stands for. Gravity treats all kinds alike.
-    pub kind: Vec<Kind>,
+    pub kind: Vec<BodyKind>,
 }
 
 /// Kind of matter that a body stands for: the three kinds that Tipsy snapshots distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Kind {
+pub enum BodyKind {
     /// Gas; moved by gravity only, there are no hydrodynamics here.
     Gas,
     /// Dark matter.
@@ -49,25 +49,25 @@ pub enum Kind {
     Star,
 }
 
-impl Kind {
+impl BodyKind {
     /// All kinds, in the order in which Tipsy files hold them.
-    pub const ALL: [Kind; 3] = [Kind::Gas, Kind::Dark, Kind::Star];
+    pub const ALL: [BodyKind; 3] = [BodyKind::Gas, BodyKind::Dark, BodyKind::Star];
 
     /// The kind's name in lower case, as CSV files spell it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Gas => "gas",
-            Kind::Dark => "dark",
-            Kind::Star => "star",
+            BodyKind::Gas => "gas",
+            BodyKind::Dark => "dark",
+            BodyKind::Star => "star",
         }
     }
 
     /// The kind's number in binary files: its place in [`ALL`](Self::ALL).
     pub(crate) fn number(self) -> u8 {
         match self {
-            Kind::Gas => 0,
-            Kind::Dark => 1,
-            Kind::Star => 2,
+            BodyKind::Gas => 0,
+            BodyKind::Dark => 1,
+            BodyKind::Star => 2,
         }
     }
 
@@ -90,7 +90,7 @@ pub struct Body {
     /// Name of the body.
     pub id: u64,
     /// Kind of matter that the body stands for.
-    pub kind: Kind,
+    pub kind: BodyKind,
 }
 
 impl Body {
@@ -274,7 +274,7 @@ impl Bodies {
             vz: vec![0.0; n],
             mass: masses[..n].to_vec(),
             id: (0..n as u64).collect(),
-            kind: vec![Kind::Star; n],
+            kind: vec![BodyKind::Star; n],
         }
     }
 
@@ -430,7 +430,7 @@ mod tests {
             velocity: [1.0, t, 0.5],
             mass: 1.0 + t,
             id: 10 + i,
-            kind: Kind::ALL[i as usize % 3],
+            kind: BodyKind::ALL[i as usize % 3],
         }
     }
 

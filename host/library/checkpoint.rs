@@ -1,73 +1,23 @@
-//! Checkpoints: all that a run needs to continue as if it had never stopped.
-//! ```text
-//! offset  bytes
-//!      0     16  "ALLPAIRS-RESUME\n"
-//!     16      4  u32 version: 2
-//!     20      4  u32: 1 if there are jerks, 2 more if there are block time steps, 4 more if there are
-//!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
-//!                more if encounters are looked for, 64 more if there are neighbour spheres
-//!     24      8  u64 number of bodies N
-//!     32      8  u64 steps done
-//!     40     24  three f64: time of the beginning, time reached, step to come
-//!     64     16  f64 and u64: time and steps that steps of a fixed length are counted from
-//!     80     48  six f64, the frame of the vectors: centre x, y, z; units of length, mass, time
-//!    128     88  eleven f64, the run's beginning: time; kinetic and potential energy; momentum and
-//!                angular momentum, three each; the scales of these two
-//!    216      8  f64: the largest drift of the energy so far
-//!    224      8  u64 number of bytes S of the settings
-//!    232      S  settings of the run, in UTF-8: what decides its physics
-//!                mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
-//!                positions, velocities, accelerations, jerks (if any): N times three f64 each
-//!                snap and crackle (if any): N times six f64
-//!                each body's next block time step (if any): N f64
-//!                radius of the neighbour sphere and regular step (if any): N times two f64
-//!                energy in external fields at the beginning (if any): f64
-//!                energy per mass, potential and Jacobi constant at the beginning (if there are test
-//!                particles; not numbers for bodies with mass): N times three f64
-//!                radii of the bodies, N f64; and energy, momentum and angular momentum that were lost,
-//!                seven f64 (if encounters are looked for)
-//!    end-4    4  u32 CRC-32, as of zlib, of all before
-//! ```
-//! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
-//! f64 numbers without loss.
+//! Checkpoints: all that a run needs to continue as if it had never stopped. Their bytes are in `format.rs`.
 //!
 //! A new checkpoint is complete and on disk before it replaces the last one, which is kept as
 //! `checkpoint.previous`: whenever a run is killed, one of them is whole.
 
+mod format;
+
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use crc32fast::Hasher;
 use thiserror::Error;
 
+use self::format::VERSION;
 use crate::backend::SavedState;
-use crate::bodies::{Bodies, Body, BodyFault, Kind};
-use crate::diagnostics::{Conserved, Energy, Lost};
-use crate::frame::Frame;
+use crate::bodies::{Bodies, Body, BodyFault, BodyKind};
+use crate::diagnostics::{Conserved, Lost};
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
 use crate::test_particles::Origin;
-
-const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
-const VERSION: u32 = 2;
-const HEADER_BYTES: u64 = 232;
-const CRC_BYTES: u64 = 4;
-/// Flags of what only some integrators need.
-const JERKS: u32 = 1;
-const OWN_STEPS: u32 = 2;
-const HIGHER: u32 = 4;
-/// Flag of a run in external fields.
-const EXTERNAL: u32 = 8;
-
-/// Flag of a run with test particles.
-const PARTICLES: u32 = 16;
-/// Flag of a run that looks for encounters.
-const ENCOUNTERS: u32 = 32;
-/// Flag of a run with a neighbour scheme.
-const SPHERES: u32 = 64;
-/// All flags.
-const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS | SPHERES;
 
 /// The names under which checkpoints lie in a run's folder, in the order in which to look.
 const NAMES: [&str; 3] = ["checkpoint.new", "checkpoint", "checkpoint.previous"];
@@ -182,15 +132,7 @@ pub fn exists(folder: &Path) -> bool {
 /// The file system's refusal; the checkpoint before is still there then.
 pub fn write(folder: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
     let [new, ..] = NAMES.map(|name| folder.join(name));
-    write_atomically(&new, Overwrite::Allow, |file| {
-        let mut summed = Summed {
-            file,
-            hasher: Hasher::new(),
-        };
-        content(&mut summed, checkpoint)?;
-        let crc = summed.hasher.finalize();
-        summed.file.write_all(&crc.to_le_bytes())
-    })?;
+    write_atomically(&new, Overwrite::Allow, |file| checkpoint.write_to(file))?;
     take_place(folder)
 }
 
@@ -217,114 +159,6 @@ fn take_place(folder: &Path) -> io::Result<()> {
     fs::rename(&new, &current)
 }
 
-/// A writer that takes the checksum of what goes through.
-struct Summed<W> {
-    file: W,
-    hasher: Hasher,
-}
-
-impl<W: Write> Write for Summed<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl<R: Read> Read for Summed<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(bytes)?;
-        self.hasher.update(&bytes[..read]);
-        Ok(read)
-    }
-}
-
-fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
-    let Checkpoint {
-        clock,
-        origin,
-        largest_drift,
-        settings,
-        bodies,
-        state,
-        kept,
-    } = checkpoint;
-    file.write_all(&MAGIC)?;
-    file.write_all(&VERSION.to_le_bytes())?;
-    let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
-    let flags = flag(JERKS, !state.jerks.is_empty())
-        | flag(OWN_STEPS, !state.own_steps.is_empty())
-        | flag(HIGHER, !state.higher.is_empty())
-        | flag(EXTERNAL, origin.energy.external != 0.0)
-        | flag(PARTICLES, !kept.particles.is_empty())
-        | flag(ENCOUNTERS, !kept.radii.is_empty())
-        | flag(SPHERES, !state.spheres.is_empty());
-    file.write_all(&flags.to_le_bytes())?;
-    file.write_all(&(bodies.len() as u64).to_le_bytes())?;
-    file.write_all(&clock.steps.to_le_bytes())?;
-    let frame = &state.frame;
-    let [px, py, pz] = origin.momentum;
-    let [lx, ly, lz] = origin.angular_momentum;
-    numbers(file, &[clock.start, clock.time, clock.dt])?;
-    let (time, steps) = clock.counted_from;
-    numbers(file, &[time])?;
-    file.write_all(&steps.to_le_bytes())?;
-    numbers(file, &frame.centre)?;
-    numbers(file, &[frame.length, frame.mass, frame.time])?;
-    let energy = origin.energy;
-    numbers(file, &[origin.time, energy.kinetic, energy.potential])?;
-    numbers(file, &[px, py, pz, lx, ly, lz])?;
-    numbers(
-        file,
-        &[origin.momentum_scale, origin.angular_momentum_scale],
-    )?;
-    numbers(file, &[*largest_drift])?;
-    file.write_all(&(settings.len() as u64).to_le_bytes())?;
-    file.write_all(settings.as_bytes())?;
-    numbers(file, &bodies.mass)?;
-    for id in &bodies.id {
-        file.write_all(&id.to_le_bytes())?;
-    }
-    for &kind in &bodies.kind {
-        file.write_all(&[kind.number()])?;
-    }
-    let vectors = [
-        &state.positions,
-        &state.velocities,
-        &state.accelerations,
-        &state.jerks,
-    ];
-    for vectors in vectors {
-        numbers(file, vectors.as_flattened())?;
-    }
-    numbers(file, state.higher.as_flattened().as_flattened())?;
-    numbers(file, &state.own_steps)?;
-    numbers(file, state.spheres.as_flattened())?;
-    if energy.external != 0.0 {
-        numbers(file, &[energy.external])?;
-    }
-    numbers(file, kept.particles.as_flattened())?;
-    if kept.radii.is_empty() {
-        return Ok(());
-    }
-    numbers(file, &kept.radii)?;
-    let lost = &kept.lost;
-    numbers(file, &[lost.energy])?;
-    numbers(file, &lost.momentum)?;
-    numbers(file, &lost.angular_momentum)
-}
-
-fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
-    for number in numbers {
-        file.write_all(&number.to_le_bytes())?;
-    }
-    Ok(())
-}
-
 /// Reads a checkpoint.
 ///
 /// # Errors
@@ -336,184 +170,11 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
     }
     let file = File::open(path)?;
     let found = file.metadata()?.len();
-    let mut file = Summed {
-        file: BufReader::with_capacity(1 << 16, file),
-        hasher: Hasher::new(),
-    };
-    if found < HEADER_BYTES || array::<16>(&mut file)? != MAGIC {
-        return Err(CheckpointFault::Foreign);
-    }
-    match u32::from_le_bytes(array(&mut file)?) {
-        VERSION => {}
-        earlier @ 1..VERSION => return Err(CheckpointFault::Earlier(earlier)),
-        _ => return Err(CheckpointFault::Foreign),
-    }
-    let flags = u32::from_le_bytes(array(&mut file)?);
-    if flags & !FLAGS != 0 {
-        return Err(CheckpointFault::Foreign);
-    }
-    let has = |flag: u32| flags & flag != 0;
-    let (jerks, own_steps, higher) = (has(JERKS), has(OWN_STEPS), has(HIGHER));
-    let n = u64::from_le_bytes(array(&mut file)?);
-    let steps = u64::from_le_bytes(array(&mut file)?);
-    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-    let (start, time, dt, counted_from) = (number()?, number()?, number()?, number()?);
-    let clock = Clock {
-        start,
-        time,
-        steps,
-        dt,
-        counted_from: (counted_from, u64::from_le_bytes(array(&mut file)?)),
-    };
-    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-    let frame = Frame {
-        centre: [number()?, number()?, number()?],
-        length: number()?,
-        mass: number()?,
-        time: number()?,
-    };
-    let mut origin = Conserved {
-        time: number()?,
-        energy: Energy {
-            kinetic: number()?,
-            potential: number()?,
-            external: 0.0,
-            lost: 0.0,
-        },
-        momentum: [number()?, number()?, number()?],
-        angular_momentum: [number()?, number()?, number()?],
-        momentum_scale: number()?,
-        angular_momentum_scale: number()?,
-    };
-    let largest_drift = number()?;
-    let settings = u64::from_le_bytes(array(&mut file)?);
-    // Nothing is allocated before the file's size has confirmed the numbers.
-    let particles = has(PARTICLES);
-    let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
-    let encounters = has(ENCOUNTERS);
-    let spheres = has(SPHERES);
-    let numbers = u64::from(own_steps) + u64::from(encounters) + 2 * u64::from(spheres);
-    let each = 8 + 8 + 1 + 24 * vectors + 8 * numbers;
-    let external = has(EXTERNAL);
-    let expected = n
-        .saturating_mul(each)
-        .saturating_add(if external { 8 } else { 0 })
-        .saturating_add(if encounters { 7 * 8 } else { 0 })
-        .saturating_add(settings)
-        .saturating_add(HEADER_BYTES + CRC_BYTES);
-    if found != expected {
-        return Err(CheckpointFault::Size { expected, found });
-    }
-    let n = n as usize;
-    let mut text = vec![0; settings as usize];
-    file.read_exact(&mut text)?;
-    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-    let mut mass = Vec::with_capacity(n);
-    for _ in 0..n {
-        mass.push(number()?);
-    }
-    let mut id = Vec::with_capacity(n);
-    for _ in 0..n {
-        id.push(u64::from_le_bytes(array(&mut file)?));
-    }
-    let mut kind = Vec::with_capacity(n);
-    for _ in 0..n {
-        let [number] = array(&mut file)?;
-        kind.push(Kind::of_number(number.into()));
-    }
-    let mut vectors = |n: usize| read_vectors(&mut file, n);
-    let state = SavedState {
-        frame,
-        positions: vectors(n)?,
-        velocities: vectors(n)?,
-        accelerations: vectors(n)?,
-        jerks: vectors(if jerks { n } else { 0 })?,
-        higher: {
-            let pairs = vectors(if higher { 2 * n } else { 0 })?;
-            pairs
-                .chunks_exact(2)
-                .map(|pair| [pair[0], pair[1]])
-                .collect()
-        },
-        own_steps: (0..if own_steps { n } else { 0 })
-            .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
-            .collect::<io::Result<_>>()?,
-        spheres: (0..if spheres { n } else { 0 })
-            .map(|_| {
-                let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-                Ok([number()?, number()?])
-            })
-            .collect::<io::Result<_>>()?,
-    };
-    if external {
-        origin.energy.external = f64::from_le_bytes(array(&mut file)?);
-    }
-    let particles = read_vectors(&mut file, if particles { n } else { 0 })?;
-    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-    let mut kept = Kept {
-        particles,
-        ..Kept::default()
-    };
-    if encounters {
-        for _ in 0..n {
-            kept.radii.push(number()?);
-        }
-        kept.lost = Lost {
-            energy: number()?,
-            momentum: [number()?, number()?, number()?],
-            angular_momentum: [number()?, number()?, number()?],
-        };
-    }
-    let crc = file.hasher.finalize();
-    if u32::from_le_bytes(array(&mut file.file)?) != crc {
-        return Err(CheckpointFault::Checksum);
-    }
-    possible(&clock, &state.frame)?;
-    let is_radius = |radius: &f64| radius.is_finite() && *radius >= 0.0;
-    if !kept.radii.iter().all(is_radius) {
-        return Err(CheckpointFault::Impossible("a radius"));
-    }
-    let settings = String::from_utf8(text).map_err(|_| CheckpointFault::Foreign)?;
-    let kind: Option<Vec<Kind>> = kind.into_iter().collect();
-    let kind = kind.ok_or(CheckpointFault::Foreign)?;
-    let bodies = bodies_of(&state, &mass, &id, &kind);
-    bodies.check()?;
-    Ok(Checkpoint {
-        clock,
-        origin,
-        largest_drift,
-        settings,
-        bodies,
-        state,
-        kept,
-    })
-}
-
-/// Refuses times, steps and units that a run cannot go on from.
-fn possible(clock: &Clock, frame: &Frame) -> Result<(), CheckpointFault> {
-    /// More than any run takes, and few enough to be counted on.
-    const MOST_STEPS: u64 = 1 << 62;
-    let (counted_from, counted_steps) = clock.counted_from;
-    let times = [clock.start, clock.time, counted_from];
-    if !times.iter().all(|time| time.is_finite()) {
-        return Err(CheckpointFault::Impossible("a time"));
-    }
-    if clock.dt.is_nan() || clock.dt == 0.0 {
-        return Err(CheckpointFault::Impossible("a step"));
-    }
-    if counted_steps > clock.steps || clock.steps > MOST_STEPS {
-        return Err(CheckpointFault::Impossible("a number of steps"));
-    }
-    let units = [frame.length, frame.mass, frame.time];
-    let has_units = units.iter().all(|unit| unit.is_finite() && *unit > 0.0);
-    if !has_units || !frame.centre.iter().all(|x| x.is_finite()) {
-        return Err(CheckpointFault::Impossible("a frame"));
-    }
-    Ok(())
+    Checkpoint::read_from(BufReader::with_capacity(1 << 16, file), found)
 }
 
 /// The bodies of a backend's state.
-fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[Kind]) -> Bodies {
+fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[BodyKind]) -> Bodies {
     let mut bodies = Bodies::with_capacity(mass.len());
     for i in 0..mass.len() {
         bodies.push(Body {
@@ -542,30 +203,17 @@ impl SavedState {
     }
 }
 
-/// Reads so many vectors.
-fn read_vectors(file: &mut impl Read, count: usize) -> io::Result<Vec<[f64; 3]>> {
-    let mut vectors = Vec::with_capacity(count);
-    for _ in 0..count {
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(file)?));
-        vectors.push([number()?, number()?, number()?]);
-    }
-    Ok(vectors)
-}
-
-fn array<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Sphere;
+    use crate::diagnostics::Energy;
     use crate::force::cpu::samples::cloud;
+    use crate::frame::Frame;
 
     fn checkpoint(n: usize, steps: u64) -> Checkpoint {
         let mut bodies = cloud(n, steps);
-        (0..n).for_each(|i| bodies.kind[i] = Kind::ALL[i % 3]);
+        (0..n).for_each(|i| bodies.kind[i] = BodyKind::ALL[i % 3]);
         let vectors = |seed| {
             let c = cloud(n, seed);
             (0..n).map(|i| [c.x[i], c.y[i], c.z[i]]).collect::<Vec<_>>()
@@ -601,7 +249,15 @@ mod tests {
                 vec![]
             },
             spheres: if steps.is_multiple_of(4) {
-                bodies.x.iter().map(|x| [*x, 2.0 * x]).collect()
+                let radius = |i: usize| match i % 2 {
+                    0 => bodies.x[i].abs(),
+                    _ => f64::INFINITY,
+                };
+                let spheres = (0..n).map(|i| Sphere {
+                    radius: radius(i),
+                    regular_step: 2.0 * bodies.x[i],
+                });
+                spheres.collect()
             } else {
                 vec![]
             },
@@ -618,7 +274,7 @@ mod tests {
             lost: 0.0,
         };
         let physics = crate::physics::Physics {
-            law: crate::physics::Law::Gravity,
+            law: crate::physics::ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };
@@ -672,6 +328,9 @@ mod tests {
         for (n, steps) in [(7, 4), (1, 5), (100, 6)] {
             let written = checkpoint(n, steps);
             write(folder.path(), &written).unwrap();
+            let mut bytes = vec![];
+            written.write_to(&mut bytes).unwrap();
+            assert_eq!(bytes, fs::read(folder.path().join("checkpoint")).unwrap());
             let (read, path) = find(folder.path()).checkpoint.unwrap();
             assert_eq!(read, written);
             assert!(path.ends_with("checkpoint"));

@@ -13,7 +13,7 @@
 //! origin does, by half an ulp of the f64 coordinate.
 
 use crate::bodies::Bodies;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 
 /// Origin and units of local coordinates; see the [module](self).
 ///
@@ -64,8 +64,8 @@ impl Frame {
         let length = exponent_above(extent).unwrap_or(0);
         let mass = exponent_above(largest(bodies.mass.iter().copied())).unwrap_or(0);
         let weight = match physics.law {
-            Law::Gravity | Law::AttractRepel { .. } => mass,
-            Law::Unit => 0,
+            ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => mass,
+            ForceLaw::Unit => 0,
         };
         // G′ = G·weight·time²/length³ ≤ 1 and speed·time/length ≤ 1, whichever is stricter.
         let repulsion = physics.repulsion().abs() / power_of_two(length).powi(2);
@@ -115,7 +115,7 @@ impl Frame {
         a.map(|a| a / self.time / self.time * self.length)
     }
 
-    /// Mass in local units. Under [`Law::Unit`] masses play no part, and bodies weigh 1 here too.
+    /// Mass in local units. Under [`ForceLaw::Unit`] masses play no part, and bodies weigh 1 here too.
     pub fn mass_to_local(&self, mass: f64) -> f64 {
         mass / self.mass
     }
@@ -133,14 +133,14 @@ impl Frame {
     /// Energy under this force, in the units of the run.
     pub fn energy_from_local(&self, physics: &Physics, energy: f64) -> f64 {
         let mass = match physics.law {
-            Law::Gravity | Law::AttractRepel { .. } => self.mass,
-            Law::Unit => 1.0,
+            ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => self.mass,
+            ForceLaw::Unit => 1.0,
         };
         let speed = self.length / self.time;
         energy * mass * speed * speed
     }
 
-    /// G′, the constant before the sum over local masses (or over ones, under [`Law::Unit`]) that
+    /// G′, the constant before the sum over local masses (or over ones, under [`ForceLaw::Unit`]) that
     /// gives local accelerations: `G · mass · time² / length³`.
     pub fn coupling_to_local(&self, physics: &Physics) -> f64 {
         self.pull_to_local(physics.coupling(), physics)
@@ -158,8 +158,8 @@ impl Frame {
 
     fn pull_to_local(&self, constant: f64, physics: &Physics) -> f64 {
         let mass = match physics.law {
-            Law::Gravity | Law::AttractRepel { .. } => self.mass,
-            Law::Unit => 1.0,
+            ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => self.mass,
+            ForceLaw::Unit => 1.0,
         };
         // time²/length² first: near 1/(G·mass/length), whereas each alone may leave the range.
         let rate = self.time / self.length;
@@ -218,12 +218,12 @@ fn power_of_two(exponent: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
+    use crate::bodies::{Body, BodyKind};
     use crate::force::cpu::samples::cloud;
     use crate::force::reference;
 
     const G: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -275,7 +275,7 @@ mod tests {
             (
                 system(1e-15, 0.0, 1.0, 0.0),
                 Physics {
-                    law: Law::Unit,
+                    law: ForceLaw::Unit,
                     g: 0.0,
                     softening: 1.0,
                 },
@@ -387,7 +387,7 @@ mod tests {
         (body.position, body.velocity, body.mass) = ([3.0, -4.0, 1e9], [0.0; 3], 0.0);
         one.push(body);
         one.push(Body {
-            kind: Kind::Dark,
+            kind: BodyKind::Dark,
             ..body
         });
         let frame = Frame::of(&one, &still);

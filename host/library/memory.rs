@@ -16,7 +16,7 @@ pub const BYTES_PER_BODY_OF_A_RUN: u64 = 650;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{bodies} bodies need {} of memory, and there are {} ({limit}): ask for fewer",
-    Bytes(*.needed), Bytes(*.available)
+    ByteCount(*.needed), ByteCount(*.available)
 )]
 pub struct NoRoom {
     /// Number of bodies.
@@ -31,9 +31,9 @@ pub struct NoRoom {
 
 /// A number of bytes, for people: `1.3 GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
+pub struct ByteCount(pub u64);
 
-impl std::fmt::Display for Bytes {
+impl std::fmt::Display for ByteCount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bytes = self.0 as f64;
         match self.0 {
@@ -203,7 +203,7 @@ mod tests {
                 "{said}"
             );
         }
-        assert_eq!(Bytes(63_500_000_000).to_string(), "63.5 GB");
-        assert_eq!(Bytes(130_000).to_string(), "130 kB");
+        assert_eq!(ByteCount(63_500_000_000).to_string(), "63.5 GB");
+        assert_eq!(ByteCount(130_000).to_string(), "130 kB");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use gpu_kernels::interaction::Law as LawName;
+use gpu_kernels::interaction;
 
 /// Force law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Law {
+pub enum ForceLaw {
     /// `a_i = Σ_j r / d³`: every source has weight 1.
     Unit,
     /// `a_i = G Σ_j m_j r / d³`.
@@ -22,31 +22,42 @@ pub enum Law {
     },
 }
 
-impl Law {
+impl ForceLaw {
     /// `attract-repel` with constants that suit systems of size and mass 1 with G = 1.
     pub const ATTRACT_REPEL: Self = Self::AttractRepel {
         repulsion: 1e-3,
         damping: 0.0,
     };
 
-    /// The kernels' name for it.
-    pub const fn name(self) -> LawName {
+    /// All of them, with constants as of [`ATTRACT_REPEL`](Self::ATTRACT_REPEL).
+    pub const ALL: [Self; 3] = [Self::Gravity, Self::Unit, Self::ATTRACT_REPEL];
+
+    /// Name, as options have it, without its constants.
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Unit => LawName::Unit,
-            Self::Gravity => LawName::Gravity,
-            Self::AttractRepel { .. } => LawName::AttractRepel,
+            Self::Unit => "unit",
+            Self::Gravity => "gravity",
+            Self::AttractRepel { .. } => "attract-repel",
+        }
+    }
+
+    /// The law among those of the kernels.
+    pub const fn of_kernels(self) -> interaction::Law {
+        match self {
+            Self::Unit => interaction::Law::Unit,
+            Self::Gravity => interaction::Law::Gravity,
+            Self::AttractRepel { .. } => interaction::Law::AttractRepel,
         }
     }
 }
 
-/// As the command line calls it, without its constants.
-impl fmt::Display for Law {
+/// Short name, in the modules that still have it.
+pub(crate) use ForceLaw as Law;
+
+/// [`name`](ForceLaw::name)
+impl fmt::Display for ForceLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unit => "unit",
-            Self::Gravity => "gravity",
-            Self::AttractRepel { .. } => "attract-repel",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -55,43 +66,43 @@ impl fmt::Display for Law {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Physics {
     /// Force law.
-    pub law: Law,
-    /// Gravitational constant, in the units of the bodies. Not used by [`Law::Unit`].
+    pub law: ForceLaw,
+    /// Gravitational constant, in the units of the bodies. Not used by [`ForceLaw::Unit`].
     pub g: f64,
     /// Softening length ε ≥ 0, in the unit of the positions.
     pub softening: f64,
 }
 
 impl Physics {
-    /// Weight of a body of this mass as a source: its mass, or 1 under [`Law::Unit`].
+    /// Weight of a body of this mass as a source: its mass, or 1 under [`ForceLaw::Unit`].
     pub fn weight(&self, mass: f64) -> f64 {
         match self.law {
-            Law::Gravity | Law::AttractRepel { .. } => mass,
-            Law::Unit => 1.0,
+            ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => mass,
+            ForceLaw::Unit => 1.0,
         }
     }
 
-    /// The constant before the sum: G, or 1 under [`Law::Unit`].
+    /// The constant before the sum: G, or 1 under [`ForceLaw::Unit`].
     pub fn coupling(&self) -> f64 {
         match self.law {
-            Law::Gravity | Law::AttractRepel { .. } => self.g,
-            Law::Unit => 1.0,
+            ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => self.g,
+            ForceLaw::Unit => 1.0,
         }
     }
 
     /// H of `attract-repel`, and 0 of the other laws.
     pub fn repulsion(&self) -> f64 {
         match self.law {
-            Law::AttractRepel { repulsion, .. } => repulsion,
-            Law::Unit | Law::Gravity => 0.0,
+            ForceLaw::AttractRepel { repulsion, .. } => repulsion,
+            ForceLaw::Unit | ForceLaw::Gravity => 0.0,
         }
     }
 
     /// γ of `attract-repel`, and 0 of the other laws.
     pub fn damping(&self) -> f64 {
         match self.law {
-            Law::AttractRepel { damping, .. } => damping,
-            Law::Unit | Law::Gravity => 0.0,
+            ForceLaw::AttractRepel { damping, .. } => damping,
+            ForceLaw::Unit | ForceLaw::Gravity => 0.0,
         }
     }
 }

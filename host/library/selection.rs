@@ -11,8 +11,8 @@ pub use numbers::{GpuNumbers, MOST_DEVICES};
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
 use crate::force::ranked::gpus;
-use crate::integrator::{Integrator, Stepping};
-use crate::physics::Law;
+use crate::integrator::{Integrator, TimeSteps};
+use crate::physics::ForceLaw;
 use crate::plan::{self, Limits, PlanError};
 use crate::ptx::capability;
 use crate::ranks::Team;
@@ -317,7 +317,7 @@ pub enum Ineligible {
         /// The variant.
         kernel: &'static str,
         /// The law.
-        law: Law,
+        law: ForceLaw,
     },
     /// One system on several devices, by a kernel that has no parts for them.
     #[error(
@@ -378,7 +378,7 @@ pub enum Ineligible {
 ///
 /// # Errors
 /// The reason why it cannot.
-pub fn eligible(variant: &Variant, place: &Place, law: Law) -> Result<(), Ineligible> {
+pub fn eligible(variant: &Variant, place: &Place, law: ForceLaw) -> Result<(), Ineligible> {
     if !variant.computes(law) {
         return Err(Ineligible::NotThisLaw {
             kernel: variant.name,
@@ -437,7 +437,12 @@ pub fn library(variant: &Variant) -> Result<(), Ineligible> {
 ///
 /// # Errors
 /// The reason why they do not, with the numbers.
-pub fn fits(variant: &Variant, place: &Place, law: Law, bodies: usize) -> Result<(), PlanError> {
+pub fn fits(
+    variant: &Variant,
+    place: &Place,
+    law: ForceLaw,
+    bodies: usize,
+) -> Result<(), PlanError> {
     let variant = variant.fitted(bodies);
     let Method::Kernel { block, .. } = variant.method else {
         return Ok(());
@@ -464,7 +469,7 @@ pub struct Request {
     /// The variant, where it is not left to the preference of the device.
     pub kernel: Option<&'static Variant>,
     /// The force law.
-    pub law: Law,
+    pub law: ForceLaw,
     /// Number of bodies.
     pub bodies: usize,
     /// Independent systems that these are, of equal size.
@@ -477,7 +482,7 @@ pub struct Request {
     /// The integrator, which may need jerks.
     pub integrator: Integrator,
     /// Sharing of the steps.
-    pub steps: Stepping,
+    pub steps: TimeSteps,
 }
 
 impl Request {
@@ -487,13 +492,13 @@ impl Request {
         Self {
             device: DeviceChoice::Auto,
             kernel: None,
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             bodies,
             systems: 1,
             sources: bodies,
             accuracy: None,
             integrator: Integrator::Leapfrog,
-            steps: Stepping::Shared,
+            steps: TimeSteps::Shared,
         }
     }
 
@@ -511,7 +516,7 @@ impl Request {
 
     /// Under this force law.
     #[must_use]
-    pub const fn law(self, law: Law) -> Self {
+    pub const fn law(self, law: ForceLaw) -> Self {
         Self { law, ..self }
     }
 }
@@ -565,9 +570,9 @@ fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection
         ..
     } = *request;
     let accuracy = request.accuracy.unwrap_or(preferred::WITH_JERKS);
-    let blocks = request.steps == Stepping::Blocks;
+    let blocks = request.steps == TimeSteps::Blocks;
     let sixth = request.integrator == Integrator::Hermite6;
-    let slow_on_gpu = bodies < preferred::BLOCKS_ON_GPU || law != Law::Gravity;
+    let slow_on_gpu = bodies < preferred::BLOCKS_ON_GPU || law != ForceLaw::Gravity;
     let suits_cpu = if blocks { slow_on_gpu } else { sixth };
     let on_cpu = suits_cpu && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };

@@ -2,35 +2,31 @@
 
 mod builder;
 mod encounters;
+mod looks;
+mod scheme;
+mod step;
 #[cfg(test)]
 mod tests;
 
 pub use builder::{BuildError, SimulationBuilder};
+pub use scheme::IntegrationScheme;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use self::encounters::Found;
+use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, Energy, Lost, Sample};
+use crate::diagnostics::Lost;
 use crate::encounters::Encounters;
 use crate::fields::External;
-use crate::integrator::{Integrator, Pace, Stepping};
-use crate::io::Snapshot;
+use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::physics::Physics;
 
 /// Longest time for which work is queued before the loop waits for it and reports: often enough for
 /// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Shortest step shared by all bodies, as a fraction of the longest one and of the time reached: less
-/// than seven bits of such a step would be left in the time.
-const SHORTEST_STEP: f64 = 1.0 / (1_u64 << 46) as f64;
-
-/// Fraction of a step by which one may be longer than its length, to end where it is to end: what would
-/// be left is rounding.
-const STRETCH: f64 = 1e-9;
 
 /// Bodies on their way through time.
 pub struct Simulation {
@@ -40,7 +36,7 @@ pub struct Simulation {
     integrator: Integrator,
     pace: Pace,
     /// Takes the integrator's place, where there is one.
-    scheme: Option<Box<dyn Scheme>>,
+    scheme: Option<Box<dyn IntegrationScheme>>,
     clock: Clock,
     /// Computed since it was made.
     interactions: f64,
@@ -50,38 +46,6 @@ pub struct Simulation {
     encounters: Option<Encounters>,
     found: Found,
     lost: Lost,
-}
-
-/// An integrator of one's own. Functions that take a step are integrators:
-/// [`SimulationBuilder::scheme`].
-pub trait Scheme: Send {
-    /// Takes a step of `dt`; it is called once for each step, on every backend.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError>;
-
-    /// Computes what must be known before the first step; the accelerations, unless told otherwise.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    fn prepare(&mut self, backend: &mut dyn Backend) -> Result<(), ForceError> {
-        backend.accelerate()
-    }
-
-    /// Force evaluations per step, for the count of interactions.
-    fn evaluations(&self) -> u32 {
-        1
-    }
-}
-
-impl<F> Scheme for F
-where
-    F: FnMut(&mut dyn Backend, f64) -> Result<(), ForceError> + Send,
-{
-    fn step(&mut self, backend: &mut dyn Backend, dt: f64) -> Result<(), ForceError> {
-        self(backend, dt)
-    }
 }
 
 /// Time and steps that a simulation has reached.
@@ -205,7 +169,7 @@ impl Simulation {
             Pace::Adaptive {
                 eta,
                 longest,
-                steps: Stepping::Shared,
+                steps: TimeSteps::Shared,
                 ..
             } => {
                 let dt = integrator.first_step(&mut *backend, eta, longest)?;
@@ -214,7 +178,7 @@ impl Simulation {
             }
             Pace::Adaptive {
                 longest,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
                 ..
             } => {
                 if !integrator.needs_jerks() || backend.block_steps().is_none() {
@@ -343,7 +307,7 @@ impl Simulation {
     /// Errors of the backend.
     pub fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         let Pace::Adaptive {
-            steps: Stepping::Blocks,
+            steps: TimeSteps::Blocks,
             ..
         } = self.pace
         else {
@@ -481,12 +445,12 @@ impl Simulation {
                         begin_step(backend, clock.time, dt)?;
                     }
                     let next = match stepping {
-                        Stepping::Shared => {
+                        TimeSteps::Shared => {
                             integrator.step(backend, dt)?;
                             self.interactions += of_a_step;
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
-                        Stepping::Blocks => {
+                        TimeSteps::Blocks => {
                             let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
                             let counts = match within {
@@ -511,7 +475,7 @@ impl Simulation {
                     }
                     clock.time += dt;
                     clock.dt = next;
-                    if stepping == Stepping::Shared {
+                    if stepping == TimeSteps::Shared {
                         check_step(backend, next, shortest_step(clock.time, longest))?;
                     }
                 }
@@ -669,116 +633,4 @@ impl Simulation {
             is_within_step: false,
         }
     }
-
-    /// Number of bodies.
-    pub fn number_of_bodies(&self) -> usize {
-        self.bodies.len()
-    }
-
-    /// The bodies as they were when they were last looked at: their masses, ids and kinds do not change.
-    pub(crate) fn bodies_last_seen(&self) -> &Bodies {
-        &self.bodies
-    }
-
-    /// The bodies as they are now.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub fn bodies(&mut self) -> Result<&Bodies, ForceError> {
-        self.backend.download(&mut self.bodies)?;
-        Ok(&self.bodies)
-    }
-
-    /// A snapshot of the bodies as they are now.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub fn snapshot(&mut self) -> Result<Snapshot, ForceError> {
-        let (time, bodies) = (self.time(), self.bodies()?.clone());
-        Ok(Snapshot { bodies, time })
-    }
-
-    /// The energy as it is now.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub fn energy(&mut self) -> Result<Energy, ForceError> {
-        let lost = self.lost.energy;
-        Ok(Energy {
-            lost,
-            ..self.backend.energy()?
-        })
-    }
-
-    /// Energy, momentum and angular momentum as they are now.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
-        let energy = self.energy()?;
-        let (time, physics) = (self.time(), self.physics);
-        let lost = self.lost;
-        Ok(Conserved::measure(time, self.bodies()?, &physics, energy).including(&lost))
-    }
-
-    /// A look at the run, which began with `origin`.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
-        let conserved = self.conserved()?; // downloads the bodies
-        let (bodies, physics) = (&self.bodies, &self.physics);
-        let sample = Sample::measure(self.clock.steps, conserved, origin, bodies, physics);
-        Ok(sample.with_own_steps(&self.own_steps()?))
-    }
-}
-
-/// Lets the orbit of the origin be known from one time to another, where there is one.
-fn reach(backend: &mut dyn Backend, from: f64, to: f64) -> Result<(), ForceError> {
-    match backend.external() {
-        Some(external) if !external.reaches(from, to) => backend.reach(from, to),
-        _ => Ok(()),
-    }
-}
-
-/// Lets fields that change with time be those of a step's beginning, if they are known until its end.
-fn begin_step(backend: &mut dyn Backend, time: f64, dt: f64) -> Result<(), ForceError> {
-    if let Some(external) = backend.external() {
-        // The last step of many may end where rounding puts it.
-        let end = time + dt * (1.0 - STRETCH);
-        external.fields().check_times(time, end)?;
-    }
-    // Steps of high order are made of some that begin before it and end after it.
-    reach(backend, time - dt, time + 2.0 * dt)?;
-    backend.set_time(time);
-    Ok(())
-}
-
-/// Shortest step shared by all bodies at this time, of steps of which the longest is given.
-fn shortest_step(time: f64, longest: f64) -> f64 {
-    let longest = if longest.is_finite() { longest } else { 0.0 };
-    SHORTEST_STEP * longest.max(time.abs())
-}
-
-/// Refuses a step that is too short, or not a number, and names the body that asks for it: the one with
-/// the largest acceleration.
-fn check_step(backend: &mut dyn Backend, allowed: f64, shortest: f64) -> Result<(), ForceError> {
-    if allowed >= shortest {
-        return Ok(());
-    }
-    let accelerations = backend.accelerations()?;
-    let squares = accelerations.iter().map(|a| a.iter().map(|x| x * x).sum());
-    // NaN comes after all numbers.
-    let worst = squares
-        .enumerate()
-        .max_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1));
-    let (body, square) = worst.unwrap_or_default();
-    Err(match square.is_finite() && allowed.is_finite() {
-        true => ForceError::StepTooShort {
-            body,
-            allowed,
-            shortest,
-        },
-        false => ForceError::NotFinite { body },
-    })
 }

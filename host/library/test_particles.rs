@@ -274,14 +274,14 @@ fn mean_and_spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
-    use crate::physics::Law;
+    use crate::bodies::{Body, BodyKind};
+    use crate::physics::ForceLaw;
     use crate::selection::DeviceChoice;
     use crate::simulation::Simulation;
     use crate::{ForceAccuracy, Integrator};
 
     const G: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -297,7 +297,7 @@ mod tests {
             velocity: [0.5, v, -2.0],
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         };
         let mut bodies: Bodies = (2..12)
             .map(|id| {
@@ -367,7 +367,7 @@ mod tests {
         others.mass.fill(0.0);
         assert_eq!(why(&others), Some(NoJacobi::OneBody));
         let unit = Physics {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             ..G
         };
         assert!(Account::begin(&others, &unit, &none).is_none());

@@ -13,7 +13,7 @@ use gpu_kernels::schedule::ScheduleName;
 use serde::{Deserialize, Serialize};
 
 use crate::io::{Overwrite, Printable, write_atomically};
-use crate::physics::Law;
+use crate::physics::ForceLaw;
 use crate::ptx;
 use crate::selection::{self, Place, Request, Selection};
 use crate::variants::preferred::ForceAccuracy;
@@ -50,7 +50,7 @@ pub fn path() -> Option<PathBuf> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
     /// The law.
-    pub law: Law,
+    pub law: ForceLaw,
     /// Error that forces may have.
     pub accuracy: ForceAccuracy,
     /// Of how many bodies.
@@ -75,7 +75,7 @@ pub struct Key {
 
 impl Key {
     /// Of a place, a law and an accuracy, for the kernels of this program.
-    pub fn of(place: &Place, law: Law, accuracy: ForceAccuracy) -> Self {
+    pub fn of(place: &Place, law: ForceLaw, accuracy: ForceAccuracy) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let kernels = match place {
             place if place.gpus().is_empty() => version.to_owned(),
@@ -91,7 +91,7 @@ impl Key {
             device: place.device(),
             driver: place.driver(),
             kernels,
-            law: format!("{:?}", law.name()),
+            law: format!("{:?}", law.of_kernels()),
             accuracy,
         }
     }
@@ -359,7 +359,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/tuned.json");
         assert_eq!(Cache::read(&path).unwrap(), Cache::default());
-        let key = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single);
+        let key = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Single);
         let mut cache = Cache::default();
         cache.keep(
             &key,
@@ -376,10 +376,10 @@ mod tests {
         assert_eq!(taken(2001), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8000), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8001), None);
-        let other = Key::of(&Place::Cpu, Law::Unit, ForceAccuracy::Single);
+        let other = Key::of(&Place::Cpu, ForceLaw::Unit, ForceAccuracy::Single);
         assert_eq!(cache.winner(&other, 1000), None);
 
-        let double = Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Double);
+        let double = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Double);
         assert_eq!(cache.winner(&double, 1000), None);
         assert!(!cache.is_outdated(&double));
 
@@ -411,7 +411,7 @@ mod tests {
                 ..Request::new(1000).on(DeviceChoice::Emulator)
             };
             let chosen = select(&request).expect("there is an emulator");
-            let key = Key::of(&chosen.place, Law::Gravity, ForceAccuracy::Single);
+            let key = Key::of(&chosen.place, ForceLaw::Gravity, ForceAccuracy::Single);
             let mut cache = Cache::default();
             cache.keep(&key, vec![winner(1000, "tiled")]);
             cache.write(&path).unwrap();
@@ -437,8 +437,12 @@ mod tests {
             assert_eq!(taken, preferred, "{text}");
             assert!(said.contains(why) && said.contains("ignoring"), "{said}");
         }
-        let key = serde_json::to_string(&Key::of(&Place::Cpu, Law::Gravity, ForceAccuracy::Single))
-            .unwrap();
+        let key = serde_json::to_string(&Key::of(
+            &Place::Cpu,
+            ForceLaw::Gravity,
+            ForceAccuracy::Single,
+        ))
+        .unwrap();
         let of = |kernel: &str, shape: &str| {
             let key = key.trim_end_matches('}');
             format!(

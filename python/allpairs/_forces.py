@@ -12,7 +12,7 @@ from ._bodies import Bodies
 from ._errors import bad, one_of
 from ._foreign import ForeignArray
 
-ACCURACIES = ("fast", "single", "double")
+ACCURACIES = _native.names()["accuracy"]
 #: Types that numpy makes arrays of.
 _Host = NDArray[Any] | Sequence[Any]
 

@@ -6,6 +6,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from ._simulation import Settings as _Settings
+
 _Floats = NDArray[np.float64]
 #: Positions, velocities, masses, ids and kinds.
 _Arrays = tuple[_Floats, _Floats, _Floats, NDArray[np.uint64], NDArray[np.uint8]]
@@ -101,7 +103,7 @@ def charts(
     log: str, subtitle: str, units: str | None, folder: str | None, overwrite: bool
 ) -> list[tuple[str, str]]: ...
 
-def kept_run(folder: str) -> tuple[dict[str, object], bytes]: ...
+def kept_run(folder: str) -> tuple[_Settings, bytes]: ...
 @final
 class InPlace:
     def __new__(
@@ -123,10 +125,10 @@ class InPlace:
 
 @final
 class Simulation:
-    def __new__(
-        cls, all: _Arrays, settings: dict[str, object], saved: bytes | None = None
-    ) -> Simulation: ...
-    def chosen(self) -> dict[str, object]: ...
+    @staticmethod
+    def begin(
+        all: _Arrays, settings: _Settings, saved: bytes | None = None
+    ) -> tuple[Simulation, _Settings, str, str, str | None]: ...
     def clock(self) -> tuple[float, int, float]: ...
     def interactions(self) -> float: ...
     def bodies(self) -> tuple[_Arrays, float]: ...

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,42 @@ EVENTS = np.dtype(
         ("outcome", "U6"),
     ]
 )
-_LAWS = ("gravity", "unit", "attract-repel")
+_T = TypeVar("_T")
+
+
+class Settings(TypedDict):
+    """Settings by which a simulation is built and resumed: those of `native/settings.rs`.
+
+    The native part returns them with what was chosen where they left a choice.
+    """
+
+    systems: int
+    start: float
+    units: str | None
+    made_by: tuple[str, str | None] | None
+    law: str
+    repulsion: float | None
+    drag: float | None
+    field: list[Any]
+    orbit: str | None
+    integrator: str | None
+    damping: float | None
+    g: float | None
+    softening: float | None
+    dt: float | None
+    eta: float | None
+    block: bool
+    neighbours: str | None
+    accuracy: str | None
+    kernel: str | None
+    shape: tuple[int | None, int | None, int | None]
+    tuned: bool
+    allow_inaccurate: bool
+    device: str
+    radii: list[float] | None
+    on_collision: str | None
+    escape_radius: float | None
+    on_escape: str | None
 
 
 class Simulation:
@@ -149,15 +184,19 @@ class Simulation:
             way = Integrator(integrator or "", dt, eta, block, neighbours=neighbours)
         if way.damping is not None and way.name not in ("damped-euler", ""):
             raise bad("damping", f"is for damped-euler, not {way.name}")
-        law = one_of("law", law, _LAWS)
+        names = _native.names()
+        law = one_of("law", law, names["law"])
         if law != "attract-repel" and not (repulsion is None and drag is None):
             raise bad("law", "must be attract-repel for `repulsion` and `drag`")
-        names = _native.names()
         shape = dict(shape or {})
-        threads = tuple(
-            None if name not in shape else _arrays.count("shape", shape.pop(name), 1)
-            for name in ("block", "len", "luf")
-        )
+
+        def threads(name: str) -> int | None:
+            count = None if name not in shape else _arrays.count("shape", shape.pop(name), 1)
+            if count is not None and count >= 1 << 32:
+                raise bad("shape", f"has too many for a GPU: {count}")
+            return count
+
+        geometry = (threads("block"), threads("len"), threads("luf"))
         if shape:
             one_of("shape", next(iter(shape)), ("block", "len", "luf"))
 
@@ -176,11 +215,11 @@ class Simulation:
         if escape_radius is not None:
             on_escape = one_of("on_escape", on_escape or "log", names["on_escape"])
 
-        self._settings: dict[str, Any] = {
+        self._settings: Settings = {
             "systems": _arrays.count("systems", systems, 1),
             "start": bodies.time,
             "units": bodies.units.text if bodies.units else None,
-            "made_by": tuple(bodies._made_by) if bodies._made_by else None,
+            "made_by": bodies._made_by,
             "law": law,
             "repulsion": number("repulsion", repulsion),
             "drag": number("drag", drag),
@@ -196,7 +235,7 @@ class Simulation:
             "neighbours": _neighbours(way.neighbours),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
             "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
-            "shape": threads,
+            "shape": geometry,
             "tuned": bool(tuned),
             "allow_inaccurate": bool(allow_inaccurate),
             "device": str(device),
@@ -213,13 +252,10 @@ class Simulation:
         self._warned = False
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
-        self._simulation = _native.Simulation(arrays, self._settings, saved)
-        chosen = self._simulation.chosen()
-        self._place, self._why = str(chosen.pop("place")), str(chosen.pop("why"))
-        if (remark := chosen.pop("remark")) is not None:
-            warnings.warn(str(remark), stacklevel=4)
-        # With what was chosen, it can be resumed.
-        self._settings.update(chosen)
+        begun = _native.Simulation.begin(arrays, self._settings, saved)
+        self._simulation, self._settings, self._place, self._why, remark = begun
+        if remark is not None:
+            warnings.warn(remark, stacklevel=4)
 
     # What it is
 
@@ -241,33 +277,33 @@ class Simulation:
     @property
     def softening(self) -> float:
         """Softening length."""
-        return float(self._settings["softening"])
+        return _chosen(self._settings["softening"])
 
     @property
     def G(self) -> float:
         """Gravitational constant."""
-        return float(self._settings["g"])
+        return _chosen(self._settings["g"])
 
     @property
     def integrator(self) -> Integrator:
         """The integrator and its steps."""
         at = self._settings
-        neighbours = at["neighbours"]
+        neighbours: int | str | None = at["neighbours"]
         if neighbours not in (None, "auto"):
             neighbours = int(neighbours)
         return Integrator(
-            at["integrator"], at["dt"], at["eta"], at["block"], at["damping"], neighbours
+            _chosen(at["integrator"]), at["dt"], at["eta"], at["block"], at["damping"], neighbours
         )
 
     @property
     def kernel(self) -> str:
         """The kernel that computes the forces."""
-        return str(self._settings["kernel"])
+        return _chosen(self._settings["kernel"])
 
     @property
     def device(self) -> str:
         """Device that it computes on."""
-        return str(self._settings["device"])
+        return self._settings["device"]
 
     @property
     def interactions(self) -> float:
@@ -489,7 +525,7 @@ class Simulation:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._settings = dict(state["settings"])
+        self._settings = state["settings"]
         self._rows, self._warned = list(state["rows"]), False
         self._events = list(state["events"])
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
@@ -526,6 +562,12 @@ class Simulation:
         cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         page = view(bodies, title=f"t = {time:g}", most_bodies=5_000)
         return f"<table>{''.join(cells)}</table>{page._repr_html_()}"
+
+
+def _chosen(setting: _T | None) -> _T:
+    """A setting that every simulation has."""
+    assert setting is not None
+    return setting
 
 
 def _radii(radii: Any, bodies: Bodies) -> list[float]:
@@ -618,7 +660,7 @@ class Batch(Simulation):
         super().__init__(joined, systems=len(systems), **settings)
 
     def __len__(self) -> int:
-        return int(self._settings["systems"])
+        return self._settings["systems"]
 
     @property
     def systems(self) -> list[Bodies]:

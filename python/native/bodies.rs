@@ -1,7 +1,7 @@
 //! Bodies as numpy arrays. The library keeps a column for each coordinate, numpy's users want rows of
 //! three: arrays are copied on the way in and out, O(N) beside the O(N²) of what is done with them.
 
-use allpairs::bodies::{Bodies, Kind};
+use allpairs::bodies::{Bodies, BodyKind};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -30,7 +30,7 @@ pub(crate) fn bodies(arrays: &Arrays<'_>) -> PyResult<Bodies> {
     let (pos, vel, m, id, kind) = arrays;
     let py = pos.py();
     let kinds = kind.as_slice()?.iter().map(|&number| {
-        let kind = Kind::ALL.get(usize::from(number)).copied();
+        let kind = BodyKind::ALL.get(usize::from(number)).copied();
         kind.ok_or_else(|| {
             let text = format!("`kind` holds {number}: use 0 (gas), 1 (dark) or 2 (star)");
             Failure::of("kind", text).raise(py)
@@ -77,7 +77,7 @@ pub(crate) fn arrays<'py>(py: Python<'py>, bodies: Bodies) -> PyResult<NewArrays
     let row = |[x, y, z]: [&[f64]; 3]| (0..n).map(|i| [x[i], y[i], z[i]]).collect::<Vec<_>>();
     let pos = row([&bodies.x, &bodies.y, &bodies.z]);
     let vel = row([&bodies.vx, &bodies.vy, &bodies.vz]);
-    let number = |kind: &Kind| Kind::ALL.iter().position(|other| other == kind);
+    let number = |kind: &BodyKind| BodyKind::ALL.iter().position(|other| other == kind);
     let kinds = bodies.kind.iter();
     let kinds = kinds.map(|kind| number(kind).unwrap_or_default() as u8);
     Ok((

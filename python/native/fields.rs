@@ -42,11 +42,11 @@ pub(crate) struct Own {
 }
 
 impl Given {
-    pub(crate) fn new(object: Bound<'_, PyAny>, raised: &Raised) -> Self {
+    pub(crate) fn new(object: &Bound<'_, PyAny>, raised: &Raised) -> Self {
         match object.extract() {
             Ok(text) => Self::Text(text),
             Err(_) => Self::Own(Own {
-                object: object.unbind(),
+                object: object.clone().unbind(),
                 raised: raised.clone(),
             }),
         }

@@ -8,7 +8,7 @@ use allpairs::bodies::Bodies;
 use allpairs::diagnostics::kinetic;
 use allpairs::force::cpu;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
 use allpairs::simd::InstructionSet;
 use allpairs::test_particles::Kinds;
@@ -24,16 +24,17 @@ use crate::models::parsed;
 
 /// Accuracy by its name.
 pub(crate) fn accuracy(name: Option<&str>) -> Result<Option<ForceAccuracy>, Failure> {
-    Ok(match name {
-        None => None,
-        Some("fast") => Some(ForceAccuracy::Fast),
-        Some("single") => Some(ForceAccuracy::Single),
-        Some("double") => Some(ForceAccuracy::Double),
-        Some(other) => {
-            let text = format!("`accuracy` must be fast, single or double, got {other}");
-            return Err(Failure::of("accuracy", text));
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let mut all = ForceAccuracy::ALL.into_iter();
+    match all.find(|known| known.name() == name) {
+        Some(found) => Ok(Some(found)),
+        None => {
+            let text = format!("`accuracy` must be fast, single or double, got {name}");
+            Err(Failure::of("accuracy", text))
         }
-    })
+    }
 }
 
 /// Device by its name.
@@ -57,7 +58,7 @@ pub(crate) fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
         return Err(Failure::of("G", format!("`G` must be finite, got {g}")));
     }
     Ok(Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g,
         softening,
     })

@@ -18,6 +18,8 @@ use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::initial_conditions::GENERATORS;
 use allpairs::integrator::Integrator;
 use allpairs::io::Format;
+use allpairs::physics::ForceLaw;
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -32,6 +34,9 @@ fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     names.set_item("generator", generators)?;
     names.set_item("integrator", integrators)?;
     names.set_item("kernel", kernels)?;
+    names.set_item("law", ForceLaw::ALL.map(ForceLaw::name).to_vec())?;
+    let accuracies = ForceAccuracy::ALL.map(ForceAccuracy::name);
+    names.set_item("accuracy", accuracies.to_vec())?;
     names.set_item(
         "on_collision",
         OnCollision::ALL.map(OnCollision::name).to_vec(),

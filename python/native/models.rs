@@ -2,7 +2,7 @@
 
 use allpairs::diagnostics::lagrangian_radii;
 use allpairs::initial_conditions::{self, GENERATORS, Options, Parameter, Size};
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::suggest;
 use allpairs::units::{Length, Mass, Measure, Units};
 use pyo3::prelude::*;
@@ -81,7 +81,7 @@ pub(crate) fn generate<'py>(
                 let wanted = length(text, "half_mass_radius")?;
                 let model = generator.generate(&options)?;
                 let physics = Physics {
-                    law: Law::Gravity,
+                    law: ForceLaw::Gravity,
                     g: 1.0,
                     softening: 0.0,
                 };

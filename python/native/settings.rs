@@ -7,14 +7,13 @@ use std::path::PathBuf;
 use allpairs::backend::Neighbours;
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::initial_conditions;
-use allpairs::integrator::{Integrator, Pace, Stepping};
-use allpairs::physics::Law;
+use allpairs::integrator::{Integrator, Pace, TimeSteps};
+use allpairs::physics::ForceLaw;
 use allpairs::simulation::{self, SimulationBuilder};
 use allpairs::variants::Shape;
-use allpairs::variants::preferred::ForceAccuracy;
-use pyo3::exceptions::PyKeyError;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
 use crate::bodies::{Arrays, bodies};
 use crate::errors::{Failure, Kind, compute};
@@ -26,30 +25,50 @@ use crate::simulation::checkpoint_of;
 /// those along the sources and sources of each.
 pub(crate) type Threads = (Option<u32>, Option<u32>, Option<u32>);
 
-/// Settings as Python has them.
-pub(crate) struct Settings<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
-
-impl<'py> Settings<'_, 'py> {
-    pub(crate) fn get<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<T> {
-        let value = self.0.get_item(name)?;
-        let value = value.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        value.extract().map_err(Into::into)
-    }
+/// Settings of a simulation. In Python they are a dictionary with the names of these fields (`Settings` in
+/// `_simulation.py`), which is pickled with the simulation.
+#[derive(FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Settings {
+    systems: u32,
+    start: f64,
+    pub(crate) units: Option<String>,
+    /// Generator, and the options that it was given.
+    made_by: Option<(String, Option<String>)>,
+    law: String,
+    repulsion: Option<f64>,
+    drag: Option<f64>,
+    /// Texts, or objects of Python's.
+    pub(crate) field: Vec<Py<PyAny>>,
+    pub(crate) orbit: Option<String>,
+    pub(crate) integrator: Option<String>,
+    damping: Option<f64>,
+    pub(crate) g: Option<f64>,
+    pub(crate) softening: Option<f64>,
+    pub(crate) dt: Option<f64>,
+    eta: Option<f64>,
+    block: bool,
+    neighbours: Option<String>,
+    accuracy: Option<String>,
+    pub(crate) kernel: Option<String>,
+    pub(crate) shape: Threads,
+    pub(crate) tuned: bool,
+    allow_inaccurate: bool,
+    pub(crate) device: String,
+    radii: Option<Vec<f64>>,
+    on_collision: Option<String>,
+    escape_radius: Option<f64>,
+    on_escape: Option<String>,
 }
 
 /// Encounters that these settings look for, if any; of bodies with the radii that are `kept`, or those of
 /// the settings.
 pub(crate) fn encounters(
-    settings: &Settings<'_, '_>,
+    settings: &Settings,
     bodies: usize,
     kept: Option<Vec<f64>>,
-) -> PyResult<Option<Encounters>> {
-    let (radii, escape) = (
-        settings.get::<Option<Vec<f64>>>("radii")?,
-        settings.get::<Option<f64>>("escape_radius")?,
-    );
-    let on_collision = settings.get::<Option<String>>("on_collision")?;
-    let on_escape = settings.get::<Option<String>>("on_escape")?;
+) -> Option<Encounters> {
+    let (on_collision, on_escape) = (&settings.on_collision, &settings.on_escape);
     // The names were compared with the lists on the way in.
     let on_collision = OnCollision::ALL
         .into_iter()
@@ -57,57 +76,45 @@ pub(crate) fn encounters(
     let on_escape = OnEscape::ALL
         .into_iter()
         .find(|known| on_escape.as_deref() == Some(known.name()));
-    if on_collision.is_none() && escape.is_none() {
-        return Ok(None);
+    if on_collision.is_none() && settings.escape_radius.is_none() {
+        return None;
     }
-    let radii = kept.or(radii).unwrap_or_else(|| vec![0.0; bodies]);
-    Ok(Some(Encounters {
-        radii,
+    let radii = kept.or_else(|| settings.radii.clone());
+    let escape = |radius| (radius, on_escape.unwrap_or(OnEscape::Log));
+    Some(Encounters {
+        radii: radii.unwrap_or_else(|| vec![0.0; bodies]),
         on_collision: on_collision.unwrap_or(OnCollision::Log),
-        escape: escape.map(|radius| (radius, on_escape.unwrap_or(OnEscape::Log))),
-    }))
+        escape: settings.escape_radius.map(escape),
+    })
 }
 
-/// A builder of these settings.
-pub(crate) fn builder(
-    all: &Arrays<'_>,
-    settings: &Settings<'_, '_>,
-) -> PyResult<SimulationBuilder> {
+/// A builder of these settings, but for fields, orbit, launch geometry and encounters.
+pub(crate) fn builder(all: &Arrays<'_>, settings: &Settings) -> PyResult<SimulationBuilder> {
     let py = all.0.py();
-    let text = |name: &str| settings.get::<Option<String>>(name);
-    let number = |name: &str| settings.get::<Option<f64>>(name);
-    let mut builder = simulation::Simulation::builder(bodies(all)?)
-        .systems(settings.get("systems")?)
-        .start(settings.get("start")?);
     let raise = |failure: Failure| failure.raise(py);
-    if let Some(units) = text("units")? {
-        builder = builder.units(parsed(&units, "units").map_err(raise)?);
+    let mut builder = simulation::Simulation::builder(bodies(all)?)
+        .systems(settings.systems)
+        .start(settings.start);
+    if let Some(units) = &settings.units {
+        builder = builder.units(parsed(units, "units").map_err(raise)?);
     }
-    if let Some((name, of)) = settings.get::<Option<(String, Option<String>)>>("made_by")? {
-        let generator = initial_conditions::find(&name);
+    if let Some((name, of)) = &settings.made_by {
+        let generator = initial_conditions::find(name);
         let generator = generator.map_err(|error| raise(error.into()))?;
         let options = options(of.as_deref()).map_err(raise)?;
         builder = builder.made_by(generator.name, generator.advice_of(&options));
     }
-    let law = match settings.get::<String>("law")?.as_str() {
-        "unit" => Law::Unit,
-        "attract-repel" => {
-            let (repulsion, drag) = (number("repulsion")?, number("drag")?);
-            match Law::ATTRACT_REPEL {
-                Law::AttractRepel {
-                    repulsion: default,
-                    damping,
-                } => Law::AttractRepel {
-                    repulsion: repulsion.unwrap_or(default),
-                    damping: drag.unwrap_or(damping),
-                },
-                law => law,
-            }
-        }
-        _ => Law::Gravity,
-    };
+    // The name was compared with the list on the way in.
+    let mut laws = ForceLaw::ALL.into_iter();
+    let mut law = laws
+        .find(|known| known.name() == settings.law)
+        .unwrap_or(ForceLaw::Gravity);
+    if let ForceLaw::AttractRepel { repulsion, damping } = &mut law {
+        *repulsion = settings.repulsion.unwrap_or(*repulsion);
+        *damping = settings.drag.unwrap_or(*damping);
+    }
     builder = builder.law(law);
-    if let Some(integrator) = text("integrator")? {
+    if let Some(integrator) = &settings.integrator {
         let mut all = Integrator::ALL.into_iter();
         let found = all.find(|known| known.name() == integrator);
         let found = found.ok_or_else(|| {
@@ -116,41 +123,40 @@ pub(crate) fn builder(
                 format!("no integrator is called `{integrator}`"),
             ))
         })?;
-        builder = builder.integrator(match (found, number("damping")?) {
+        builder = builder.integrator(match (found, settings.damping) {
             (Integrator::DampedEuler { .. }, Some(rate)) => Integrator::DampedEuler { rate },
             (found, _) => found,
         });
     }
-    if let Some(g) = number("g")? {
+    if let Some(g) = settings.g {
         builder = builder.g(g);
     }
-    if let Some(softening) = number("softening")? {
+    if let Some(softening) = settings.softening {
         builder = builder.softening(softening);
     }
-    if let Some(dt) = number("dt")? {
+    if let Some(dt) = settings.dt {
         builder = builder.dt(dt);
     }
-    if let Some(eta) = number("eta")? {
+    if let Some(eta) = settings.eta {
         builder = builder.eta(eta);
     }
-    if settings.get("block")? {
+    if settings.block {
         builder = builder.block_steps();
     }
-    if let Some(neighbours) = text("neighbours")? {
+    if let Some(neighbours) = &settings.neighbours {
         builder =
-            builder.neighbours(parsed::<Neighbours>(&neighbours, "neighbours").map_err(raise)?);
+            builder.neighbours(parsed::<Neighbours>(neighbours, "neighbours").map_err(raise)?);
     }
-    if let Some(accuracy) = accuracy(text("accuracy")?.as_deref()).map_err(raise)? {
+    if let Some(accuracy) = accuracy(settings.accuracy.as_deref()).map_err(raise)? {
         builder = builder.accuracy(accuracy);
     }
-    if let Some(kernel) = kernel(text("kernel")?.as_deref()).map_err(raise)? {
+    if let Some(kernel) = kernel(settings.kernel.as_deref()).map_err(raise)? {
         builder = builder.kernel(kernel);
     }
-    if settings.get("allow_inaccurate")? {
+    if settings.allow_inaccurate {
         builder = builder.allow_inaccurate();
     }
-    let device = device(&settings.get::<String>("device")?).map_err(raise)?;
-    Ok(builder.device(device))
+    Ok(builder.device(device(&settings.device).map_err(raise)?))
 }
 
 /// Settings of a run that lies in a folder of the program's, and its checkpoint.
@@ -158,7 +164,7 @@ pub(crate) fn builder(
 pub(crate) fn kept_run<'py>(
     py: Python<'py>,
     folder: PathBuf,
-) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyBytes>)> {
+) -> PyResult<(Settings, Bound<'py, PyBytes>)> {
     let (run, saved) = compute(py, || {
         let run = allpairs_cli::kept_run(&folder)
             .map_err(|error| Failure::new(Kind::File, format!("{error:#}")))?;
@@ -166,13 +172,9 @@ pub(crate) fn kept_run<'py>(
         Ok((run, saved))
     })?;
     let checkpoint = compute(py, || checkpoint_of(&saved))?;
-    let settings = PyDict::new(py);
-    let (law, repulsion, drag) = match run.physics.law {
-        Law::Gravity => ("gravity", None, None),
-        Law::Unit => ("unit", None, None),
-        Law::AttractRepel { repulsion, damping } => {
-            ("attract-repel", Some(repulsion), Some(damping))
-        }
+    let (repulsion, drag) = match run.physics.law {
+        ForceLaw::AttractRepel { repulsion, damping } => (Some(repulsion), Some(damping)),
+        _ => (None, None),
     };
     let (dt, eta, block) = match run.pace {
         Pace::Fixed(dt) => (dt, None, false),
@@ -181,50 +183,49 @@ pub(crate) fn kept_run<'py>(
             longest,
             steps,
             ..
-        } => (longest, Some(eta), steps == Stepping::Blocks),
+        } => (longest, Some(eta), steps == TimeSteps::Blocks),
     };
     let damping = match run.integrator {
         Integrator::DampedEuler { rate } => Some(rate),
         _ => None,
     };
-    let accuracy = run.accuracy.map(|accuracy| match accuracy {
-        ForceAccuracy::Fast => "fast",
-        ForceAccuracy::Single => "single",
-        ForceAccuracy::Double => "double",
-    });
     let Shape {
         block: threads,
         len,
         luf,
     } = run.selection.shape;
-    settings.set_item("systems", run.systems)?;
-    settings.set_item("start", checkpoint.clock.start)?;
-    settings.set_item("units", run.units.map(|units| units.list()))?;
-    settings.set_item("field", run.fields)?;
-    settings.set_item("orbit", run.orbit)?;
-    settings.set_item("made_by", None::<()>)?;
-    settings.set_item("law", law)?;
-    settings.set_item("repulsion", repulsion)?;
-    settings.set_item("drag", drag)?;
-    settings.set_item("integrator", run.integrator.name())?;
-    settings.set_item("damping", damping)?;
-    settings.set_item("g", run.physics.g)?;
-    settings.set_item("softening", run.physics.softening)?;
-    settings.set_item("dt", dt)?;
-    settings.set_item("eta", eta)?;
-    settings.set_item("block", block)?;
-    settings.set_item("neighbours", run.neighbours.map(|n| n.to_string()))?;
-    settings.set_item("accuracy", accuracy)?;
-    settings.set_item("kernel", run.selection.variant.name)?;
-    settings.set_item("shape", (threads, len, luf))?;
-    settings.set_item("tuned", false)?;
-    settings.set_item("allow_inaccurate", run.allow_inaccurate)?;
-    settings.set_item("device", run.selection.place.choice().to_string())?;
     let looked_for = run.encounters.as_ref();
     let escape = looked_for.and_then(|of| of.escape);
-    settings.set_item("radii", None::<()>)?; // the checkpoint has them
-    settings.set_item("on_collision", looked_for.map(|of| of.on_collision.name()))?;
-    settings.set_item("escape_radius", escape.map(|(radius, _)| radius))?;
-    settings.set_item("on_escape", escape.map(|(_, outcome)| outcome.name()))?;
+    let fields = run.fields.into_iter();
+    let field = fields.map(|text| text.into_py_any(py));
+    let settings = Settings {
+        systems: run.systems,
+        start: checkpoint.clock.start,
+        units: run.units.map(|units| units.list()),
+        made_by: None,
+        law: run.physics.law.name().to_owned(),
+        repulsion,
+        drag,
+        field: field.collect::<PyResult<_>>()?,
+        orbit: run.orbit,
+        integrator: Some(run.integrator.name().to_owned()),
+        damping,
+        g: Some(run.physics.g),
+        softening: Some(run.physics.softening),
+        dt: Some(dt),
+        eta,
+        block,
+        neighbours: run.neighbours.map(|n| n.to_string()),
+        accuracy: run.accuracy.map(|accuracy| accuracy.name().to_owned()),
+        kernel: Some(run.selection.variant.name.to_owned()),
+        shape: (threads, len, luf),
+        tuned: false,
+        allow_inaccurate: run.allow_inaccurate,
+        device: run.selection.place.choice().to_string(),
+        radii: None, // the checkpoint has them
+        on_collision: looked_for.map(|of| of.on_collision.name().to_owned()),
+        escape_radius: escape.map(|(radius, _)| radius),
+        on_escape: escape.map(|(_, outcome)| outcome.name().to_owned()),
+    };
     Ok((settings, PyBytes::new(py, &saved)))
 }

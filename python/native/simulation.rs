@@ -1,14 +1,12 @@
 //! A simulation that Python holds.
 
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use allpairs::checkpoint::{self, Checkpoint};
+use allpairs::checkpoint::{Checkpoint, Kept};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields::{self, Orbit};
@@ -21,13 +19,13 @@ use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use numpy::PyArray2;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
 use crate::bodies::{Arrays, NewArrays, array, arrays};
 use crate::errors::{Failure, Kind, caught, compute};
 use crate::fields::{Given, Raised};
 use crate::models::parsed;
-use crate::settings::{Settings, Threads, builder, encounters};
+use crate::settings::{Settings, builder, encounters};
 
 /// How often a run looks whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -42,77 +40,62 @@ struct Running {
     origin: Conserved,
 }
 
-/// Settings that were chosen for a simulation, by which it can be resumed.
-struct Chosen {
-    softening: f64,
-    g: f64,
-    integrator: &'static str,
-    dt: f64,
-    kernel: &'static str,
-    device: String,
-    place: String,
-    why: String,
-    shape: Threads,
-    /// Remark on kernels that were tuned.
-    remark: Option<String>,
-}
-
 #[pyclass(frozen, module = "allpairs._native")]
 pub(crate) struct Simulation {
     shared: Shared,
-    chosen: Chosen,
     /// Exception that a field of Python's raised.
     raised: Raised,
 }
 
 #[pymethods]
 impl Simulation {
-    /// A simulation of these bodies; or, with a checkpoint, its continuation.
-    #[new]
+    /// A simulation of these bodies, or, with a checkpoint, its continuation. Beside it the settings, with
+    /// what was chosen where they left a choice, by which it can be resumed; the device in words, the
+    /// reason why it was taken, and a remark on kernels that were tuned.
+    #[staticmethod]
     #[pyo3(signature = (all, settings, saved=None))]
-    fn new(
+    fn begin(
         py: Python<'_>,
         all: Arrays<'_>,
-        settings: &Bound<'_, PyDict>,
+        settings: Settings,
         saved: Option<&[u8]>,
-    ) -> PyResult<Self> {
-        let settings = Settings(settings);
+    ) -> PyResult<(Self, Settings, String, String, Option<String>)> {
         let builder = builder(&all, &settings)?;
         let saved = saved.map(|bytes| compute(py, || checkpoint_of(bytes)));
         let saved = saved.transpose()?;
         let kept = saved.as_ref().map(|saved| saved.kept.radii.clone());
-        let encounters = encounters(&settings, builder.number_of_bodies(), kept)?;
+        let encounters = encounters(&settings, builder.number_of_bodies(), kept);
         let raised = Raised::default();
-        let given = settings.get::<Vec<Bound<'_, PyAny>>>("field")?.into_iter();
-        let given: Vec<_> = given.map(|field| Given::new(field, &raised)).collect();
-        let orbit = settings.get::<Option<String>>("orbit")?;
-        let units = settings.get::<Option<String>>("units")?;
-        let (block, len, luf) = settings.get::<Threads>("shape")?;
-        let shape = Shape { block, len, luf };
-        let tuned = settings.get("tuned")?;
+        let given = settings.field.iter();
+        let given: Vec<_> = given
+            .map(|field| Given::new(field.bind(py), &raised))
+            .collect();
         let made = compute(py, move || {
+            let mut settings = settings;
             let (physics, selection) = builder.choose()?;
-            let units = units.map(|units| parsed(&units, "units")).transpose()?;
+            let units = settings.units.as_deref();
+            let units = units.map(|units| parsed(units, "units")).transpose()?;
             let mut builder = builder;
             for given in given {
                 let fields = given.fields(units.as_ref(), physics.g)?;
                 builder = fields.into_iter().fold(builder, SimulationBuilder::field);
             }
-            if let Some(text) = orbit {
+            if let Some(text) = &settings.orbit {
                 let Orbit {
                     position, velocity, ..
-                } = fields::parse_orbit(&text, units.as_ref())
+                } = fields::parse_orbit(text, units.as_ref())
                     .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
                 builder = builder.orbit(position, velocity);
             }
-            let (selection, remark) = match tuned {
+            let (selection, remark) = match settings.tuned {
                 true => tuned_selection(&builder, &physics, selection),
                 false => (selection, None),
             };
+            let (block, len, luf) = settings.shape;
             let shape = Shape {
-                block: shape.block.or(selection.shape.block),
-                len: shape.len.or(selection.shape.len),
-                luf: shape.luf.or(selection.shape.luf),
+                block: block.or(selection.shape.block),
+                len: len.or(selection.shape.len),
+                luf: luf.or(selection.shape.luf),
             };
             let variant = shaped(selection.variant, shape)?;
             let integrator = builder.method().name();
@@ -149,43 +132,19 @@ impl Simulation {
                 Pace::Adaptive { longest, .. } => longest,
             };
             running.simulation.bodies()?; // what was queued has succeeded
-            let chosen = Chosen {
-                softening: physics.softening,
-                g: physics.g,
-                integrator,
-                dt,
-                kernel: selection.variant.name,
-                device: chosen_device.to_string(),
-                place,
-                why,
-                shape: (shape.block, shape.len, shape.luf),
-                remark,
-            };
-            Ok((running, chosen))
+            settings.softening = Some(physics.softening);
+            settings.g = Some(physics.g);
+            settings.integrator = Some(integrator.to_owned());
+            settings.dt = Some(dt);
+            settings.kernel = Some(selection.variant.name.to_owned());
+            settings.device = chosen_device.to_string();
+            settings.shape = (shape.block, shape.len, shape.luf);
+            Ok((running, settings, place, why, remark))
         });
-        let (running, chosen) = raised.or(made)?;
+        let (running, settings, place, why, remark) = raised.or(made)?;
         let shared = Arc::new(Mutex::new(Some(running)));
-        Ok(Self {
-            shared,
-            chosen,
-            raised,
-        })
-    }
-
-    /// Settings that were chosen.
-    fn chosen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let chosen = PyDict::new(py);
-        chosen.set_item("softening", self.chosen.softening)?;
-        chosen.set_item("g", self.chosen.g)?;
-        chosen.set_item("integrator", self.chosen.integrator)?;
-        chosen.set_item("dt", self.chosen.dt)?;
-        chosen.set_item("kernel", self.chosen.kernel)?;
-        chosen.set_item("device", &self.chosen.device)?;
-        chosen.set_item("place", &self.chosen.place)?;
-        chosen.set_item("why", &self.chosen.why)?;
-        chosen.set_item("shape", self.chosen.shape)?;
-        chosen.set_item("remark", &self.chosen.remark)?;
-        Ok(chosen)
+        let simulation = Self { shared, raised };
+        Ok((simulation, settings, place, why, remark))
     }
 
     /// Time and steps reached, and the step to come.
@@ -303,26 +262,23 @@ impl Simulation {
         let bytes = self.with(py, |running| {
             let Running { simulation, origin } = running;
             let (clock, state) = simulation.save()?;
-            let folder = tempfile::tempdir()?;
-            checkpoint::write(
-                folder.path(),
-                &Checkpoint {
-                    clock,
-                    origin: *origin,
-                    largest_drift: 0.0,      // nothing here follows it
-                    settings: String::new(), // those are Python's, beside these bytes
-                    bodies: simulation.bodies()?.clone(),
-                    state,
-                    kept: checkpoint::Kept {
-                        radii: simulation
-                            .encounters()
-                            .map_or(vec![], |of| of.radii.clone()),
-                        lost: simulation.lost(),
-                        ..checkpoint::Kept::default()
-                    },
+            let radii = simulation.encounters().map(|of| of.radii.clone());
+            let checkpoint = Checkpoint {
+                clock,
+                origin: *origin,
+                largest_drift: 0.0,      // nothing here follows it
+                settings: String::new(), // those are Python's, beside these bytes
+                bodies: simulation.bodies()?.clone(),
+                state,
+                kept: Kept {
+                    radii: radii.unwrap_or_default(),
+                    lost: simulation.lost(),
+                    ..Kept::default()
                 },
-            )?;
-            Ok(fs::read(folder.path().join("checkpoint"))?)
+            };
+            let mut bytes = vec![];
+            checkpoint.write_to(&mut bytes)?;
+            Ok(bytes)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -454,10 +410,7 @@ fn shaped(variant: &'static Variant, shape: Shape) -> Result<&'static Variant, F
 
 /// The checkpoint in these bytes.
 pub(crate) fn checkpoint_of(bytes: &[u8]) -> Result<Checkpoint, Failure> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("checkpoint");
-    fs::write(&path, bytes)?;
-    checkpoint::read(Path::new(&path))
+    Checkpoint::read_from(bytes, bytes.len() as u64)
         .map_err(|fault| Failure::new(Kind::File, format!("the saved simulation: {fault}")))
 }
 

@@ -16,6 +16,7 @@ import pytest
 
 import allpairs as ap
 from allpairs import _native
+from allpairs._simulation import Settings
 
 
 def cluster(**settings: Any) -> ap.Simulation:
@@ -605,3 +606,9 @@ def test_the_program_is_there(tmp_path: Path) -> None:
     assert told.returncode == 0 and ap.__version__ in told.stdout
     refused = program("run", "plumer", folder=tmp_path)
     assert refused.returncode == 65 and "did you mean `plummer`" in refused.stderr
+
+
+def test_settings_are_those_of_the_compiled_part() -> None:
+    """What it hands back has every setting, so that a type checker sees what it reads."""
+    simulation = ap.Simulation(ap.plummer(16, seed=1), device="cpu")
+    assert set(simulation._settings) == set(Settings.__annotations__)

@@ -9,7 +9,7 @@ use allpairs::frame::Frame;
 use allpairs::initial_conditions::plummer;
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::variants::Variant;
 use allpairs_lab::verify::{Case, TwoSteps, cloud, edge_cases, judge, large_case};
 
@@ -54,7 +54,7 @@ impl Table {
     }
 
     fn of(mut cases: Vec<Case>, n: usize) -> Self {
-        let laws = [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL];
+        let laws = [ForceLaw::Gravity, ForceLaw::Unit, ForceLaw::ATTRACT_REPEL];
         let (large, two_steps): (Vec<_>, _) =
             laws.map(|law| large_case(n, law)).into_iter().unzip();
         cases.extend(large);
@@ -88,7 +88,7 @@ pub(crate) fn softened(n: usize, part: f64) -> Vec<Case> {
     let systems = [("even", cloud(n)), ("concentrated", concentrated)];
     let cases = systems.map(|(name, bodies)| {
         let unsoftened = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };

@@ -1,7 +1,7 @@
 //! The bodies, the clock, and Allpairs' own rows.
 
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::Place;
 use allpairs::variants::{Method, VARIANTS};
 use allpairs_lab::verify::{Case, large_case};
@@ -13,7 +13,7 @@ const EVALUATIONS: usize = 5;
 
 /// A uniform cube with its reference forces: G = 1, unequal masses, ε = 0.05.
 pub(crate) fn system(bodies: usize) -> Case {
-    large_case(bodies, Law::Gravity).0
+    large_case(bodies, ForceLaw::Gravity).0
 }
 
 /// Measurements of a code.

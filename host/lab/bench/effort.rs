@@ -9,7 +9,7 @@
 use super::{Cases, Protocol, Timed};
 use allpairs::backend::ForceError;
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::Variant;
 
 /// Fewest bodies that a climb begins with: fewer say little.
@@ -42,7 +42,7 @@ impl Effort {
         machine: &Machine,
         variant: &Variant,
         cases: &Cases,
-        (bodies, law): (usize, Law),
+        (bodies, law): (usize, ForceLaw),
         protocol: &Protocol,
     ) -> Result<Self, ForceError> {
         let mut climb = heights(bodies).into_iter().peekable();
@@ -156,7 +156,7 @@ mod tests {
         let machine = Machine::new(Place::Emulator);
         let variant = variants::find("naive-aos").expect("listed");
         let cases = Cases::new(Start::Cube);
-        let asked = (1 << 20, Law::Gravity);
+        let asked = (1 << 20, ForceLaw::Gravity);
         let effort = Effort::affordable(&machine, variant, &cases, asked, &protocol(1e-3)).unwrap();
         assert_eq!(
             effort,

@@ -18,7 +18,7 @@ use allpairs::initial_conditions::plummer;
 use allpairs::integrator::Integrator;
 use allpairs::limits;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::Place;
 use allpairs::variants::Variant;
 
@@ -117,7 +117,7 @@ impl Cases {
         }
     }
 
-    fn physics(&self, law: Law) -> Physics {
+    fn physics(&self, law: ForceLaw) -> Physics {
         Physics {
             law,
             g: 1.0,
@@ -125,7 +125,7 @@ impl Cases {
         }
     }
 
-    fn case(&mut self, n: usize, law: Law) -> &(Case, TwoSteps) {
+    fn case(&mut self, n: usize, law: ForceLaw) -> &(Case, TwoSteps) {
         let is_it =
             |(case, _): &(Case, TwoSteps)| case.bodies.len() == n && case.physics.law == law;
         let known = self.made.iter().position(is_it).unwrap_or_else(|| {
@@ -153,7 +153,7 @@ pub fn measure(
     machine: &Machine,
     variant: &Variant,
     cases: &mut Cases,
-    (bodies, law): (usize, Law),
+    (bodies, law): (usize, ForceLaw),
     protocol: &Protocol,
 ) -> Result<Outcome, ForceError> {
     let one = variant;
@@ -318,7 +318,7 @@ mod tests {
         budget: 60.0,
     };
 
-    fn outcome(place: Place, kernel: &str, law: Law, protocol: &Protocol) -> Outcome {
+    fn outcome(place: Place, kernel: &str, law: ForceLaw, protocol: &Protocol) -> Outcome {
         let machine = Machine::new(place);
         let variant = catalogue().find(kernel).expect("listed");
         measure(
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_right_kernel_is_timed() {
-        let outcome = outcome(Place::Cpu, "cpu-f64", Law::Gravity, &PROTOCOL);
+        let outcome = outcome(Place::Cpu, "cpu-f64", ForceLaw::Gravity, &PROTOCOL);
         let record = record(&Place::Cpu, vec![outcome]);
         let [row] = &record.rows[..] else {
             panic!("{record:?}");
@@ -354,7 +354,7 @@ mod tests {
             timed: Timed::Steps(Integrator::SemiImplicitEuler, 2),
             ..PROTOCOL
         };
-        let row = |kernel| match outcome(Place::Emulator, kernel, Law::Unit, &protocol) {
+        let row = |kernel| match outcome(Place::Emulator, kernel, ForceLaw::Unit, &protocol) {
             Outcome::Timed(row) => row,
             wrong => panic!("{wrong:?}"),
         };
@@ -367,7 +367,12 @@ mod tests {
 
     #[test]
     fn what_is_known_to_be_wrong_has_no_time() {
-        let outcome = outcome(Place::Emulator, "venus/fp16-pure", Law::Unit, &PROTOCOL);
+        let outcome = outcome(
+            Place::Emulator,
+            "venus/fp16-pure",
+            ForceLaw::Unit,
+            &PROTOCOL,
+        );
         let Outcome::Wrong(failure) = outcome else {
             panic!("{outcome:?}");
         };

@@ -7,7 +7,7 @@ use crate::studies::catalogue;
 use crate::sweep::sweep;
 use allpairs::backend::ForceError;
 use allpairs::machine::Machine;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::selection::{Ineligible, Place, eligible};
 use allpairs::tuning::Wanted;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -19,14 +19,14 @@ pub const SERIAL: &str = "cpu-serial-f32";
 pub const PARALLEL: &str = "cpu-one-sided-f32";
 
 /// A study on the machines where its rungs run.
-pub struct Field {
+pub struct StudyRun {
     study: &'static Study,
     machines: Machines,
     cases: Cases,
     protocol: Protocol,
 }
 
-impl Field {
+impl StudyRun {
     /// As the study measured it, within a budget of seconds for each rung and number of bodies.
     pub fn new(study: &'static Study, place: Place, budget: f64) -> Self {
         let measured = &study.measured;
@@ -70,7 +70,7 @@ impl Field {
     ///
     /// # Errors
     /// If a device fails.
-    pub fn run(
+    pub fn measure(
         &mut self,
         runners: &[&'static Variant],
         bodies: usize,
@@ -88,7 +88,12 @@ impl Field {
         Ok(outcomes)
     }
 
-    fn one(&mut self, variant: &Variant, bodies: usize, law: Law) -> Result<Outcome, ForceError> {
+    fn one(
+        &mut self,
+        variant: &Variant,
+        bodies: usize,
+        law: ForceLaw,
+    ) -> Result<Outcome, ForceError> {
         let machine = self.machines.of(variant);
         let mut variant = *variant;
         // As the study did, where times mean something; elsewhere the shape is the list's.
@@ -186,8 +191,8 @@ mod tests {
     #[test]
     fn studies_run_on_what_there_is() {
         for study in STUDIES {
-            let field = Field::new(study, Place::Cpu, 1.0);
-            let (runners, refused) = field.runners();
+            let run = StudyRun::new(study, Place::Cpu, 1.0);
+            let (runners, refused) = run.runners();
             let yardsticks = runners.iter().filter(|v| v.study().is_none()).count();
             assert_eq!(
                 runners.len() - yardsticks + refused.len(),
@@ -195,9 +200,9 @@ mod tests {
             );
         }
         let venus = studies::find("venus").expect("listed");
-        let mut field = Field::new(venus, Place::Cpu, 0.05);
-        let (runners, _) = field.runners();
-        let outcomes = field.run(&runners, 300, |_| {}).unwrap();
+        let mut run = StudyRun::new(venus, Place::Cpu, 0.05);
+        let (runners, _) = run.runners();
+        let outcomes = run.measure(&runners, 300, |_| {}).unwrap();
         let rows: Vec<BenchRow> = outcomes
             .into_iter()
             .map(|outcome| match outcome {

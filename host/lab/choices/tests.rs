@@ -53,7 +53,7 @@ fn every_force_kernel_is_offered() {
         let offered = catalogue()
             .all()
             .flat_map(|v| v.laws().map(move |law| (v, law)))
-            .filter(|(_, l)| l.name() == law)
+            .filter(|(_, l)| l.of_kernels() == law)
             .flat_map(|(v, l)| Masses::KINDS.map(|masses| (v, l, masses)))
             .filter_map(|(v, l, masses)| v.force_for(l, numerics.unsoftened, masses))
             .any(|force| force.symbol == entry.symbol);

@@ -490,7 +490,7 @@ fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::studies::catalogue;
-    use allpairs::physics::Law as CrateLaw;
+    use allpairs::physics::ForceLaw;
     use allpairs::ptx::PTX_MODULES;
     use allpairs::variants;
 
@@ -523,7 +523,7 @@ mod tests {
         let broken = |variant: &str, from: &str, to: &str| {
             let variant = catalogue().find(variant).expect("listed");
             assert!(check(variant, module).is_ok());
-            let kernel = variant.force(CrateLaw::Unit, false).expect("compiled");
+            let kernel = variant.force(ForceLaw::Unit, false).expect("compiled");
             let kernel = module.entry_text(kernel.symbol).expect("listed");
             assert!(kernel.contains(from), "{} has `{from}`", variant.name);
             let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));

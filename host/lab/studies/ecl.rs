@@ -4,7 +4,7 @@ use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::{PairsName, RootName};
 use allpairs::variants::{cpu, kernel};
 
@@ -12,7 +12,7 @@ use allpairs::variants::{cpu, kernel};
 pub(super) const STUDY: Study = Study {
     name: "ecl",
     summary: "star clusters of 1 000 to 300 000 bodies on three generations of GPUs",
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     integrator: Integrator::Leapfrog,
     measured: Measured {
         bodies: &[1_000, 10_000, 100_000],

@@ -4,7 +4,7 @@ use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Rung, Start, Statistic, Study, base, rung};
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::{Method, Queues, SystemsPath, Transfers, cpu, systems};
 use allpairs::variants::{PairsName, RootName};
 
@@ -36,7 +36,7 @@ const fn many(
 pub(super) const STUDY: Study = Study {
     name: "galaxies",
     summary: "many independent systems, as 32 of 8 192 bodies, on four GPUs",
-    law: Law::Unit,
+    law: ForceLaw::Unit,
     integrator: Integrator::SemiImplicitEuler,
     measured: Measured {
         bodies: &[262_144],

@@ -2,14 +2,14 @@
 
 use super::{Measured, Start, Statistic, Study, base, rung};
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::kernel;
 
 #[rustfmt::skip]
 pub(super) const STUDY: Study = Study {
     name: "gtx1060",
     summary: "attraction and repulsion among 20 480 bodies, and any other number",
-    law: Law::ATTRACT_REPEL,
+    law: ForceLaw::ATTRACT_REPEL,
     integrator: Integrator::SemiImplicitEuler,
     measured: Measured {
         bodies: &[20_480, 20_735],

@@ -5,7 +5,7 @@ use gpu_kernels::schedule::Reduction;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::{Fitted, cpu, kernel};
 use allpairs::variants::{PairsName, RootName};
 use allpairs::variants::{Reducer, Split};
@@ -50,7 +50,7 @@ const fn reduced_by(reducer: Reducer) -> Split {
 pub(super) const STUDY: Study = Study {
     name: "gtx980",
     summary: "masses and two-dimensional tiling, 20 000 to 200 000 bodies",
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     integrator: Integrator::Leapfrog,
     measured: Measured {
         bodies: &[20_000, 100_000, 200_000],

@@ -4,7 +4,7 @@ use gpu_kernels::numerics::Precision;
 
 use super::{Measured, Start, Statistic, Study, base, rung};
 use allpairs::integrator::Integrator;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::variants::{Bus, cpu, kernel};
 use allpairs::variants::{PairsName, RootName};
 
@@ -12,7 +12,7 @@ use allpairs::variants::{PairsName, RootName};
 pub(super) const STUDY: Study = Study {
     name: "venus",
     summary: "one system of 30 000 to 128 000 bodies on a Tesla K80",
-    law: Law::Unit,
+    law: ForceLaw::Unit,
     integrator: Integrator::SemiImplicitEuler,
     measured: Measured {
         bodies: &[30_000, 64_000, 128_000],

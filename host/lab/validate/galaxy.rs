@@ -2,7 +2,7 @@
 
 use super::{Rig, take};
 use allpairs::backend::ForceError;
-use allpairs::bodies::{Bodies, Kind};
+use allpairs::bodies::{Bodies, BodyKind};
 use allpairs::diagnostics::largest;
 use allpairs::initial_conditions::disk_galaxy;
 
@@ -33,7 +33,7 @@ pub(super) fn rotation(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
 /// Mean speed of rotation of the disk's stars in each ring, about their centre.
 fn curve(bodies: &Bodies) -> [f64; RINGS] {
     // The disk's bodies come first, the bulge's are stars as well.
-    let stars = bodies.kind.iter().filter(|kind| **kind == Kind::Star);
+    let stars = bodies.kind.iter().filter(|kind| **kind == BodyKind::Star);
     let disk = stars.count() * 4 / 5;
     let mean = |column: &[f64]| column[..disk].iter().sum::<f64>() / disk as f64;
     let Bodies { x, y, vx, vy, .. } = bodies;

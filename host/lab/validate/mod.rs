@@ -22,7 +22,7 @@ use allpairs::bodies::Bodies;
 use allpairs::integrator::Integrator;
 use allpairs::integrator::Pace;
 use allpairs::machine::Machine;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{Ineligible, Place, eligible};
 use allpairs::simulation::Simulation;
 use allpairs::variants::preferred::{self, ForceAccuracy};
@@ -118,7 +118,7 @@ impl Experiment {
     /// Errors of the machine.
     pub fn run(&self, machine: &Machine, effort: Effort) -> Result<Outcome, ForceError> {
         let variant = self.kernel(machine.place(), effort);
-        if let Err(why) = eligible(variant, machine.place(), Law::Gravity) {
+        if let Err(why) = eligible(variant, machine.place(), ForceLaw::Gravity) {
             return Ok(Outcome::NotRun(why.to_string()));
         }
         if self.integrator.needs_jerks() && !variant.gives_jerks() {
@@ -172,7 +172,7 @@ impl Rig<'_> {
         pace: impl Into<Pace>,
     ) -> Result<Simulation, ForceError> {
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening,
         };
@@ -201,7 +201,7 @@ mod tests {
             for place in [Place::Cpu, Place::Emulator] {
                 for effort in [Effort::Quick, Effort::Full] {
                     let kernel = experiment.kernel(&place, effort);
-                    assert_eq!(eligible(kernel, &place, Law::Gravity), Ok(()));
+                    assert_eq!(eligible(kernel, &place, ForceLaw::Gravity), Ok(()));
                     assert_eq!(kernel.precision(), experiment.precision, "{name}");
                 }
             }

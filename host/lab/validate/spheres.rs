@@ -4,7 +4,7 @@ use super::{Rig, take};
 use allpairs::backend::ForceError;
 use allpairs::diagnostics::{Sample, largest};
 use allpairs::initial_conditions::{cold_collapse, plummer};
-use allpairs::integrator::{Pace, Stepping};
+use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::simulation::Simulation;
 
 /// `M^(5/2) / (2|E|)^(3/2)`, in standard units.
@@ -63,7 +63,7 @@ pub(super) fn collapse(rig: &Rig<'_>) -> Result<Vec<f64>, ForceError> {
             eta: 0.01,
             longest: END / f64::from(LOOKS),
             end: END,
-            steps: Stepping::Blocks,
+            steps: TimeSteps::Blocks,
         };
         (1, pace)
     } else {

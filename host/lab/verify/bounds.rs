@@ -7,7 +7,7 @@ use super::Case;
 use allpairs::diagnostics;
 use allpairs::force::cpu;
 use allpairs::frame::Frame;
-use allpairs::physics::Law;
+use allpairs::physics::ForceLaw;
 use allpairs::plan;
 use allpairs::simd::InstructionSet;
 use allpairs::variants::{CpuPath, Method, RootName, Split, SystemsPath, Variant};
@@ -112,10 +112,10 @@ impl Case {
 /// the terms of third order and beyond are less than a percent of it. Refined, its cube is off by
 /// 3.5 roundings, one more without fused operations, and by less than 5 of what the series leaves
 /// out, where exact ones have 6.5: 2 more.
-pub(super) fn pair_ulps(variant: &Variant, law: Law) -> f64 {
+pub(super) fn pair_ulps(variant: &Variant, law: ForceLaw) -> f64 {
     let ulps = match law {
-        Law::Unit | Law::Gravity => 39.0,
-        Law::AttractRepel { .. } => 59.0,
+        ForceLaw::Unit | ForceLaw::Gravity => 39.0,
+        ForceLaw::AttractRepel { .. } => 59.0,
     };
     match variant.method {
         Method::Cpu(CpuPath {

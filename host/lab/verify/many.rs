@@ -8,7 +8,7 @@ use allpairs::force::cpu::Cpu;
 use allpairs::force::independent::Independent;
 use allpairs::force::reference;
 use allpairs::integrator::Integrator;
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan::systems::bodies_each;
 
 impl Case {
@@ -53,12 +53,12 @@ pub(super) fn cases(block: usize) -> impl Iterator<Item = Case> {
         (5, block + 1),
         (3, 2 * block + 1),
     ];
-    let softened = sizes.map(|size| (size, 0.05, Law::Unit)).into_iter();
+    let softened = sizes.map(|size| (size, 0.05, ForceLaw::Unit)).into_iter();
     let sizes = softened.chain([
-        ((33, 3), 0.0, Law::Unit),
-        ((5, block - 1), 0.0, Law::Unit),
-        ((33, 3), 0.0, Law::Gravity),
-        ((5, block + 1), 0.05, Law::Gravity),
+        ((33, 3), 0.0, ForceLaw::Unit),
+        ((5, block - 1), 0.0, ForceLaw::Unit),
+        ((33, 3), 0.0, ForceLaw::Gravity),
+        ((5, block + 1), 0.05, ForceLaw::Gravity),
     ]);
     sizes.map(|((systems, n), softening, law)| {
         let physics = Physics {
@@ -88,20 +88,20 @@ fn shapes(systems: usize, n: usize) -> Bodies {
 
 /// So many systems of n bodies each under a law, and a step that follows their motion: a twentieth of
 /// the time in which a system of size 1 falls together.
-pub fn many_systems(systems: u32, n: usize, law: Law) -> (Case, f64) {
+pub fn many_systems(systems: u32, n: usize, law: ForceLaw) -> (Case, f64) {
     let physics = Physics {
         law,
         g: 1.0,
         softening: 0.05,
     };
     let mut bodies = shapes(systems as usize, n);
-    if law != Law::Unit {
+    if law != ForceLaw::Unit {
         let share = f64::from(systems);
         bodies.mass.iter_mut().for_each(|mass| *mass *= share); // of mass 1 each
     }
     let weight = match law {
-        Law::Unit => n as f64,
-        Law::Gravity | Law::AttractRepel { .. } => 1.0,
+        ForceLaw::Unit => n as f64,
+        ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => 1.0,
     };
     let name = format!("{systems} systems, N = {n} each");
     let case = Case::of_systems(name, bodies, physics, systems);

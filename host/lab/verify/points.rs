@@ -8,7 +8,7 @@ use allpairs::bodies::Bodies;
 use allpairs::diagnostics::{CompensatedSum, tolerance};
 use allpairs::frame::Frame;
 use allpairs::machine::{KernelAtPoints, Machine};
-use allpairs::physics::{Law, Physics};
+use allpairs::physics::{ForceLaw, Physics};
 use allpairs::variants::preferred::ForceAccuracy;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::points::{QuantityName, TILE};
@@ -101,7 +101,7 @@ impl CaseAtPoints {
     /// The bodies of a case, and points on them, between them and beside them; none where forces depend on
     /// the target, or bodies are several systems.
     pub fn of(case: &Case, points: usize) -> Option<Self> {
-        let gravity = !matches!(case.physics.law, Law::AttractRepel { .. });
+        let gravity = !matches!(case.physics.law, ForceLaw::AttractRepel { .. });
         if case.systems > 1 || !gravity {
             return None;
         }

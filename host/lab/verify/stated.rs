@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::Case;
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics::{CompensatedSum, Disagreement, Field};
+use allpairs::diagnostics::{CompensatedSum, Disagreement, ReferenceForce};
 use allpairs::frame::Frame;
 use allpairs::variants::{CpuPath, Method, RootName, Variant};
 
@@ -78,7 +78,7 @@ impl Case {
             Method::Reference => 0.0,
             _ => variant.stored().unit_roundoff(),
         };
-        let square = |(&i, field): (&usize, &Field)| {
+        let square = |(&i, field): (&usize, &ReferenceForce)| {
             let error = [0, 1, 2].map(|axis| accelerations[i][axis] - field.acceleration[axis]);
             if error == [0.0; 3] {
                 return 0.0;

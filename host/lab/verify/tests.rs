@@ -12,7 +12,7 @@ struct Right {
 }
 
 impl Right {
-    fn new(n: usize, law: Law) -> Self {
+    fn new(n: usize, law: ForceLaw) -> Self {
         const TARGETS: usize = 256;
         let (bodies, physics) = (
             cloud(n),
@@ -75,7 +75,7 @@ fn planted_errors_are_found() {
     let single = |v: &&Variant| v.precision() == Precision::F32 && v.stored() == Precision::F32;
     let on_tensor_cores = |v: &Variant| v.is_tensor() || v.is_separated();
     for n in [2, 33, 257, 1025, 16_384, 65_536, 262_144] {
-        for law in [Law::Gravity, Law::Unit] {
+        for law in [ForceLaw::Gravity, ForceLaw::Unit] {
             let right = Right::new(n, law);
             let [one, four] = [1, 4].map(|sources| right.without(sources));
             let scaled = right.times(1.0 + 3e-6);
@@ -107,7 +107,7 @@ fn planted_errors_are_found() {
 /// hundred times what it lets pass, so a check that let a hundred times as much pass would fail.
 #[test]
 fn each_check_finds_an_error() {
-    let right = Right::new(16_384, Law::Gravity);
+    let right = Right::new(16_384, ForceLaw::Gravity);
     let case = &right.case;
     let tiled = variants::find("tiled").expect("listed");
 
@@ -135,7 +135,7 @@ fn each_check_finds_an_error() {
 /// One body's force that is not a number is found among all.
 #[test]
 fn forces_that_are_no_numbers_are_found() {
-    let (case, _) = large_case(100, Law::Gravity);
+    let (case, _) = large_case(100, ForceLaw::Gravity);
     let right: Vec<_> = case
         .expected
         .iter()
@@ -158,7 +158,7 @@ fn forces_that_are_no_numbers_are_found() {
 /// Jerks that are off by a thousandth, of the other sign, and not numbers.
 #[test]
 fn wrong_jerks_are_found() {
-    let (case, _) = large_case(100, Law::Gravity);
+    let (case, _) = large_case(100, ForceLaw::Gravity);
     let variant = variants::find("hermite").expect("listed");
     let right = reference::jerks(&case.bodies, &case.physics);
     assert_eq!(case.check_jerks(variant, &right), Ok(()));

@@ -163,11 +163,11 @@ pub struct Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
-    use crate::physics::Law;
+    use crate::bodies::{Body, BodyKind};
+    use crate::physics::ForceLaw;
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -183,7 +183,7 @@ mod tests {
                 velocity,
                 mass,
                 id: 0,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
         bodies
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(angular_momentum(&bodies, &GRAVITY), [6.0, 1.5, 12.0]);
         assert_eq!(centre_of_mass(&bodies, &GRAVITY), Some([0.0, 0.0, 0.5]));
         let unit = Physics {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             ..GRAVITY
         };
         assert_eq!(momentum(&bodies, &unit), [0.0, -2.0, 0.5]);

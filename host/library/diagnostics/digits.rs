@@ -63,7 +63,7 @@ impl DigitHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
+    use crate::bodies::{Body, BodyKind};
 
     fn at(positions: &[[f64; 3]]) -> Bodies {
         let mut bodies = Bodies::with_capacity(positions.len());
@@ -73,7 +73,7 @@ mod tests {
                 velocity: [0.0; 3],
                 mass: 1.0,
                 id: 0,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
         bodies

@@ -86,8 +86,8 @@ pub fn kinetic(bodies: &Bodies, physics: &Physics) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
-    use crate::physics::Law;
+    use crate::bodies::{Body, BodyKind};
+    use crate::physics::ForceLaw;
 
     #[test]
     fn kinetic_energy_follows_the_law() {
@@ -98,16 +98,16 @@ mod tests {
                 velocity,
                 mass,
                 id: 0,
-                kind: Kind::Star,
+                kind: BodyKind::Star,
             });
         }
         let mut physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };
         assert_eq!(kinetic(&bodies, &physics), 9.0);
-        physics.law = Law::Unit;
+        physics.law = ForceLaw::Unit;
         assert_eq!(kinetic(&bodies, &physics), 17.0);
     }
 

@@ -5,7 +5,7 @@ use super::{minus, norm, relative};
 /// Acceleration of one body — of [`jerks_of`](crate::force::reference::jerks_of), its jerk — with the two sums that errors of a
 /// computed one are measured by.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Field {
+pub struct ReferenceForce {
     /// `G Σ_j m_j r / d³`, or what else the law says.
     pub acceleration: [f64; 3],
     /// `Σ_j |a_ij|`: the rounding error of a sum is a multiple of this, not of the sum.
@@ -20,7 +20,7 @@ pub struct Field {
     pub gradient_scatter: f64,
 }
 
-impl Field {
+impl ReferenceForce {
     /// The largest `|a − a_ref|` that rounding explains: `tolerance` (see
     /// [`tolerance`]) of the terms, plus what separations that are
     /// off by `position_error` make of them. First order in `position_error`, hence meant for
@@ -72,7 +72,7 @@ impl Accuracy {
     ///
     /// # Errors
     /// The two do not hold the same number of bodies.
-    pub fn of(computed: &[[f64; 3]], reference: &[Field]) -> Result<Self, LengthMismatch> {
+    pub fn of(computed: &[[f64; 3]], reference: &[ReferenceForce]) -> Result<Self, LengthMismatch> {
         LengthMismatch::check(computed.len(), reference.len())?;
         let no_nan = |error: f64| if error.is_nan() { f64::INFINITY } else { error };
         let mut accuracy = Self {
@@ -143,12 +143,12 @@ pub enum Disagreement {
         body: usize,
         /// `|a − a_ref|`.
         error: f64,
-        /// Error that [`Field::bound`] allows.
+        /// Error that [`ReferenceForce::bound`] allows.
         bound: f64,
     },
 }
 
-/// Checks every acceleration against [`Field::bound`].
+/// Checks every acceleration against [`ReferenceForce::bound`].
 ///
 /// `tolerance` comes from [`tolerance`]; `position_error` is the absolute error, as a vector, of
 /// a separation x_j − x_i as the kernel sees it (rounding of both stored positions).
@@ -157,7 +157,7 @@ pub enum Disagreement {
 /// The first body beyond its bound (NaN always is), or different numbers of bodies.
 pub fn check(
     computed: &[[f64; 3]],
-    reference: &[Field],
+    reference: &[ReferenceForce],
     tolerance: f64,
     position_error: f64,
 ) -> Result<(), Disagreement> {
@@ -178,8 +178,8 @@ pub fn check(
 mod tests {
     use super::*;
 
-    fn field(x: f64, scale: f64) -> Field {
-        Field {
+    fn field(x: f64, scale: f64) -> ReferenceForce {
+        ReferenceForce {
             acceleration: [x, 0.0, 0.0],
             scale,
             gradient: 10.0,

@@ -2,7 +2,7 @@
 //!
 //! Everything here is f64 on the host and sums are compensated, so that a drift which is seen
 //! belongs to the run and not to its measurement. Quantities follow the force law: under
-//! [`Law::Unit`](crate::physics::Law::Unit) every body weighs 1, whatever its stored mass, because
+//! [`ForceLaw::Unit`](crate::physics::ForceLaw::Unit) every body weighs 1, whatever its stored mass, because
 //! only then are energy and momentum conserved.
 
 mod compensated;
@@ -16,7 +16,7 @@ pub use compensated::CompensatedSum;
 pub use conserved::{Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
 pub use energy::{Energy, EnergyLook, kinetic};
-pub use force_error::{Accuracy, Disagreement, Field, LengthMismatch, check, tolerance};
+pub use force_error::{Accuracy, Disagreement, LengthMismatch, ReferenceForce, check, tolerance};
 pub use sample::{MASS_SHARES, OwnSteps, Sample, lagrangian_radii};
 
 /// `error / scale`, where an exact zero error is 0 even if there is nothing to compare it with.

@@ -191,12 +191,12 @@ pub fn lagrangian_radii<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, Kind};
+    use crate::bodies::{Body, BodyKind};
     use crate::diagnostics::Energy;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.0,
     };
@@ -208,7 +208,7 @@ mod tests {
             velocity: [0.0; 3],
             mass: 1.0,
             id: 0,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
         bodies.collect()
     }

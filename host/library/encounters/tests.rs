@@ -1,5 +1,5 @@
 use super::*;
-use crate::bodies::Kind;
+use crate::bodies::BodyKind;
 use crate::force::cpu::samples::Random;
 use crate::selection::DeviceChoice;
 use crate::simulation::Simulation;
@@ -26,7 +26,7 @@ fn body(id: u64, position: [f64; 3], velocity: [f64; 3], mass: f64) -> Body {
         velocity,
         mass,
         id,
-        kind: Kind::Star,
+        kind: BodyKind::Star,
     }
 }
 

@@ -13,7 +13,7 @@ impl Fields {
     /// These fields as numbers; none if one of them is a function of this process.
     pub(crate) fn to_numbers(&self) -> Option<Vec<f64>> {
         let mut numbers = vec![];
-        if let Some(orbit) = self.orbit {
+        if let Some(orbit) = self.orbit() {
             numbers.extend([ORBIT, orbit.start]);
             numbers.extend(orbit.position.iter().chain(&orbit.velocity));
         }
@@ -57,7 +57,7 @@ impl Fields {
             if code == ORBIT {
                 let of = take(&mut rest, 7);
                 let orbit = Orbit::new([of[1], of[2], of[3]], [of[4], of[5], of[6]]);
-                fields.orbit = Some(orbit.starting(of[0]));
+                fields = fields.on_orbit(orbit.starting(of[0]));
                 continue;
             }
             let shape = if code == RELATIVITY {

@@ -4,11 +4,11 @@ use std::f64::consts::TAU;
 
 use super::*;
 use crate::backend::Backend;
-use crate::bodies::{Bodies, Body, Kind as BodyKind};
+use crate::bodies::{Bodies, Body, BodyKind};
 use crate::force::cpu::Cpu;
-use crate::integrator::{Integrator, Pace, Stepping};
+use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::machine::Machine;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::Place;
 use crate::simulation::Simulation;
 use crate::units::Units;
@@ -16,7 +16,7 @@ use crate::variants;
 use crate::variants::preferred::ForceAccuracy;
 
 const GRAVITY: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.0,
 };
@@ -412,7 +412,7 @@ fn energy_with_the_field_is_conserved() {
                 eta: 0.01,
                 longest: 1.0 / 16.0,
                 end: f64::INFINITY,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
             },
         );
         assert!(drift <= 1e-6, "{} in blocks: {drift:e}", integrator.name());
@@ -480,7 +480,7 @@ fn devices_agree_with_the_cpu() {
                 eta: 0.05,
                 longest: 0.125,
                 end: f64::INFINITY,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
             };
             let run = Simulation::new(backend, bodies.clone(), physics, integrator, pace, 0.0);
             let mut run = run.expect("a run");
@@ -490,7 +490,7 @@ fn devices_agree_with_the_cpu() {
         let variant = variants::find("hermite-f64").expect("listed");
         let machine = Machine::emulator(3).fields(fields.clone()).block_steps(
             integrator,
-            Stepping::Blocks,
+            TimeSteps::Blocks,
             Some(0.02),
             Some(ForceAccuracy::Double),
         );

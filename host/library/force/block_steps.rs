@@ -15,7 +15,7 @@ use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO
 
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockCounts, BlockSteps, Derivatives, ForceError, GUARD, Targets};
+use crate::backend::{BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Targets};
 use crate::encounters::StepOfBody;
 
 /// Time between two looks at a span on its way.
@@ -110,7 +110,7 @@ impl<B: InMemory> BlockSteps for B {
 
 /// Steps with which bodies begin a run of either order.
 fn first_steps(backend: &impl InMemory, eta: f64) -> Vec<f64> {
-    let forces = backend.forces(&backend.frame(), Targets::All, Derivatives::Snap);
+    let forces = backend.forces(&backend.frame(), Targets::All, HighestDerivative::Snap);
     let steps = forces.iter().map(|force| {
         let allowed = hermite6::first_step(eta, force.derivatives);
         guarded(allowed, force.approach)
@@ -135,9 +135,9 @@ fn advance<S: Scheme>(
     let n = backend.state().bodies.len();
     let frame = backend.frame();
     let derivatives = if S::SNAP {
-        Derivatives::Snap
+        HighestDerivative::Snap
     } else {
-        Derivatives::Jerk
+        HighestDerivative::Jerk
     };
     let state = backend.state_mut();
     state.begin();

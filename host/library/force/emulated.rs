@@ -24,7 +24,8 @@ use crate::variants::Bus;
 pub struct Emulator {
     seed: AtomicU64,
     streams: AtomicU32,
-    queued: Mutex<Vec<Queued>>,
+    /// Work queued in streams, if it is to be listed.
+    queued: Option<Mutex<Vec<Queued>>>,
     clock: Clock,
 }
 
@@ -79,23 +80,36 @@ impl Emulator {
         Self {
             seed: AtomicU64::new(seed),
             streams: AtomicU32::new(0),
-            queued: Mutex::default(),
+            queued: None,
             clock: Clock::new(),
         }
     }
 
-    /// Takes the list of work queued in streams since the last call.
-    pub fn take_queued(&self) -> Vec<Queued> {
-        std::mem::take(&mut *self.queued())
+    /// As [`new`](Self::new), and lists the work queued in streams, until it is [taken](Self::take_queued).
+    pub fn listing(seed: u64) -> Self {
+        Self {
+            queued: Some(Mutex::default()),
+            ..Self::new(seed)
+        }
     }
 
-    fn queued(&self) -> MutexGuard<'_, Vec<Queued>> {
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the list of work queued in streams since the last call; empty where none is
+    /// [kept](Self::listing).
+    pub fn take_queued(&self) -> Vec<Queued> {
+        let taken = self.queued().map(|mut queued| std::mem::take(&mut *queued));
+        taken.unwrap_or_default()
+    }
+
+    fn queued(&self) -> Option<MutexGuard<'_, Vec<Queued>>> {
+        let queued = self.queued.as_ref()?;
+        Some(queued.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn note(&self, stream: u32, work: QueuedWork) {
-        if stream != OWN_STREAM {
-            self.queued().push(Queued { stream, work });
+        if stream != OWN_STREAM
+            && let Some(mut queued) = self.queued()
+        {
+            queued.push(Queued { stream, work });
         }
     }
 

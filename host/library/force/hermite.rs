@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::cpu::ELEMENTWISE;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
-use crate::backend::{Derivatives, ForceError, Hermite, Targets};
+use crate::backend::{ForceError, Hermite, HighestDerivative, Targets};
 
 impl HostState {
     /// Moves each body on from its beginning, by the time that is given for it.
@@ -72,7 +72,7 @@ impl HostState {
 
 impl<B: InMemory> Hermite for B {
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, Derivatives::Jerk);
+        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Jerk);
         let state = self.state_mut();
         let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
         state.accelerations = vectors(0).collect();
@@ -82,7 +82,7 @@ impl<B: InMemory> Hermite for B {
     }
 
     fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, Derivatives::Snap);
+        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Snap);
         let state = self.state_mut();
         state.higher.resize(forces.len(), Default::default());
         state.jerks.resize(forces.len(), Default::default());

@@ -1,6 +1,6 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
-use crate::backend::{ForceError, SavedState};
+use crate::backend::{ForceError, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::encounters::StepOfBody;
 use crate::fields::External;
@@ -26,7 +26,7 @@ pub(super) struct HostState {
     /// Number of neighbours, in a neighbour scheme.
     pub(super) neighbours: Option<usize>,
     /// [`SavedState::spheres`]
-    pub(super) spheres: Vec<[f64; 2]>,
+    pub(super) spheres: Vec<Sphere>,
     /// Steps that bodies took in the span that is under way, or the last; where they are kept.
     pub(super) steps: Option<Vec<StepOfBody>>,
     /// External fields, at the time of the state.

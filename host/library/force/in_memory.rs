@@ -5,12 +5,12 @@ use rayon::prelude::*;
 use super::block_steps::OnItsWay;
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, NeighboursFault, Operation,
-    SavedState, Targets,
+    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, NeighboursFault,
+    Operation, SavedState, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
-use crate::fields::{BODIES_OF_A_TASK, External};
+use crate::fields::{BODIES_OF_A_TASK, External, Relativity};
 use crate::frame::Frame;
 use crate::physics::Physics;
 
@@ -70,11 +70,16 @@ pub(super) trait InMemory: Send {
         &self,
         frame: &Frame,
         targets: Targets<'_>,
-        derivatives: Derivatives,
+        derivatives: HighestDerivative,
     ) -> Vec<Forces>;
 
     /// As [`pair_forces`](Self::pair_forces), with external fields.
-    fn forces(&self, frame: &Frame, targets: Targets<'_>, derivatives: Derivatives) -> Vec<Forces> {
+    fn forces(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        derivatives: HighestDerivative,
+    ) -> Vec<Forces> {
         let mut forces = self.forces_in_fields(frame, targets, derivatives);
         let state = self.state();
         let Some(relativity) = state.external.relativity() else {
@@ -89,13 +94,8 @@ pub(super) trait InMemory: Send {
                 self.forces_in_fields(frame, alone, derivatives)[0].derivatives
             }
         };
-        for (&i, force) in indices.iter().zip(&mut forces) {
-            if i != centre {
-                let relative = state.relative_phase(i, centre);
-                let (sums, order) = (force.derivatives, order(derivatives));
-                force.derivatives = relativity.add(order, relative, sums, of_centre);
-            }
-        }
+        let order = order(derivatives);
+        add_relativity(state, relativity, of_centre, targets, order, &mut forces);
         forces
     }
 
@@ -104,27 +104,10 @@ pub(super) trait InMemory: Send {
         &self,
         frame: &Frame,
         targets: Targets<'_>,
-        derivatives: Derivatives,
+        derivatives: HighestDerivative,
     ) -> Vec<Forces> {
         let mut forces = self.pair_forces(frame, targets, derivatives);
-        let state = self.state();
-        if state.external.is_none() {
-            return forces;
-        }
-        let moving = |k: usize| {
-            let i = match targets {
-                Targets::All => k,
-                Targets::Active(indices) => indices[k],
-            };
-            let (x, v) = state.phase(i);
-            [x, v, state.accelerations[i]]
-        };
-        let derivatives = order(derivatives);
-        let all = forces.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
-        all.enumerate().for_each(|(k, force)| {
-            let forces = force.derivatives;
-            force.derivatives = state.external.add_up_to(derivatives, moving(k), forces);
-        });
+        add_fields(self.state(), targets, order(derivatives), &mut forces);
         forces
     }
 
@@ -133,11 +116,84 @@ pub(super) trait InMemory: Send {
 }
 
 /// Number of derivatives of accelerations.
-fn order(derivatives: Derivatives) -> usize {
+fn order(derivatives: HighestDerivative) -> usize {
     match derivatives {
-        Derivatives::None => 0,
-        Derivatives::Jerk => 1,
-        Derivatives::Snap => 2,
+        HighestDerivative::None => 0,
+        HighestDerivative::Jerk => 1,
+        HighestDerivative::Snap => 2,
+    }
+}
+
+/// Sums over pairs that other terms are added to.
+trait Sums: Send {
+    fn derivatives(&self) -> [[f64; 3]; 3];
+
+    fn set_derivatives(&mut self, derivatives: [[f64; 3]; 3]);
+}
+
+impl Sums for Forces {
+    fn derivatives(&self) -> [[f64; 3]; 3] {
+        self.derivatives
+    }
+
+    fn set_derivatives(&mut self, derivatives: [[f64; 3]; 3]) {
+        self.derivatives = derivatives;
+    }
+}
+
+/// Accelerations alone.
+impl Sums for [f64; 3] {
+    fn derivatives(&self) -> [[f64; 3]; 3] {
+        [*self, [0.0; 3], [0.0; 3]]
+    }
+
+    fn set_derivatives(&mut self, [acceleration, ..]: [[f64; 3]; 3]) {
+        *self = acceleration;
+    }
+}
+
+/// Adds the fields that do not depend on a body, up to the derivative of this order. The accelerations that
+/// the state has are read for snaps alone.
+fn add_fields(state: &HostState, targets: Targets<'_>, order: usize, sums: &mut [impl Sums]) {
+    if state.external.is_none() {
+        return;
+    }
+    let moving = |k: usize| {
+        let i = match targets {
+            Targets::All => k,
+            Targets::Active(indices) => indices[k],
+        };
+        let (x, v) = state.phase(i);
+        let a = match order {
+            0 | 1 => [0.0; 3],
+            _ => state.accelerations[i],
+        };
+        [x, v, a]
+    };
+    let all = sums.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
+    all.enumerate().for_each(|(k, sums)| {
+        let derivatives = sums.derivatives();
+        let added = state.external.add_up_to(order, moving(k), derivatives);
+        sums.set_derivatives(added);
+    });
+}
+
+/// Adds the post-Newtonian term of a body with these forces to those of the others.
+fn add_relativity(
+    state: &HostState,
+    relativity: &Relativity,
+    of_centre: [[f64; 3]; 3],
+    targets: Targets<'_>,
+    order: usize,
+    sums: &mut [impl Sums],
+) {
+    let centre = relativity.body();
+    let indices = targets.indices(state.bodies.len());
+    for (&i, sums) in indices.iter().zip(sums) {
+        if i != centre {
+            let (relative, derivatives) = (state.relative_phase(i, centre), sums.derivatives());
+            sums.set_derivatives(relativity.add(order, relative, derivatives, of_centre));
+        }
     }
 }
 
@@ -149,24 +205,17 @@ impl<B: InMemory> Backend for B {
             return Ok(());
         }
         let mut accelerations = std::mem::take(&mut state.accelerations);
-        let (external, from) = (&state.external, &*state);
-        let all = accelerations.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
-        all.enumerate().for_each(|(i, a)| {
-            let (x, v) = from.phase(i);
-            let (moving, forces) = ([x, v, [0.0; 3]], [*a, [0.0; 3], [0.0; 3]]);
-            [*a, ..] = external.add_up_to(0, moving, forces);
-        });
-        if let Some(relativity) = external.relativity() {
-            let centre = relativity.body();
-            let of_centre = [accelerations[centre], [0.0; 3], [0.0; 3]];
-            for (i, a) in accelerations
-                .iter_mut()
-                .enumerate()
-                .filter(|(i, _)| *i != centre)
-            {
-                let (relative, forces) = (from.relative_phase(i, centre), [*a, [0.0; 3], [0.0; 3]]);
-                [*a, ..] = relativity.add(0, relative, forces, of_centre);
-            }
+        add_fields(state, Targets::All, 0, &mut accelerations);
+        if let Some(relativity) = state.external.relativity() {
+            let of_centre = accelerations[relativity.body()].derivatives();
+            add_relativity(
+                state,
+                relativity,
+                of_centre,
+                Targets::All,
+                0,
+                &mut accelerations,
+            );
         }
         state.accelerations = accelerations;
         Ok(())

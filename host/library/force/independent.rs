@@ -172,13 +172,13 @@ mod tests {
     use super::*;
     use crate::force::reference::Reference;
     use crate::initial_conditions::plummer;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
 
     /// The threads that work on twelve systems.
     fn at_work(threads: Threads) -> Vec<ThreadId> {
         let bodies = plummer(24, 1).expect("in range");
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.1,
         };

@@ -3,7 +3,7 @@
 use gpu_kernels::abi::Separation;
 use gpu_kernels::schedule::spatial_sort;
 
-use crate::physics::Law;
+use crate::physics::ForceLaw;
 
 /// Map from the slots of a device's buffers to bodies.
 #[derive(Clone, Debug)]
@@ -57,12 +57,12 @@ impl Slots {
 pub(super) fn measured(
     positions: &[[f64; 3]],
     masses: &[f64],
-    law: Law,
+    law: ForceLaw,
     softening: f64,
 ) -> (Separation, [f32; 4]) {
     let weight = |i: usize| match law {
-        Law::Unit => 1.0,
-        Law::Gravity | Law::AttractRepel { .. } => masses[i],
+        ForceLaw::Unit => 1.0,
+        ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => masses[i],
     };
     let (mut sum, mut squares, mut moment) = (0.0, 0.0, [0.0; 3]);
     for (i, position) in positions.iter().enumerate() {
@@ -142,7 +142,7 @@ mod tests {
     fn the_cube_is_around_the_bodies_but_for_strangers() {
         let mut positions = positions(1000);
         let masses = vec![1.0; 1000];
-        let cube = |positions: &[[f64; 3]]| measured(positions, &masses, Law::Gravity, 0.0).1;
+        let cube = |positions: &[[f64; 3]]| measured(positions, &masses, ForceLaw::Gravity, 0.0).1;
         let [x, y, z, cells] = cube(&positions).map(f64::from);
         let side = 1024.0 / cells;
         for p in &positions {
@@ -154,7 +154,12 @@ mod tests {
         let far = 1024.0 / f64::from(cube(&positions)[3]);
         assert!(far.is_finite() && far > 0.0);
         for degenerate in [&[][..], &[[0.5; 3]; 1], &[[0.0; 3]; 9]] {
-            let (_, cube) = measured(degenerate, &masses[..degenerate.len()], Law::Gravity, 0.0);
+            let (_, cube) = measured(
+                degenerate,
+                &masses[..degenerate.len()],
+                ForceLaw::Gravity,
+                0.0,
+            );
             assert!(cube.iter().all(|x| x.is_finite()), "{cube:?}");
         }
     }
@@ -163,7 +168,7 @@ mod tests {
     fn fewer_bodies_are_nearer() {
         let of = |n: usize, masses: &dyn Fn(usize) -> f64| {
             let masses: Vec<f64> = (0..n).map(masses).collect();
-            measured(&positions(n), &masses, Law::Gravity, 0.0).0
+            measured(&positions(n), &masses, ForceLaw::Gravity, 0.0).0
         };
         let (few, many) = (of(1000, &|_| 0.5), of(16_000, &|_| 0.5));
         // As many pulls make up a typical one, each of a smaller part.

@@ -22,8 +22,8 @@ use super::device::Peers;
 use super::emulated::Emulator;
 use super::resident::Several;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, Derivatives, ForceError, Hermite, Operation, SavedState,
-    block_steps,
+    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation,
+    SavedState, block_steps,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
@@ -277,7 +277,7 @@ impl Leader {
 
 impl Backend for Leader {
     fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(Derivatives::None))
+        self.all_perform(Operation::Evaluate(HighestDerivative::None))
     }
 
     fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
@@ -358,11 +358,11 @@ impl Backend for Leader {
 
 impl Hermite for Leader {
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(Derivatives::Jerk))
+        self.all_perform(Operation::Evaluate(HighestDerivative::Jerk))
     }
 
     fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(Derivatives::Snap))
+        self.all_perform(Operation::Evaluate(HighestDerivative::Snap))
     }
 
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {

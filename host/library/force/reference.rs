@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
-use crate::backend::{Derivatives, Targets};
+use crate::backend::{HighestDerivative, Targets};
 use crate::bodies::Bodies;
-use crate::diagnostics::{CompensatedSum, Field};
+use crate::diagnostics::{CompensatedSum, ReferenceForce};
 use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -30,7 +30,11 @@ pub fn accelerations(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
 ///
 /// # Panics
 /// If an index is not below the number of bodies.
-pub fn accelerations_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Field> {
+pub fn accelerations_of(
+    bodies: &Bodies,
+    physics: &Physics,
+    targets: &[usize],
+) -> Vec<ReferenceForce> {
     targets
         .par_iter()
         .map(|&i| field_at(bodies, physics, i))
@@ -52,7 +56,7 @@ pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
     -terms.into_iter().collect::<CompensatedSum>().value()
 }
 
-fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
+fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> ReferenceForce {
     let mut sums = [CompensatedSum::default(); 3];
     let (mut scale, mut gradient) = (0.0, 0.0);
     let (mut squares, mut gradient_squares) = (0.0, 0.0);
@@ -81,7 +85,7 @@ fn field_at(bodies: &Bodies, physics: &Physics, i: usize) -> Field {
     let drag = drag(bodies, physics, i);
     sums.iter_mut().zip(drag).for_each(|(sum, d)| sum.add(-d));
     let size_squared = drag.iter().map(|d| d * d).sum::<f64>();
-    Field {
+    ReferenceForce {
         acceleration: sums.map(|sum| sum.value()),
         scale: scale + size_squared.sqrt(),
         gradient,
@@ -135,7 +139,7 @@ fn distance(r: [f64; 3], softening: f64) -> Option<f64> {
 ///
 /// # Panics
 /// If an index is not below the number of bodies.
-pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Field> {
+pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<ReferenceForce> {
     let speed = |i: usize| {
         let (x, y, z) = (bodies.vx[i], bodies.vy[i], bodies.vz[i]);
         (x * x + y * y + z * z).sqrt()
@@ -151,7 +155,7 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Fi
             gradient += 24.0 * term / distance;
             gradient_squares += (24.0 * term / distance).powi(2);
         }
-        Field {
+        ReferenceForce {
             acceleration: jerk_at(bodies, physics, i),
             scale,
             gradient,
@@ -271,7 +275,12 @@ impl InMemory for Reference {
         Frame::IDENTITY
     }
 
-    fn pair_forces(&self, _: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+    fn pair_forces(
+        &self,
+        _: &Frame,
+        targets: Targets<'_>,
+        asked: HighestDerivative,
+    ) -> Vec<Forces> {
         let HostState {
             bodies,
             accelerations,
@@ -282,8 +291,8 @@ impl InMemory for Reference {
                 field_at(bodies, &self.physics, i).acceleration,
                 jerk_at(bodies, &self.physics, i),
                 match asked {
-                    Derivatives::None | Derivatives::Jerk => [0.0; 3],
-                    Derivatives::Snap => snap_at(bodies, accelerations, &self.physics, i),
+                    HighestDerivative::None | HighestDerivative::Jerk => [0.0; 3],
+                    HighestDerivative::Snap => snap_at(bodies, accelerations, &self.physics, i),
                 },
             ],
             approach: fastest_approach(bodies, &self.physics, i),
@@ -304,10 +313,10 @@ mod tests {
     use crate::diagnostics::kinetic;
     use crate::diagnostics::momentum;
     use crate::force::cpu::samples::{body, cloud};
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 2.0,
         softening: 0.0,
     };
@@ -341,7 +350,7 @@ mod tests {
     fn softening_and_unit_law() {
         // |r| = 5 and ε = 12 make d = 13.
         let physics = Physics {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             g: f64::NAN,
             softening: 12.0,
         };

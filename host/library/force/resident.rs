@@ -462,7 +462,7 @@ mod tests {
     use super::*;
     use crate::force::emulated::Emulator;
     use crate::initial_conditions::plummer;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
     use crate::plan::{self, ELEMENTWISE_BLOCK};
     use crate::variants;
     use gpu_kernels::numerics::Precision;
@@ -479,7 +479,7 @@ mod tests {
         bodies.mass[599] = 0.0;
         (bodies.x[7], bodies.y[7], bodies.z[7]) = (bodies.x[300], bodies.y[300], bodies.z[300]);
         let variant = variants::find("tiled").expect("listed");
-        for (law, softening) in [(Law::Gravity, 0.05), (Law::Unit, 0.0)] {
+        for (law, softening) in [(ForceLaw::Gravity, 0.05), (ForceLaw::Unit, 0.0)] {
             let physics = Physics {
                 law,
                 g: 1.5,

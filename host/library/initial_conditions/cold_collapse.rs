@@ -1,7 +1,7 @@
 //! Cold collapse.
 
 use super::{GenerateError, Parameter, Random, norm_squared, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Potential energy of the smooth sphere of density ∝ 1/r, mass and radius 1: −∫ m(r) dm/r with
 /// m = r².
@@ -38,7 +38,7 @@ pub fn cold_collapse(n: usize, seed: u64, virial_ratio: f64) -> Result<Bodies, G
             velocity: random.in_ball().map(|component| largest * component),
             mass: 1.0 / n as f64,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

@@ -4,7 +4,7 @@ use std::f64::consts::{PI, TAU};
 
 use super::equilibrium::{Hernquist, Isotropic, Sphere};
 use super::{GenerateError, Parameter, Random, norm_squared, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 // The model in units of the disk's scale length, of the whole mass and G = 1. The halo weighs
 // enough within the disk that it does not buckle into a bar for several turns (Efstathiou, Lake &
@@ -69,7 +69,7 @@ pub fn disk_galaxy(n: usize, seed: u64, toomre_q: f64) -> Result<Bodies, Generat
             position,
             velocity,
             DISK_MASS / in_disk as f64,
-            Kind::Star,
+            BodyKind::Star,
         );
     }
     // Parts too small to have a body leave their mass to the halo.
@@ -81,7 +81,7 @@ pub fn disk_galaxy(n: usize, seed: u64, toomre_q: f64) -> Result<Bodies, Generat
             galaxy.bulge,
             in_bulge,
             mass,
-            Kind::Star,
+            BodyKind::Star,
             &mut random,
             &mut bodies,
         );
@@ -91,7 +91,7 @@ pub fn disk_galaxy(n: usize, seed: u64, toomre_q: f64) -> Result<Bodies, Generat
         galaxy.halo,
         in_halo,
         mass,
-        Kind::Dark,
+        BodyKind::Dark,
         &mut random,
         &mut bodies,
     );
@@ -99,7 +99,7 @@ pub fn disk_galaxy(n: usize, seed: u64, toomre_q: f64) -> Result<Bodies, Generat
     Ok(bodies)
 }
 
-fn push(bodies: &mut Bodies, position: [f64; 3], velocity: [f64; 3], mass: f64, kind: Kind) {
+fn push(bodies: &mut Bodies, position: [f64; 3], velocity: [f64; 3], mass: f64, kind: BodyKind) {
     let id = bodies.len() as u64;
     bodies.push(Body {
         position,
@@ -152,7 +152,7 @@ impl Galaxy {
         part: Hernquist,
         n: usize,
         mass: f64,
-        kind: Kind,
+        kind: BodyKind,
         random: &mut Random,
         bodies: &mut Bodies,
     ) {
@@ -288,12 +288,12 @@ mod tests {
     use super::*;
     use crate::force::cpu::Cpu;
     use crate::integrator::Integrator;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use crate::simulation::Simulation;
     use std::ops::ControlFlow;
 
     const PHYSICS: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.08,
     };
@@ -321,15 +321,15 @@ mod tests {
         let n = 40_000;
         let bodies = disk_galaxy(n, 1, 1.5).unwrap();
         assert_centred(&bodies, 80.0);
-        let mass_of = |kind: Kind| -> f64 {
+        let mass_of = |kind: BodyKind| -> f64 {
             bodies
                 .iter()
                 .filter(|b| b.kind == kind)
                 .map(|b| b.mass)
                 .sum()
         };
-        assert!((mass_of(Kind::Dark) - HALO_MASS).abs() <= 1e-12);
-        assert!((mass_of(Kind::Star) - DISK_MASS - BULGE_MASS).abs() <= 1e-12);
+        assert!((mass_of(BodyKind::Dark) - HALO_MASS).abs() <= 1e-12);
+        assert!((mass_of(BodyKind::Star) - DISK_MASS - BULGE_MASS).abs() <= 1e-12);
         // The disk's mass within R: 1 − (1 + R) e^(−R); once in 10⁴ beyond 2.23/√n, and as much
         // for the shift of the centre.
         let in_disk = (DISK_SHARE * n as f64) as usize;
@@ -366,7 +366,7 @@ mod tests {
         radii.sort_by(f64::total_cmp);
         let mut halo: Vec<_> = bodies
             .iter()
-            .filter(|b| b.kind == Kind::Dark)
+            .filter(|b| b.kind == BodyKind::Dark)
             .map(|b| norm_squared([0, 1, 2].map(|k| b.position[k] - centre[k])).sqrt())
             .collect();
         halo.sort_by(f64::total_cmp);

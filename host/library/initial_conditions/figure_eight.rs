@@ -1,7 +1,7 @@
 //! The figure-eight.
 
 use super::{GenerateError, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Period of the figure-eight.
 pub const FIGURE_EIGHT_PERIOD: f64 = 6.325_913_985_26;
@@ -32,7 +32,7 @@ pub fn figure_eight() -> Result<Bodies, GenerateError> {
             velocity: [pace * VELOCITY[0], pace * VELOCITY[1], 0.0],
             mass: 1.0,
             id: id as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     Ok(bodies)

@@ -140,7 +140,7 @@ mod tests {
     use super::super::norm_squared;
     use super::super::tests::assert_centred;
     use super::*;
-    use crate::bodies::Kind;
+    use crate::bodies::BodyKind;
 
     /// Pericentre and eccentricity of a state, from its energy and angular momentum.
     fn elements([position, velocity]: [[f64; 3]; 2]) -> [f64; 2] {
@@ -190,7 +190,7 @@ mod tests {
         assert!((separation[0] - 30.0).abs() <= 1e-9, "{separation:?}");
         assert!(separation[1].abs().max(separation[2].abs()) <= 1e-9);
         assert!(bodies.id.iter().copied().eq(0..n as u64));
-        assert!(bodies.kind.contains(&Kind::Dark));
+        assert!(bodies.kind.contains(&BodyKind::Dark));
     }
 
     #[test]

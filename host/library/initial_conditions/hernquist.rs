@@ -2,7 +2,7 @@
 
 use super::equilibrium::{Hernquist, Isotropic};
 use super::{GenerateError, Random, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Part of the unlimited model's mass that is made; the rest lies beyond 98.5 scale radii.
 const PART: f64 = 0.98;
@@ -36,7 +36,7 @@ pub fn hernquist(n: usize, seed: u64) -> Result<Bodies, GenerateError> {
             velocity: random.on_sphere(speed),
             mass: 1.0 / n as f64,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

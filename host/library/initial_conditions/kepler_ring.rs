@@ -1,7 +1,7 @@
 //! A ring around a central mass.
 
 use super::{GenerateError, Parameter, Random, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// A central body and a flat ring of `n − 1` bodies on circular orbits around it, G = 1, total
 /// mass 1.
@@ -55,7 +55,7 @@ pub fn kepler_ring(
             velocity: [-speed * y, speed * x, 0.0],
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     };
     push(&mut bodies, 0.0, [0.0; 2], central);

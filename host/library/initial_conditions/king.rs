@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::{GenerateError, Parameter, Random, fraction_of_escape_speed, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// A King model of `n` bodies of mass `1/n`, in equilibrium: a star cluster with a tidal edge.
 ///
@@ -73,7 +73,7 @@ pub fn king_within(
             velocity: random.on_sphere(escape_speed * fraction * speed_unit),
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::{GenerateError, Random, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Scale radius `a` of a Plummer sphere of mass 1 and energy −1/4, from `E = −3π/(64 a)`.
 const SCALE_RADIUS: f64 = 3.0 * PI / 16.0;
@@ -40,7 +40,7 @@ pub fn plummer(n: usize, seed: u64) -> Result<Bodies, GenerateError> {
             velocity: random.on_sphere(speed * velocity_unit),
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

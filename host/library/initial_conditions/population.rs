@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use super::orbit::Elements;
 use super::{GenerateError, Parameter, Random, Values, norm_squared};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Number of stars by mass, `dN/dm ∝ m^−α` between two limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,7 +273,7 @@ impl Population {
                     velocity: [0, 1, 2].map(|k| velocity[k] + share * v[k]),
                     mass: own / total,
                     id: bodies.len() as u64,
-                    kind: Kind::Star,
+                    kind: BodyKind::Star,
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use super::orbit::Elements;
 use super::{GenerateError, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 use crate::units::{ASTRONOMICAL_UNIT, SOLAR_GM};
 
 /// `G` times the mass of the Earth in m³/s² (IAU 2015 resolution B3, nominal).
@@ -100,7 +100,7 @@ pub(super) fn collect(list: &[(f64, [f64; 3], [f64; 3])]) -> Result<Bodies, Gene
             velocity: *velocity,
             mass: *mass,
             id: id as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

@@ -1,7 +1,7 @@
 //! The Kepler binary.
 
 use super::{GenerateError, Parameter, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Two bodies on a Kepler orbit, at apocentre.
 ///
@@ -40,7 +40,7 @@ pub fn two_body(mass_ratio: f64, eccentricity: f64) -> Result<Bodies, GenerateEr
             velocity: [0.0, share * speed, 0.0],
             mass: masses[id],
             id: id as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     Ok(bodies)

@@ -1,7 +1,7 @@
 //! The homogeneous sphere.
 
 use super::{GenerateError, Parameter, Random, norm_squared, room_for};
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Potential energy of a homogeneous sphere of mass and radius 1, G = 1.
 const POTENTIAL_ENERGY: f64 = -3.0 / 5.0;
@@ -35,7 +35,7 @@ pub fn uniform_sphere(n: usize, seed: u64, virial_ratio: f64) -> Result<Bodies, 
             velocity,
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies.to_centre_of_mass_frame();

@@ -6,10 +6,10 @@ mod splitting;
 #[cfg(test)]
 mod tests;
 
-pub use pace::{Pace, Stepping};
+pub use pace::{Pace, TimeSteps};
 pub(crate) use splitting::Stage;
 
-use crate::backend::{Backend, Derivatives, ForceError, NeighboursFault, Operation};
+use crate::backend::{Backend, ForceError, HighestDerivative, NeighboursFault, Operation};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,11 +112,11 @@ impl Integrator {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn check_neighbours(self, steps: Stepping) -> Result<(), NeighboursFault> {
+    pub fn check_neighbours(self, steps: TimeSteps) -> Result<(), NeighboursFault> {
         match (self, steps) {
-            (_, Stepping::Shared) => Err(NeighboursFault::SharedSteps),
-            (Self::Hermite4, Stepping::Blocks) => Ok(()),
-            (other, Stepping::Blocks) => Err(NeighboursFault::Integrator(other.name())),
+            (_, TimeSteps::Shared) => Err(NeighboursFault::SharedSteps),
+            (Self::Hermite4, TimeSteps::Blocks) => Ok(()),
+            (other, TimeSteps::Blocks) => Err(NeighboursFault::Integrator(other.name())),
         }
     }
 
@@ -175,8 +175,8 @@ impl Integrator {
             None => step.extend([
                 Operation::Predict(dt),
                 Operation::Evaluate(match self {
-                    Self::Hermite6 => Derivatives::Snap,
-                    _ => Derivatives::Jerk,
+                    Self::Hermite6 => HighestDerivative::Snap,
+                    _ => HighestDerivative::Jerk,
                 }),
                 Operation::Correct(dt),
             ]),

@@ -15,14 +15,14 @@ pub enum Pace {
         /// The last step ends here.
         end: f64,
         /// Sharing of the steps.
-        steps: Stepping,
+        steps: TimeSteps,
     },
 }
 
 /// Choice between one step for all bodies and a step for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Stepping {
+pub enum TimeSteps {
     /// One step for all bodies: what the least patient of them needs.
     Shared,
     /// [Block time steps](crate::backend::BlockSteps): each body takes its own, the longest step

@@ -1,6 +1,6 @@
 //! Integrators that are compositions of kicks and drifts, as tables of coefficients.
 
-use crate::backend::{Derivatives, Operation};
+use crate::backend::{HighestDerivative, Operation};
 
 /// A part of a step, with its share of the time step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub(super) fn evaluations(stages: &[Stage]) -> u32 {
 /// The operations of one step. Where the first stage is a kick, accelerations are those of the
 /// current positions before and after; else nothing relies on them.
 pub(super) fn operations(stages: &[Stage], dt: f64) -> Vec<Operation> {
-    const ACCELERATE: Operation = Operation::Evaluate(Derivatives::None);
+    const ACCELERATE: Operation = Operation::Evaluate(HighestDerivative::None);
     let kept = matches!(stages[0], Kick(_));
     let mut fresh = kept;
     let mut step = vec![];

@@ -4,17 +4,17 @@ use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 use crate::diagnostics::{Conserved, largest};
 use crate::force::cpu::{Cpu, samples::cloud};
 use crate::force::reference::Reference;
 use crate::initial_conditions::{FIGURE_EIGHT_PERIOD, figure_eight, two_body};
-use crate::integrator::{Pace, Stepping};
-use crate::physics::{Law, Physics};
+use crate::integrator::{Pace, TimeSteps};
+use crate::physics::{ForceLaw, Physics};
 use crate::simulation::Simulation;
 
 const GRAVITY: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.0,
 };
@@ -79,7 +79,7 @@ fn drag_slows_a_free_body_exponentially() {
         velocity: [1.0, 0.0, -2.0],
         mass: 1.0,
         id: 0,
-        kind: Kind::Star,
+        kind: BodyKind::Star,
     });
     let rate = 0.7;
     let error = |steps: u32| {
@@ -314,14 +314,14 @@ fn block_steps_save_forces_at_the_same_accuracy() {
             velocity: [0.0, sign * speed, 0.0],
             mass,
             id: bodies.len() as u64,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     let physics = Physics {
         softening: 1e-3,
         ..GRAVITY
     };
-    let run = |steps: Stepping| {
+    let run = |steps: TimeSteps| {
         let pace = Pace::Adaptive {
             eta: 0.01,
             longest: 1.0 / 16.0,
@@ -340,8 +340,8 @@ fn block_steps_save_forces_at_the_same_accuracy() {
         let drift = cluster.conserved().unwrap().drift_since(&start).energy;
         (drift, cluster.interactions())
     };
-    let (shared, all) = run(Stepping::Shared);
-    let (blocks, some) = run(Stepping::Blocks);
+    let (shared, all) = run(TimeSteps::Shared);
+    let (blocks, some) = run(TimeSteps::Blocks);
     // The binary's orbits decide the error, and take about the same steps in both.
     assert!(
         shared <= 1e-5 && blocks <= 2.0 * shared,

@@ -25,7 +25,7 @@ use crc32fast::Hasher;
 use thiserror::Error;
 
 use super::{Contents, ReadFault, Snapshot, WriteFault};
-use crate::bodies::{Bodies, COORDINATES, Kind};
+use crate::bodies::{Bodies, BodyKind, COORDINATES};
 use crate::units::Units;
 
 const MAGIC: [u8; 8] = *b"ALLPAIRS";
@@ -86,7 +86,7 @@ pub enum BinaryFault {
     #[error(
         "byte offset {offset}: body {body} is of kind {kind}, not 0 (gas), 1 (dark) or 2 (star)"
     )]
-    Kind {
+    BodyKind {
         /// Byte offset of the kind.
         offset: u64,
         /// Index of the body.
@@ -237,16 +237,16 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
     header.check(7, crc, offsets[7])?;
     let mut unknown = None;
     let crc = source.elements(offsets[8], n, |[code]: [u8; 1]| {
-        let known = Kind::of_number(code.into());
+        let known = BodyKind::of_number(code.into());
         if known.is_none() && unknown.is_none() {
             unknown = Some((kind.len(), code));
         }
-        kind.push(known.unwrap_or(Kind::Star));
+        kind.push(known.unwrap_or(BodyKind::Star));
     })?;
     header.check(8, crc, offsets[8])?;
     if let Some((body, kind)) = unknown {
         let offset = offsets[8] + body as u64;
-        return Err(BinaryFault::Kind { offset, body, kind }.into());
+        return Err(BinaryFault::BodyKind { offset, body, kind }.into());
     }
     bodies.check()?;
     Ok(Contents {
@@ -384,7 +384,7 @@ mod tests {
                 velocity: [-0.0, 1.0 / 3.0, i as f64],
                 mass: 0.7,
                 id: u64::MAX - i,
-                kind: Kind::ALL[i as usize % 3],
+                kind: BodyKind::ALL[i as usize % 3],
             })
             .collect();
         let mut bytes = Vec::new();
@@ -502,7 +502,7 @@ mod tests {
         bytes[offsets[8] as usize + 1] = 9;
         seal(&mut bytes, 3);
         let (offset, body, kind) = (offsets[8] + 1, 1, 9);
-        assert_eq!(fault(&bytes), BinaryFault::Kind { offset, body, kind });
+        assert_eq!(fault(&bytes), BinaryFault::BodyKind { offset, body, kind });
 
         let mut bytes = good;
         bytes[offsets[6] as usize + 16..][..8].copy_from_slice(&f64::NAN.to_le_bytes());

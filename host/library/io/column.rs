@@ -228,7 +228,7 @@ pub(super) fn write_all<T: Copy, const BYTES: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::Kind;
+    use crate::bodies::BodyKind;
 
     #[test]
     fn rows_and_columns_give_the_same() {
@@ -250,7 +250,7 @@ mod tests {
             3,
             &mut kinds,
             "k",
-            (Kind::of_number, KINDS),
+            (BodyKind::of_number, KINDS),
         );
         let told = fault.unwrap_err().to_string();
         assert_eq!(

@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use super::column::{ID, KIND, MASS, left_out};
 use super::{Contents, ReadFault, Snapshot, WriteFault};
-use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
+use crate::bodies::{Bodies, Body, BodyFault, BodyKind, COORDINATES};
 use lines::{Blanks, Bounded, LONGEST_LINE};
 
 /// Columns of a table without names.
@@ -421,11 +421,11 @@ impl Columns {
             None => index as u64,
         };
         let kind = match self.kind {
-            Some(column) => Kind::ALL
+            Some(column) => BodyKind::ALL
                 .into_iter()
                 .find(|kind| kind.name().eq_ignore_ascii_case(&record[column]))
                 .ok_or_else(|| not(column, "kind", "gas, dark or star"))?,
-            None => Kind::Star,
+            None => BodyKind::Star,
         };
         let mass = number(self.mass, "mass")?;
         let body = Body {

@@ -40,27 +40,27 @@ use hdf5_reader::error::Error as Fault;
 
 use super::column::Malformed;
 use super::{ReadFault, Snapshot, WriteFault};
-use crate::bodies::Kind;
+use crate::bodies::BodyKind;
 use crate::units::Units;
 
 pub(super) use read::{read_bytes, read_file, read_units};
 
 /// The kind of each particle type.
-const KINDS: [Kind; 6] = [
-    Kind::Gas,
-    Kind::Dark,
-    Kind::Star,
-    Kind::Star,
-    Kind::Star,
-    Kind::Star,
+const KINDS: [BodyKind; 6] = [
+    BodyKind::Gas,
+    BodyKind::Dark,
+    BodyKind::Star,
+    BodyKind::Star,
+    BodyKind::Star,
+    BodyKind::Star,
 ];
 
 /// The particle type that a kind is written as.
-fn type_of(kind: Kind) -> usize {
+fn type_of(kind: BodyKind) -> usize {
     match kind {
-        Kind::Gas => 0,
-        Kind::Dark => 1,
-        Kind::Star => 4,
+        BodyKind::Gas => 0,
+        BodyKind::Dark => 1,
+        BodyKind::Star => 4,
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn write(
     }
     builder.add_group(header.finish());
 
-    for kind in Kind::ALL {
+    for kind in BodyKind::ALL {
         let number = type_of(kind);
         let n = u64::from(counts[number]);
         if n == 0 {

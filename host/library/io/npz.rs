@@ -31,7 +31,7 @@ use super::column::{
     read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
-use crate::bodies::{Bodies, Body, COORDINATES, Kind};
+use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
 use crate::units::Units;
 use seal::{Seal, Sealing};
 
@@ -174,7 +174,7 @@ fn read_table(file: impl Read, size: u64) -> Result<Contents, ReadFault> {
         velocity: [vx, vy, vz],
         mass,
         id,
-        kind: Kind::Star,
+        kind: BodyKind::Star,
     };
     let bodies: Bodies = (0..).zip(rows).map(body).collect();
     if bodies.is_empty() {
@@ -457,9 +457,9 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
     match archive.one_of(&KIND) {
         Some(name) => {
             used.push(name);
-            archive.integers(name, n, &mut bodies.kind, (Kind::of_number, KINDS))?;
+            archive.integers(name, n, &mut bodies.kind, (BodyKind::of_number, KINDS))?;
         }
-        None => bodies.kind.resize(n, Kind::Star),
+        None => bodies.kind.resize(n, BodyKind::Star),
     }
     let mut time = vec![0.0];
     if archive.has("time") {

@@ -1,7 +1,7 @@
 //! All formats alike: round trips, names, refusals.
 
 use super::*;
-use crate::bodies::{Body, Kind};
+use crate::bodies::{Body, BodyKind};
 
 /// Bodies of all kinds, in mixed order, whose values are exact in f32.
 fn snapshot(n: u64) -> Snapshot {
@@ -13,7 +13,7 @@ fn snapshot(n: u64) -> Snapshot {
                 velocity: [0.25 * t, -0.0, -3.0],
                 mass: t / 2.0,
                 id: 3 * i + 1_000,
-                kind: Kind::ALL[(i % 3) as usize],
+                kind: BodyKind::ALL[(i % 3) as usize],
             }
         })
         .collect();
@@ -25,7 +25,7 @@ fn as_seen_by(format: Format, snapshot: &Snapshot) -> Snapshot {
     let of = |kind| snapshot.bodies.iter().filter(move |body| body.kind == kind);
     let mut bodies: Bodies = match format {
         Format::Tipsy(_) | Format::Hdf5 | Format::Hdf5Gzip => {
-            Kind::ALL.into_iter().flat_map(of).collect()
+            BodyKind::ALL.into_iter().flat_map(of).collect()
         }
         _ => snapshot.bodies.clone(),
     };
@@ -91,7 +91,7 @@ fn double_precision_and_large_ids_survive() {
         velocity: [5e-324, -0.0, 2.0_f64.sqrt()],
         mass: 1e-200,
         id: u64::MAX,
-        kind: Kind::Dark,
+        kind: BodyKind::Dark,
     };
     let written = Snapshot {
         time: 0.1,
@@ -166,7 +166,7 @@ fn compression_makes_hdf5_smaller() {
             velocity: [0.0; 3],
             mass: 1.0,
             id: u64::from(i),
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         })
         .collect();
     let written = Snapshot {

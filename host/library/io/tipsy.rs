@@ -30,7 +30,7 @@ use std::io::{self, Read, Write};
 use thiserror::Error;
 
 use super::{Contents, Format, ReadFault, Snapshot, WriteFault};
-use crate::bodies::{Bodies, Body, BodyFault, COORDINATES, Kind};
+use crate::bodies::{Bodies, Body, BodyFault, BodyKind, COORDINATES};
 
 /// The flavours of Tipsy: byte order, and what the last word of a record means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,20 +162,20 @@ impl From<TipsyFault> for ReadFault {
 const COMMON_WORDS: usize = 7;
 
 /// The word of a record with the softening length of the body, where there is one.
-const fn softening_word(kind: Kind) -> Option<usize> {
+const fn softening_word(kind: BodyKind) -> Option<usize> {
     match kind {
-        Kind::Gas => None,
-        Kind::Dark => Some(7),
-        Kind::Star => Some(9),
+        BodyKind::Gas => None,
+        BodyKind::Dark => Some(7),
+        BodyKind::Star => Some(9),
     }
 }
 
 /// Words of 4 bytes in the record of a body.
-const fn record_words(kind: Kind) -> usize {
+const fn record_words(kind: BodyKind) -> usize {
     match kind {
-        Kind::Gas => 12,
-        Kind::Dark => 9,
-        Kind::Star => 11,
+        BodyKind::Gas => 12,
+        BodyKind::Dark => 9,
+        BodyKind::Star => 11,
     }
 }
 
@@ -212,7 +212,7 @@ impl ByteOrder {
 struct Header {
     order: ByteOrder,
     time: f64,
-    /// Bodies of each kind, in the order of [`Kind::ALL`].
+    /// Bodies of each kind, in the order of [`BodyKind::ALL`].
     counts: [u32; 3],
     /// Byte offset of the first record: 28 or 32.
     length: u64,
@@ -269,7 +269,7 @@ impl Header {
         }
 
         // At most 2³¹ bodies of 48 bytes: far from overflow.
-        let records: u64 = Kind::ALL
+        let records: u64 = BodyKind::ALL
             .into_iter()
             .zip([gas, dark, star])
             .map(|(kind, count)| 4 * record_words(kind) as u64 * u64::from(count))
@@ -345,7 +345,7 @@ pub(super) fn read(
     // Until the dialect is settled, `id` holds the last word of each record.
     let mut offset = header.length;
     let mut softenings: Option<(f64, f64)> = None;
-    for (kind, count) in Kind::ALL.into_iter().zip(header.counts) {
+    for (kind, count) in BodyKind::ALL.into_iter().zip(header.counts) {
         let mut record = [0; 4 * 12];
         let record = &mut record[..4 * record_words(kind)];
         for _ in 0..count {
@@ -440,8 +440,8 @@ pub(super) fn write(
     if dialect == TipsyDialect::WithIds {
         check_ids(&bodies.id)?;
     }
-    let count = |kind: Kind| bodies.kind.iter().filter(|other| **other == kind).count();
-    let [gas, dark, star] = Kind::ALL.map(count);
+    let count = |kind: BodyKind| bodies.kind.iter().filter(|other| **other == kind).count();
+    let [gas, dark, star] = BodyKind::ALL.map(count);
     if bodies.len() > i32::MAX as usize {
         return Err(WriteFault::TooManyBodies {
             bodies: bodies.len(),
@@ -462,7 +462,7 @@ pub(super) fn write(
         put(word)?;
     }
 
-    for kind in Kind::ALL {
+    for kind in BodyKind::ALL {
         let group = bodies
             .iter()
             .enumerate()

@@ -23,7 +23,7 @@ use super::column::{
     read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
-use crate::bodies::Kind;
+use crate::bodies::BodyKind;
 use encoding::{Ascii, Base64, Blocks};
 
 /// The tags of a sane file are shorter, all of them together.
@@ -445,10 +445,14 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek), size: u64) -> Result<Cont
         None => bodies.id.extend(0..points),
     }
     match kind {
-        Some(array) => {
-            layout.integers(reader, array, n, &mut bodies.kind, (Kind::of_number, KINDS))?
-        }
-        None => bodies.kind.resize(n, Kind::Star),
+        Some(array) => layout.integers(
+            reader,
+            array,
+            n,
+            &mut bodies.kind,
+            (BodyKind::of_number, KINDS),
+        )?,
+        None => bodies.kind.resize(n, BodyKind::Star),
     }
     let mut time = vec![0.0];
     if let Some(array) = layout.find("FieldData", &["TimeValue", "TIME", "time"]) {

@@ -8,7 +8,7 @@ use crate::backend::{Backend, ForceError, GUARD, Neighbours, NeighboursFault};
 use crate::bodies::Bodies;
 use crate::force::device::Device;
 use crate::force::resident::Resident;
-use crate::integrator::{Integrator, Stepping};
+use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::BlockScheme;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{Method, Variant};
@@ -19,12 +19,12 @@ impl Machine {
     pub fn block_steps(
         self,
         integrator: Integrator,
-        steps: Stepping,
+        steps: TimeSteps,
         eta: Option<f64>,
         accuracy: Option<ForceAccuracy>,
     ) -> Self {
         let order = integrator.order();
-        let of_blocks = eta.filter(|_| steps == Stepping::Blocks);
+        let of_blocks = eta.filter(|_| steps == TimeSteps::Blocks);
         Self {
             block_steps: of_blocks
                 .map(|eta| (order, preferred::block_digits(order, eta, accuracy))),

@@ -10,7 +10,7 @@ use crate::bodies::Bodies;
 use crate::force::emulated::Emulator;
 use crate::force::systems::ManySystems;
 use crate::frame::Frame;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::{Place, eligible};
 use crate::variants::{Gpus, Method, SystemsPath, Variant};
 
@@ -22,7 +22,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the driver fails to list them.
-    pub fn gpus(&self, variant: &Variant, law: Law) -> Result<u32, ForceError> {
+    pub fn gpus(&self, variant: &Variant, law: ForceLaw) -> Result<u32, ForceError> {
         let Method::Systems(SystemsPath { gpus, .. }) = variant.method else {
             return Ok(self.place.devices() as u32);
         };
@@ -85,7 +85,11 @@ impl Machine {
 }
 
 /// The other GPUs of this machine that can run a variant.
-fn others(first: &DeviceInfo, variant: &Variant, law: Law) -> Result<Vec<DeviceInfo>, ForceError> {
+fn others(
+    first: &DeviceInfo,
+    variant: &Variant,
+    law: ForceLaw,
+) -> Result<Vec<DeviceInfo>, ForceError> {
     let runs = |gpu: &DeviceInfo| {
         let place = Place::Gpu(Box::new(gpu.clone()));
         eligible(variant, &place, law).is_ok()

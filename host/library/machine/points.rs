@@ -11,7 +11,7 @@ use crate::bodies::Bodies;
 use crate::force::at_points::Task;
 use crate::force::cpu;
 use crate::force::emulated::Emulator;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::Place;
 use crate::test_particles::Kinds;
 use crate::variants::Build;
@@ -147,7 +147,7 @@ impl Machine {
         of_sums: impl FnOnce(&Task<'_>, &[f64]) -> T,
     ) -> Result<AtPoints<T>, ForceError> {
         assert!(
-            !matches!(physics.law, Law::AttractRepel { .. }),
+            !matches!(physics.law, ForceLaw::AttractRepel { .. }),
             "the field of attract-repel depends on the bodies in it"
         );
         let interactions = |sources: usize| sources as f64 * points.len() as f64;

@@ -372,7 +372,7 @@ fn brightness(panels: &[Grid]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::Kind;
+    use crate::bodies::BodyKind;
     use crate::initial_conditions::plummer;
     use std::io::Cursor;
 
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    fn body_at(position: [f64; 3], kind: Kind) -> crate::bodies::Body {
+    fn body_at(position: [f64; 3], kind: BodyKind) -> crate::bodies::Body {
         crate::bodies::Body {
             position,
             velocity: [0.0; 3],
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn axes_point_right_and_up() {
-        let bodies: Bodies = [body_at([0.5, 0.25, -0.75], Kind::Star)]
+        let bodies: Bodies = [body_at([0.5, 0.25, -0.75], BodyKind::Star)]
             .into_iter()
             .collect();
         // A unit is 32 pixels, the centre is between pixels 31 and 32.
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn dark_bodies_show_only_where_nothing_shines() {
         let (left, right) = ([-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]);
-        let shown = |selection, kinds: [Kind; 2]| {
+        let shown = |selection, kinds: [BodyKind; 2]| {
             let bodies = [body_at(left, kinds[0]), body_at(right, kinds[1])]
                 .into_iter()
                 .collect();
@@ -454,17 +454,17 @@ mod tests {
             .unwrap();
             [16, 48].map(|x| brightness(&image, x, 32) > 100)
         };
-        let mixed = [Kind::Dark, Kind::Gas];
+        let mixed = [BodyKind::Dark, BodyKind::Gas];
         assert_eq!(shown(Subset::Luminous, mixed), [false, true]);
         assert_eq!(shown(Subset::All, mixed), [true, true]);
-        assert_eq!(shown(Subset::Only(Kind::Dark), mixed), [true, false]);
-        assert_eq!(shown(Subset::Luminous, [Kind::Dark; 2]), [true, true]);
+        assert_eq!(shown(Subset::Only(BodyKind::Dark), mixed), [true, false]);
+        assert_eq!(shown(Subset::Luminous, [BodyKind::Dark; 2]), [true, true]);
     }
 
     #[test]
     fn weights_are_counts_or_masses() {
         let mut bodies: Bodies = [-0.5, 0.5]
-            .map(|x| body_at([x, 0.0, 0.0], Kind::Star))
+            .map(|x| body_at([x, 0.0, 0.0], BodyKind::Star))
             .into_iter()
             .collect();
         bodies.mass[0] = 0.01;
@@ -569,7 +569,7 @@ mod tests {
             assert!(matches!(refusal(picture), PictureError::Number { .. }));
         }
         let picture = DensityPicture {
-            selection: Subset::Only(Kind::Gas),
+            selection: Subset::Only(BodyKind::Gas),
             ..small()
         };
         assert!(matches!(

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::UnknownChoice;
-use crate::bodies::{Bodies, Kind};
+use crate::bodies::{Bodies, BodyKind};
 
 /// Subset of the bodies that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub enum Subset {
     /// Every body.
     All,
     /// Bodies of one kind.
-    Only(Kind),
+    Only(BodyKind),
 }
 
 /// `luminous`, `all`, or the name of a kind.
@@ -25,7 +25,7 @@ impl FromStr for Subset {
         match name {
             "luminous" => Ok(Self::Luminous),
             "all" => Ok(Self::All),
-            _ => Kind::ALL
+            _ => BodyKind::ALL
                 .into_iter()
                 .find(|kind| kind.name() == name)
                 .map(Self::Only)
@@ -94,7 +94,7 @@ impl Section {
 
 /// The numbers of the selected bodies.
 pub(super) fn choose(bodies: &Bodies, selection: Subset) -> Vec<usize> {
-    let of = |wanted: &dyn Fn(Kind) -> bool| -> Vec<usize> {
+    let of = |wanted: &dyn Fn(BodyKind) -> bool| -> Vec<usize> {
         (0..bodies.len())
             .filter(|i| wanted(bodies.kind[*i]))
             .collect()
@@ -103,7 +103,7 @@ pub(super) fn choose(bodies: &Bodies, selection: Subset) -> Vec<usize> {
         Subset::All => of(&|_| true),
         Subset::Only(kind) => of(&|other| other == kind),
         Subset::Luminous => {
-            let luminous = of(&|kind| kind != Kind::Dark);
+            let luminous = of(&|kind| kind != BodyKind::Dark);
             if luminous.is_empty() {
                 of(&|_| true)
             } else {
@@ -143,7 +143,7 @@ mod tests {
             velocity: [0.0; 3],
             mass: 1.0,
             id: 0,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         }]
         .into_iter()
         .collect();

@@ -19,7 +19,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::ColourMap;
-use crate::bodies::{Bodies, BodyFault, Kind};
+use crate::bodies::{Bodies, BodyFault, BodyKind};
 use crate::io::{Overwrite, Snapshot, write_atomically};
 use crate::units::{Shown, Units};
 use crate::vectors::distance;
@@ -228,7 +228,7 @@ impl Viewer {
             facts += &format!(" · {} snapshots", grouped(self.frames.len()));
         }
         let kinds = [kind(0), kind(1), kind(2)];
-        let dark = Kind::Dark.number();
+        let dark = BodyKind::Dark.number();
         let hides_dark =
             kinds[usize::from(dark)] > 0 && kinds[usize::from(dark)] < first.places.len();
         let shown = self

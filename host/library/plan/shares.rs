@@ -247,11 +247,11 @@ mod tests {
     use crate::bodies::Bodies;
     use crate::frame::Frame;
     use crate::initial_conditions::plummer;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use crate::variants;
 
     const PHYSICS: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.05,
     };

@@ -158,12 +158,12 @@ mod tests {
     use super::*;
     use crate::diagnostics::Conserved;
     use crate::force::cpu::samples::cloud;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use std::fs;
 
     fn sample(steps: u64) -> Sample {
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };

@@ -20,20 +20,20 @@
 
 mod condition;
 mod events;
+mod folder;
 mod log;
 mod orbit;
 mod pairs;
 mod particles;
+mod plan;
 mod rows;
 mod watch;
 mod writer;
 
 use std::cell::{Cell, RefCell};
-use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,9 +41,12 @@ use thiserror::Error;
 
 pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
+use self::folder::{INDEX, OF_INDEX, next_number};
+pub use self::folder::{Lock, leftovers, lock};
 use self::log::Log;
 use self::orbit::OrbitRows;
 use self::particles::Particles;
+pub use self::plan::{Every, Plan, UnknownDistance};
 use self::rows::Rows;
 use self::watch::{Good, Planned, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
@@ -52,70 +55,14 @@ use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint, Kept};
 use crate::diagnostics::{Conserved, EnergyLook, Sample};
 use crate::encounters::Happening;
-use crate::integrator::{Pace, Stepping};
-use crate::io::{Format, Snapshot, WriteError, is_partial};
-use crate::physics::Physics;
+use crate::integrator::Pace;
+use crate::io::{Snapshot, WriteError};
 use crate::simulation::{Clock, Progress, Simulation};
 use crate::test_particles::{Account, Look};
-use crate::units::Units;
-
-/// Records to keep, and the end of the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// Steps of the whole run, counted from its beginning; or `u64::MAX`, to go on until a time.
-    pub steps: u64,
-    /// Time at which the run ends, exactly, if not before by its steps.
-    pub until: Option<f64>,
-    /// Steps between two looks.
-    pub diagnostics_every: Option<u64>,
-    /// Time between two snapshots, in the unit of the run; steps are shortened to meet it.
-    pub snapshot_every: Option<f64>,
-    /// When checkpoints are written, beside when the run is broken off.
-    pub checkpoint_every: Option<Every>,
-    /// Format of the snapshots.
-    pub format: Format,
-    /// Units of the bodies, for the snapshots to tell.
-    pub units: Option<Units>,
-}
-
-/// A distance between events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Every {
-    /// So many steps.
-    Steps(u64),
-    /// So long on the clock on the wall.
-    Wall(Duration),
-}
-
-/// `500` steps, or `90s`, `10m`, `2h`.
-impl FromStr for Every {
-    type Err = UnknownDistance;
-
-    fn from_str(text: &str) -> Result<Self, UnknownDistance> {
-        let number = |digits: &str| digits.parse().ok().filter(|&number| number > 0);
-        let wall = |unit, seconds: u64| {
-            let number: u64 = number(text.strip_suffix(unit)?)?;
-            Some(Self::Wall(Duration::from_secs(
-                number.checked_mul(seconds)?,
-            )))
-        };
-        number(text)
-            .map(Self::Steps)
-            .or_else(|| wall('s', 1))
-            .or_else(|| wall('m', 60))
-            .or_else(|| wall('h', 3600))
-            .ok_or_else(|| UnknownDistance(text.to_owned()))
-    }
-}
-
-/// Neither steps nor a time.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is neither a number of steps, such as 500, nor a time, such as 90s, 10m or 2h")]
-pub struct UnknownDistance(String);
 
 /// Event of a run.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum RunEvent<'a> {
     /// Some steps more, several times a second.
     Progress(Progress),
     /// A look was taken.
@@ -165,86 +112,6 @@ pub struct Stopped {
     pub good: Snapshot,
     /// Steps done in that state.
     pub good_steps: u64,
-}
-
-/// A claim on a run's folder, which ends with the process however that ends.
-#[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
-
-/// Table of the snapshots: their numbers and times.
-const INDEX: &str = "index.csv";
-const OF_INDEX: [&str; 2] = ["number", "time"];
-
-/// File of a run's folder that the claim on it is made through: never replaced and never removed.
-const LOCK: &str = ".lock";
-
-/// Claims a folder, which must be there.
-///
-/// # Errors
-/// `WouldBlock` if another process has it.
-pub fn lock(folder: &Path) -> io::Result<Lock> {
-    let mut options = OpenOptions::new();
-    let file = options.create(true).write(true).truncate(false);
-    let file = file.open(folder.join(LOCK))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Lock(file)),
-        Err(TryLockError::WouldBlock) => Err(io::Error::new(
-            io::ErrorKind::WouldBlock,
-            "another process is running there",
-        )),
-        // Some file systems know no locks; a run there is better than none.
-        Err(TryLockError::Error(fault)) if fault.kind() == io::ErrorKind::Unsupported => {
-            Ok(Lock(file))
-        }
-        Err(TryLockError::Error(fault)) => Err(fault),
-    }
-}
-
-/// The files that a run leaves in its folder, as far as this module writes them, and what a killed
-/// process left half-written.
-///
-/// # Errors
-/// The file system's refusal.
-pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = vec![];
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let recorded = log::NAMES.contains(&&*name)
-            || name == particles::NAME
-            || name == pairs::NAME
-            || name == INDEX
-            || name == orbit::NAME
-            || events::NAMES.contains(&&*name)
-            || name.starts_with("checkpoint")
-            || name
-                .strip_prefix("snapshot-")
-                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        if recorded || is_partial(&path) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// Number of the next snapshot of a run: after those of the table, or after the files where the table is lost.
-fn next_number(folder: &Path) -> io::Result<u64> {
-    let table = fs::read_to_string(folder.join(INDEX))?;
-    let of_row = |row: &str| row.split(',').nth(1)?.parse::<u64>().ok();
-    if let Some(last) = table.lines().filter_map(of_row).max() {
-        return Ok(last + 1);
-    }
-    let mut next = 0;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let number = name
-            .strip_prefix("snapshot-")
-            .and_then(|digits| digits.parse().ok());
-        next = number.map_or(next, |number: u64| next.max(number + 1));
-    }
-    Ok(next)
 }
 
 /// The largest drift of the energy.
@@ -308,7 +175,7 @@ impl Recording {
         folder: &Path,
         plan: Plan,
         simulation: &mut Simulation,
-        mut watch: impl FnMut(Event<'_>),
+        mut watch: impl FnMut(RunEvent<'_>),
     ) -> Result<Self, RecordingError> {
         let began = Instant::now();
         let origin = simulation.conserved()?;
@@ -530,7 +397,7 @@ impl Recording {
         })
     }
 
-    /// Shows the bodies on the way ([`Event::Preview`]) so often on the clock on the wall, or less
+    /// Shows the bodies on the way ([`RunEvent::Preview`]) so often on the clock on the wall, or less
     /// often where looking at them takes more than a fifth of the time. What the run computes and
     /// records stays the same.
     pub fn preview_every(&mut self, every: Duration) {
@@ -550,7 +417,7 @@ impl Recording {
     pub fn run(
         &mut self,
         simulation: &mut Simulation,
-        mut watch: impl FnMut(Event<'_>) -> ControlFlow<()>,
+        mut watch: impl FnMut(RunEvent<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
         let largest = Cell::new(self.largest);
         let count = |drift: f64, is_recorded: bool| {
@@ -558,10 +425,10 @@ impl Recording {
             counted.count(drift, is_recorded);
             largest.set(counted);
         };
-        let mut watch = |event: Event<'_>| {
+        let mut watch = |event: RunEvent<'_>| {
             match &event {
-                Event::Sample(sample) => count(sample.energy_drift, true),
-                Event::Energy(look) => count(look.drift, false),
+                RunEvent::Sample(sample) => count(sample.energy_drift, true),
+                RunEvent::Energy(look) => count(look.drift, false),
                 _ => {}
             }
             watch(event)
@@ -583,10 +450,10 @@ impl Recording {
         }
         let (began, met) = (Instant::now(), RefCell::new(None));
         let conditions = self.stop_if.clone();
-        let mut watch = |event: Event<'_>| {
+        let mut watch = |event: RunEvent<'_>| {
             let is_met = |condition: &&Condition| match &event {
-                Event::Sample(sample) => condition.is_met(sample),
-                Event::Progress(_) => condition.is_over(began.elapsed()),
+                RunEvent::Sample(sample) => condition.is_met(sample),
+                RunEvent::Progress(_) => condition.is_over(began.elapsed()),
                 _ => false,
             };
             let found = conditions.iter().find(is_met);
@@ -618,7 +485,7 @@ impl Recording {
             let mut preview = None;
             let mut look = false;
             let during = |progress: Progress| {
-                broken_off.set(broken_off.get() | watch(Event::Progress(progress)).is_break());
+                broken_off.set(broken_off.get() | watch(RunEvent::Progress(progress)).is_break());
                 if !progress.is_within_step {
                     overdue = matches!(self.plan.checkpoint_every,
                         Some(Every::Wall(time)) if written.elapsed() >= time);
@@ -646,13 +513,13 @@ impl Recording {
             }
             let fewer = self.record_events(simulation)?;
             broken_off.set(broken_off.get() | simulation.stopped_by().is_some());
-            let mut tell = |event: Event<'_>| {
+            let mut tell = |event: RunEvent<'_>| {
                 broken_off.set(broken_off.get() | watch(event).is_break());
             };
             let clock = simulation.clock();
             if let (Some(progress), Some(every)) = (preview, self.preview_every) {
                 let began = Instant::now();
-                tell(Event::Preview(progress, simulation.bodies()?));
+                tell(RunEvent::Preview(progress, simulation.bodies()?));
                 pause = every.max(4 * began.elapsed());
                 previewed = Instant::now();
             }
@@ -678,7 +545,7 @@ impl Recording {
                 Ok(None) => {}
                 Ok(Some(look)) => {
                     count(look.drift, planned);
-                    tell(Event::Energy(look));
+                    tell(RunEvent::Energy(look));
                 }
                 Err(why) => {
                     self.largest = largest.get();
@@ -736,9 +603,9 @@ impl Recording {
         looks: Watch,
         why: ForceError,
         writer: &mut Writer,
-        watch: &mut impl FnMut(Event<'_>) -> ControlFlow<()>,
+        watch: &mut impl FnMut(RunEvent<'_>) -> ControlFlow<()>,
     ) -> RecordingError {
-        let mut tell = |event: Event<'_>| {
+        let mut tell = |event: RunEvent<'_>| {
             let _ = watch(event); // it has stopped
         };
         let written = writer.finish(&mut tell);
@@ -862,7 +729,7 @@ impl Recording {
     fn checkpoint(
         &self,
         simulation: &mut Simulation,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<(), RecordingError> {
         let (clock, state) = simulation.save()?;
         self.write_checkpoint(&Checkpoint {
@@ -874,7 +741,7 @@ impl Recording {
             state,
             kept: self.kept(simulation),
         })?;
-        tell(Event::Wrote(&self.folder.join("checkpoint")));
+        tell(RunEvent::Wrote(&self.folder.join("checkpoint")));
         Ok(())
     }
 
@@ -899,86 +766,6 @@ fn io_error(folder: &Path, fault: io::Error) -> RecordingError {
         folder: folder.to_owned(),
         fault,
     }
-}
-
-impl Plan {
-    /// Returns whether bound pairs are logged: where bodies stand for themselves.
-    fn has_pairs(&self, physics: &Physics) -> bool {
-        self.diagnostics_every.is_some() && physics.softening == 0.0
-    }
-
-    fn is_look_due(&self, clock: &Clock) -> bool {
-        self.diagnostics_every
-            .is_some_and(|every| clock.steps.is_multiple_of(every))
-    }
-
-    /// Number of snapshots after the first that are due at this moment: a function of it alone.
-    fn snapshots_due(&self, clock: &Clock) -> u64 {
-        // 10 · 0.1 / 0.01 may round to below 100.
-        self.snapshot_every.map_or(0, |every| {
-            ((clock.time - clock.start).abs() / every * (1.0 + 1e-12)).floor() as u64
-        })
-    }
-
-    /// Number of steps of the whole run, where it can be known before: without those that snapshots
-    /// shorten.
-    fn steps_of(&self, clock: &Clock, pace: Pace) -> Option<u64> {
-        let (length, end) = match pace {
-            Pace::Fixed(dt) => (dt, self.until),
-            Pace::Adaptive {
-                longest,
-                end,
-                steps: Stepping::Blocks,
-                ..
-            } => (longest, Some(self.until.unwrap_or(end))),
-            Pace::Adaptive { .. } => return None,
-        };
-        let by_time = end.map(|end| ((end - clock.start) / length * (1.0 - 1e-12)).ceil() as u64);
-        let steps = by_time.map_or(self.steps, |steps| steps.min(self.steps));
-        Some(steps).filter(|&steps| steps < u64::MAX)
-    }
-
-    /// When something is next to be done.
-    fn next_stop(&self, clock: &Clock, pace: Pace) -> Stop {
-        let multiple = |every: u64| {
-            (clock.steps / every)
-                .saturating_add(1)
-                .saturating_mul(every)
-        };
-        let mut steps = self.steps;
-        if let Some(every) = self.diagnostics_every {
-            steps = steps.min(multiple(every));
-        }
-        if let Some(Every::Steps(every)) = self.checkpoint_every {
-            steps = steps.min(multiple(every));
-        }
-        let (end, direction) = match pace {
-            Pace::Fixed(dt) => (self.until, dt.signum()),
-            Pace::Adaptive { end, .. } => (Some(self.until.unwrap_or(end)), 1.0),
-        };
-        let snapshot = self.snapshot_every.map(|every| {
-            let due = self.snapshots_due(clock).saturating_add(1);
-            clock.start + direction * (due as f64 * every)
-        });
-        let time = match (snapshot, end) {
-            // One that rounding alone puts before the end is at the end.
-            (Some(snapshot), Some(end))
-                if direction * (end - snapshot) > 1e-12 * (end - clock.start).abs() =>
-            {
-                Some(snapshot)
-            }
-            (Some(snapshot), None) => Some(snapshot).filter(|time| time.is_finite()),
-            (_, end) => end,
-        };
-        Stop { steps, time }
-    }
-}
-
-/// When to stop: whichever comes first.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Stop {
-    steps: u64,
-    time: Option<f64>,
 }
 
 #[cfg(test)]

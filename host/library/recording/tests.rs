@@ -1,18 +1,20 @@
 //! Stopped and resumed runs against runs that were not.
 
+use std::fs;
+
 use super::*;
 use crate::bodies::Bodies;
 use crate::initial_conditions::plummer;
 use crate::integrator::Integrator;
-use crate::integrator::Stepping;
-use crate::io::TipsyDialect;
+use crate::integrator::TimeSteps;
+use crate::io::{Format, TipsyDialect};
 use crate::machine::Machine;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::Place;
 use crate::variants;
 
 const PHYSICS: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.01,
 };
@@ -92,13 +94,13 @@ fn a_resumed_run_leaves_the_same_bytes() {
         eta: 0.02,
         longest: 0.02,
         end: 1.07,
-        steps: Stepping::Shared,
+        steps: TimeSteps::Shared,
     };
     let blocks = Pace::Adaptive {
         eta: 0.02,
         longest: 0.005,
         end: 1.07,
-        steps: Stepping::Blocks,
+        steps: TimeSteps::Blocks,
     };
     let run = |place, kernel, integrator, pace| Run {
         place,
@@ -149,8 +151,8 @@ fn a_resumed_run_leaves_the_same_bytes() {
                 Recording::begin(folder.path(), PLAN, &mut simulation, |_| {}).unwrap();
             let mut at_5 = None;
             let outcome = recording.run(&mut simulation, |event| match event {
-                Event::Progress(progress) if progress.steps >= stop => ControlFlow::Break(()),
-                Event::Wrote(path) if path.ends_with("checkpoint") => {
+                RunEvent::Progress(progress) if progress.steps >= stop => ControlFlow::Break(()),
+                RunEvent::Wrote(path) if path.ends_with("checkpoint") => {
                     at_5.get_or_insert_with(|| fs::read(path).unwrap());
                     ControlFlow::Continue(())
                 }
@@ -244,8 +246,8 @@ fn snapshots_and_the_end_are_at_their_times() {
     };
     for (integrator, pace) in [
         (Integrator::Leapfrog, Pace::Fixed(0.007)),
-        (Integrator::Hermite4, adaptive(Stepping::Shared)),
-        (Integrator::Hermite4, adaptive(Stepping::Blocks)),
+        (Integrator::Hermite4, adaptive(TimeSteps::Shared)),
+        (Integrator::Hermite4, adaptive(TimeSteps::Blocks)),
     ] {
         let run = Run {
             place: Place::Cpu,
@@ -421,7 +423,7 @@ fn a_run_that_a_look_breaks_off_leaves_a_checkpoint() {
     let mut looked = false;
     let outcome = recording.run(&mut simulation, |event| {
         // Once, as a caller may who counts on being heard.
-        match matches!(event, Event::Sample(_)) && !std::mem::replace(&mut looked, true) {
+        match matches!(event, RunEvent::Sample(_)) && !std::mem::replace(&mut looked, true) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

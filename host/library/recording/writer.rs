@@ -12,7 +12,7 @@ use super::log::Log;
 use super::pairs;
 use super::particles::Particles;
 use super::rows::{Cell, Rows};
-use super::{Event, RecordingError, io_error};
+use super::{RecordingError, RunEvent, io_error};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Lost, Sample};
 use crate::fields::External;
@@ -100,7 +100,10 @@ impl Writer {
     ///
     /// # Errors
     /// The output that could not be written.
-    pub(super) fn poll(&mut self, tell: &mut impl FnMut(Event<'_>)) -> Result<(), RecordingError> {
+    pub(super) fn poll(
+        &mut self,
+        tell: &mut impl FnMut(RunEvent<'_>),
+    ) -> Result<(), RecordingError> {
         while self.pending > 0 {
             match self.outcomes.try_recv() {
                 Ok(outcome) => self.tell(outcome, tell)?,
@@ -117,7 +120,7 @@ impl Writer {
     /// The output that could not be written.
     pub(super) fn finish(
         &mut self,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<(), RecordingError> {
         while self.pending > 0 {
             match self.outcomes.recv() {
@@ -131,14 +134,14 @@ impl Writer {
     fn tell(
         &mut self,
         outcome: Outcome,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<(), RecordingError> {
         self.pending -= 1;
         let outcome = outcome.inspect_err(|_| self.pending = 0); // what is left, it leaves out
         for done in outcome? {
             match done {
-                Done::Sample(sample) => tell(Event::Sample(&sample)),
-                Done::Wrote(path) => tell(Event::Wrote(&path)),
+                Done::Sample(sample) => tell(RunEvent::Sample(&sample)),
+                Done::Wrote(path) => tell(RunEvent::Wrote(&path)),
             }
         }
         Ok(())

@@ -55,7 +55,7 @@ fn a_forced_variant_is_validated() {
         );
     }
     let kernel = variants::find("cpu-f64").expect("listed");
-    let host = Request::new(1000).by(Some(kernel)).law(Law::Unit);
+    let host = Request::new(1000).by(Some(kernel)).law(ForceLaw::Unit);
     let host = select(&host).expect("runs anywhere");
     assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
 }
@@ -78,7 +78,7 @@ fn several_devices_share_what_is_preferred() {
     }
     let blocks = Request {
         integrator: Integrator::Hermite4,
-        steps: Stepping::Blocks,
+        steps: TimeSteps::Blocks,
         ..Request::new(100).on(DeviceChoice::Emulators(2))
     };
     let refused = select(&blocks)

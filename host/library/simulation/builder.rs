@@ -1,14 +1,14 @@
 //! Setting up a simulation: what is not said is chosen, and what cannot be is refused before anything is
 //! computed.
 
-use super::{Clock, Scheme, Simulation};
+use super::{Clock, IntegrationScheme, Simulation};
 use crate::backend::{ForceError, Neighbours, NeighboursFault, SavedState};
 use crate::bodies::{Bodies, BodyFault};
 use crate::encounters::{EncounterFault, Encounters};
 use crate::fields::{ExternalField, FieldFault, Fields, Orbit};
-use crate::integrator::{Integrator, Pace, Stepping};
+use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::machine::Machine;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
@@ -26,16 +26,16 @@ pub struct SimulationBuilder {
     encounters: Option<Encounters>,
     units: Option<Units>,
     made_by: Option<(&'static str, Advice)>,
-    law: Law,
+    law: ForceLaw,
     g: Option<f64>,
     softening: Option<f64>,
     start: f64,
     dt: Option<f64>,
     eta: Option<f64>,
-    stepping: Stepping,
+    stepping: TimeSteps,
     neighbours: Option<Neighbours>,
     integrator: Option<Integrator>,
-    scheme: Option<Box<dyn Scheme>>,
+    scheme: Option<Box<dyn IntegrationScheme>>,
     device: DeviceChoice,
     kernel: Option<&'static Variant>,
     accuracy: Option<ForceAccuracy>,
@@ -100,13 +100,13 @@ impl SimulationBuilder {
             encounters: None,
             units: None,
             made_by: None,
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: None,
             softening: None,
             start: 0.0,
             dt: None,
             eta: None,
-            stepping: Stepping::Shared,
+            stepping: TimeSteps::Shared,
             neighbours: None,
             integrator: None,
             scheme: None,
@@ -179,7 +179,7 @@ impl SimulationBuilder {
 
     /// Force law; Newton's gravity where not given.
     #[must_use]
-    pub fn law(self, law: Law) -> Self {
+    pub fn law(self, law: ForceLaw) -> Self {
         Self { law, ..self }
     }
 
@@ -195,7 +195,7 @@ impl SimulationBuilder {
     #[must_use]
     pub fn gravity(self, g: f64, softening: f64) -> Self {
         self.physics(Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g,
             softening,
         })
@@ -245,10 +245,10 @@ impl SimulationBuilder {
         Self { eta, ..self }
     }
 
-    /// A step for each body: [block time steps](Stepping::Blocks).
+    /// A step for each body: [block time steps](TimeSteps::Blocks).
     #[must_use]
     pub fn block_steps(self) -> Self {
-        let stepping = Stepping::Blocks;
+        let stepping = TimeSteps::Blocks;
         Self { stepping, ..self }
     }
 
@@ -291,8 +291,8 @@ impl SimulationBuilder {
 
     /// An integrator of one's own, with a fixed time step.
     #[must_use]
-    pub fn scheme(self, scheme: impl Scheme + 'static) -> Self {
-        let scheme: Option<Box<dyn Scheme>> = Some(Box::new(scheme));
+    pub fn scheme(self, scheme: impl IntegrationScheme + 'static) -> Self {
+        let scheme: Option<Box<dyn IntegrationScheme>> = Some(Box::new(scheme));
         Self { scheme, ..self }
     }
 
@@ -405,7 +405,7 @@ impl SimulationBuilder {
 
     /// Physics that the simulation will have.
     fn chosen_physics(&self) -> Physics {
-        let units = self.units.filter(|_| self.law != Law::Unit);
+        let units = self.units.filter(|_| self.law != ForceLaw::Unit);
         let g = self.g.or(units.map(|units| units.gravity())).unwrap_or(1.0);
         let chosen = || {
             suggest::choose_softening(
@@ -487,7 +487,7 @@ impl SimulationBuilder {
     /// Advice on how to simulate the bodies.
     fn advice(&self) -> Advice {
         let made_by = self.made_by.map(|(_, advice)| advice);
-        let units = self.units.filter(|_| self.law != Law::Unit);
+        let units = self.units.filter(|_| self.law != ForceLaw::Unit);
         Advice::of(made_by, units)
     }
 
@@ -524,7 +524,7 @@ impl SimulationBuilder {
             let moves = |x: f64| x.is_finite() && x != 0.0;
             demand("dt", self.dt, moves, "finite and not 0")?;
         }
-        if let Law::AttractRepel { repulsion, damping } = self.law {
+        if let ForceLaw::AttractRepel { repulsion, damping } = self.law {
             demand("repulsion", Some(repulsion), f64::is_finite, "finite")?;
             demand("drag", Some(damping), not_negative, "≥ 0 and finite")?;
         }
@@ -538,12 +538,12 @@ impl SimulationBuilder {
         self.fields.check(name, derivatives)?;
         bodies_each(self.bodies.len(), self.systems).map_err(PlanError::from)?;
         let chooses = self.method().needs_jerks() && self.scheme.is_none();
-        if (adaptive || self.stepping == Stepping::Blocks) && !chooses {
+        if (adaptive || self.stepping == TimeSteps::Blocks) && !chooses {
             let name = self.method().name();
             let own = self.scheme.as_ref().map(|_| "one of your own");
             return Err(BuildError::NoAdaptiveSteps(own.unwrap_or(name)));
         }
-        if self.stepping == Stepping::Blocks && !adaptive {
+        if self.stepping == TimeSteps::Blocks && !adaptive {
             return Err(BuildError::BlocksWithoutEta);
         }
         if self.neighbours.is_some() {

@@ -5,7 +5,7 @@ use crate::backend::{Backend, ForceError, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
-use crate::integrator::{Pace, Stepping};
+use crate::integrator::{Pace, TimeSteps};
 use crate::physics::Physics;
 
 /// Consequences of encounters that were not asked for yet.
@@ -120,7 +120,7 @@ impl Simulation {
     }
 
     fn takes_block_steps(&self) -> bool {
-        let blocks = Stepping::Blocks;
+        let blocks = TimeSteps::Blocks;
         matches!(self.pace, Pace::Adaptive { steps, .. } if steps == blocks)
     }
 
@@ -198,7 +198,7 @@ impl Simulation {
         if let Pace::Adaptive {
             eta,
             longest,
-            steps: Stepping::Shared,
+            steps: TimeSteps::Shared,
             ..
         } = self.pace
         {

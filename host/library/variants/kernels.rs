@@ -3,7 +3,7 @@
 use gpu_kernels::entries::{Entry, Work};
 
 use super::{Masses, Variant};
-use crate::physics::Law;
+use crate::physics::ForceLaw;
 
 /// The kernels of a run.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub struct HermiteKernels {
 
 impl Variant {
     /// The kernels of a run with bodies of these masses, if this variant is one of kernels.
-    pub fn kernels(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<Kernels> {
+    pub fn kernels(&self, law: ForceLaw, unsoftened: bool, masses: Masses) -> Option<Kernels> {
         let force = self.force_for(law, unsoftened, masses)?;
         Some(Kernels {
             force,
@@ -47,8 +47,8 @@ impl Variant {
             kick: force.partner(Work::Kick)?,
             drift: force.partner(Work::Drift)?,
             damp: force.partner(Work::Damp)?,
-            energy: force.partner(Work::Energy(law.name()))?,
-            quick_energy: force.partner(Work::QuickEnergy(law.name())),
+            energy: force.partner(Work::Energy(law.of_kernels()))?,
+            quick_energy: force.partner(Work::QuickEnergy(law.of_kernels())),
             hermite: if self.gives_jerks() {
                 Some(HermiteKernels {
                     predict: force.partner(Work::Predict)?,
@@ -63,9 +63,11 @@ impl Variant {
 }
 
 /// The mass of every body, where the force kernel leaves masses out and G has to hold it.
-pub fn common_mass(force: &Entry, law: Law, masses: Masses) -> Option<f64> {
+pub fn common_mass(force: &Entry, law: ForceLaw, masses: Masses) -> Option<f64> {
     match (force.work, masses) {
-        (Work::Force { law: computed, .. }, Masses::Equal(mass)) if computed != law.name() => {
+        (Work::Force { law: computed, .. }, Masses::Equal(mass))
+            if computed != law.of_kernels() =>
+        {
             Some(mass)
         }
         _ => None,

@@ -28,7 +28,7 @@ use gpu_kernels::schedule::{ScheduleName, tensor};
 
 use crate::bodies::Bodies;
 use crate::frame::Frame;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 
 /// A way to compute the forces, by name.
 #[derive(Clone, Copy, Debug)]
@@ -293,17 +293,17 @@ pub struct OutOfRange {
 
 impl Variant {
     /// Force laws that it computes.
-    pub fn laws(&self) -> impl Iterator<Item = Law> {
-        [Law::Gravity, Law::Unit, Law::ATTRACT_REPEL]
+    pub fn laws(&self) -> impl Iterator<Item = ForceLaw> {
+        [ForceLaw::Gravity, ForceLaw::Unit, ForceLaw::ATTRACT_REPEL]
             .into_iter()
             .filter(|&law| self.computes(law))
     }
 
     /// Returns whether it computes a force law.
-    pub fn computes(&self, law: Law) -> bool {
+    pub fn computes(&self, law: ForceLaw) -> bool {
         match self.method {
             Method::Reference => true,
-            Method::Cpu(_) => law == Law::Gravity || law == Law::Unit,
+            Method::Cpu(_) => law == ForceLaw::Gravity || law == ForceLaw::Unit,
             Method::Kernel { .. } | Method::Systems(_) => self.force(law, false).is_some(),
         }
     }
@@ -467,12 +467,17 @@ impl Variant {
     }
 
     /// The force kernel for a law, for ε = 0 or ε > 0, if this variant is one of kernels.
-    pub fn force(&self, law: Law, unsoftened: bool) -> Option<&'static Entry> {
-        self.row()?.force(law.name(), unsoftened)
+    pub fn force(&self, law: ForceLaw, unsoftened: bool) -> Option<&'static Entry> {
+        self.row()?.force(law.of_kernels(), unsoftened)
     }
 
     /// As [`force`](Self::force), for bodies of these masses.
-    pub fn force_for(&self, law: Law, unsoftened: bool, masses: Masses) -> Option<&'static Entry> {
+    pub fn force_for(
+        &self,
+        law: ForceLaw,
+        unsoftened: bool,
+        masses: Masses,
+    ) -> Option<&'static Entry> {
         let general = self.force(law, unsoftened)?;
         let (Method::Kernel { row, by_masses, .. }
         | Method::Systems(SystemsPath { row, by_masses, .. })) = self.method
@@ -484,8 +489,8 @@ impl Variant {
         }
         let special = match (law, masses) {
             // G times the mass is the launch's business.
-            (Law::Gravity, Masses::Equal(_)) => self.force(Law::Unit, unsoftened),
-            (Law::Gravity, Masses::Comparable) => row.by_forces(unsoftened),
+            (ForceLaw::Gravity, Masses::Equal(_)) => self.force(ForceLaw::Unit, unsoftened),
+            (ForceLaw::Gravity, Masses::Comparable) => row.by_forces(unsoftened),
             _ => None,
         };
         special.or(Some(general))
@@ -494,7 +499,7 @@ impl Variant {
 
 /// Work of a row of force kernels, but for law and softening.
 #[derive(Clone, Copy, Debug)]
-pub struct Force {
+pub struct ForceWork {
     /// The algorithm.
     pub schedule: ScheduleName,
     /// Formula of the force law.
@@ -515,7 +520,7 @@ pub struct Force {
 ///
 /// # Panics
 /// If it is no force kernel.
-pub fn force_work(entry: &Entry) -> Force {
+pub fn force_work(entry: &Entry) -> ForceWork {
     match entry.work {
         Work::Force {
             schedule,
@@ -526,7 +531,7 @@ pub fn force_work(entry: &Entry) -> Force {
             order,
             max_registers,
             ..
-        } => Force {
+        } => ForceWork {
             schedule,
             formula,
             numerics,

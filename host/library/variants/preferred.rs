@@ -19,6 +19,15 @@ pub enum ForceAccuracy {
 impl ForceAccuracy {
     /// All of them, the roughest first.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Single, Self::Double];
+
+    /// Name, as options have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Single => "single",
+            Self::Double => "double",
+        }
+    }
 }
 
 /// On the CPU.
@@ -134,7 +143,7 @@ pub const fn with_jerks(accuracy: ForceAccuracy) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
     use crate::selection::{Place, eligible};
     use crate::variants;
 
@@ -142,13 +151,13 @@ mod tests {
     fn all_are_listed_and_compute_gravity() {
         for accuracy in ForceAccuracy::ALL {
             let cpu = variants::find(cpu(accuracy)).expect("listed");
-            assert_eq!(eligible(cpu, &Place::Cpu, Law::Gravity), Ok(()));
+            assert_eq!(eligible(cpu, &Place::Cpu, ForceLaw::Gravity), Ok(()));
             for bodies in [1, 5_000, 16_000, 50_000, 100_000] {
                 for (slow_doubles, sources) in [(false, bodies), (true, bodies), (true, 0)] {
                     let names = gpu(bodies, sources, accuracy, slow_doubles);
                     for name in names.into_iter().chain([with_jerks(accuracy)]) {
                         let kernel = variants::find(name).expect("listed");
-                        let runs = eligible(kernel, &Place::Emulator, Law::Gravity);
+                        let runs = eligible(kernel, &Place::Emulator, ForceLaw::Gravity);
                         assert_eq!(runs, Ok(()), "{name}");
                     }
                 }
@@ -160,7 +169,7 @@ mod tests {
     fn every_law_is_computed_somewhere() {
         for (on_cpu, place) in [(true, Place::Cpu), (false, Place::Emulator)] {
             let kernel = variants::find(of_all_laws(on_cpu)).expect("listed");
-            assert_eq!(eligible(kernel, &place, Law::ATTRACT_REPEL), Ok(()));
+            assert_eq!(eligible(kernel, &place, ForceLaw::ATTRACT_REPEL), Ok(()));
         }
     }
 

@@ -23,7 +23,10 @@ fn every_kernel_is_compiled_for_both_laws_and_any_softening() {
                 else {
                     panic!("{} is not a force", kernels.force.symbol)
                 };
-                assert_eq!((compiled, numerics.unsoftened), (law.name(), unsoftened));
+                assert_eq!(
+                    (compiled, numerics.unsoftened),
+                    (law.of_kernels(), unsoftened)
+                );
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::bodies::{Bodies, Body};
 use crate::fields::{External, ExternalField, Fields, HostField, Path, mwpotential2014};
 use crate::integrator::Integrator;
 use crate::machine::Machine;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::{DeviceChoice, Place};
 use crate::simulation::{Simulation, SimulationBuilder};
 use crate::test_particles::Account;
@@ -18,7 +18,7 @@ use crate::variants;
 use crate::vectors::cross;
 
 const GRAVITY: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.0,
 };

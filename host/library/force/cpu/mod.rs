@@ -32,7 +32,7 @@ use super::block_steps::OnItsWay;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
 use crate::backend::{
-    BlockCounts, Derivatives, ForceError, Neighbours, NeighboursFault, Operation, Targets,
+    BlockCounts, ForceError, HighestDerivative, Neighbours, NeighboursFault, Operation, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
@@ -237,12 +237,17 @@ impl<R: Lane> InMemory for Cpu<R> {
         }
     }
 
-    fn pair_forces(&self, frame: &Frame, targets: Targets<'_>, asked: Derivatives) -> Vec<Forces> {
+    fn pair_forces(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        asked: HighestDerivative,
+    ) -> Vec<Forces> {
         let forces = |targets| match asked {
-            Derivatives::None | Derivatives::Jerk => {
+            HighestDerivative::None | HighestDerivative::Jerk => {
                 derivatives::forces::<R, 2>(self, frame, targets)
             }
-            Derivatives::Snap => derivatives::forces::<R, 3>(self, frame, targets),
+            HighestDerivative::Snap => derivatives::forces::<R, 3>(self, frame, targets),
         };
         if self.team.is_alone() {
             return forces(targets);

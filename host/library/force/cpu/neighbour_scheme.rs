@@ -29,7 +29,7 @@ use super::derivatives::{Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
-use crate::backend::{BlockCounts, Derivatives, ForceError, Hermite, Targets};
+use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Sphere, Targets};
 use crate::fields::External;
 use crate::force::block_steps::{OnItsWay, guarded, level};
 use crate::force::host_state::Beginning;
@@ -157,10 +157,8 @@ impl<'a, R: Lane> Sum<'a, R> {
 
     /// The squared radius of a body's sphere.
     fn limit(&self, i: usize) -> f64 {
-        match self.frame.length_to_local(self.cpu.state.spheres[i][0]) {
-            0.0 => f64::INFINITY, // all are neighbours
-            radius => radius * radius,
-        }
+        let radius = self.cpu.state.spheres[i].radius;
+        self.frame.length_to_local(radius).powi(2)
     }
 
     /// Numbers of sources as indices of bodies, without the body itself.
@@ -182,7 +180,7 @@ impl<'a, R: Lane> Sum<'a, R> {
         let count = massive.map_or(n, <[usize]>::len);
         let every = || (0..count as u32).collect::<Vec<u32>>();
         if count <= wanted + 1 {
-            let list = |i| (0.0, self.others(i, every()));
+            let list = |i| (f64::INFINITY, self.others(i, every()));
             return (0..n).map(list).collect();
         }
         let mut columns = [(); 3].map(|()| vec![f64::INFINITY; count.next_multiple_of(PADDED)]);
@@ -197,8 +195,8 @@ impl<'a, R: Lane> Sum<'a, R> {
         let list = |i: usize| {
             let [at, _] = all[i].0;
             let inside = |limit: f64| self.others(i, run.run(Inside { columns, at, limit }));
-            let [radius, _] = self.cpu.state.spheres[i];
-            if radius > 0.0 {
+            let radius = self.cpu.state.spheres[i].radius;
+            if radius.is_finite() {
                 let kept = inside(self.limit(i));
                 if kept.len() >= wanted.div_ceil(2) && kept.len() <= 2 * wanted {
                     return (radius, kept);
@@ -216,7 +214,7 @@ impl<'a, R: Lane> Sum<'a, R> {
             let radius = square.sqrt() * (1.0 + 1e-9) * self.frame.length;
             let local = self.frame.length_to_local(radius);
             match local * local {
-                0.0 => (0.0, self.others(i, every())), // so many stand where this one is
+                0.0 => (f64::INFINITY, self.others(i, every())), // so many stand where this one is
                 limit => (radius, inside(limit)),
             }
         };
@@ -243,7 +241,7 @@ pub(super) fn advance<R: Lane>(
     let mut parts = begin(cpu, wanted, &frame, eta, regular_eta);
     cpu.state.begin();
     for (i, part) in parts.iter_mut().enumerate() {
-        part.regular_level = level(cpu.state.spheres[i][1], span, i)?;
+        part.regular_level = level(cpu.state.spheres[i].regular_step, span, i)?;
         part.level = level(cpu.state.own_steps[i], span, i)?.max(part.regular_level);
     }
     let total_weight: f64 = {
@@ -301,9 +299,9 @@ pub(super) fn advance<R: Lane>(
                 let [dx, dv] = step.corrections();
                 x = each(|k| x[k] + dx[k]);
                 v = each(|k| v[k] + dv[k]);
-                let radius = state.spheres[i][0];
+                let radius = state.spheres[i].radius;
                 let noise = match radius {
-                    0.0 => f64::INFINITY, // no body is outside
+                    f64::INFINITY => f64::INFINITY, // no body is outside
                     _ => {
                         let terms = total_weight / (radius * radius)
                             + norm(irregular[0])
@@ -317,7 +315,10 @@ pub(super) fn advance<R: Lane>(
                     .min(regular_eta.sqrt() / regular.approach)
                     .min(2.0 * step.dt);
                 let grown = growth(wanted as f64, list.len() as f64, 2.0);
-                state.spheres[i] = [radius * grown, allowed];
+                state.spheres[i] = Sphere {
+                    radius: radius * grown,
+                    regular_step: allowed,
+                };
                 let wanted = level(allowed, span, i)?;
                 if wanted > part.regular_level || now.is_multiple_of(SPAN >> wanted) {
                     part.regular_level = wanted;
@@ -354,7 +355,11 @@ fn begin<R: Lane>(
     let n = cpu.state.bodies.len();
     let is_first = cpu.state.own_steps.is_empty();
     if is_first {
-        cpu.state.spheres = vec![[0.0; 2]; n];
+        let unknown = Sphere {
+            radius: f64::INFINITY,
+            regular_step: 0.0,
+        };
+        cpu.state.spheres = vec![unknown; n];
     }
     let sum_of = Sum::new(cpu, frame);
     let all = sum_of.sources();
@@ -365,7 +370,7 @@ fn begin<R: Lane>(
         let [a, j, _] = near.derivatives;
         let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
         let field = field_of_whole(&cpu.state.external, cpu.state.phase(i).into(), whole[0]);
-        let regular = match radii[i] == 0.0 {
+        let regular = match radii[i] == f64::INFINITY {
             true => Force::default(), // no body is outside
             false => difference(whole, sum([[a, j], field, Force::default()])),
         };
@@ -379,12 +384,12 @@ fn begin<R: Lane>(
     };
     let parts: Vec<Parts> = lists.into_par_iter().enumerate().map(near).collect();
     for (sphere, &radius) in cpu.state.spheres.iter_mut().zip(&radii) {
-        sphere[0] = radius;
+        sphere.radius = radius;
     }
     if is_first {
         let steps = first_steps(cpu, frame, &parts, [eta, regular_eta]);
         for (sphere, [_, regular]) in cpu.state.spheres.iter_mut().zip(&steps) {
-            sphere[1] = *regular;
+            sphere.regular_step = *regular;
         }
         cpu.state.own_steps = steps.into_iter().map(|[step, _]| step).collect();
     }
@@ -398,7 +403,7 @@ fn first_steps<R: Lane>(
     parts: &[Parts],
     [eta, regular_eta]: [f64; 2],
 ) -> Vec<[f64; 2]> {
-    let whole = cpu.forces(frame, Targets::All, Derivatives::Snap);
+    let whole = cpu.forces(frame, Targets::All, HighestDerivative::Snap);
     let sum_of = Sum::new(cpu, frame);
     let all = sum_of.sources();
     let to_local = frame.time * frame.time / frame.length;
@@ -421,7 +426,7 @@ fn first_steps<R: Lane>(
             norm(each(|k| other[k] - v[k]))
         };
         let fastest = part.list.iter().map(speed).fold(0.0, f64::max);
-        let bound = regular_eta.sqrt() * (cpu.state.spheres[i][0] / fastest);
+        let bound = regular_eta.sqrt() * (cpu.state.spheres[i].radius / fastest);
         let regular = match a == [0.0; 3] && j == [0.0; 3] {
             true => f64::INFINITY,
             false => (FIRST_REGULAR * first_step(regular_eta, [a, j, each(snap)])).min(bound),

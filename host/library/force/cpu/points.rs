@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::force::cpu::samples::cloud;
     use crate::force::reference;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
 
     fn near(found: f64, expected: f64) -> bool {
         (found - expected).abs() <= 1e-13 * expected.abs().max(1.0)
@@ -190,7 +190,7 @@ mod tests {
     fn fields_and_potentials_are_those_of_the_reference() {
         for (n, softening) in [(1, 0.0), (16, 0.1), (37, 0.0), (300, 0.02)] {
             let physics = Physics {
-                law: Law::Gravity,
+                law: ForceLaw::Gravity,
                 g: 2.5,
                 softening,
             };
@@ -226,7 +226,7 @@ mod tests {
     fn tides_are_derivatives_of_the_field() {
         for (n, softening) in [(1, 0.3), (40, 0.2), (300, 0.4)] {
             let physics = Physics {
-                law: Law::Gravity,
+                law: ForceLaw::Gravity,
                 g: 2.5,
                 softening,
             };
@@ -275,7 +275,7 @@ mod tests {
     fn test_particles_have_the_potential_of_those_with_mass() {
         for (n, softening) in [(2, 0.1), (40, 0.0), (300, 0.02)] {
             let physics = Physics {
-                law: Law::Gravity,
+                law: ForceLaw::Gravity,
                 g: 2.5,
                 softening,
             };
@@ -298,7 +298,7 @@ mod tests {
         let bodies = Bodies::at_rest(&[[1.0, 2.0, 3.0]], &[5.0]);
         for (softening, depth) in [(0.5, -10.0), (0.0, 0.0)] {
             let physics = Physics {
-                law: Law::Gravity,
+                law: ForceLaw::Gravity,
                 g: 1.0,
                 softening,
             };
@@ -306,7 +306,7 @@ mod tests {
             assert_eq!(field, (vec![[0.0; 3]], vec![depth]));
         }
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.0,
         };

@@ -1,6 +1,6 @@
 //! Bodies for the tests of this crate's forces.
 
-use crate::bodies::{Bodies, Body, Kind};
+use crate::bodies::{Bodies, Body, BodyKind};
 
 /// Random numbers, the same for the same seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), upper 53 bits.
 pub(crate) struct Random(pub(crate) u64);
@@ -23,7 +23,7 @@ pub(crate) fn body(position: [f64; 3], mass: f64) -> Body {
         velocity: [0.0; 3],
         mass,
         id: 0,
-        kind: Kind::Star,
+        kind: BodyKind::Star,
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn cloud(n: usize, seed: u64) -> Bodies {
             velocity,
             mass,
             id,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         });
     }
     bodies

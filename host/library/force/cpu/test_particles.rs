@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, splat};
 use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
-use crate::backend::{Derivatives, Operation};
+use crate::backend::{HighestDerivative, Operation};
 use crate::bodies::Bodies;
 use crate::force::host_state::HostState;
 use crate::force::in_memory::InMemory;
@@ -491,7 +491,7 @@ fn moves_of(step: &[Operation]) -> Option<Vec<Move>> {
         Operation::Damp(factor) => Some(Move::Damp(factor)),
         Operation::Kick(dt) => Some(Move::Kick(dt)),
         Operation::Drift(dt) => Some(Move::Drift(dt)),
-        Operation::Evaluate(Derivatives::None) => Some(Move::Evaluate(0)),
+        Operation::Evaluate(HighestDerivative::None) => Some(Move::Evaluate(0)),
         _ => None,
     });
     moves.collect()

@@ -7,12 +7,12 @@ use super::*;
 use crate::backend::Backend;
 use crate::diagnostics::{check, momentum, tolerance};
 use crate::force::reference;
-use crate::physics::Law;
+use crate::physics::ForceLaw;
 use crate::simd::Kernel;
 use crate::simd::Registers;
 
 const SOFT: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.5,
     softening: 0.05,
 };
@@ -115,7 +115,7 @@ fn ragged_numbers_of_bodies() {
 fn unit_law() {
     for softening in [0.0, 0.1] {
         let physics = Physics {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             g: f64::NAN,
             softening,
         };
@@ -190,7 +190,7 @@ fn any_units_and_any_origin() {
     agrees_in_both(
         &scaled(1e-15, 1.0, 0.0),
         Physics {
-            law: Law::Unit,
+            law: ForceLaw::Unit,
             ..SOFT
         },
     );
@@ -359,7 +359,7 @@ fn potential_agrees_with_the_reference() {
             SOFT,
             HARD,
             Physics {
-                law: Law::Unit,
+                law: ForceLaw::Unit,
                 ..SOFT
             },
         ] {

@@ -3,11 +3,11 @@
 use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 
-use crate::backend::{Derivatives, Operation, SavedState};
-use crate::bodies::{Bodies, Kind};
+use crate::backend::{HighestDerivative, Operation, SavedState, Sphere};
+use crate::bodies::{Bodies, BodyKind};
 use crate::force::cpu::Choices;
 use crate::frame::Frame;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::ranks::Team;
 use crate::variants::{self, Build, Method, PairsName, Positions, RootName, Threads, Variant};
 
@@ -84,7 +84,11 @@ const ROOTS: [RootName; 3] = [RootName::Exact, RootName::Refined, RootName::Esti
 const PAIRS: [PairsName; 3] = [PairsName::Twice, PairsName::Once, PairsName::ByNumber];
 const THREADS: [Threads; 2] = [Threads::All, Threads::One];
 const BUILDS: [Build; 2] = [Build::Precise, Build::Ftz];
-const DERIVATIVES: [Derivatives; 3] = [Derivatives::None, Derivatives::Jerk, Derivatives::Snap];
+const DERIVATIVES: [HighestDerivative; 3] = [
+    HighestDerivative::None,
+    HighestDerivative::Jerk,
+    HighestDerivative::Snap,
+];
 
 impl Command {
     /// Tells the other ranks, as rank 0.
@@ -180,9 +184,9 @@ impl Begin {
     fn write(&self, words: &mut Writer) {
         let Physics { law, g, softening } = self.physics;
         let (law, constants) = match law {
-            Law::Unit => (0, [0.0; 2]),
-            Law::Gravity => (1, [0.0; 2]),
-            Law::AttractRepel { repulsion, damping } => (2, [repulsion, damping]),
+            ForceLaw::Unit => (0, [0.0; 2]),
+            ForceLaw::Gravity => (1, [0.0; 2]),
+            ForceLaw::AttractRepel { repulsion, damping } => (2, [repulsion, damping]),
         };
         words.number(law);
         words.reals(&constants);
@@ -210,10 +214,10 @@ impl Begin {
     fn read(words: &mut Reader<'_>) -> Self {
         let law = words.number() as usize;
         let [repulsion, damping] = [words.real(), words.real()];
-        let laws: [Law; LAWS] = [
-            Law::Unit,
-            Law::Gravity,
-            Law::AttractRepel { repulsion, damping },
+        let laws: [ForceLaw; LAWS] = [
+            ForceLaw::Unit,
+            ForceLaw::Gravity,
+            ForceLaw::AttractRepel { repulsion, damping },
         ];
         let physics = Physics {
             law: laws[law],
@@ -233,7 +237,7 @@ impl Begin {
             vz,
             mass,
             id: (0..n as u64).collect(),
-            kind: vec![Kind::Star; n],
+            kind: vec![BodyKind::Star; n],
         };
         let count = words.number() as usize;
         let fields = words.reals(count).to_vec();
@@ -394,7 +398,13 @@ fn write_state(saved: &SavedState, words: &mut Writer) {
     words.number(own_steps.len() as u64);
     words.reals(own_steps);
     words.number(spheres.len() as u64);
-    words.reals(spheres.as_flattened());
+    for &Sphere {
+        radius,
+        regular_step,
+    } in spheres
+    {
+        words.reals(&[radius, regular_step]);
+    }
 }
 
 fn write_frame(frame: &Frame, words: &mut Writer) {
@@ -423,7 +433,11 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
     let count = words.number() as usize;
     let own_steps = words.reals(count).to_vec();
     let count = words.number() as usize;
-    let spheres = bytemuck::cast_slice(words.reals(2 * count)).to_vec();
+    let spheres = words.reals(2 * count).as_chunks().0.iter();
+    let spheres = spheres.map(|&[radius, regular_step]| Sphere {
+        radius,
+        regular_step,
+    });
     SavedState {
         frame,
         positions,
@@ -432,7 +446,7 @@ fn read_state(words: &mut Reader<'_>) -> SavedState {
         jerks,
         higher,
         own_steps,
-        spheres,
+        spheres: spheres.collect(),
     }
 }
 
@@ -492,7 +506,7 @@ mod tests {
     use crate::force::cpu::samples::cloud;
     use crate::ranks::threads::together_with;
 
-    fn begin(law: Law, n: usize, means: Means) -> Command {
+    fn begin(law: ForceLaw, n: usize, means: Means) -> Command {
         let physics = Physics {
             law,
             g: 2.0,
@@ -513,14 +527,14 @@ mod tests {
     fn others_hear_what_was_told() {
         let operations = [
             Operation::Damp(0.5),
-            Operation::Evaluate(Derivatives::None),
-            Operation::Evaluate(Derivatives::Snap),
+            Operation::Evaluate(HighestDerivative::None),
+            Operation::Evaluate(HighestDerivative::Snap),
             Operation::Kick(-0.5),
             Operation::Drift(f64::INFINITY),
             Operation::Predict(0.1),
             Operation::Correct(0.1),
         ];
-        let repulsion = Law::AttractRepel {
+        let repulsion = ForceLaw::AttractRepel {
             repulsion: 0.1,
             damping: 0.2,
         };
@@ -532,7 +546,13 @@ mod tests {
             jerks: vec![[10.0, 11.0, 12.0]; jerks],
             higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
             own_steps: vec![0.125; jerks],
-            spheres: vec![[0.5, 0.25]; jerks],
+            spheres: vec![
+                Sphere {
+                    radius: f64::INFINITY,
+                    regular_step: 0.25,
+                };
+                jerks
+            ],
         };
         let choices = Choices {
             root: RootName::Exact,
@@ -552,8 +572,8 @@ mod tests {
             Command::Wait,
             Command::Part,
             Command::Gpus,
-            begin(Law::Gravity, 0, on_cpu),
-            begin(Law::Unit, 1, on("symmetric", Devices::Emulators(7))),
+            begin(ForceLaw::Gravity, 0, on_cpu),
+            begin(ForceLaw::Unit, 1, on("symmetric", Devices::Emulators(7))),
             begin(
                 repulsion,
                 100,

@@ -5,8 +5,8 @@ mod on_devices;
 use super::*;
 use crate::fields::{ExternalField, Orbit};
 use crate::force::cpu::samples::cloud;
-use crate::integrator::{Integrator, Pace, Stepping};
-use crate::physics::Law;
+use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::physics::ForceLaw;
 use crate::ranks::threads::together_with;
 use crate::simulation::Simulation;
 use crate::variants::PairsName;
@@ -15,7 +15,7 @@ const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 
 
 fn physics() -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.05,
     }
@@ -117,8 +117,8 @@ fn runs_of_all_integrators_are_those_of_one_process() {
         .map(|integrator| (integrator, Pace::Fixed(0.01)))
         .collect();
     for integrator in [Integrator::Hermite4, Integrator::Hermite6] {
-        runs.push((integrator, of_varying(Stepping::Shared)));
-        runs.push((integrator, of_varying(Stepping::Blocks)));
+        runs.push((integrator, of_varying(TimeSteps::Shared)));
+        runs.push((integrator, of_varying(TimeSteps::Blocks)));
     }
     for (integrator, pace) in runs {
         let choices = Choices::default();

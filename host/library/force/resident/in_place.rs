@@ -113,11 +113,11 @@ mod tests {
     use crate::force::emulated::Emulator;
     use crate::force::reference;
     use crate::initial_conditions::plummer;
-    use crate::physics::Law;
+    use crate::physics::ForceLaw;
     use crate::variants;
 
     const G: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 2.0,
         softening: 0.05,
     };

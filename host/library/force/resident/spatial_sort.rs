@@ -193,14 +193,14 @@ mod tests {
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;
     use crate::initial_conditions::plummer;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use crate::plan::Recipe;
     use crate::variants;
 
     fn resident(given: &Bodies) -> Resident<Emulator> {
         let variant = variants::find("tensor").expect("listed");
         let physics = Physics {
-            law: Law::Gravity,
+            law: ForceLaw::Gravity,
             g: 1.0,
             softening: 0.01,
         };

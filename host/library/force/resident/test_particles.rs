@@ -5,7 +5,7 @@ use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::test_particles::room;
 
 use super::Resident;
-use crate::backend::{Derivatives, ForceError, Operation};
+use crate::backend::{ForceError, HighestDerivative, Operation};
 use crate::force::device::Device;
 use crate::frame::Frame;
 use crate::plan::{self, Buffer, ForcePlan, Launch, Step};
@@ -215,7 +215,7 @@ fn moves_of(step: &[Operation], frame: &Frame) -> Option<Vec<f64>> {
             Operation::Damp(factor) => (Move::Damp, factor),
             Operation::Kick(dt) => (Move::Kick, frame.time_to_local(dt)),
             Operation::Drift(dt) => (Move::Drift, frame.time_to_local(dt)),
-            Operation::Evaluate(Derivatives::None) => (Move::Evaluate, 0.0),
+            Operation::Evaluate(HighestDerivative::None) => (Move::Evaluate, 0.0),
             _ => return None,
         };
         Some(record(which, amount))

@@ -29,7 +29,7 @@ fn columns_stand_in_any_order() {
     let first = snapshot.bodies.body(0);
     assert_eq!(first.position, [1.0, 2.0, 3.0]);
     assert_eq!(first.velocity, [4.0, 5.0, 6.0]);
-    assert_eq!((first.mass, first.id, first.kind), (7.0, 0, Kind::Star));
+    assert_eq!((first.mass, first.id, first.kind), (7.0, 0, BodyKind::Star));
     assert_eq!(snapshot.bodies.body(1).velocity, [4.0, 0.5, -6.0]);
     assert_eq!(snapshot.bodies.len(), 2);
 }
@@ -54,7 +54,7 @@ fn all_doubles_round_trip() {
             velocity: [0.0, value, 2.0],
             mass: value.abs(),
             id: u64::MAX - k,
-            kind: Kind::Dark,
+            kind: BodyKind::Dark,
         })
         .collect();
     let snapshot = Snapshot {
@@ -183,7 +183,7 @@ fn optional_columns_are_checked() {
     let head = "x,y,z,vx,vy,vz,mass,id,kind\n";
     let body = |tail: &str| parse(format!("{head}1,2,3,4,5,6,7,{tail}")).map(|s| s.bodies.body(0));
     let good = body("42, DARK").unwrap();
-    assert_eq!((good.id, good.kind), (42, Kind::Dark));
+    assert_eq!((good.id, good.kind), (42, BodyKind::Dark));
     for (tail, column) in [("-1,gas", 8), ("1.5,gas", 8), ("1,halo", 9), ("1,", 9)] {
         let Err(ReadFault::Csv { line: 2, fault }) = body(tail) else {
             panic!("{tail}")
@@ -201,7 +201,7 @@ fn no_truncation_or_corruption_panics() {
             velocity: position,
             mass: 1.0,
             id: 1,
-            kind: Kind::Gas,
+            kind: BodyKind::Gas,
         })
         .into_iter()
         .collect();
@@ -258,7 +258,7 @@ fn every_cut_is_noticed() {
             velocity: [1e-300, 2.0, 3.0],
             mass: 1234.0,
             id: 10 + i as u64,
-            kind: Kind::Gas,
+            kind: BodyKind::Gas,
         })
         .collect();
     let snapshot = Snapshot { time: 0.5, bodies };

@@ -17,7 +17,7 @@ use super::super::column::{left_out, room_for};
 use super::super::{Contents, ReadFault, Snapshot};
 use super::dataset::{Table, values};
 use super::{ALLPAIRS, CODE, KINDS, fault, lzf, malformed};
-use crate::bodies::{Bodies, Kind};
+use crate::bodies::{Bodies, BodyKind};
 use crate::units::Units;
 
 /// Datasets of a particle type that are read.
@@ -352,7 +352,7 @@ fn read(file: &Hdf5File, size: u64) -> Result<Contents, ReadFault> {
 struct Part {
     place: String,
     group: Group,
-    kind: Kind,
+    kind: BodyKind,
     /// The mass of all of them, if it is the same.
     mass: Option<f64>,
     /// True if a file without ids is damaged.
@@ -473,7 +473,7 @@ impl Part {
             .member_names()
             .map_err(|error| fault(&self.place, error))?;
         others.retain(|name| !READ.contains(&name.as_str()));
-        if self.kind == Kind::Gas {
+        if self.kind == BodyKind::Gas {
             notes.push(format!(
                 "{n} bodies of {} are gas, which is moved by gravity alone here",
                 self.place

@@ -135,7 +135,7 @@ fn other_programs_files_are_read() {
     assert_eq!(snapshot.bodies.body(1).position, [4.0, 5.0, 6.0]);
     assert_eq!(snapshot.bodies.mass, [3.0; 2]);
     assert_eq!(snapshot.bodies.id, [0, 1]);
-    assert_eq!(snapshot.bodies.kind, [Kind::Star; 2]);
+    assert_eq!(snapshot.bodies.kind, [BodyKind::Star; 2]);
     let (length, mass, time) = (1.0, 5.0, 7.0);
     assert_eq!(contents.units, Some(Units { length, mass, time }));
     assert_eq!(contents.notes.len(), 1, "{:?}", contents.notes);
@@ -390,7 +390,7 @@ fn star(id: u64) -> Body {
         velocity: [4.0, 5.0, 6.0],
         mass: 7.0,
         id,
-        kind: Kind::Star,
+        kind: BodyKind::Star,
     }
 }
 
@@ -550,7 +550,7 @@ fn odd_numbers_are_named() {
 /// A bit of each byte of a file of ours: refused, or what was written.
 #[test]
 fn flipped_bits_are_noticed() {
-    let bodies = [Kind::Star, Kind::Gas, Kind::Star]
+    let bodies = [BodyKind::Star, BodyKind::Gas, BodyKind::Star]
         .into_iter()
         .zip(1..)
         .map(|(kind, id)| Body { kind, ..star(id) })

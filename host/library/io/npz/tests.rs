@@ -147,7 +147,7 @@ fn every_flipped_bit_is_noticed() {
             velocity: [0.5; 3],
             mass: 0.5,
             id: i as u64,
-            kind: Kind::Dark,
+            kind: BodyKind::Dark,
         })
         .collect();
     let snapshot = Snapshot { time: 0.25, bodies };

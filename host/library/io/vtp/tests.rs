@@ -10,7 +10,7 @@ fn file() -> Vec<u8> {
             velocity: [0.0, f64::from(i), 1e-300],
             mass: 0.5,
             id: u64::MAX - i as u64,
-            kind: Kind::ALL[i as usize],
+            kind: BodyKind::ALL[i as usize],
         })
         .collect();
     let mut bytes = Vec::new();
@@ -67,7 +67,7 @@ fn other_encodings_are_read() {
             velocity: [2.0, -0.5, -3.0],
             mass: 4.0,
             id: 1024,
-            kind: Kind::Star,
+            kind: BodyKind::Star,
         };
         assert_eq!(bodies.body(8), last, "{name}");
         assert_eq!(

@@ -8,13 +8,13 @@ use crate::bodies::Bodies;
 use crate::fields::{External, ExternalField, Fields};
 use crate::force::cpu::samples::cloud;
 use crate::initial_conditions::plummer;
-use crate::integrator::{Integrator, Pace, Stepping};
-use crate::physics::{Law, Physics};
+use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::physics::{ForceLaw, Physics};
 use crate::simulation::Simulation;
 
 fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     }
@@ -62,7 +62,7 @@ fn near_and_far_are_the_whole() {
             Some(massive) => massive.iter().map(|&i| all[i]).collect(),
             None => all.clone(),
         };
-        let whole = cpu.pair_forces(&frame, Targets::All, Derivatives::Jerk);
+        let whole = cpu.pair_forces(&frame, Targets::All, HighestDerivative::Jerk);
         for (i, part) in parts.iter().enumerate() {
             let [(far, list)] = &sum_of.far(&[i], &all, &sources)[..] else {
                 panic!("one body");
@@ -70,10 +70,7 @@ fn near_and_far_are_the_whole() {
             assert_eq!(list, &part.list, "{i}");
             let at = |k: usize| bodies.body(k).position;
             let distance = |k: usize| norm(each(|axis| at(k)[axis] - at(i)[axis]));
-            let radius = match cpu.state.spheres[i][0] {
-                0.0 => f64::INFINITY,
-                radius => radius,
-            };
+            let radius = cpu.state.spheres[i].radius;
             let inside = |&k: &usize| k != i && bodies.mass[k] != 0.0 && distance(k) < radius;
             let expected = (0..300).filter(inside).map(|k| k as u32);
             assert_eq!(list, &expected.collect::<Vec<u32>>(), "{i}");
@@ -205,7 +202,7 @@ fn a_saved_run_goes_on_with_its_bits() {
         eta: 0.02,
         longest: 0.125,
         end: 1.0,
-        steps: Stepping::Blocks,
+        steps: TimeSteps::Blocks,
     };
     let hermite = Integrator::Hermite4;
     let watch = |_| ControlFlow::Continue(());

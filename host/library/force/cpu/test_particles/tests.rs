@@ -2,12 +2,12 @@ use super::*;
 use crate::backend::Backend;
 use crate::force::cpu::samples::cloud;
 use crate::force::reference;
-use crate::integrator::{Integrator, Pace, Stepping};
-use crate::physics::Law;
+use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::physics::ForceLaw;
 use crate::simulation::Simulation;
 
 const G: Physics = Physics {
-    law: Law::Gravity,
+    law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.01,
 };
@@ -109,7 +109,7 @@ fn test_particles_leave_no_trace() {
                 eta: 0.02,
                 longest: 0.1,
                 end: f64::INFINITY,
-                steps: Stepping::Blocks,
+                steps: TimeSteps::Blocks,
             }),
         ];
         for pace in paces.into_iter().flatten() {

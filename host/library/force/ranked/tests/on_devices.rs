@@ -96,7 +96,7 @@ fn varying_steps_and_fields_are_those_of_one_device() {
         eta: 0.02,
         longest: 0.03125,
         end: 10.0,
-        steps: Stepping::Shared,
+        steps: TimeSteps::Shared,
     };
     let of = |machine: Machine| {
         let backend = backend(
@@ -165,7 +165,7 @@ fn what_ranks_do_not_share_is_refused() {
         assert!(alone.contains("one process"), "{alone}");
         let blocks = refused(Request {
             integrator: Integrator::Hermite4,
-            steps: Stepping::Blocks,
+            steps: TimeSteps::Blocks,
             ..emulator
         });
         assert!(blocks.contains("leave out `block_steps`"), "{blocks}");

@@ -7,7 +7,7 @@ use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
 use super::{Resident, Words};
-use crate::backend::{ForceError, NeighboursFault, SavedState};
+use crate::backend::{ForceError, NeighboursFault, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::force::device::Device;
 use crate::force::resident::external::Fielded;
@@ -223,16 +223,16 @@ impl<D: Device> Resident<D> {
     }
 
     /// [`SavedState::spheres`]
-    pub(in crate::force::resident) fn saved_spheres(&self) -> Result<Vec<[f64; 2]>, ForceError> {
+    pub(in crate::force::resident) fn saved_spheres(&self) -> Result<Vec<Sphere>, ForceError> {
         let blocks = self.blocks.as_ref().filter(|blocks| blocks.has_steps);
         let Some(neighbours) = blocks.and_then(|_| self.scheme()) else {
             return Ok(vec![]);
         };
         let mut spheres = vec![[f64::NAN; 2]; self.params.n as usize];
         self.device.download(&neighbours.spheres, &mut spheres)?;
-        let saved = |[radius, step]: [f64; 2]| {
-            let radius = if radius.is_finite() { radius } else { 0.0 };
-            [radius * self.frame.length, step * self.frame.time]
+        let saved = |[radius, step]: [f64; 2]| Sphere {
+            radius: radius * self.frame.length,
+            regular_step: step * self.frame.time,
         };
         Ok(spheres.into_iter().map(saved).collect())
     }
@@ -245,13 +245,9 @@ impl<D: Device> Resident<D> {
         if saved.spheres.is_empty() {
             return Ok(false);
         }
-        let local = |&[radius, step]: &[f64; 2]| {
-            let radius = if radius == 0.0 {
-                f64::INFINITY
-            } else {
-                radius / self.frame.length
-            };
-            [radius, step / self.frame.time]
+        let local = |sphere: &Sphere| {
+            let step = sphere.regular_step / self.frame.time;
+            [sphere.radius / self.frame.length, step]
         };
         let spheres: Vec<[f64; 2]> = saved.spheres.iter().map(local).collect();
         self.device.upload(&neighbours.spheres, &spheres)?;

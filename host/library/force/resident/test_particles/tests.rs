@@ -10,7 +10,7 @@ use crate::force::reference;
 use crate::force::resident::Resident;
 use crate::frame::Frame;
 use crate::integrator::Integrator;
-use crate::physics::{Law, Physics};
+use crate::physics::{ForceLaw, Physics};
 use crate::plan::{Limits, Recipe};
 use crate::selection::{DeviceChoice, Request, select};
 use crate::variants::{self, Variant};
@@ -19,7 +19,7 @@ const NAMES: [&str; 2] = ["test-particles", "test-particles-f64"];
 
 const fn gravity(softening: f64) -> Physics {
     Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening,
     }

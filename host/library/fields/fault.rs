@@ -1,0 +1,127 @@
+//! Reasons why fields cannot be computed.
+
+use super::Figure;
+
+/// Reason why a field cannot be computed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldFault {
+    /// A number that makes no sense.
+    #[error("`{parameter}` of the field {field} must be {allowed}, got {value}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// The values that it may have.
+        allowed: &'static str,
+        /// The value that it was given.
+        value: f64,
+    },
+    /// A centre for a field that is about the origin.
+    #[error("the field {0} is about the origin of coordinates and takes no centre")]
+    NoCentre(&'static str),
+    /// A force that depends on velocities, with kicks.
+    #[error(
+        "the field {field} depends on velocities, which kicks cannot follow: choose the \
+         `integrator` hermite4 or hermite6, not {integrator}"
+    )]
+    NeedsHermite {
+        /// The field.
+        field: &'static str,
+        /// The integrator.
+        integrator: &'static str,
+    },
+    /// A field of one's own without the derivatives that an integrator needs.
+    #[error(
+        "a field of your own has no derivative that {0} needs: `HostField::jerk` serves hermite4; \
+         else choose leapfrog"
+    )]
+    NoDerivatives(&'static str),
+    /// A path that ends before the run.
+    #[error(
+        "the path of the field {field} is from time {first} to {last}, and the run needs it at time \
+         {time}: give more of the path, or end the run earlier"
+    )]
+    BeyondPath {
+        /// The field.
+        field: &'static str,
+        /// First time of the path.
+        first: f64,
+        /// Last time of the path.
+        last: f64,
+        /// Time that is not on it.
+        time: f64,
+    },
+    /// A number of an orbit that is none.
+    #[error("`{parameter}` of the orbit must be finite, got {value}")]
+    OfOrbit {
+        /// The number.
+        parameter: &'static str,
+        /// The value that it was given.
+        value: f64,
+    },
+    /// An orbit without a field.
+    #[error(
+        "an orbit needs a field to fall in: give `field`, such as mwpotential2014, or leave \
+         out `orbit`"
+    )]
+    OrbitInNoField,
+    /// An orbit in a frame that turns.
+    #[error(
+        "the field {0} is of a frame that turns with a circular orbit, and `orbit` of one that does not \
+         turn: give one of them"
+    )]
+    OrbitInTurningFrame(&'static str),
+    /// An orbit that begins in a singular centre.
+    #[error(
+        "the orbit begins in the centre of the field {0}, where its acceleration has no direction: give \
+         `orbit` another position"
+    )]
+    OrbitInCentre(&'static str),
+    /// An orbit that cannot be followed.
+    #[error(
+        "the orbit cannot be followed beyond time {time}, where it is at ({}, {}, {}): {why}; end the \
+         run earlier, or give another orbit",
+        Figure(position[0]), Figure(position[1]), Figure(position[2])
+    )]
+    OrbitEnds {
+        /// Time until which it is known.
+        time: f64,
+        /// Position there.
+        position: [f64; 3],
+        /// Why it ends there.
+        why: &'static str,
+    },
+    /// A backend that computes no fields.
+    #[error(
+        "kernel `{0}` computes independent systems, and external fields are for one system: leave \
+         out `field`, or choose another kernel"
+    )]
+    Systems(&'static str),
+    /// A field of the host, for a device.
+    #[error("the field {0} is computed by the CPU alone: choose the `device` cpu")]
+    OnDevice(&'static str),
+    /// A body that there is not.
+    #[error("the field 1pn is of body {body}, and there are {n} bodies, from 0 on")]
+    NoBody {
+        /// Index of the body.
+        body: usize,
+        /// Number of bodies.
+        n: usize,
+    },
+    /// A body that is not the heaviest.
+    #[error(
+        "the field 1pn is of the dominant mass, and body {heavier} is heavier than body {body}: give \
+         body={heavier}"
+    )]
+    NotDominant {
+        /// Index of the body.
+        body: usize,
+        /// Index of a heavier one.
+        heavier: usize,
+    },
+    /// The term of two bodies.
+    #[error("the field 1pn is of one body, and was given {0} times")]
+    TwoDominant(usize),
+}

@@ -1,0 +1,71 @@
+//! What can be seen of a simulation between steps: bodies, energies, samples.
+
+use super::Simulation;
+use crate::backend::ForceError;
+use crate::bodies::Bodies;
+use crate::diagnostics::{Conserved, Energy, Sample};
+use crate::io::Snapshot;
+
+impl Simulation {
+    /// Number of bodies.
+    pub fn number_of_bodies(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// The bodies as they were when they were last looked at: their masses, ids and kinds do not change.
+    pub(crate) fn bodies_last_seen(&self) -> &Bodies {
+        &self.bodies
+    }
+
+    /// The bodies as they are now.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn bodies(&mut self) -> Result<&Bodies, ForceError> {
+        self.backend.download(&mut self.bodies)?;
+        Ok(&self.bodies)
+    }
+
+    /// A snapshot of the bodies as they are now.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn snapshot(&mut self) -> Result<Snapshot, ForceError> {
+        let (time, bodies) = (self.time(), self.bodies()?.clone());
+        Ok(Snapshot { bodies, time })
+    }
+
+    /// The energy as it is now.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn energy(&mut self) -> Result<Energy, ForceError> {
+        let lost = self.lost.energy;
+        Ok(Energy {
+            lost,
+            ..self.backend.energy()?
+        })
+    }
+
+    /// Energy, momentum and angular momentum as they are now.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
+        let energy = self.energy()?;
+        let (time, physics) = (self.time(), self.physics);
+        let lost = self.lost;
+        Ok(Conserved::measure(time, self.bodies()?, &physics, energy).including(&lost))
+    }
+
+    /// A look at the run, which began with `origin`.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn sample(&mut self, origin: &Conserved) -> Result<Sample, ForceError> {
+        let conserved = self.conserved()?; // downloads the bodies
+        let (bodies, physics) = (&self.bodies, &self.physics);
+        let sample = Sample::measure(self.clock.steps, conserved, origin, bodies, physics);
+        Ok(sample.with_own_steps(&self.own_steps()?))
+    }
+}

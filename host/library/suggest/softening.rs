@@ -1,0 +1,168 @@
+//! The softening length that suits bodies.
+
+use super::{Chosen, FEW, Known, are_planets, distance, median};
+use crate::binaries;
+use crate::bodies::Bodies;
+use crate::neighbours::{Neighbour, mutual, nearest};
+use crate::physics::{ForceLaw, Physics};
+
+/// As many bodies, or fewer, that hold more than half of the mass are individuals — a star, a
+/// binary — which the others go round.
+const HEAVY: usize = 10;
+
+/// Semi-major axis, in softening lengths and in distances to the next body, below which a bound pair would
+/// not stay one.
+const TIGHT: f64 = 0.125;
+
+/// Pairs so tight, in bodies with mass, from which on they are no chance: in Plummer spheres of 100
+/// bodies and more there are none in 1000, or one.
+const NO_CHANCE: f64 = 0.01;
+
+/// The [chosen](choose_softening) softening length of bodies of which nothing else is known.
+pub fn softening(bodies: &Bodies) -> f64 {
+    choose_softening(bodies, &Known::NOTHING).value
+}
+
+/// A softening length, and why this one. The first rule that applies:
+///
+/// * as the bodies' generator advises;
+/// * fewer than 100 bodies are individuals: 0;
+/// * fewer than 100 that have mass: the others are test particles, which feel no encounters: 0;
+/// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
+///   the others are on orbits that softening would change: 0;
+/// * units of au are those of planets: 0;
+/// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
+///   eighth of the softening below and of the distance to the next body: binaries, 0;
+/// * else bodies stand for many, and ε is half the mean distance of bodies with mass within the
+///   radius that holds half of them, `r₅₀ N^(−1/3) / 2`, about the median position.
+///
+/// Pairs closer than the last are encounters of two bodies that stand for many, and softening takes
+/// them out; structure on larger scales is kept. Of several systems, each is looked at by itself, and
+/// the least length is taken, wherever they lie.
+///
+/// # Panics
+/// If there are no systems.
+pub fn choose_softening(bodies: &Bodies, known: &Known<'_>) -> Chosen {
+    if let Some((name, advice)) = known.made_by
+        && let Some(softening) = advice.softening
+    {
+        return Chosen::new(softening, format!("as `{name}` is made to be simulated"));
+    }
+    if known.systems == 1 {
+        return of_one_system(bodies, known);
+    }
+    let each = bodies.len() / known.systems;
+    let chosen = (0..known.systems).map(|system| {
+        let alone = bodies.part(system * each..(system + 1) * each);
+        of_one_system(&alone, known)
+    });
+    let less = |a: Chosen, b: Chosen| if b.value < a.value { b } else { a };
+    let least = chosen.reduce(less).expect("one system at least");
+    Chosen::new(
+        least.value,
+        format!("the least of {} systems: {}", known.systems, least.why),
+    )
+}
+
+fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
+    if bodies.len() < FEW {
+        return Chosen::new(0.0, format!("fewer than {FEW} bodies"));
+    }
+    let physics = physics_of(known.law, known.g);
+    let mut massive = Bodies::default();
+    (bodies.iter())
+        .filter(|body| physics.weight(body.mass) > 0.0)
+        .for_each(|body| massive.push(body));
+    match massive.len() {
+        0 => return Chosen::new(0.0, "no body has mass"),
+        1 => return Chosen::new(0.0, "one body has mass, the others are test particles"),
+        with_mass @ ..FEW => {
+            let why = format!("{with_mass} bodies have mass, the others are test particles");
+            return Chosen::new(0.0, why);
+        }
+        FEW.. => {}
+    }
+    if let Some((heavy, share)) = heaviest(&massive, &physics) {
+        let percent = 100.0 * share;
+        let why = match heavy {
+            1 => format!("one body holds {percent:.1} % of the mass"),
+            heavy => format!("{heavy} bodies hold {percent:.1} % of the mass"),
+        };
+        return Chosen::new(0.0, why);
+    }
+    if are_planets(known.units) {
+        return Chosen::new(0.0, "lengths are in au, as those of planets");
+    }
+    let centre = [&massive.x, &massive.y, &massive.z].map(|x| median(x.clone()));
+    let radii = massive
+        .iter()
+        .map(|body| distance(body.position, centre))
+        .collect();
+    let softening = median(radii) * (massive.len() as f64).cbrt().recip() / 2.0;
+    let why = "half the mean distance of bodies, taken to stand for many";
+    match tight_pairs(&massive, &physics, softening) {
+        0 => Chosen::new(softening, why),
+        tight if tight > 1 && tight as f64 >= NO_CHANCE * massive.len() as f64 => {
+            let why = format!("{tight} pairs of bodies are bound, and close: binaries");
+            Chosen::new(0.0, why)
+        }
+        tight => {
+            let pairs = if tight == 1 { "pair" } else { "pairs" };
+            let why = format!("{why}; it parts {tight} bound {pairs}");
+            Chosen::new(softening, why)
+        }
+    }
+}
+
+/// Number of bound pairs that this softening would part, and that are closer still beside the distance to
+/// the next body: where bodies are dense there are always some that are near each other.
+fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
+    if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
+        return 0; // none of its orbits are ellipses
+    }
+    let points: Vec<[f64; 3]> = massive.iter().map(|body| body.position).collect();
+    let mut partners = vec![None; points.len()];
+    let mut is_second = vec![false; points.len()];
+    for [i, j] in mutual(&nearest(&points)) {
+        (partners[i], is_second[j]) = (Some(j), true);
+    }
+    // One of each two.
+    let alone: Vec<usize> = (0..points.len()).filter(|&i| !is_second[i]).collect();
+    let places: Vec<[f64; 3]> = alone.iter().map(|&i| points[i]).collect();
+    let is_tight = |(i, other): (usize, Neighbour)| {
+        let pair = partners[i].and_then(|j| binaries::pair(massive, physics, [i, j]));
+        pair.is_some_and(|pair| pair.semi_major_axis < TIGHT * softening.min(other.distance))
+    };
+    let with_others = alone.into_iter().zip(nearest(&places));
+    with_others.filter(|both| is_tight(*both)).count()
+}
+
+/// A law without softening.
+fn physics_of(law: ForceLaw, g: f64) -> Physics {
+    Physics {
+        law,
+        g,
+        softening: 0.0,
+    }
+}
+
+/// Number of bodies that hold more than half of the mass, and their share of it, if [`HEAVY`] do.
+fn heaviest(bodies: &Bodies, physics: &Physics) -> Option<(usize, f64)> {
+    let mut weights: Vec<f64> = (bodies.mass.iter())
+        .map(|mass| physics.weight(*mass))
+        .collect();
+    let total: f64 = weights.iter().sum();
+    if weights.len() > HEAVY {
+        weights.select_nth_unstable_by(HEAVY - 1, |a, b| b.total_cmp(a));
+        weights.truncate(HEAVY);
+    }
+    weights.sort_by(|a, b| b.total_cmp(a));
+    let mut held = 0.0;
+    for (index, weight) in weights.iter().enumerate() {
+        held += weight;
+        if held > 0.5 * total {
+            return Some((index + 1, held / total));
+        }
+    }
+    None
+}

@@ -315,9 +315,9 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
             ["--eta", "need --until"],
         ),
         (
-            "run two-body --integrator hermite4 --block-steps --until 1",
+            "run two-body --integrator leapfrog --block-steps --until 1",
             USAGE,
-            ["--block-steps needs --eta", "accuracy"],
+            ["needs an integrator with jerks", "not leapfrog"],
         ),
         (
             "run two-body --snapshot-every 0",

@@ -58,6 +58,47 @@ fn devices_have_neighbours() {
 }
 
 #[test]
+fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
+    let at = new_folder();
+    let run = "run plummer --bodies 100 --seed 1 --softening 0 --dt 0.03125 --block-steps --checkpoint-every 1";
+    let chosen = "block time steps by hermite6 with --eta 0.36 (chosen)";
+    try_in(
+        &at,
+        &format!("{run} --device cpu --until 0.125 --out whole"),
+    )
+    .expect(0, &[chosen]);
+    try_in(
+        &at,
+        &format!("{run} --device cpu --until 0.0625 --out part"),
+    )
+    .expect(0, &[chosen]);
+    let options = fs::read_to_string(at.path().join("part/run.toml")).expect("options");
+    assert!(options.contains("eta = 0.36") && options.contains("\"hermite6\""));
+    try_in(&at, "resume part --until 0.125").expect(0, &[]);
+    let end = |folder: &str| {
+        let path = at.path().join(folder).join("final.allpairs");
+        fs::read(path).expect("a snapshot")
+    };
+    assert_eq!(end("whole"), end("part"));
+    let fourth = "block time steps by hermite4 with --eta 0.04 and about 64 neighbours (chosen)";
+    let run = "run plummer --bodies 100 --block-steps --device cpu --until 0.01";
+    try_in(&at, &format!("{run} --neighbours auto --out near")).expect(0, &[fourth]);
+}
+
+/// Two bodies that come near each other have derivatives of their forces that f32 cannot hold.
+#[test]
+fn pairs_of_unsoftened_bodies_are_in_double_precision() {
+    let at = new_folder();
+    let run = "run plummer --bodies 40 --seed 1 --softening 0 --dt 0.015625 --block-steps --device emulator";
+    try_in(&at, &format!("{run} --until 0.015625 --out out")).expect(0, &["pairs in f64"]);
+    try_in(
+        &at,
+        &format!("{run} --until 0.01 --neighbours 10 --out other"),
+    )
+    .expect(code::UNAVAILABLE, &["not softened", "--device cpu"]);
+}
+
+#[test]
 fn what_has_no_neighbours_is_refused() {
     let at = new_folder();
     for (options, code, texts) in [

@@ -71,6 +71,15 @@ impl Asked {
         }
         set("snapshot-format", format.name().into());
         set("integrator", self.options.method().name().into());
+        if self.options.stepping() == TimeSteps::Blocks {
+            let (eta, neighbours) = (self.options.eta, self.options.neighbours);
+            if let Some(eta) = eta {
+                set("eta", eta.into());
+            }
+            if let Some(neighbours) = neighbours {
+                set("neighbours", neighbours.to_string().into());
+            }
+        }
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());
         let Shape { block, len, luf } = selection.shape;

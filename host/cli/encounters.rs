@@ -33,6 +33,11 @@ pub(super) struct EncounterOptions {
 }
 
 impl EncounterOptions {
+    /// Returns whether any are to be looked for.
+    pub(super) fn are_looked_for(&self) -> bool {
+        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
+    }
+
     /// Encounters of a run that begins with so many bodies, if any are to be looked for.
     pub(super) fn begin(
         &self,
@@ -66,8 +71,7 @@ impl EncounterOptions {
         let escape = escape.map(|radius| radius.length(units));
         let escape = escape.transpose().context("in --escape-radius")?;
         let escape = escape.map(|radius| (radius, on_escape));
-        let looks = self.radius_of_bodies.is_some() || escape.is_some();
-        Ok(looks.then_some(Encounters {
+        Ok(self.are_looked_for().then_some(Encounters {
             radii,
             on_collision,
             escape,

@@ -59,6 +59,11 @@ impl KernelOptions {
         self.kernel.as_deref()
     }
 
+    /// The device that was asked for.
+    pub(super) fn device(&self) -> DeviceChoice {
+        self.place.device
+    }
+
     /// Takes another device than was asked for.
     pub(super) fn go_on_with(&mut self, device: DeviceChoice) {
         self.place.device = device;

@@ -24,10 +24,6 @@ pub(super) fn check_pace(options: &Options, start: f64) -> anyhow::Result<()> {
         );
     }
     let Some(eta) = options.eta else {
-        ensure!(
-            !options.block_steps,
-            "--block-steps needs --eta, the accuracy that each body's step is chosen by"
-        );
         return match given {
             Some(dt) => steps(options, start, Pace::Fixed(dt)).map(|_| ()),
             None => Ok(()),

@@ -228,7 +228,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if !at_end {
         fields.check_times(clock.time, end)?;
     }
-    let machine = asked.machine(selection.place.clone(), integrator);
+    let machine = asked.machine(selection.place.clone(), integrator, &physics);
     let machine = machine.fields(fields.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;

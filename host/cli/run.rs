@@ -152,6 +152,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     asked.options.force.units = asked.options.force.units.or(units);
     let (physics, softening) = asked.options.physics_and_why(&bodies)?;
     asked.options.kernel.suggested = suggest::accuracy(physics.softening);
+    let block_steps = asked.options.choose_block_steps(bodies.len(), &physics)?;
     let options = &asked.options;
     let integrator = options.integrator()?;
     let fields = options.fields(&physics, integrator, start)?;
@@ -196,6 +197,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{remark}")?;
     }
     selection_line(&selection, out)?;
+    if let Some(line) = block_steps {
+        writeln!(out, "{line}")?;
+    }
     for field in fields.iter() {
         writeln!(out, "field {field}")?;
     }
@@ -211,7 +215,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
             "a field changes with time: the energy is not conserved, and its drift not watched"
         )?;
     }
-    let machine = options.machine(selection.place.clone(), integrator);
+    let machine = options.machine(selection.place.clone(), integrator, &physics);
     let machine = machine.fields(fields.clone());
     if let (Some(digits), Place::Gpu(_) | Place::Emulator) =
         (machine.block_digits(), machine.place())
@@ -225,11 +229,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
-    let pays = match machine.place() {
-        Place::Cpu => suggest::neighbours_pay(n, false),
-        Place::Gpu(_) | Place::Emulator => suggest::neighbours_pay(n, true),
-        _ => false, // several devices have no neighbour scheme
-    };
+    let one_device = machine.place().devices() == 1;
+    let pays = one_device && suggest::neighbours_pay(n);
     match options.neighbours {
         Some(neighbours) => {
             let number = super::counted(neighbours.number(n), "neighbour", "neighbours");

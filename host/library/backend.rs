@@ -374,7 +374,7 @@ pub(crate) fn block_steps(backend: &mut dyn Backend) -> Result<&mut dyn BlockSte
 /// that of all others, the *regular* one, in longer steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbours {
-    /// The root of the number of bodies, at least [`LEAST`](Self::LEAST).
+    /// The root of the number of bodies, but at most a 256th of it and at least [`LEAST`](Self::LEAST).
     Auto,
     /// So many.
     Number(NonZeroU32),
@@ -387,7 +387,7 @@ impl Neighbours {
     /// The number among so many bodies.
     pub fn number(self, bodies: usize) -> usize {
         match self {
-            Self::Auto => bodies.isqrt().max(Self::LEAST),
+            Self::Auto => bodies.isqrt().min(bodies / 256).max(Self::LEAST),
             Self::Number(number) => number.get() as usize,
         }
     }
@@ -437,8 +437,8 @@ pub enum NeighboursFault {
     Device,
     /// Pairs in f64 on a GPU.
     #[error(
-        "`neighbours` on a GPU computes pairs in f32, which does not do for the `accuracy` double, nor for \
-         an `eta` below 0.01: leave these out, or choose the `device` cpu"
+        "`neighbours` on a GPU computes pairs in f32, which does not do for bodies that are not softened, for \
+         the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
     )]
     Double,
     /// Several ranks.
@@ -450,6 +450,20 @@ pub enum NeighboursFault {
     /// The term of a dominant mass.
     #[error("`neighbours` does not go with the `field` 1pn: leave one of them out")]
     Relativity,
+}
+
+/// Message about a body whose step would be shorter than the shortest, or is no number.
+fn too_short(body: usize, allowed: f64, shortest: f64) -> String {
+    match allowed.is_nan() {
+        true => format!(
+            "the force on body {body} has grown beyond all numbers, for another body came too near for the \
+             digits of pairs: soften the force, or choose the `accuracy` double"
+        ),
+        false => format!(
+            "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
+             or choose a shorter longest step"
+        ),
+    }
 }
 
 /// Counts of block time steps.
@@ -640,10 +654,7 @@ pub enum ForceError {
     )]
     RoundedSixthOrder,
     /// A close pair, most often.
-    #[error(
-        "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
-         or choose a shorter longest step"
-    )]
+    #[error("{}", too_short(*body, *allowed, *shortest))]
     StepTooShort {
         /// Index of the body.
         body: usize,

@@ -42,6 +42,13 @@ pub enum DeviceChoice {
     AllGpus,
 }
 
+impl DeviceChoice {
+    /// Returns whether several devices may be meant, to compute one system together.
+    pub const fn is_several(self) -> bool {
+        matches!(self, Self::Emulators(_) | Self::Gpus(_) | Self::AllGpus)
+    }
+}
+
 /// `auto`, `cpu`, `emulator`, `cuda` or `cuda:1`; and several devices together: `cuda:all`, `cuda:0,1` or
 /// `emulator:3`.
 impl std::str::FromStr for DeviceChoice {

@@ -1,10 +1,12 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
+mod block_steps;
 mod softening;
 mod step;
 #[cfg(test)]
 mod tests;
 
+pub use block_steps::{BlockSettings, neighbours_pay};
 pub use softening::{choose_softening, softening};
 pub use step::{choose_step, dynamical_time, longest_step};
 
@@ -157,14 +159,6 @@ fn are_planets(units: Option<Units>) -> bool {
 /// to each other, and single precision does not keep their orbits.
 pub fn accuracy(softening: f64) -> Option<ForceAccuracy> {
     (softening == 0.0).then_some(ForceAccuracy::Double)
-}
-
-/// Returns whether a [neighbour scheme](crate::backend::Neighbours) takes less time for so many bodies than
-/// block time steps without one that err as little: measured on one H200, where 65 536 bodies take 0.86 s
-/// instead of 1.9 s and 16 384 take 0.21 s instead of 0.19 s, and on two CPU cores, where 16 384 take 9.0 s
-/// instead of 16.0 s and 4096 gain nothing.
-pub fn neighbours_pay(bodies: usize, on_gpu: bool) -> bool {
-    bodies >= if on_gpu { 65_536 } else { 16_384 }
 }
 
 fn is_near(a: f64, b: f64) -> bool {

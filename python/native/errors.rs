@@ -134,7 +134,6 @@ impl From<BuildError> for Failure {
             BuildError::Value { name, .. } => Self::of(name, error),
             BuildError::NoTimeStep => Self::of("dt", error),
             BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
-            BuildError::BlocksWithoutEta => Self::of("eta", error),
             BuildError::Neighbours(fault) => fault.into(),
             BuildError::Selection(error) => error.into(),
             BuildError::Plan(error) => error.into(),

@@ -99,6 +99,7 @@ impl Simulation {
             };
             let variant = shaped(selection.variant, shape)?;
             let integrator = builder.method().name();
+            let (eta, neighbours) = (builder.accuracy_of_steps(), builder.number_of_neighbours());
             let (place, why) = (selection.place.to_string(), selection.why);
             // What is chosen is chosen once.
             let chosen_device = selection.place.choice();
@@ -136,6 +137,8 @@ impl Simulation {
             settings.g = Some(physics.g);
             settings.integrator = Some(integrator.to_owned());
             settings.dt = Some(dt);
+            settings.eta = eta;
+            settings.neighbours = neighbours.map(|neighbours| neighbours.to_string());
             settings.kernel = Some(selection.variant.name.to_owned());
             settings.device = chosen_device.to_string();
             settings.shape = (shape.block, shape.len, shape.luf);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpu_kernels::fields::Kind;
 
-use super::{ExternalField, FieldFault, HostField, Orbit, Path};
+use super::{ExternalField, FieldFault, HostField, Orbit, Path, Shape};
 
 /// The external fields of a run.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,12 @@ impl Fields {
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &ExternalField> {
         self.list.iter()
+    }
+
+    /// Returns whether the first post-Newtonian term of a dominant mass is among them.
+    pub(crate) fn have_relativity(&self) -> bool {
+        let is_term = |field: &ExternalField| matches!(field.shape, Shape::Relativity(..));
+        self.iter().any(is_term)
     }
 
     /// Returns whether there are none.

@@ -96,7 +96,7 @@ enum Centre {
 }
 
 /// Name of the first post-Newtonian term.
-pub(crate) const FIRST_POST_NEWTONIAN: &str = "1pn";
+pub const FIRST_POST_NEWTONIAN: &str = "1pn";
 
 impl ExternalField {
     fn of(formula: &'static Formula, values: &[f64]) -> Self {

@@ -12,7 +12,7 @@ use crate::physics::{ForceLaw, Physics};
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
-use crate::suggest::{self, Advice, Known};
+use crate::suggest::{self, Advice, BlockSettings, Known, neighbours_pay};
 use crate::test_particles::Kinds;
 use crate::units::Units;
 use crate::variants::Variant;
@@ -68,9 +68,6 @@ pub enum BuildError {
     /// The integrator does not choose its steps.
     #[error("`eta` and block time steps need an integrator with jerks, such as hermite4, not {0}")]
     NoAdaptiveSteps(&'static str),
-    /// Block time steps without an accuracy.
-    #[error("block time steps need `eta`, the accuracy that each body's step is chosen by")]
-    BlocksWithoutEta,
     /// Settings that a neighbour scheme cannot have.
     #[error(transparent)]
     Neighbours(#[from] NeighboursFault),
@@ -245,7 +242,8 @@ impl SimulationBuilder {
         Self { eta, ..self }
     }
 
-    /// A step for each body: [block time steps](TimeSteps::Blocks).
+    /// A step for each body: [block time steps](TimeSteps::Blocks). Integrator and [`eta`](Self::eta), where not
+    /// given, are those of [`BlockSettings::or_chosen`].
     #[must_use]
     pub fn block_steps(self) -> Self {
         let stepping = TimeSteps::Blocks;
@@ -278,7 +276,8 @@ impl SimulationBuilder {
         Self { neighbours, ..self }
     }
 
-    /// This integrator; where not given, what the bodies' generator advises, else leapfrog.
+    /// This integrator; where not given, what the bodies' generator advises, else leapfrog; but see
+    /// [`block_steps`](Self::block_steps).
     #[must_use]
     pub fn integrator(self, integrator: Integrator) -> Self {
         let (integrator, scheme) = (Some(integrator), None);
@@ -334,7 +333,7 @@ impl SimulationBuilder {
     pub fn build(self) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
-        let machine = self.machine(selection.place, self.start);
+        let machine = self.machine(selection.place, self.start, &physics);
         let mut backend = machine.backend(&variant, &self.bodies, physics)?;
         backend.set_time(self.start);
         let dt = match self.dt {
@@ -342,7 +341,7 @@ impl SimulationBuilder {
             None => {
                 backend.accelerate()?;
                 let accelerations = backend.accelerations()?;
-                let suggested = match self.eta {
+                let suggested = match self.accuracy_of_steps() {
                     Some(_) => suggest::longest_step(&self.bodies, &accelerations),
                     None => {
                         let times = self.advice().leapfrogs_a_step(self.method());
@@ -383,7 +382,7 @@ impl SimulationBuilder {
     pub fn resume(self, clock: Clock, state: &SavedState) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
-        let machine = self.machine(selection.place, clock.start);
+        let machine = self.machine(selection.place, clock.start, &physics);
         let backend = machine.backend_in_frame(&variant, &self.bodies, physics, state.frame)?;
         let pace = self.pace(self.dt.ok_or(BuildError::NoTimeStep)?);
         let (integrator, saved) = (self.method(), (clock, state));
@@ -464,16 +463,49 @@ impl SimulationBuilder {
     }
 
     /// The machine, for a run that begins at this time.
-    fn machine(&self, place: Place, start: f64) -> Machine {
+    fn machine(&self, place: Place, start: f64, physics: &Physics) -> Machine {
+        let (eta, accuracy) = (self.accuracy_of_steps(), self.accuracy_under(physics));
         Machine::new(place)
             .allow_inaccurate(self.allow_inaccurate)
             .fields(self.fields.clone().starting(start))
-            .neighbours(self.neighbours)
-            .block_steps(self.method(), self.stepping, self.eta, self.accuracy)
+            .neighbours(self.number_of_neighbours())
+            .block_steps(self.method(), self.stepping, eta, accuracy)
+    }
+
+    /// Settings of block time steps, where there are some, as asked or as suit the bodies.
+    fn blocks(&self) -> Option<BlockSettings> {
+        let asked = BlockSettings {
+            integrator: self.integrator,
+            eta: self.eta,
+            neighbours: self.neighbours,
+        };
+        let is_double =
+            || self.accuracy_under(&self.chosen_physics()) == Some(ForceAccuracy::Double);
+        let takes_blocks = self.stepping == TimeSteps::Blocks && self.scheme.is_none();
+        takes_blocks.then(|| {
+            let allowed = self.kernel.is_none()
+                && self.systems == 1
+                && !self.device.is_several()
+                && self.encounters.is_none()
+                && !self.fields.have_relativity()
+                && neighbours_pay(self.bodies.len())
+                && !is_double();
+            asked.or_chosen(self.bodies.len(), allowed)
+        })
+    }
+
+    /// Accuracy of steps that vary, as asked or as suits the bodies.
+    pub fn accuracy_of_steps(&self) -> Option<f64> {
+        self.blocks().map_or(self.eta, |blocks| blocks.eta)
+    }
+
+    /// Neighbours in a scheme with these, as asked or as suits the bodies.
+    pub fn number_of_neighbours(&self) -> Option<Neighbours> {
+        (self.blocks()).map_or(self.neighbours, |blocks| blocks.neighbours)
     }
 
     fn pace(&self, dt: f64) -> Pace {
-        match self.eta {
+        match self.accuracy_of_steps() {
             Some(eta) => Pace::Adaptive {
                 eta,
                 longest: dt,
@@ -494,7 +526,8 @@ impl SimulationBuilder {
     /// The integrator as asked, or as suits the bodies.
     pub fn method(&self) -> Integrator {
         let scheme = self.scheme.as_ref().map(|_| Integrator::Leapfrog);
-        let asked = self.integrator.or(scheme);
+        let of_blocks = || self.blocks().and_then(|blocks| blocks.integrator);
+        let asked = self.integrator.or(scheme).or_else(of_blocks);
         asked.unwrap_or(self.advice().integrator)
     }
 
@@ -512,7 +545,7 @@ impl SimulationBuilder {
             }),
             _ => Ok(()),
         };
-        let adaptive = self.eta.is_some();
+        let adaptive = self.accuracy_of_steps().is_some();
         demand("g", self.g, f64::is_finite, "finite")?;
         demand("start", Some(self.start), f64::is_finite, "finite")?;
         let not_negative = |x: f64| x.is_finite() && x >= 0.0;
@@ -542,9 +575,6 @@ impl SimulationBuilder {
             let name = self.method().name();
             let own = self.scheme.as_ref().map(|_| "one of your own");
             return Err(BuildError::NoAdaptiveSteps(own.unwrap_or(name)));
-        }
-        if self.stepping == TimeSteps::Blocks && !adaptive {
-            return Err(BuildError::BlocksWithoutEta);
         }
         if self.neighbours.is_some() {
             self.method().check_neighbours(self.stepping)?;

@@ -15,7 +15,7 @@ use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN
 use self::neighbours::Neighbours;
 use super::Resident;
 use super::external::Fielded;
-use crate::backend::{BlockCounts, BlockSteps, ForceError, Hermite, SavedState};
+use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::Law;

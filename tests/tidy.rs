@@ -207,3 +207,102 @@ fn modules_use_what_is_below_them() {
     }
     assert!(found > 300, "only {found} uses found");
 }
+
+/// Names of the public types in a file.
+fn public_types(text: &str) -> Vec<String> {
+    let kinds = [
+        "pub struct ",
+        "pub enum ",
+        "pub trait ",
+        "pub unsafe trait ",
+    ];
+    let declared = text
+        .lines()
+        .filter_map(|line| kinds.iter().find_map(|kind| line.strip_prefix(kind)));
+    let name = |rest: &str| {
+        let is_of_name = |c: &char| c.is_alphanumeric() || *c == '_';
+        rest.chars().take_while(is_of_name).collect()
+    };
+    declared.map(name).collect()
+}
+
+/// Public types of the library share a name neither with each other nor with those of `gpu_kernels`, beside
+/// which they are seen.
+#[test]
+fn names_of_the_library_mean_one_thing() {
+    assert_eq!(
+        public_types("pub struct A<T>(T);\npub(crate) enum B {"),
+        ["A"]
+    );
+    let root = crate::support::root();
+    let mut known: Vec<(String, PathBuf)> = vec![];
+    for path in rust_files(&root.join("gpu-kernels/src")) {
+        let names = public_types(&read(&path)).into_iter();
+        known.extend(names.map(|name| (name, path.clone())));
+    }
+    for path in rust_files(&root.join("host/library")) {
+        for name in public_types(&read(&path)) {
+            let other = known.iter().find(|(other, _)| *other == name);
+            assert!(
+                other.is_none(),
+                "`{name}` is in {} and in {}",
+                path.display(),
+                other.expect("found").1.display()
+            );
+            known.push((name, path.clone()));
+        }
+    }
+    assert!(known.len() > 300, "only {} types found", known.len());
+}
+
+/// Kernels know nothing of the host: they need nothing but the standard library of device code.
+#[test]
+fn kernels_depend_on_the_device_library_alone() {
+    let manifest = read(&crate::support::root().join("gpu-kernels/Cargo.toml"));
+    let (_, dependencies) = manifest
+        .split_once("[dependencies]\n")
+        .expect("there are some");
+    let dependencies: Vec<&str> = dependencies
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.is_empty())
+        .collect();
+    assert_eq!(dependencies, ["cuda_std.workspace = true"]);
+}
+
+/// A package compiles from what it includes.
+#[test]
+fn sources_include_files_of_their_package() {
+    let root = crate::support::root();
+    let manifest = read(&root.join("Cargo.toml"));
+    let mut found = 0;
+    for path in ["host", "rust-cuda", "gpu-kernels/src", "python/native"]
+        .iter()
+        .flat_map(|folder| rust_files(&root.join(folder)))
+    {
+        let text = read(&path);
+        for mark in ["include_bytes!(\"", "include_str!(\""] {
+            for rest in text.split(mark).skip(1) {
+                let name = rest.split('"').next().unwrap_or_default();
+                let file = path.parent().expect("a folder").join(name);
+                let Ok(file) = file.canonicalize() else {
+                    continue; // a text about such a line
+                };
+                found += 1;
+                let has_manifest = |folder: &&Path| folder.join("Cargo.toml").exists();
+                let package = path.ancestors().skip(1).find(has_manifest);
+                let package = package.expect("the root has one");
+                let package = package.canonicalize().expect("it is there");
+                let inner = file.strip_prefix(&package).ok().map(Path::to_owned);
+                let is_included = inner.is_some_and(|inner| {
+                    // The library's manifest is in the root, of which it includes parts.
+                    !path.starts_with(root.join("host/library"))
+                        || inner.starts_with("host/library")
+                        || manifest.contains(&format!("\"/{}\"", inner.display()))
+                });
+                assert!(is_included, "{} includes {name}", path.display());
+            }
+        }
+    }
+    assert!(found >= 7, "only {found} files found");
+}

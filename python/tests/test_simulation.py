@@ -609,6 +609,6 @@ def test_the_program_is_there(tmp_path: Path) -> None:
 
 
 def test_settings_are_those_of_the_compiled_part() -> None:
-    """What it hands back has every setting, so that a type checker sees what it reads."""
+    """A simulation hands back all settings, of which a type checker knows the types."""
     simulation = ap.Simulation(ap.plummer(16, seed=1), device="cpu")
     assert set(simulation._settings) == set(Settings.__annotations__)

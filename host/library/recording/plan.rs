@@ -1,4 +1,4 @@
-//! What is recorded, and when something is next to be done.
+//! Records to keep, and when each is due.
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can be seen of a simulation between steps: bodies, energies, samples.
+//! Looks at a simulation between steps: bodies, energies, samples.
 
 use super::Simulation;
 use crate::backend::ForceError;

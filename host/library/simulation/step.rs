@@ -1,4 +1,4 @@
-//! What a step needs before it, and how short it may be.
+//! Conditions of a step: fields that are known until its end, and a length that is not too short.
 
 use crate::backend::{Backend, ForceError};
 

@@ -9,12 +9,13 @@ use allpairs::bodies::{Bodies, Body};
 use allpairs::force::cpu::Cpu;
 use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
-use allpairs::integrator::Integrator;
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
-use allpairs::selection::{DeviceChoice, GpuNumbers, Request, eligible, library, select};
+use allpairs::selection::{DeviceChoice, GpuNumbers, Place, Request, eligible, library, select};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
+use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{cloud, many_systems};
 
@@ -166,6 +167,78 @@ fn several_gpus_compute_as_one() {
                 )
             });
             assert!(alone == together, "{} on {}", kernel.name, machine.place());
+        }
+    }
+}
+
+/// On the first GPU taken for three, and on all GPUs together: block time steps end where those of one GPU
+/// do, to the digits of pairs, each run with the bits of the one before, also when it goes on from what was
+/// saved.
+#[test]
+fn several_gpus_take_block_steps_together() {
+    let _alone = alone();
+    let place = |device| Some(select(&Request::new(0).on(device)).ok()?.place);
+    let Some(one) = place(DeviceChoice::Cuda(0)) else {
+        return; // said aloud above
+    };
+    let thrice = GpuNumbers::new(&[0, 0, 0]).map(DeviceChoice::Gpus);
+    let several = [thrice, Some(DeviceChoice::AllGpus)].into_iter().flatten();
+    let kernel = catalogue().find("hermite-f64").expect("listed");
+    let physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 1e-3,
+    };
+    let several: Vec<_> = several.filter_map(place).collect();
+    for (integrator, bodies, eta, accuracy, bound) in [
+        (Integrator::Hermite4, 3_001, 0.01, None, 1e-7),
+        (Integrator::Hermite6, 20_000, 0.3, None, 1e-7),
+        (
+            Integrator::Hermite6,
+            3_001,
+            0.3,
+            Some(ForceAccuracy::Double),
+            1e-11,
+        ),
+    ] {
+        let bodies = plummer(bodies, 5).expect("in range");
+        let start = |place: &Place| {
+            let machine = Machine::new(place.clone());
+            let machine = machine.block_steps(integrator, TimeSteps::Blocks, Some(eta), accuracy);
+            let mut backend = machine.backend(kernel, &bodies, physics).expect("runs");
+            integrator.prepare(&mut *backend).expect("runs");
+            backend
+        };
+        let advance = |backend: &mut dyn Backend| {
+            let blocks = backend.block_steps().expect("taken there");
+            blocks.advance(1.0 / 128.0, eta).expect("long enough");
+            backend.save().expect("there")
+        };
+        let mut alone = start(&one);
+        let expected = [0; 2].map(|_| advance(&mut *alone));
+        for place in &several {
+            if place.devices() < 2 {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED block time steps of all GPUs together: there is one"
+                );
+                continue;
+            }
+            let mut together = start(place);
+            let ends = [0; 2].map(|_| advance(&mut *together));
+            for (end, expected) in ends.iter().zip(&expected) {
+                let both = end.positions.iter().zip(&expected.positions);
+                let off = both.flat_map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()));
+                let off = off.fold(0.0, f64::max);
+                assert!(off <= bound, "{place}: {off:e}");
+            }
+            let mut again = start(place);
+            assert!(advance(&mut *again) == ends[0], "{place}: other bits");
+            again.restore(&ends[0]).expect("of the same bodies");
+            assert!(
+                advance(&mut *again) == ends[1],
+                "{place}: resumed, other bits"
+            );
         }
     }
 }

@@ -125,7 +125,7 @@ fn what_has_no_neighbours_is_refused() {
         (
             "--block-steps --neighbours auto --device emulator:2",
             code::UNAVAILABLE,
-            ["taken on one device", "--block-steps"],
+            ["on one device", "--device cuda:0"],
         ),
         (
             "--block-steps --neighbours auto --device cpu --accuracy single",

@@ -109,6 +109,51 @@ fn a_run_goes_on_with_another_number_of_devices() {
     }
 }
 
+/// Block time steps on three devices go on with their bytes on as many, and with those of rounding on others.
+#[test]
+fn block_time_steps_are_shared() {
+    let folder = new_folder();
+    let folder = folder.path();
+    let run = "run plummer --bodies 200 --seed 3 --softening 0.001 --integrator hermite6 --eta 0.3 --dt 0.03125 \
+               --block-steps --diagnostics 1 --checkpoint-every 1";
+    for (device, out) in [("emulator:3", "whole"), ("emulator", "one")] {
+        let run = format!("{run} --until 0.125 --device {device} --out {out}");
+        let said = success(folder, &run);
+        assert!(said.contains("bodies on average"), "{said}");
+        assert!(said.contains("pairs in f32, positions in two"), "{said}");
+        let memory = said.contains("on each of 3 devices");
+        assert_eq!(memory, device == "emulator:3", "{said}");
+    }
+    let whole = record(&folder.join("whole"));
+    for device in ["emulator:3", "emulator:2", "emulator"] {
+        let begun = format!("{run} --until 0.0625 --device emulator:3 --out part --overwrite");
+        success(folder, &begun);
+        success(
+            folder,
+            &format!("resume part --until 0.125 --device {device}"),
+        );
+        let same = record(&folder.join("part")) == whole;
+        assert_eq!(same, device == "emulator:3", "{device}");
+        for other in ["whole", "one"] {
+            let near = format!("{device}, {other}");
+            let off = farthest(&folder.join("part"), &folder.join(other));
+            assert!(off < 1e-7, "{near}: {off:e}");
+        }
+    }
+}
+
+/// The largest difference of coordinates of two runs' ends.
+fn farthest(one: &Path, other: &Path) -> f64 {
+    let [one, other] = [one, other].map(|folder| {
+        let read = allpairs::io::read(&folder.join("final.allpairs"), None);
+        read.expect("a snapshot").0.bodies
+    });
+    let both = one.iter().zip(other.iter());
+    let off =
+        both.flat_map(|(a, b)| (0..3).map(move |axis| (a.position[axis] - b.position[axis]).abs()));
+    off.fold(0.0, f64::max)
+}
+
 #[test]
 fn what_devices_cannot_share_is_refused() {
     let folder = new_folder();
@@ -117,12 +162,6 @@ fn what_devices_cannot_share_is_refused() {
             "run plummer --bodies 100 --device emulator:3 --kernel tiled",
             code::UNAVAILABLE,
             ["`tiled`", "one device", "--device cuda:0"],
-        ),
-        (
-            "run plummer --bodies 100 --device emulator:2 --integrator hermite4 --eta 0.01 --until 0.1 \
-             --block-steps",
-            code::UNAVAILABLE,
-            ["block time steps", "one device", "--block-steps"],
         ),
         (
             "run plummer --bodies 100 --device emulator:17",

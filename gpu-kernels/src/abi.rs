@@ -14,7 +14,7 @@ pub struct Params {
     /// Sources per thread, of kernels that split them among threads, or that have them apart from the
     /// targets.
     pub sources_a_thread: u32,
-    /// Partial sums per body that such kernels leave.
+    /// Partial sums per body that such kernels leave; those of all devices together in block time steps.
     pub partials: u32,
     /// ε², a squared length, ≥ 0.
     pub softening_squared: f64,
@@ -60,7 +60,9 @@ pub struct BlockStep {
     /// Number of the place that the launch reads, of two: 0 and 1 in turn, from one block step to the next.
     pub parity: u16,
     /// Purpose of the launch, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
-    pub phase: u16,
+    pub phase: u8,
+    /// Devices whose sums are added; 0 where one device has all sources.
+    pub devices: u8,
     /// Sources that a block keeps in shared memory at a time.
     pub chunk: u32,
 }

@@ -217,9 +217,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     }
     let machine = options.machine(selection.place.clone(), integrator, &physics);
     let machine = machine.fields(fields.clone());
-    if let (Some(digits), Place::Gpu(_) | Place::Emulator) =
-        (machine.block_digits(), machine.place())
-    {
+    if let (Some(digits), true) = (machine.block_digits(), *machine.place() != Place::Cpu) {
         let pairs = match digits {
             _ if options.neighbours.is_some() => "f32, differences of neighbours' positions in f64",
             DigitsName::Single => "f32",

@@ -441,6 +441,9 @@ pub enum NeighboursFault {
          the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
     )]
     Double,
+    /// Several devices.
+    #[error("`neighbours` is computed on one device: choose the `device` cuda:0, or leave it out")]
+    Several,
     /// Several ranks.
     #[error("`neighbours` is computed by one process: start it without the MPI launcher")]
     Ranks,
@@ -625,6 +628,20 @@ pub enum ForceError {
     /// Several devices for work of one.
     #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
     OneDevice(&'static str),
+    /// Several GPUs that do not read each other's memory, for work that needs it.
+    #[error(
+        "{work} on GPUs that read each other's memory directly, and GPU {from} cannot read that of GPU {to}: \
+         name one, such as the `device` cuda:{from}, or GPUs between which `allpairs devices` finds a \
+         direct way"
+    )]
+    NoDirectWay {
+        /// What there is to do.
+        work: &'static str,
+        /// Number of the GPU that cannot read.
+        from: u32,
+        /// Number of the GPU whose memory it is.
+        to: u32,
+    },
     /// A neighbour scheme where there is none.
     #[error(transparent)]
     Neighbours(#[from] NeighboursFault),

@@ -236,20 +236,17 @@ impl Machine {
                 let resident = Resident::new(emulator, recipe, bodies)?;
                 self.stepped(resident.in_fields(external, bodies)?, slices, bodies)
             }
-            Place::Gpus(_) | Place::Emulators(_) if self.block_steps.is_some() => {
-                Err(ForceError::OneDevice("block time steps are taken"))
-            }
             Place::Gpus(infos) => {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));
                 let gpus = gpus.collect::<Result<_, _>>()?;
                 let several = Several::new(gpus, &recipe, bodies)?;
-                Ok(Box::new(several.in_fields(&external, bodies)?))
+                self.stepped_together(several.in_fields(&external, bodies)?)
             }
             Place::RankGpus(_) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
                 let several = Several::new(emulators.collect(), &recipe, bodies)?;
-                Ok(Box::new(several.in_fields(&external, bodies)?))
+                self.stepped_together(several.in_fields(&external, bodies)?)
             }
         }
     }
@@ -271,7 +268,9 @@ impl Machine {
         let (frame, limits) = (Frame::of(bodies, &physics), self.place.limits());
         let variant = variant.fitted(bodies.len());
         let recipe = Recipe::new(&variant, bodies, physics, frame, &limits)?;
-        Ok(Some(recipe.shared(devices, &limits)?.device_bytes()))
+        let bytes = recipe.shared(devices, &limits)?.device_bytes();
+        let of_blocks = self.shared_block_bytes(&recipe, devices, &limits)?;
+        Ok(Some(bytes + of_blocks))
     }
 
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {

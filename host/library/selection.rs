@@ -10,6 +10,7 @@ pub use numbers::{GpuNumbers, MOST_DEVICES};
 
 use cuda_driver::{DeviceInfo, NoBlas, NoGpu, blas_library, devices};
 
+use crate::force::emulated::Emulator;
 use crate::force::ranked::gpus;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::ForceLaw;
@@ -221,6 +222,12 @@ impl Place {
         }
     }
 
+    /// Blocks that each device runs at a time, if they are as large as they can be.
+    pub(crate) fn multiprocessors(&self) -> u32 {
+        let gpus = self.gpus().iter().map(|info| info.sm_count);
+        gpus.min().unwrap_or(Emulator::MULTIPROCESSORS)
+    }
+
     /// Returns whether it is the emulator.
     pub const fn is_emulated(&self) -> bool {
         matches!(
@@ -333,12 +340,12 @@ pub enum Ineligible {
          tensor or hermite-f64"
     )]
     NotShared(&'static str),
-    /// Block time steps on several devices.
+    /// Block time steps on the devices of several ranks.
     #[error(
-        "block time steps are taken on one device: choose the `device` cuda:0 and one process, or \
-         the `device` cpu, or leave out `block_steps`"
+        "block time steps on a device are taken by one process: start it without the MPI launcher, or \
+         choose the `device` cpu, or leave out `block_steps`"
     )]
-    BlockStepsNotShared,
+    BlockStepsOnRanks,
     /// The integrator needs more than it computes.
     #[error(
         "kernel `{kernel}` computes no jerks, which {integrator} needs: choose the `kernel` \
@@ -589,8 +596,12 @@ fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection
         _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
         _ => vec![preferred::with_jerks(accuracy)],
     })?;
-    if blocks && selection.place.devices() > 1 {
-        return Err(SelectionError::Ineligible(Ineligible::BlockStepsNotShared));
+    let on_ranks = matches!(
+        selection.place,
+        Place::RankGpus(_) | Place::RankEmulators(_)
+    );
+    if blocks && on_ranks {
+        return Err(SelectionError::Ineligible(Ineligible::BlockStepsOnRanks));
     }
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {

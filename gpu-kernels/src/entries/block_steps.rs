@@ -46,6 +46,26 @@ macro_rules! force {
     }};
 }
 
+macro_rules! gather {
+    ($symbol:expr, $scheme:ty, $digits:ty) => {{
+        type Sums = Vec4<<$digits as Digits>::Real>;
+        entry!(
+            $symbol,
+            Bodies,
+            Work::BlockGather {
+                order: <$scheme>::ORDER,
+                digits: <$digits>::NAME,
+            },
+            (
+                partials: *const Sums,
+                posts: *const u64,
+                time: *const u64,
+                row: *mut Vec4<f64>,
+            ) => block_steps::gather::<$scheme, $digits>
+        )
+    }};
+}
+
 macro_rules! correct {
     ($symbol:expr, $scheme:ty, $digits:ty, $external:literal $(, $fields:ident)?) => {{
         type Sums = Vec4<<$digits as Digits>::Real>;
@@ -90,11 +110,12 @@ macro_rules! correct {
 /// A line each: name, scheme and digits, compiled for ε > 0 and ε = 0.
 macro_rules! kernels {
     ($($name:literal: $scheme:ty, $digits:ty;)*) => {
-        /// The kernels of block time steps: forces, forces for ε = 0, and the ends of steps, without and
-        /// with external fields.
-        pub const BLOCK_STEPS: &[[Entry; 4]] = &[$([
+        /// The kernels of block time steps: forces, forces for ε = 0, their sums on a device among several,
+        /// and the ends of steps, without and with external fields.
+        pub const BLOCK_STEPS: &[[Entry; 5]] = &[$([
             force!(concat!("block_force_", $name), $scheme, $digits, Softened, false),
             force!(concat!("block_force_", $name, "_eps0"), $scheme, $digits, Unsoftened, true),
+            gather!(concat!("block_gather_", $name), $scheme, $digits),
             correct!(concat!("block_correct_", $name), $scheme, $digits, false),
             correct!(
                 concat!("block_correct_external_", $name), $scheme, $digits, true, fields

@@ -246,8 +246,17 @@ pub enum Work {
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
+    /// The sums of such forces on a device that is one of several: pointers `(partial sums, posts, time,
+    /// row)`.
+    BlockGather {
+        /// The scheme's order.
+        order: u32,
+        /// The digits of pairs.
+        digits: DigitsName,
+    },
     /// The ends of block time steps: pointers `(state, acceleration, jerk, higher, begun, levels,
-    /// steps, partial sums, posts, time, targets)`, and the fields where there are any.
+    /// steps, partial sums, posts, time, targets)`, and the fields where there are any. On several devices
+    /// the addresses of rows take the place of partial sums.
     BlockCorrect {
         /// The scheme's order.
         order: u32,

@@ -439,6 +439,39 @@ impl Peers for Cuda {
         Ok(())
     }
 
+    fn check_direct(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError> {
+        for (from, to) in pairs(devices) {
+            if !from.gpu.reach(&to.gpu)? {
+                let [from, to] = [from, to].map(|device| device.gpu.info().ordinal);
+                return Err(ForceError::NoDirectWay { work, from, to });
+            }
+        }
+        Ok(())
+    }
+
+    fn addresses(&self, buffers: &[&CudaMemory]) -> Result<CudaMemory, ForceError> {
+        let address = |buffer: &&CudaMemory| {
+            buffer.memory.keep_for(&self.gpu);
+            buffer.memory.pointer()
+        };
+        let addresses: Vec<u64> = buffers.iter().map(address).collect();
+        let memory = self.allocate(size_of_val(&*addresses))?;
+        self.upload(&memory, &addresses)?;
+        Ok(memory)
+    }
+
+    unsafe fn launch_reading(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&CudaMemory],
+        _others: &[&CudaMemory],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(entry, launch, buffers, params) }
+    }
+
     fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError> {
         for device in devices {
             device.reached()?.record(&device.stream)?;

@@ -119,6 +119,39 @@ pub trait Peers: Streams {
     /// The machine's refusal.
     fn connect(devices: &[Arc<Self>]) -> Result<(), ForceError>;
 
+    /// Checks that kernels of each device read the memory of all others, for work that does.
+    ///
+    /// # Errors
+    /// [`ForceError::NoDirectWay`] where there is none, or the machine's refusal.
+    fn check_direct(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError>;
+
+    /// Allocates memory of this device with the addresses of buffers, for kernels that read them by
+    /// these: buffers of [connected](Self::check_direct) devices or of this one, which stay allocated
+    /// until this device is done with them.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn addresses(&self, buffers: &[&Self::Buffer]) -> Result<Self::Buffer, ForceError>;
+
+    /// As [`launch`](Device::launch), of a kernel that also reads `others`, whose
+    /// [addresses](Self::addresses) are in one of `buffers`. Their devices have [met](Self::meet) this one
+    /// since they were given the work that writes them, and will before they are given work that
+    /// overwrites them.
+    ///
+    /// # Safety
+    /// As [`launch`](Device::launch), and `others` are those that the kernel reads.
+    ///
+    /// # Errors
+    /// As [`launch`](Device::launch).
+    unsafe fn launch_reading(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&Self::Buffer],
+        others: &[&Self::Buffer],
+        params: Params,
+    ) -> Result<(), ForceError>;
+
     /// Lets all that is queued on any of the devices from now on wait for all that was queued on all of
     /// them.
     ///

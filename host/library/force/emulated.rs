@@ -74,6 +74,9 @@ pub struct EmulatedMemory {
 }
 
 impl Emulator {
+    /// Blocks that it would run at a time, were it a GPU.
+    pub(crate) const MULTIPROCESSORS: u32 = 4;
+
     /// An emulator; each launch permutes the order of threads anew, from this seed on, and seed 0
     /// keeps to the natural order.
     pub fn new(seed: u64) -> Self {
@@ -135,7 +138,7 @@ impl Device for Emulator {
 
     /// So few that what blocks tell each other matters, and is soon told.
     fn multiprocessors(&self) -> u32 {
-        4
+        Self::MULTIPROCESSORS
     }
 
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
@@ -237,46 +240,8 @@ impl Device for Emulator {
         buffers: &[&EmulatedMemory],
         params: Params,
     ) -> Result<(), ForceError> {
-        let kernel = entry
-            .emulate
-            .expect("off the device every entry can be emulated");
-        for (buffer, &written) in buffers.iter().zip(entry.writes) {
-            if written {
-                self.note_write(buffer, 0..buffer.bytes);
-            }
-        }
-        let mut borrowed: Vec<_> = buffers.iter().map(|b| b.words.borrow_mut()).collect();
-        let regions: Vec<Region<'_>> = borrowed
-            .iter_mut()
-            .zip(buffers)
-            .zip(entry.writes)
-            .enumerate()
-            .map(|(index, ((words, buffer), &written))| {
-                let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
-                let name = format!("pointer parameter {index}");
-                if written {
-                    Region::of_mut(name, bytes)
-                } else {
-                    Region::of(name, bytes)
-                }
-            })
-            .collect();
-        let pointers: Vec<*mut u8> = regions.iter().map(Region::pointer).collect();
-        let arguments = Arguments {
-            pointers: &pointers,
-            params,
-        };
-        let config = emu::Launch {
-            kernel: entry.symbol,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes,
-            memory: &regions,
-            seed: self.next_seed(),
-        };
-        // SAFETY: the caller's promise, and the emulator checks every access against it.
-        emu::launch(&config, &|| unsafe { kernel(&arguments) })
-            .map_err(|fault| ForceError::Kernel(Box::new(fault)))
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_reading(entry, launch, buffers, &[], params) }
     }
 
     fn synchronize(&self) -> Result<(), ForceError> {
@@ -296,6 +261,80 @@ impl Device for Emulator {
 impl Peers for Emulator {
     fn connect(_devices: &[Arc<Self>]) -> Result<(), ForceError> {
         Ok(())
+    }
+
+    fn check_direct(_devices: &[Arc<Self>], _work: &'static str) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    fn addresses(&self, buffers: &[&EmulatedMemory]) -> Result<EmulatedMemory, ForceError> {
+        let addresses = buffers.iter().map(|buffer| self.address(buffer));
+        let addresses: Vec<u64> = addresses.collect();
+        let memory = self.allocate(size_of_val(&*addresses))?;
+        self.upload(&memory, &addresses)?;
+        Ok(memory)
+    }
+
+    unsafe fn launch_reading(
+        &self,
+        entry: &'static Entry,
+        launch: Launch,
+        buffers: &[&EmulatedMemory],
+        others: &[&EmulatedMemory],
+        params: Params,
+    ) -> Result<(), ForceError> {
+        let kernel = entry
+            .emulate
+            .expect("off the device every entry can be emulated");
+        for other in others {
+            let mut history = other.history.borrow_mut();
+            history.read(&self.clock, 0..other.bytes);
+        }
+        for (buffer, &written) in buffers.iter().zip(entry.writes) {
+            if written {
+                self.note_write(buffer, 0..buffer.bytes);
+            }
+        }
+        let mut borrowed: Vec<_> = buffers.iter().map(|b| b.words.borrow_mut()).collect();
+        let read: Vec<_> = others.iter().map(|other| other.words.borrow()).collect();
+        let of_others = read.iter().zip(others).enumerate();
+        let of_others = of_others.map(|(index, (words, other))| {
+            let bytes = &bytemuck::cast_slice::<u128, u8>(words)[..other.bytes];
+            Region::of(format!("memory {index} that it is given by address"), bytes)
+        });
+        let regions: Vec<Region<'_>> = borrowed
+            .iter_mut()
+            .zip(buffers)
+            .zip(entry.writes)
+            .enumerate()
+            .map(|(index, ((words, buffer), &written))| {
+                let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
+                let name = format!("pointer parameter {index}");
+                if written {
+                    Region::of_mut(name, bytes)
+                } else {
+                    Region::of(name, bytes)
+                }
+            })
+            .chain(of_others)
+            .collect();
+        let pointers = regions.iter().take(buffers.len()).map(Region::pointer);
+        let pointers: Vec<*mut u8> = pointers.collect();
+        let arguments = Arguments {
+            pointers: &pointers,
+            params,
+        };
+        let config = emu::Launch {
+            kernel: entry.symbol,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            memory: &regions,
+            seed: self.next_seed(),
+        };
+        // SAFETY: the caller's promise, and the emulator checks every access against it.
+        emu::launch(&config, &|| unsafe { kernel(&arguments) })
+            .map_err(|fault| ForceError::Kernel(Box::new(fault)))
     }
 
     fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError> {

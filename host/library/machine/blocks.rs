@@ -1,15 +1,17 @@
 //! Backends that take block time steps.
 
+use gpu_kernels::abi::Params;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
 use crate::backend::{Backend, ForceError, GUARD, Neighbours, NeighboursFault};
 use crate::bodies::Bodies;
-use crate::force::device::Device;
-use crate::force::resident::Resident;
+use crate::force::device::{Device, Peers};
+use crate::force::resident::{Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
-use crate::plan::block_steps::BlockScheme;
+use crate::plan::block_steps::{BlockScheme, Part, plan};
+use crate::plan::{Limits, PlanError, Recipe};
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{Method, Variant};
 
@@ -42,6 +44,9 @@ impl Machine {
     pub(super) fn check_neighbours(&self, variant: &Variant) -> Result<(), NeighboursFault> {
         if self.team.is_some() {
             return Err(NeighboursFault::Ranks);
+        }
+        if self.place.devices() > 1 {
+            return Err(NeighboursFault::Several);
         }
         if variant.systems != 1 {
             return Err(NeighboursFault::Systems(variant.systems));
@@ -81,5 +86,51 @@ impl Machine {
             }
             None => resident,
         }))
+    }
+
+    /// As [`stepped`](Self::stepped), on several devices.
+    pub(super) fn stepped_together<D: Peers + 'static>(
+        &self,
+        several: Several<D>,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        Ok(match self.shared_scheme() {
+            Some(scheme) => Box::new(several.with_block_steps(scheme, GUARD)?),
+            None => Box::new(several),
+        })
+    }
+
+    /// The block time steps of several devices, if they are asked for.
+    fn shared_scheme(&self) -> Option<BlockScheme> {
+        self.block_steps.map(|(order, digits)| BlockScheme {
+            order,
+            digits,
+            slices: self.place.multiprocessors(),
+        })
+    }
+
+    /// Memory that block time steps take on each of several devices beside what the recipe says, bytes; none
+    /// without them.
+    pub(super) fn shared_block_bytes(
+        &self,
+        recipe: &Recipe,
+        devices: usize,
+        limits: &Limits,
+    ) -> Result<u64, PlanError> {
+        let Some(scheme) = self.shared_scheme() else {
+            return Ok(0);
+        };
+        let part = Part::OfSeveral {
+            device: 0,
+            devices: devices as u8,
+        };
+        let Params {
+            n,
+            softening_squared,
+            ..
+        } = recipe.params;
+        let external = !self.fields.is_empty();
+        let unsoftened = softening_squared < scheme.digits.precision().smallest_square();
+        let plan = plan(scheme, part, external, unsoftened, n, limits)?;
+        Ok(plan.device_bytes(n))
     }
 }

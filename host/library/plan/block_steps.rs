@@ -1,10 +1,11 @@
-//! The plan of block time steps on a device: how bodies are sliced, and the launches of a block step.
+//! The plan of block time steps on one device or several: how bodies are sliced, and the launches of a
+//! block step.
 
-use gpu_kernels::abi::BlockStep;
+use gpu_kernels::abi::{BlockStep, Share};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::{
-    DigitsName, Phase, correct_bytes, force_bytes, most_of_a_slice, neighbours, partial_bytes,
-    source_bytes, target_bytes,
+    DigitsName, HIGHER_VECTORS, Phase, correct_bytes, force_bytes, gather_bytes, most_of_a_slice,
+    neighbours, partial_bytes, row_bytes, source_bytes, target_bytes,
 };
 
 use super::{Launch, Limits, PlanError, WARP};
@@ -17,8 +18,23 @@ pub struct BlockScheme {
     /// The digits of pairs.
     pub digits: DigitsName,
     /// Into how many slices bodies are cut, each for a block: those of a device that can compute at
-    /// the same time. The bits of sums depend on it.
+    /// the same time. The bits of sums depend on it. Where several devices share the sources, each has so
+    /// many slices of them.
     pub slices: u32,
+}
+
+/// The part of a device in block time steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All: there is no other device.
+    Alone,
+    /// A part of the sources.
+    OfSeveral {
+        /// Number of the device.
+        device: u8,
+        /// Number of devices, at least one.
+        devices: u8,
+    },
 }
 
 /// The launches of an order's kernels.
@@ -26,10 +42,14 @@ pub struct BlockScheme {
 pub struct BlockKernels {
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
+    /// Their sums on a device, if it is one of several.
+    pub gather: Option<(&'static Entry, Launch)>,
     /// Ends of their steps.
     pub correct: (&'static Entry, Launch),
     /// Sources that a block keeps in shared memory at a time.
     chunk: u32,
+    /// Devices whose sums are added; 0 where there is one alone.
+    devices: u8,
 }
 
 /// How block time steps are carried out.
@@ -41,8 +61,14 @@ pub struct BlockPlan {
     pub first: BlockKernels,
     /// Bytes of the targets of both.
     pub targets: usize,
-    /// Bytes of the sums of both.
+    /// Bytes of the sums over slices of both.
     pub partials: usize,
+    /// Bytes of the sums over all of a device's sources of both; none where it has all.
+    pub row: usize,
+    /// Slices of the sources that this device has.
+    pub share: Share,
+    /// Slices of the sources that all devices have together.
+    pub slices: u32,
     /// Bytes of posts.
     pub posts: usize,
     /// Bytes of the clock.
@@ -54,9 +80,28 @@ impl BlockKernels {
     pub const fn params(&self, phase: Phase, parity: u16) -> BlockStep {
         BlockStep {
             parity,
-            phase: phase as u16,
+            phase: phase as u8,
+            devices: self.devices,
             chunk: self.chunk,
         }
+    }
+
+    /// Its kernels.
+    pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+        let gather = self.gather.map(|(entry, _)| entry);
+        [self.force.0, self.correct.0].into_iter().chain(gather)
+    }
+}
+
+impl BlockPlan {
+    /// Memory that a device needs for so many bodies beside what it has for steps that they share, bytes.
+    pub fn device_bytes(&self, n: u32) -> u64 {
+        const OF_A_BODY: u32 = HIGHER_VECTORS * size_of::<[f64; 4]>() as u32
+            + size_of::<u64>() as u32 // the beginning of its step
+            + size_of::<u32>() as u32 // its level
+            + size_of::<f64>() as u32; // the step that it is allowed
+        let buffers = self.targets + self.partials + 2 * self.row + self.posts + self.time;
+        u64::from(n) * u64::from(OF_A_BODY) + buffers as u64
     }
 }
 
@@ -67,23 +112,28 @@ pub const CLOCK_WORDS: usize = neighbours::clock::WORDS;
 /// for no more.
 const THREADS: u32 = 512;
 
-/// The plan for `n` bodies, which external fields accelerate too or not.
+/// The plan of a device for `n` bodies, which external fields accelerate too or not.
 ///
 /// # Errors
 /// If the kernels find no room on the device.
 pub fn plan(
     scheme: BlockScheme,
+    part: Part,
     external: bool,
     unsoftened: bool,
     n: u32,
     limits: &Limits,
 ) -> Result<BlockPlan, PlanError> {
-    let steps = kernels(scheme, external, unsoftened, n, limits)?;
+    let steps = kernels(scheme, part, external, unsoftened, n, limits)?;
     let sixth = BlockScheme { order: 6, ..scheme };
-    let first = kernels(sixth, external, unsoftened, n, limits)?;
+    let first = kernels(sixth, part, external, unsoftened, n, limits)?;
     let slices = steps.correct.1.grid[0];
     let most = most_of_a_slice(n, slices);
     let places = slices as usize * most as usize;
+    let (device, devices) = match part {
+        Part::Alone => (0, 1),
+        Part::OfSeveral { device, devices } => (u32::from(device), u32::from(devices)),
+    };
     let (digits, orders) = (scheme.digits, [scheme.order, 6]);
     let largest = |bytes: fn(DigitsName, u32) -> u32| {
         let bytes = orders.map(|order| bytes(digits, order) as usize);
@@ -94,6 +144,15 @@ pub fn plan(
         first,
         targets: places * largest(target_bytes),
         partials: slices as usize * n as usize * largest(partial_bytes),
+        row: match part {
+            Part::Alone => 0,
+            Part::OfSeveral { .. } => n as usize * largest(|_, order| row_bytes(order)),
+        },
+        share: Share {
+            first: device * slices,
+            end: (device + 1) * slices,
+        },
+        slices: devices * slices,
         posts: 2 * slices as usize * size_of::<u64>(),
         time: CLOCK_WORDS * size_of::<u64>(),
     })
@@ -105,6 +164,7 @@ fn kernels(
         digits,
         slices,
     }: BlockScheme,
+    part: Part,
     external: bool,
     unsoftened: bool,
     n: u32,
@@ -126,29 +186,42 @@ fn kernels(
         });
     }
     let slices = slices.clamp(1, n.min(THREADS));
+    let devices = match part {
+        Part::Alone => 0,
+        Part::OfSeveral { devices, .. } => devices,
+    };
     let source = source_bytes(digits, order);
     let beside = |threads| force_bytes(digits, order, threads, slices);
-    let (threads, chunk) = threads_of((n, slices), (beside, source), limits);
+    let sources = most_of_a_slice(n, slices * u32::from(devices.max(1)));
+    let (threads, chunk) = threads_of((sources, slices), (beside, source), limits);
     let most = most_of_a_slice(n, slices);
     let launch = |kernel, bytes| Launch::of_slices(kernel, (slices, threads), bytes, limits);
+    let gather = match part {
+        Part::Alone => None,
+        Part::OfSeveral { .. } => {
+            let gather = entries::of(Work::BlockGather { order, digits });
+            Some(launch(gather, gather_bytes(threads, slices))?)
+        }
+    };
     Ok(BlockKernels {
         force: launch(force, beside(threads) + chunk * source)?,
+        gather,
         correct: launch(correct, correct_bytes(order, threads, slices, most))?,
         chunk,
+        devices,
     })
 }
 
-/// Threads of the blocks of `n` bodies in so many slices, and the sources that each keeps at a time:
-/// `beside` are the bytes of shared memory that threads take beside those of the sources.
+/// Threads of as many blocks, each with as many sources at most, and the sources that each keeps at a
+/// time: `beside` are the bytes of shared memory that threads take beside those of the sources.
 pub(super) fn threads_of(
-    (n, slices): (u32, u32),
+    (most, blocks): (u32, u32),
     (beside, source): (impl Fn(u32) -> u32, u32),
     limits: &Limits,
 ) -> (u32, u32) {
-    let most = most_of_a_slice(n, slices);
     // As many threads as leave room for a warp's sources, or all of a slice.
     let enough = most.min(WARP);
-    let fewest = slices.next_power_of_two().max(WARP);
+    let fewest = blocks.next_power_of_two().max(WARP);
     // And no more warps than sources, which they share.
     let useful = most.next_power_of_two().min(THREADS / WARP) * WARP;
     let mut threads = useful.min(1 << limits.block_threads.ilog2()).max(fewest);
@@ -209,7 +282,7 @@ mod tests {
             digits,
             slices,
         };
-        plan(scheme, false, false, n, limits).expect("it fits")
+        plan(scheme, Part::Alone, false, false, n, limits).expect("it fits")
     }
 
     #[test]
@@ -235,7 +308,8 @@ mod tests {
                                 digits,
                                 slices,
                             };
-                            assert!(plan(scheme, false, false, n, &limits).is_err());
+                            let refused = plan(scheme, Part::Alone, false, false, n, &limits);
+                            assert!(refused.is_err());
                             continue;
                         }
                         let plan = of(order, digits, slices, n, &limits);
@@ -267,6 +341,45 @@ mod tests {
         assert_eq!(steps.force.1.block[0], 512);
     }
 
+    /// Each slice of the sources is one device's, which has as many as one alone, and a block for each;
+    /// targets are of as many blocks.
+    #[test]
+    fn devices_share_the_slices() {
+        let limits = Limits::EVERYWHERE;
+        for (n, slices) in [(1, 4), (37, 48), (20_000, 48)] {
+            for devices in 1..=16 {
+                let scheme = BlockScheme {
+                    order: 6,
+                    digits: DigitsName::Mixed,
+                    slices,
+                };
+                let alone = plan(scheme, Part::Alone, false, false, n, &limits);
+                let alone = alone.expect("it fits");
+                let of = |device| {
+                    let part = Part::OfSeveral { device, devices };
+                    plan(scheme, part, false, false, n, &limits).expect("it fits")
+                };
+                let mut end = 0;
+                for plan in (0..devices).map(of) {
+                    assert_eq!(plan.share.first, end);
+                    end = plan.share.end;
+                    let (_, gather) = plan.steps.gather.expect("several");
+                    for grid in [
+                        plan.steps.force.1.grid,
+                        gather.grid,
+                        plan.steps.correct.1.grid,
+                    ] {
+                        assert_eq!(grid, alone.steps.correct.1.grid);
+                        assert_eq!(grid[0], plan.share.end - plan.share.first);
+                    }
+                    assert_eq!(plan.slices, u32::from(devices) * alone.slices);
+                    assert!(plan.device_bytes(n) > alone.device_bytes(n));
+                }
+                assert_eq!(end, of(0).slices);
+            }
+        }
+    }
+
     #[test]
     fn no_bodies_are_no_launch() {
         let scheme = BlockScheme {
@@ -274,7 +387,7 @@ mod tests {
             digits: DigitsName::Double,
             slices: 132,
         };
-        let refused = plan(scheme, false, false, 0, &Limits::EVERYWHERE);
+        let refused = plan(scheme, Part::Alone, false, false, 0, &Limits::EVERYWHERE);
         assert!(matches!(refused, Err(PlanError::NoBodies { .. })));
     }
 }

@@ -533,6 +533,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::AtPoints { .. }
         | Work::SumAtPoints
         | Work::BlockForce { .. }
+        | Work::BlockGather { .. }
         | Work::BlockCorrect { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }

@@ -56,7 +56,8 @@ impl NeighbourPlan {
     pub const fn params(&self, phase: Phase, parity: u16) -> BlockStep {
         BlockStep {
             parity,
-            phase: phase as u16,
+            phase: phase as u8,
+            devices: 0,
             chunk: self.chunk,
         }
     }
@@ -101,7 +102,7 @@ pub fn plan(
     }
     let source = source_bytes();
     let beside = |threads| force_bytes(threads, slices);
-    let (threads, chunk) = threads_of((n, slices), (beside, source), limits);
+    let (threads, chunk) = threads_of((most, slices), (beside, source), limits);
     let launch = |kernel: &'static Entry, bytes: u32| {
         Launch::of_slices(kernel, (slices, threads), bytes, limits)
     };

@@ -255,7 +255,7 @@ pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
 /// makes can be sent to another thread. A clone is another handle to the same GPU.
 #[derive(Debug, Clone)]
 pub struct Gpu {
-    context: Arc<Context>,
+    pub(crate) context: Arc<Context>,
 }
 
 impl Gpu {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cust_raw::{self as sys, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
-use crate::device::Context;
+use crate::device::{Context, Gpu};
 use crate::error::{DriverError, check};
 use crate::graph::refuse_while_recording;
 use crate::pinned::PinnedMemory;
@@ -294,6 +294,12 @@ impl DeviceMemory {
         check(CALL, unsafe {
             sys::cuMemcpyPeerAsync(target, here, from, there, bytes, stream.raw())
         })
+    }
+
+    /// Lets the bytes live, when they are dropped, until another GPU has done all that it was given until
+    /// then: for kernels of that GPU that are given their [address](Self::pointer).
+    pub fn keep_for(&self, gpu: &Gpu) {
+        self.note_reader(&gpu.context);
     }
 
     /// Lets the bytes live until a GPU has read them.

@@ -28,6 +28,19 @@ pub unsafe fn load_read_only(base: *const f32, index: u32) -> f32 {
     unsafe { backend::global_load_read_only(base.wrapping_add(index as usize)) }
 }
 
+/// Reads vector `index` from an address that the host has put into memory: of a buffer that the launch may
+/// read, but has no pointer to, such as one of another device.
+///
+/// # Safety
+/// As [`load`], of the vectors there, and no thread writes that one in this launch.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn load_by_address(address: u64, index: u32) -> Vec4<f64> {
+    let offset = u64::from(index) * size_of::<Vec4<f64>>() as u64;
+    // SAFETY: the caller's promise.
+    unsafe { backend::global_load_by_address(address + offset) }
+}
+
 /// Writes `base[index]`.
 ///
 /// # Safety

@@ -60,6 +60,14 @@ pub(crate) unsafe fn global_load_read_only(place: *const f32) -> f32 {
     unsafe { global_load(place) }
 }
 
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_load_by_address(address: u64) -> Vec4<f64> {
+    let place = std::ptr::with_exposed_provenance(address as usize);
+    // SAFETY: the caller's promise; who put the address into memory has exposed it.
+    unsafe { global_load(place) }
+}
+
 thread_local! {
     static CONSTANT: Cell<[u8; constant::BYTES]> = const { Cell::new([0xff; constant::BYTES]) };
 }

@@ -6,20 +6,18 @@ use crate::hermite6::first_step;
 use crate::layout::{Layout, Source};
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
-use cuda_std::{GpuFloat, global, opaque, thread};
+use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
+use cuda_std::{global, opaque, thread};
 
+use super::gather::{over_devices, over_slices};
 use super::posts::{Control, Post};
-use super::records::{self, Digits, Sums, together};
+use super::records::{self, Digits, Sums};
 use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, sums};
 use super::turn::Turn;
 use super::{
     Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE,
     clock, coarsest_active, level_of, number,
 };
-
-/// Slices whose sums are fetched together: all of a GPU with 160 multiprocessors.
-const FETCHED: u32 = 5;
 
 /// Ends the steps of active bodies and hands out those that are active next, or what else
 /// [`Phase`] says.
@@ -33,15 +31,16 @@ const FETCHED: u32 = 5;
 /// # Arguments
 /// `bodies`: read, and written where steps end. `levels`: how often the span is halved for each
 /// body's step, and `steps`, what it is allowed: read and written. `partials`: what
-/// [`force`](super::force) left, read. `posts`, `time`: those of `params.blocks.parity` read, the
+/// [`force`](super::force) left, read; where `params.blocks.devices` are several, the addresses of what
+/// [`gather`](super::gather) left on each. `posts`, `time`: those of `params.blocks.parity` read, the
 /// others written. `targets`: as many for each slice as the largest has bodies, written. `params.g`:
 /// in the unit of the bodies. `fields`: external ones, read, with the units of the bodies; none are
 /// read where `EXTERNAL` is false.
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
-/// blocks. A warp adds up the sums of a body, its lanes those of different slices; a thread then ends
-/// its step.
+/// blocks. A warp adds up the sums of a body, its lanes those of different slices, or a thread those of
+/// different devices; a thread then ends its step.
 ///
 /// # Shared memory
 /// [`correct_bytes`](super::correct_bytes).
@@ -112,7 +111,13 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
                     start: number(time, clock::START),
                 };
                 let count = own.list_active(now);
-                own.end_steps::<S, D, EXTERNAL>(&work, partials, n, posts.begin_of(block), count);
+                let sums = Parts {
+                    partials,
+                    n,
+                    devices: blocks.devices.into(),
+                    begin: posts.begin_of(block),
+                };
+                own.end_steps::<S, D, EXTERNAL>(&work, &sums, count);
             }
             if is(Phase::First) {
                 return;
@@ -156,6 +161,18 @@ struct Own {
     control: Control,
     /// Active bodies, and after that, of as many as there are threads, the sums.
     list: Shared<u32>,
+}
+
+/// The sums of the targets, in parts.
+struct Parts<R> {
+    /// As many rows as there are slices, or the addresses of those of devices.
+    partials: *const Vec4<R>,
+    /// Length of a row, targets.
+    n: u32,
+    /// Number of rows that are of devices.
+    devices: u32,
+    /// The first target of this block.
+    begin: u32,
 }
 
 /// Ends of steps.
@@ -230,8 +247,7 @@ impl Own {
         opaque(u32::from(exists & (level >= coarsest))) != 0
     }
 
-    /// Ends the steps of the `count` listed bodies, whose sums begin at `begin` of each slice's.
-    /// Ends with a barrier.
+    /// Ends the steps of the `count` listed bodies. Ends with a barrier.
     ///
     /// # Safety
     /// As [`list_active`](Self::list_active), which made the list.
@@ -239,9 +255,7 @@ impl Own {
     unsafe fn end_steps<S: Scheme, D: Digits, const EXTERNAL: bool>(
         &self,
         work: &Work,
-        partials: *const Vec4<D::Real>,
-        n: u32,
-        begin: u32,
+        parts: &Parts<D::Real>,
         count: u32,
     ) {
         let (threads, thread) = (thread::block_dim_x(), thread::thread_idx_x());
@@ -251,29 +265,38 @@ impl Own {
         let mut first = 0;
         while first < count {
             let batch = (count - first).min(threads);
-            let mut k = warp_id();
-            while k < batch {
-                // SAFETY: sums of this block's targets, which come from this body alone; its place
-                // in shared memory is its own.
-                unsafe {
-                    let sums = self.gathered::<S, D>(partials, n, begin + first + k);
-                    for number in 0..MOST_SUMS as u32 {
-                        if number < numbers && lane_id() == 0 {
-                            exchange.store(number * threads + k, sums[number as usize]);
+            let begin = parts.begin + first;
+            if parts.devices == 0 {
+                let (slices, mut k) = (thread::grid_dim_x(), warp_id());
+                while k < batch {
+                    // SAFETY: sums of this block's targets, which come from this body alone; its place
+                    // in shared memory is its own.
+                    unsafe {
+                        let sums = over_slices::<S, D>(parts.partials, slices, parts.n, begin + k);
+                        for number in 0..MOST_SUMS as u32 {
+                            if number < numbers && lane_id() == 0 {
+                                exchange.store(number * threads + k, sums[number as usize]);
+                            }
                         }
                     }
+                    k += warps;
                 }
-                k += warps;
+                thread::sync_threads();
             }
-            thread::sync_threads();
             if thread < batch {
                 let mut sums = [0.0; MOST_SUMS];
-                // SAFETY: written before the barrier; a body of the list is this thread's alone.
+                // SAFETY: sums of this block's targets, of each device, or written before the barrier; a
+                // body of the list is this thread's alone.
                 unsafe {
-                    for number in 0..MOST_SUMS as u32 {
-                        if number < numbers {
-                            sums[number as usize] = exchange.load(number * threads + thread);
+                    if parts.devices == 0 {
+                        for number in 0..MOST_SUMS as u32 {
+                            if number < numbers {
+                                sums[number as usize] = exchange.load(number * threads + thread);
+                            }
                         }
+                    } else {
+                        let rows = parts.partials.cast();
+                        sums = over_devices::<S>(rows, parts.devices, begin + thread);
                     }
                     let body = self.slice.first + self.list.load(first + thread);
                     self.end_step::<S, EXTERNAL>(work, body, &Sums::of(sums));
@@ -282,56 +305,6 @@ impl Own {
             thread::sync_threads();
             first += threads;
         }
-    }
-
-    /// The sums over all slices for target `target`, in every lane of the warp.
-    ///
-    /// # Safety
-    /// `partials` are those of so many slices, with `n` targets each.
-    #[inline(always)]
-    unsafe fn gathered<S: Scheme, D: Digits>(
-        &self,
-        partials: *const Vec4<D::Real>,
-        n: u32,
-        target: u32,
-    ) -> [f64; MOST_SUMS] {
-        let (slices, lane) = (thread::grid_dim_x(), lane_id());
-        let numbers = const { sums(S::ORDER) };
-        let vectors = const { records::partial_vectors(S::ORDER) } as usize;
-        let mut all = [0.0; MOST_SUMS];
-        let mut first = 0;
-        while first < slices {
-            let mut fetched = [[0.0; MOST_SUMS]; FETCHED as usize];
-            for (round, fetched) in fetched.iter_mut().enumerate() {
-                let slice = first + round as u32 * WARP_SIZE + lane;
-                let exists = slice < slices;
-                let of_slice = slice.min(slices - 1) as usize * n as usize * vectors;
-                // SAFETY: a slice that exists.
-                let sums =
-                    unsafe { Sums::fetch::<S>(partials.wrapping_add(of_slice), target) }.numbers();
-                for number in 0..MOST_SUMS {
-                    if (number as u32) < numbers {
-                        fetched[number] = if exists { sums[number].to_f64() } else { 0.0 };
-                    }
-                }
-            }
-            for fetched in &fetched {
-                for number in 0..MOST_SUMS {
-                    all[number] = together(number as u32, all[number], fetched[number]);
-                }
-            }
-            first += FETCHED * WARP_SIZE;
-        }
-        let mut distance = 1;
-        while distance < WARP_SIZE {
-            for (number, all) in all.iter_mut().enumerate() {
-                if (number as u32) < numbers {
-                    *all = together(number as u32, *all, all.shuffle(lane ^ distance));
-                }
-            }
-            distance *= 2;
-        }
-        all
     }
 
     /// Ends the step of a body.

@@ -12,7 +12,9 @@ use super::posts::Control;
 use super::records::{self, Digits};
 use super::scheme::Scheme;
 use super::sweep::{Sweep, softening_squared};
-use super::{Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, number};
+use super::{
+    Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, most_of_a_slice, number,
+};
 
 /// The sums over each slice for all active bodies, at the next time.
 ///
@@ -21,13 +23,14 @@ use super::{Bodies, BodyBuffers, MOST_REGISTERS, SPAN, Slice, TOO_FINE, clock, n
 /// where Taylor's series has them at that time; and the largest `|r·v|/d²`.
 ///
 /// # Arguments
-/// `bodies`: read. `targets`: as many for each slice as the largest has bodies, read.
-/// `posts`, `time`: those of `params.blocks.parity`, read. `partials`: n for each slice, of which the
-/// first ones are written, as many as there are active bodies.
+/// `bodies`: read. `targets`: as many for each block as its slice has bodies at most, read.
+/// `posts`, `time`: those of `params.blocks.parity`, read. `partials`: n for each block, of which the
+/// first ones are written, as many as there are active bodies; none where a block has no sources.
 ///
 /// # Thread mapping
-/// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
-/// blocks. `sweep` says who computes which pairs.
+/// One-dimensional, of 2ᵏ warps and at least as many threads as there are blocks: block b has slice
+/// `params.share.first + b` of `params.partials` for its sources. `sweep` says who computes which
+/// pairs.
 ///
 /// # Shared memory
 /// [`force_bytes`](super::force_bytes), and [`source_bytes`](super::source_bytes) for each of
@@ -53,12 +56,17 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
 ) {
     thread::limit_registers::<MOST_REGISTERS>();
     let Params {
-        n, stride, blocks, ..
+        n,
+        stride,
+        blocks,
+        share,
+        partials: all_slices,
+        ..
     } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let threads = thread::block_dim_x();
     let parity = u32::from(blocks.parity);
-    let slice = Slice::of(block, n);
+    let slice = Slice::among(all_slices, share.first + block, n);
     let control = Control::of_block();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all.
@@ -78,7 +86,7 @@ pub unsafe fn force<S: Scheme, D: Digits, C: Closest>(
     let staged = records::staged(threads) * const { records::target_scalars(D::NAME, S::ORDER) };
     let mut sweep = Sweep::<D> {
         targets,
-        most: slice.most,
+        most: most_of_a_slice(n, slices),
         posts,
         partials: partials.wrapping_add(
             block as usize * n as usize * const { records::partial_vectors(S::ORDER) } as usize,

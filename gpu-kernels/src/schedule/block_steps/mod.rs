@@ -22,9 +22,16 @@
 //! No block waits for another within a launch, and sums have a fixed order: a number of slices decides
 //! the bits, nothing else. Posts and time are kept twice and taken in turn, so that a block that is
 //! done does not overwrite what another is about to read.
+//!
+//! Several devices have all bodies each, and cut them into as many slices as they have blocks together.
+//! Sources are of these slices, of which a device computes with its own; between the two launches
+//! [`gather`] adds up its sums. `correct` adds those of all devices, which it reads in their memory, and
+//! ends the steps of all bodies on each: so targets, posts and time are the same everywhere, and of the
+//! slices that a device has blocks.
 
 mod correct;
 mod force;
+mod gather;
 pub mod neighbours;
 mod posts;
 mod records;
@@ -34,6 +41,7 @@ mod turn;
 
 pub use correct::correct;
 pub use force::force;
+pub use gather::gather;
 pub use posts::MOST_REGULAR;
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
 pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};
@@ -121,11 +129,16 @@ impl Slice {
     /// That of a block.
     #[inline(always)]
     fn of(block: u32, n: u32) -> Self {
-        let slices = thread::grid_dim_x();
+        Self::among(thread::grid_dim_x(), block, n)
+    }
+
+    /// Slice `index` of so many.
+    #[inline(always)]
+    fn among(slices: u32, index: u32, n: u32) -> Self {
         let (each, more) = (n / slices, n % slices);
         Self {
-            first: block * each + block.min(more),
-            count: each + u32::from(block < more),
+            first: index * each + index.min(more),
+            count: each + u32::from(index < more),
             most: each + u32::from(more > 0),
         }
     }
@@ -161,6 +174,11 @@ pub const fn source_bytes(digits: DigitsName, order: u32) -> u32 {
     records::source_scalars(digits, order) * digits.bytes()
 }
 
+/// Bytes of shared memory of [`gather`].
+pub const fn gather_bytes(threads: u32, slices: u32) -> u32 {
+    4 * control_words(threads, slices)
+}
+
 /// Bytes of shared memory of [`correct`].
 pub const fn correct_bytes(order: u32, threads: u32, slices: u32, most: u32) -> u32 {
     let list = most.next_multiple_of(4);
@@ -175,6 +193,11 @@ pub const fn target_bytes(digits: DigitsName, order: u32) -> u32 {
 /// Bytes of the sums over a slice for a target in global memory.
 pub const fn partial_bytes(digits: DigitsName, order: u32) -> u32 {
     4 * records::partial_vectors(order) * digits.bytes()
+}
+
+/// Bytes of the sums over all sources of a device for a target in global memory.
+pub const fn row_bytes(order: u32) -> u32 {
+    4 * records::partial_vectors(order) * size_of::<f64>() as u32
 }
 
 /// The number of the clock's word.

@@ -455,18 +455,21 @@ impl<R: Word> Sums<R> {
     pub(super) unsafe fn fetch<S: Scheme>(partials: *const Vec4<R>, index: u32) -> Self {
         let vectors = const { partial_vectors(S::ORDER) };
         let partials = partials.wrapping_add(index as usize * vectors as usize);
-        let mut sums = Self::none();
         // SAFETY: the caller's promise.
-        unsafe {
-            let first = global::load(partials, 0);
-            let second = global::load(partials, 1);
-            sums.approach = first.w;
-            sums.vectors[0] = [first.x, first.y, first.z];
-            sums.vectors[1] = [second.x, second.y, second.z];
-            if S::SNAP {
-                let third = global::load(partials, 2);
-                sums.vectors[2] = [third.x, third.y, third.z];
-            }
+        Self::of_vectors::<S>(|k| unsafe { global::load(partials, k) })
+    }
+
+    /// The sums of these vectors in memory.
+    #[inline(always)]
+    pub(super) fn of_vectors<S: Scheme>(load: impl Fn(u32) -> Vec4<R>) -> Self {
+        let mut sums = Self::none();
+        let (first, second) = (load(0), load(1));
+        sums.approach = first.w;
+        sums.vectors[0] = [first.x, first.y, first.z];
+        sums.vectors[1] = [second.x, second.y, second.z];
+        if S::SNAP {
+            let third = load(2);
+            sums.vectors[2] = [third.x, third.y, third.z];
         }
         sums
     }

@@ -19,11 +19,13 @@ use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::Law;
-use crate::plan::block_steps::{self as plan, BlockKernels, BlockPlan, BlockScheme, CLOCK_WORDS};
+use crate::plan::block_steps::{
+    self as plan, BlockKernels, BlockPlan, BlockScheme, CLOCK_WORDS, Part,
+};
 
 /// Buffers that a device keeps for block time steps, and their launches.
 pub(super) struct Blocks<D: Device> {
-    plan: BlockPlan,
+    pub(super) plan: BlockPlan,
     /// Of the scheme, 4 or 6.
     pub(super) order: u32,
     /// A neighbour scheme, if they have one.
@@ -45,7 +47,7 @@ pub(super) struct Blocks<D: Device> {
 }
 
 /// The clock.
-type Words = [u64; CLOCK_WORDS];
+pub(super) type Words = [u64; CLOCK_WORDS];
 
 impl<D: Device> Blocks<D> {
     /// Slices that bodies are cut into.
@@ -55,7 +57,7 @@ impl<D: Device> Blocks<D> {
 }
 
 /// Block steps that are launched together; an even number, for they take two places in turn.
-const RECORDED: u16 = 64;
+pub(super) const RECORDED: u16 = 64;
 
 /// How long the host lets the device work between two looks at the clock, about.
 const LOOK: Duration = Duration::from_millis(40);
@@ -71,7 +73,17 @@ impl<D: Device> Resident<D> {
     /// If the kernels do not fit the device, or its memory is too small; or where there are no jerks,
     /// the force law is not gravity, or the state is not in f64, which block time steps need whatever
     /// the digits of pairs; or if pairs of sixth order are in f32 alone.
-    pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
+    pub fn with_block_steps(self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
+        self.with_part_of_block_steps(scheme, Part::Alone, guard)
+    }
+
+    /// As [`with_block_steps`](Self::with_block_steps), of which this device may have a part.
+    pub(super) fn with_part_of_block_steps(
+        mut self,
+        scheme: BlockScheme,
+        part: Part,
+        guard: f64,
+    ) -> Result<Self, ForceError> {
         self.jerks()?;
         let layout = &self.layout;
         let of_f64 = (layout.stored, layout.vectors) == (Precision::F64, Precision::F64);
@@ -85,9 +97,9 @@ impl<D: Device> Resident<D> {
         let single = scheme.digits.precision();
         let unsoftened = self.params.softening_squared < single.smallest_square();
         let external = self.external.is_some();
-        let plan = plan::plan(scheme, external, unsoftened, n, &device.limits())?;
+        let plan = plan::plan(scheme, part, external, unsoftened, n, &device.limits())?;
         for kernels in [plan.steps, plan.first] {
-            for (entry, _) in [kernels.force, kernels.correct] {
+            for entry in kernels.entries() {
                 device.prepare(entry)?;
             }
         }
@@ -166,14 +178,26 @@ impl<D: Device> Resident<D> {
         self.device.upload(&blocks.higher, scalars.bytes())
     }
 
-    fn block_params(&self, kernels: &BlockKernels, phase: Phase, parity: u16) -> Params {
-        Params {
+    pub(super) fn block_params(
+        &self,
+        kernels: &BlockKernels,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<Params, ForceError> {
+        let BlockPlan { share, slices, .. } = self.blocks()?.plan;
+        Ok(Params {
             blocks: kernels.params(phase, parity),
+            share,
+            partials: slices,
             ..self.params
-        }
+        })
     }
 
-    fn launch_block_force(&self, kernels: &BlockKernels, parity: u16) -> Result<(), ForceError> {
+    pub(super) fn launch_block_force(
+        &self,
+        kernels: &BlockKernels,
+        parity: u16,
+    ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.force;
         let buffers = [
@@ -187,7 +211,7 @@ impl<D: Device> Resident<D> {
             &blocks.time,
             &blocks.partials,
         ];
-        let params = self.block_params(kernels, Phase::Step, parity);
+        let params = self.block_params(kernels, Phase::Step, parity)?;
         // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that
         // the plan sized for both orders.
         unsafe { self.device.launch(entry, launch, &buffers, params) }
@@ -199,8 +223,38 @@ impl<D: Device> Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let blocks = self.blocks()?;
         let (entry, launch) = kernels.correct;
+        let buffers = self.of_block_correct(&self.blocks()?.partials)?;
+        let params = self.block_params(kernels, phase, parity)?;
+        // SAFETY: the kernel's buffers.
+        unsafe { self.device.launch(entry, launch, &buffers, params) }
+    }
+
+    /// The sums over this device's sources alone, to `row`.
+    pub(super) fn launch_block_gather(
+        &self,
+        kernels: &BlockKernels,
+        parity: u16,
+        row: &D::Buffer,
+    ) -> Result<(), ForceError> {
+        let Some((entry, launch)) = kernels.gather else {
+            return Ok(());
+        };
+        let blocks = self.blocks()?;
+        let buffers = [&blocks.partials, &blocks.posts, &blocks.time, row];
+        let params = self.block_params(kernels, Phase::Step, parity)?;
+        // SAFETY: buffers that the plan sized.
+        unsafe { self.device.launch(entry, launch, &buffers, params) }
+    }
+
+    /// Buffers of the ends of steps, in order: state and vectors in f64, of which `higher` has twice as many, a
+    /// number for each body in the others, and fields in the frame of the bodies where the plan's kernels
+    /// take them. The sums are those of `partials`.
+    pub(super) fn of_block_correct<'a>(
+        &'a self,
+        partials: &'a D::Buffer,
+    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
+        let blocks = self.blocks()?;
         let mut buffers = vec![
             &self.state,
             &self.acceleration,
@@ -209,20 +263,17 @@ impl<D: Device> Resident<D> {
             &blocks.begun,
             &blocks.levels,
             &blocks.steps,
-            &blocks.partials,
+            partials,
             &blocks.posts,
             &blocks.time,
             &blocks.targets,
         ];
         buffers.extend(self.external.as_ref().map(Fielded::numbers));
-        let params = self.block_params(kernels, phase, parity);
-        // SAFETY: as in `launch_block_force`; a number for each body in the others, and fields in the
-        // frame of the bodies where the plan's kernels take them.
-        unsafe { self.device.launch(entry, launch, &buffers, params) }
+        Ok(buffers)
     }
 
     /// Starts the clock of a span.
-    fn set_clock(&self, span: f64, eta: f64) -> Result<(), ForceError> {
+    pub(super) fn set_clock(&self, span: f64, eta: f64) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let mut words = [0_u64; CLOCK_WORDS];
         words[clock::SPAN as usize] = span.to_bits();
@@ -233,7 +284,7 @@ impl<D: Device> Resident<D> {
         self.device.upload(&blocks.time, &words)
     }
 
-    fn look(&self) -> Result<Words, ForceError> {
+    pub(super) fn look(&self) -> Result<Words, ForceError> {
         let mut words = [0; CLOCK_WORDS];
         self.device.download(&self.blocks()?.time, &mut words)?;
         Ok(words)
@@ -247,47 +298,91 @@ impl<D: Device> Resident<D> {
     ) -> Result<Option<Words>, ForceError> {
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
         let steps = self.blocks()?.plan.steps;
-        let all = |resident: &Self| {
-            (0..RECORDED).try_for_each(|step| {
-                let parity = step % 2;
-                if resident.has_neighbours() {
-                    return resident.launch_neighbour_step(parity);
-                }
-                resident.launch_block_force(&steps, parity)?;
-                resident.launch_block_correct(&steps, Phase::Step, parity)
-            })
+        let step = |parity| {
+            if self.has_neighbours() {
+                return self.launch_neighbour_step(parity);
+            }
+            self.launch_block_force(&steps, parity)?;
+            self.launch_block_correct(&steps, Phase::Step, parity)
         };
-        let (mut records, mut before) = (1, 0);
-        let words = loop {
-            let asked = Instant::now();
-            for _ in 0..records {
-                // SAFETY: `self` holds the buffers as long as the record.
-                unsafe { self.device.again(&mut record, &mut || all(self))? };
-            }
-            let words = self.look()?;
-            // An even number of block steps is done: the next would read the first place.
-            let now = words[clock::NOW as usize];
-            if now >= SPAN {
-                break Some(words);
-            }
-            if watch(now as f64 / SPAN as f64).is_break() {
-                break None;
-            }
-            // As many as the rest of the span may take, or twice as many if there is time.
-            let each = (now - before).div_ceil(records).max(1);
-            let rest = (SPAN - now).div_ceil(each);
-            let longer = if asked.elapsed() < LOOK / 2 {
-                2 * records
-            } else {
-                records
-            };
-            records = longer.min(rest).clamp(1, MOST_RECORDS);
-            before = now;
+        // SAFETY: `self` holds the buffers as long as the record.
+        let mut recorded = || unsafe {
+            let mut all = || (0..RECORDED).try_for_each(|k| step(k % 2));
+            self.device.again(&mut record, &mut all)
         };
+        let words = run_span(&mut recorded, &|| self.look(), watch)?;
         if let Some(blocks) = &mut self.blocks {
             blocks.record = record;
         }
         Ok(words)
+    }
+
+    /// Counts of the block steps of a span that has ended, by the words of the clock.
+    ///
+    /// # Errors
+    /// If a body needed shorter steps than there are.
+    pub(super) fn counts(&self, words: &Words, span: f64) -> Result<BlockCounts, ForceError> {
+        let word = |which: u32| words[which as usize];
+        if word(clock::NOW) == clock::STOPPED {
+            let body = word(clock::BODY) as usize;
+            let mut allowed = vec![f64::NAN; self.params.n as usize];
+            self.device.download(&self.blocks()?.steps, &mut allowed)?;
+            return Err(ForceError::StepTooShort {
+                body,
+                allowed: allowed[body] * self.frame.time,
+                shortest: span / SPAN as f64,
+            });
+        }
+        Ok(BlockCounts {
+            blocks: word(clock::BLOCKS),
+            steps: word(clock::EVALUATIONS),
+            shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
+            regular: word(neighbour_clock::REGULAR),
+            neighbours: f64::from_bits(word(neighbour_clock::NEIGHBOURS)) as u64,
+        })
+    }
+
+    /// Keeps in mind that a span has ended.
+    pub(super) fn end_span(&mut self, span: f64) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.has_steps = true;
+        }
+        self.pass(span);
+    }
+}
+
+/// Launches [`RECORDED`] block steps at a time by `launch` until the clock, at which `look` looks, has
+/// gone through a span; returns its words then, or none if `watch` broke off.
+pub(super) fn run_span(
+    launch: &mut dyn FnMut() -> Result<(), ForceError>,
+    look: &dyn Fn() -> Result<Words, ForceError>,
+    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Option<Words>, ForceError> {
+    let (mut records, mut before) = (1, 0);
+    loop {
+        let asked = Instant::now();
+        for _ in 0..records {
+            launch()?;
+        }
+        let words = look()?;
+        // An even number of block steps is done: the next would read the first place.
+        let now = words[clock::NOW as usize];
+        if now >= SPAN {
+            return Ok(Some(words));
+        }
+        if watch(now as f64 / SPAN as f64).is_break() {
+            return Ok(None);
+        }
+        // As many as the rest of the span may take, or twice as many if there is time.
+        let each = (now - before).div_ceil(records).max(1);
+        let rest = (SPAN - now).div_ceil(each);
+        let longer = if asked.elapsed() < LOOK / 2 {
+            2 * records
+        } else {
+            records
+        };
+        records = longer.min(rest).clamp(1, MOST_RECORDS);
+        before = now;
     }
 }
 
@@ -320,30 +415,9 @@ impl<D: Device> BlockSteps for Resident<D> {
         let Some(words) = self.run_span(watch)? else {
             return Ok(None);
         };
-        let word = |which: u32| words[which as usize];
-        if word(clock::NOW) == clock::STOPPED {
-            let body = word(clock::BODY) as usize;
-            let mut allowed = vec![f64::NAN; self.params.n as usize];
-            self.device.download(&self.blocks()?.steps, &mut allowed)?;
-            return Err(ForceError::StepTooShort {
-                body,
-                allowed: allowed[body] * self.frame.time,
-                shortest: span / SPAN as f64,
-            });
-        }
-        if let Some(blocks) = &mut self.blocks {
-            blocks.has_steps = true;
-        }
-        if let Some(fielded) = &mut self.external {
-            fielded.set_time(fielded.external().time() + span);
-        }
-        Ok(Some(BlockCounts {
-            blocks: word(clock::BLOCKS),
-            steps: word(clock::EVALUATIONS),
-            shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
-            regular: word(neighbour_clock::REGULAR),
-            neighbours: f64::from_bits(word(neighbour_clock::NEIGHBOURS)) as u64,
-        }))
+        let counts = self.counts(&words, span)?;
+        self.end_span(span);
+        Ok(Some(counts))
     }
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {

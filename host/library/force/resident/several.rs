@@ -7,6 +7,7 @@
 //! Devices of one process copy from each other's memory. Those of ranks, of which each has one, exchange
 //! the same bytes through the memory of their hosts.
 
+mod block_steps;
 mod exchange;
 
 use std::ops::Range;
@@ -15,9 +16,10 @@ use std::sync::Arc;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
+use self::block_steps::Rows;
 use self::exchange::Exchange;
 use super::Resident;
-use crate::backend::{Backend, ForceError, Hermite, Operation, SavedState};
+use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::External;
@@ -35,6 +37,8 @@ pub struct Several<D: Peers> {
     union: Union,
     /// Of each device of this process, where parts of sums are added.
     adders: Vec<Adder<D>>,
+    /// Of each device, if it takes block time steps.
+    rows: Vec<Rows<D>>,
     /// The way to the devices of other ranks, if this process is one of several.
     exchange: Option<Exchange<D>>,
 }
@@ -86,6 +90,7 @@ impl<D: Peers> Several<D> {
             parts,
             union,
             adders,
+            rows: vec![],
             exchange: None,
         })
     }
@@ -319,6 +324,13 @@ impl<D: Peers> Backend for Several<D> {
         }
     }
 
+    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
+        match self.rows[..] {
+            [] => None,
+            _ => Some(self),
+        }
+    }
+
     fn save(&mut self) -> Result<SavedState, ForceError> {
         self.first().save()
     }
@@ -364,6 +376,10 @@ impl<D: Peers> Hermite for Several<D> {
         self.force()
     }
 
+    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
+        self.first().accelerate_with_snap()
+    }
+
     fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
         self.on_all(|part| part.predict(dt))
     }
@@ -377,7 +393,7 @@ impl<D: Peers> Hermite for Several<D> {
         agreed_step(longest, |dt| {
             self.predict(dt)?;
             self.accelerate_with_jerk()?;
-            let allowed = self.first().own_steps(eta, dt)?;
+            let allowed = self.parts[0].own_steps(eta, dt)?;
             self.restore(&start)?;
             self.set_time(time);
             Ok(allowed)
@@ -385,7 +401,7 @@ impl<D: Peers> Hermite for Several<D> {
     }
 
     fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.first().own_steps(eta, dt)?))
+        Ok(least(&self.parts[0].own_steps(eta, dt)?))
     }
 }
 

@@ -226,7 +226,8 @@ pub unsafe fn shared_atomic<T: Copy>(address: u32, f: impl FnOnce(T) -> T) -> T 
 ///
 /// # Safety
 /// If `pointer` is to bytes of one of the launch's regions, it must derive from
-/// [`Region::pointer`] and those bytes be a valid `T`. Every other pointer is a fault.
+/// [`Region::pointer`], or be of an address that the host has exposed of the buffer, and those bytes
+/// be a valid `T`. Every other pointer is a fault.
 #[inline]
 #[track_caller]
 pub unsafe fn global_load<T: Copy>(pointer: *const T) -> T {

@@ -71,6 +71,7 @@ impl<D: Peers> Several<D> {
             parts: vec![part],
             union,
             adders,
+            rows: vec![],
             exchange: Some(exchange),
         })
     }

@@ -144,6 +144,26 @@ fn buffers_of_bytes_hold_every_type_at_device_alignment() {
     assert_eq!((bytes[1], bytes[17], bytes[33], bytes[41]), (0, 1, 2, 2));
 }
 
+/// Addresses are memory of the launch; what they lead to is checked as what pointers lead to.
+#[test]
+fn buffers_are_read_by_the_addresses_in_another() {
+    let mut numbers = [0.0_f64; 8];
+    numbers[5] = 7.0;
+    let addresses = [numbers.as_ptr().expose_provenance() as u64];
+    let memory = [
+        Region::of("addresses", &addresses),
+        Region::of("numbers", &numbers),
+    ];
+    let pointer = memory[0].pointer::<u64>();
+    let vector = |index| {
+        // SAFETY: a region of `u64`, which is the address of a region of `f64`.
+        unsafe { crate::global::load_by_address(global_load(pointer), index) }
+    };
+    let case = block(2).over(&memory);
+    case.passes(|| assert_eq!(vector(x()).y, [0.0, 7.0][x() as usize]));
+    case.fails(&["`numbers`", "64 bytes"], || drop(vector(2)));
+}
+
 #[test]
 fn launches_run_side_by_side_and_inside_each_other() {
     let sum = |seed| {

@@ -1,0 +1,426 @@
+//! Block time steps on several devices: each computes the forces of a part of the sources on all active
+//! bodies, and ends the steps of all bodies by the sums of all devices, which it reads in their memory.
+
+use std::ops::ControlFlow;
+
+use gpu_kernels::schedule::block_steps::Phase;
+
+use super::Several;
+use crate::backend::{BlockCounts, BlockSteps, ForceError};
+use crate::force::device::Peers;
+use crate::force::resident::Resident;
+use crate::force::resident::block_steps::{RECORDED, run_span};
+use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme, Part};
+
+/// Sums over the sources of a device, which all devices read.
+pub(super) struct Rows<D: Peers> {
+    /// Of the block steps of both parities, so that a device writes those of one while others still read those
+    /// of the other.
+    sums: [D::Buffer; 2],
+    /// Addresses of the sums of all devices, of each parity.
+    addresses: [D::Buffer; 2],
+}
+
+impl<D: Peers> Several<D> {
+    /// As [`Resident::with_block_steps`], in which each device has a part of the sources. The bits of sums
+    /// depend on the number of devices too.
+    ///
+    /// # Errors
+    /// As there; or if devices do not reach the memory of each other.
+    ///
+    /// # Panics
+    /// If there are more than 255 devices, or devices of several ranks.
+    pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
+        assert!(self.exchange.is_none(), "devices of one process");
+        D::check_direct(&self.devices, "block time steps are taken")?;
+        let devices = u8::try_from(self.parts.len()).expect("so many devices are not named");
+        let parts = (0..devices).zip(self.parts).map(|(device, part)| {
+            let share = Part::OfSeveral { device, devices };
+            part.with_part_of_block_steps(scheme, share, guard)
+        });
+        self.parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let sums = |part: &Resident<D>| -> Result<_, ForceError> {
+            let bytes = part.blocks()?.plan.row;
+            Ok([part.device.allocate(bytes)?, part.device.allocate(bytes)?])
+        };
+        let sums = self.parts.iter().map(sums);
+        let sums = sums.collect::<Result<Vec<_>, _>>()?;
+        let addresses = |device: &D| -> Result<_, ForceError> {
+            let of = |parity: usize| {
+                let rows: Vec<_> = sums.iter().map(|sums| &sums[parity]).collect();
+                device.addresses(&rows)
+            };
+            Ok([of(0)?, of(1)?])
+        };
+        let addresses = self.devices.iter().map(|device| addresses(device));
+        let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+        let rows = sums.into_iter().zip(addresses);
+        self.rows = rows
+            .map(|(sums, addresses)| Rows { sums, addresses })
+            .collect();
+        // Sums were filled by each device alone, and are written and read from now on.
+        self.meet()?;
+        Ok(self)
+    }
+
+    /// The forces on active bodies, on all devices; what they do after it waits for those of all.
+    fn launch_block_forces(&self, kernels: &BlockKernels, parity: u16) -> Result<(), ForceError> {
+        for (part, rows) in self.parts.iter().zip(&self.rows) {
+            part.launch_block_force(kernels, parity)?;
+            // Others read what is overwritten until the force before, and this device has waited for that of
+            // theirs which came after: sums of the last block step but one.
+            part.launch_block_gather(kernels, parity, &rows.sums[usize::from(parity)])?;
+        }
+        self.meet()
+    }
+
+    fn launch_block_corrects(
+        &self,
+        kernels: &BlockKernels,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<(), ForceError> {
+        let (entry, launch) = kernels.correct;
+        let of_parity = usize::from(parity);
+        let sums: Vec<_> = self.rows.iter().map(|rows| &rows.sums[of_parity]).collect();
+        let read = match phase {
+            Phase::Step | Phase::First => &*sums,
+            Phase::All | Phase::Begin => &[],
+        };
+        for (part, rows) in self.parts.iter().zip(&self.rows) {
+            let buffers = part.of_block_correct(&rows.addresses[of_parity])?;
+            let params = part.block_params(kernels, phase, parity)?;
+            // SAFETY: the kernel's buffers, with the addresses of rows of all devices, as the plan sized them.
+            unsafe {
+                part.device
+                    .launch_reading(entry, launch, &buffers, read, params)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Chooses first steps, and hands out the first targets of a span.
+    fn begin_span(&mut self) -> Result<(), ForceError> {
+        let blocks = self.parts[0].blocks()?;
+        let BlockPlan { steps, first, .. } = blocks.plan;
+        if !blocks.has_steps {
+            self.launch_block_corrects(&first, Phase::All, 1)?;
+            self.launch_block_forces(&first, 0)?;
+            self.launch_block_corrects(&first, Phase::First, 0)?;
+            // The first block step overwrites sums that others may still be reading.
+            self.meet()?;
+        }
+        self.launch_block_corrects(&steps, Phase::Begin, 1)
+    }
+}
+
+impl<D: Peers> BlockSteps for Several<D> {
+    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
+        let counts = self.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()))?;
+        Ok(counts.expect("nobody leaves it"))
+    }
+
+    fn advance_unless(
+        &mut self,
+        span: f64,
+        eta: f64,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
+        self.begin_span()?;
+        let steps = self.parts[0].blocks()?.plan.steps;
+        let mut launch = || {
+            (0..RECORDED).try_for_each(|step| {
+                let parity = step % 2;
+                self.launch_block_forces(&steps, parity)?;
+                self.launch_block_corrects(&steps, Phase::Step, parity)
+            })
+        };
+        // All devices have the same clock.
+        let Some(words) = run_span(&mut launch, &|| self.parts[0].look(), watch)? else {
+            return Ok(None);
+        };
+        let counts = self.parts[0].counts(&words, span)?;
+        self.parts.iter_mut().for_each(|part| part.end_span(span));
+        Ok(Some(counts))
+    }
+
+    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
+        self.parts[0].saved_own_steps()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gpu_kernels::schedule::block_steps::DigitsName;
+
+    use super::*;
+    use crate::backend::{Backend, GUARD, Hermite, SavedState};
+    use crate::bodies::Bodies;
+    use crate::diagnostics::Energy;
+    use crate::fields::{External, ExternalField, Fields};
+    use crate::force::device::Device;
+    use crate::force::emulated::Emulator;
+    use crate::frame::Frame;
+    use crate::initial_conditions::{plummer, two_body};
+    use crate::physics::{Law, Physics};
+    use crate::plan::Recipe;
+    use crate::variants;
+
+    const GRAVITY: Physics = Physics {
+        law: Law::Gravity,
+        g: 1.0,
+        softening: 1e-3,
+    };
+
+    /// A span of these tests.
+    const SPAN: f64 = 1.0 / 64.0;
+
+    /// What is computed with: order, η, digits.
+    type Steps = (u32, f64, DigitsName);
+
+    const STEPS: [Steps; 5] = [
+        (4, 0.02, DigitsName::Single),
+        (4, 0.02, DigitsName::Mixed),
+        (4, 0.02, DigitsName::Double),
+        (6, 0.4, DigitsName::Mixed),
+        (6, 0.4, DigitsName::Double),
+    ];
+
+    fn scheme((order, _, digits): Steps) -> BlockScheme {
+        BlockScheme {
+            order,
+            digits,
+            slices: Emulator::MULTIPROCESSORS,
+        }
+    }
+
+    fn recipe(bodies: &Bodies, physics: Physics) -> Recipe {
+        let variant = variants::find("hermite-f64").expect("listed");
+        let limits = Emulator::new(0).limits();
+        let frame = Frame::IDENTITY;
+        Recipe::new(variant, bodies, physics, frame, &limits).expect("fits")
+    }
+
+    fn field(bodies: &Bodies) -> External {
+        let mut fields = Fields::NONE;
+        fields.push(ExternalField::plummer(2.0, 0.5));
+        External::of_bodies(&fields, bodies, &GRAVITY).expect("computed anywhere")
+    }
+
+    fn several_in(
+        external: Option<&External>,
+        bodies: &Bodies,
+        physics: Physics,
+        steps: Steps,
+        devices: u64,
+    ) -> Several<Emulator> {
+        let emulators = (1..=devices).map(|seed| Arc::new(Emulator::new(seed)));
+        let several = Several::new(emulators.collect(), &recipe(bodies, physics), bodies);
+        let several = several.expect("fits");
+        let several = match external {
+            Some(external) => several.in_fields(external, bodies).expect("fits"),
+            None => several,
+        };
+        let several = several.with_block_steps(scheme(steps), GUARD);
+        let mut several = several.expect("fits");
+        several.accelerate_with_jerk().expect("emulated");
+        several
+    }
+
+    fn several(bodies: &Bodies, steps: Steps, devices: u64) -> Several<Emulator> {
+        several_in(None, bodies, GRAVITY, steps, devices)
+    }
+
+    fn one_in(external: Option<&External>, bodies: &Bodies, steps: Steps) -> Resident<Emulator> {
+        let emulator = Arc::new(Emulator::new(0));
+        let one = Resident::new(emulator, recipe(bodies, GRAVITY), bodies).expect("fits");
+        let one = match external {
+            Some(external) => one.in_fields(external.clone(), bodies).expect("fits"),
+            None => one,
+        };
+        let mut one = one.with_block_steps(scheme(steps), GUARD).expect("fits");
+        one.accelerate_with_jerk().expect("emulated");
+        one
+    }
+
+    /// Where two spans end, the energy there, and the counts.
+    fn ended(backend: &mut dyn Backend, (_, eta, _): Steps) -> (SavedState, Energy, BlockCounts) {
+        let mut counts = BlockCounts::NONE;
+        for _ in 0..2 {
+            let blocks = backend.block_steps().expect("block steps");
+            counts += blocks.advance(SPAN, eta).expect("emulated");
+        }
+        let energy = backend.energy().expect("emulated");
+        (backend.save().expect("there"), energy, counts)
+    }
+
+    fn farthest(a: &SavedState, b: &SavedState) -> f64 {
+        let both = a.positions.iter().zip(&b.positions);
+        let off = both.flat_map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()));
+        off.fold(0.0, f64::max)
+    }
+
+    /// States of all devices.
+    fn states(several: &mut Several<Emulator>) -> Vec<SavedState> {
+        let parts = several.parts.iter_mut();
+        parts.map(|part| part.save().expect("there")).collect()
+    }
+
+    /// With numbers of bodies that do not divide, and fewer bodies than slices; and energies and positions
+    /// are those of one device, to the digits of pairs.
+    #[test]
+    fn all_devices_hold_the_same_bits() {
+        for (steps, n, devices) in [
+            (STEPS[1], 1_000, 2),
+            (STEPS[0], 257, 3),
+            (STEPS[2], 257, 4),
+            (STEPS[3], 257, 3),
+            (STEPS[4], 37, 4),
+            (STEPS[3], 37, 2),
+            (STEPS[1], 7, 3),
+            (STEPS[4], 2, 4),
+            (STEPS[2], 1, 3),
+        ] {
+            let bodies = match n {
+                1 => Bodies::at_rest(&[[0.25; 3]], &[1.0]),
+                _ => plummer(n, 7).expect("in range"),
+            };
+            let what = format!("{steps:?}, {n} bodies, {devices} devices");
+            let mut several = several(&bodies, steps, devices);
+            let (end, energy, counts) = ended(&mut several, steps);
+            for state in states(&mut several) {
+                assert!(state == end, "{what}");
+            }
+            let (of_one, energy_of_one, counts_of_one) =
+                ended(&mut one_in(None, &bodies, steps), steps);
+            let bound = match steps.2 {
+                DigitsName::Single => 1e-6,
+                DigitsName::Mixed => 1e-8,
+                DigitsName::Double => 1e-13,
+            };
+            let off = farthest(&end, &of_one);
+            assert!(off <= bound, "{what}: {off:e}");
+            let off = (energy.total() - energy_of_one.total()).abs();
+            assert!(
+                off <= bound * (1.0 + energy.total().abs()),
+                "{what}: {off:e}"
+            );
+            let more = counts.steps as f64 / counts_of_one.steps as f64;
+            assert!(
+                (more - 1.0).abs() < 0.02,
+                "{what}: {counts:?} {counts_of_one:?}"
+            );
+        }
+    }
+
+    /// A device that has all sources adds them up in the order of one alone.
+    #[test]
+    fn a_single_one_of_several_has_the_bits_of_one_alone() {
+        let bodies = plummer(130, 3).expect("in range");
+        for steps in STEPS {
+            let alone = ended(&mut one_in(None, &bodies, steps), steps);
+            let single = ended(&mut several(&bodies, steps, 1), steps);
+            assert!(single == alone, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn external_fields_are_those_of_one_device() {
+        let bodies = plummer(100, 4).expect("in range");
+        let external = field(&bodies);
+        for steps in [STEPS[2], STEPS[4]] {
+            let alone = ended(&mut one_in(Some(&external), &bodies, steps), steps);
+            let mut several = several_in(Some(&external), &bodies, GRAVITY, steps, 3);
+            let together = ended(&mut several, steps);
+            let off = farthest(&alone.0, &together.0);
+            assert!(off < 1e-13, "{steps:?}: {off:e}");
+            let free = ended(&mut one_in(None, &bodies, steps), steps);
+            let moved = farthest(&alone.0, &free.0);
+            assert!(moved > 1e-4, "the field does something: {moved:e}");
+        }
+    }
+
+    /// On as many devices with the bits of a run that was not interrupted, on others too.
+    #[test]
+    fn runs_go_on_from_what_was_saved() {
+        let bodies = plummer(60, 6).expect("in range");
+        for steps in [STEPS[1], STEPS[3]] {
+            let advance = |backend: &mut Several<Emulator>| {
+                backend.advance(SPAN, steps.1).expect("emulated");
+            };
+            let mut whole = several(&bodies, steps, 3);
+            advance(&mut whole);
+            let saved = whole.save().expect("there");
+            advance(&mut whole);
+            let whole = whole.save().expect("there");
+            for devices in [1, 2, 3] {
+                let mut resumed = several(&bodies, steps, devices);
+                resumed.restore(&saved).expect("the same bodies");
+                advance(&mut resumed);
+                let resumed = resumed.save().expect("there");
+                let off = farthest(&resumed, &whole);
+                assert!(off < 1e-8, "{steps:?}, {devices}: {off:e}");
+                assert!(devices != 3 || resumed == whole, "{steps:?}");
+            }
+        }
+    }
+
+    /// Two bodies that fall onto each other without softening.
+    #[test]
+    fn steps_that_get_too_short_are_an_error() {
+        let mut bodies = two_body(0.5, 0.0).expect("bound");
+        for v in [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz] {
+            v.fill(0.0);
+        }
+        let physics = Physics {
+            softening: 0.0,
+            ..GRAVITY
+        };
+        let mut several = several_in(None, &bodies, physics, STEPS[2], 3);
+        let refused = several.advance(4.0, 0.01);
+        assert!(matches!(refused, Err(ForceError::StepTooShort { .. })));
+    }
+
+    /// A system whose devices have handed out the first targets of a span.
+    fn begun() -> (Several<Emulator>, BlockKernels) {
+        let bodies = plummer(40, 2).expect("in range");
+        let mut several = several(&bodies, STEPS[1], 2);
+        for part in &several.parts {
+            part.set_clock(SPAN, 0.02).expect("emulated");
+        }
+        several.begin_span().expect("emulated");
+        let steps = several.parts[0].blocks().expect("there").plan.steps;
+        (several, steps)
+    }
+
+    fn launch_without_meeting(several: &Several<Emulator>, steps: &BlockKernels, parity: u16) {
+        for (part, rows) in several.parts.iter().zip(&several.rows) {
+            part.launch_block_force(steps, parity).expect("emulated");
+            let row = &rows.sums[usize::from(parity)];
+            part.launch_block_gather(steps, parity, row)
+                .expect("emulated");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "may be writing")]
+    fn ends_of_steps_that_do_not_wait_for_sums_are_found() {
+        let (several, steps) = begun();
+        launch_without_meeting(&several, &steps, 0);
+        let corrected = several.launch_block_corrects(&steps, Phase::Step, 0);
+        corrected.expect("not reached");
+    }
+
+    #[test]
+    #[should_panic(expected = "may be reading")]
+    fn sums_that_do_not_wait_for_their_readers_are_found() {
+        let (several, steps) = begun();
+        several.launch_block_forces(&steps, 0).expect("emulated");
+        let corrected = several.launch_block_corrects(&steps, Phase::Step, 0);
+        corrected.expect("emulated");
+        launch_without_meeting(&several, &steps, 0); // of the same parity
+    }
+}

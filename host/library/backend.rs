@@ -628,6 +628,14 @@ pub enum ForceError {
     /// Several devices for work of one.
     #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
     OneDevice(&'static str),
+    /// Several GPUs that may not compute the same bits, for work that needs it.
+    #[error("{work} on GPUs of one kind, and {}, {}: name others", gpus[0], gpus[1])]
+    OtherGpus {
+        /// What there is to do.
+        work: &'static str,
+        /// Two of the GPUs.
+        gpus: [String; 2],
+    },
     /// Several GPUs that do not read each other's memory, for work that needs it.
     #[error(
         "{work} on GPUs that read each other's memory directly, and GPU {from} cannot read that of GPU {to}: \

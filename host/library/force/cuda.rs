@@ -439,10 +439,16 @@ impl Peers for Cuda {
         Ok(())
     }
 
-    fn check_direct(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError> {
+    fn check_together(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError> {
         for (from, to) in pairs(devices) {
+            let ends = [from, to].map(|device| device.gpu.info());
+            // The driver compiles the same code for GPUs of the same compute capability alone.
+            if ends[0].compute_capability != ends[1].compute_capability {
+                let gpus = ends.map(|info| format!("GPU {} is {}", info.ordinal, info.name));
+                return Err(ForceError::OtherGpus { work, gpus });
+            }
             if !from.gpu.reach(&to.gpu)? {
-                let [from, to] = [from, to].map(|device| device.gpu.info().ordinal);
+                let [from, to] = ends.map(|info| info.ordinal);
                 return Err(ForceError::NoDirectWay { work, from, to });
             }
         }

@@ -119,14 +119,15 @@ pub trait Peers: Streams {
     /// The machine's refusal.
     fn connect(devices: &[Arc<Self>]) -> Result<(), ForceError>;
 
-    /// Checks that kernels of each device read the memory of all others, for work that does.
+    /// Checks that kernels of each device read the memory of all others and compute the same bits, for work
+    /// that rests on both.
     ///
     /// # Errors
-    /// [`ForceError::NoDirectWay`] where there is none, or the machine's refusal.
-    fn check_direct(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError>;
+    /// [`ForceError::NoDirectWay`] and [`ForceError::OtherGpus`], or the machine's refusal.
+    fn check_together(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError>;
 
     /// Allocates memory of this device with the addresses of buffers, for kernels that read them by
-    /// these: buffers of [connected](Self::check_direct) devices or of this one, which stay allocated
+    /// these: buffers of [connected](Self::check_together) devices or of this one, which stay allocated
     /// until this device is done with them.
     ///
     /// # Errors

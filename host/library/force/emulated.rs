@@ -263,7 +263,7 @@ impl Peers for Emulator {
         Ok(())
     }
 
-    fn check_direct(_devices: &[Arc<Self>], _work: &'static str) -> Result<(), ForceError> {
+    fn check_together(_devices: &[Arc<Self>], _work: &'static str) -> Result<(), ForceError> {
         Ok(())
     }
 

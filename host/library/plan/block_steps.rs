@@ -42,7 +42,7 @@ pub enum Part {
 pub struct BlockKernels {
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
-    /// Their sums on a device, if it is one of several.
+    /// Sums of these over a device's slices, if it is one of several.
     pub gather: Option<(&'static Entry, Launch)>,
     /// Ends of their steps.
     pub correct: (&'static Entry, Launch),
@@ -86,7 +86,7 @@ impl BlockKernels {
         }
     }
 
-    /// Its kernels.
+    /// Kernels of these launches.
     pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
         let gather = self.gather.map(|(entry, _)| entry);
         [self.force.0, self.correct.0].into_iter().chain(gather)

@@ -383,7 +383,8 @@ pub(crate) unsafe fn global_load_read_only(place: *const f32) -> f32 {
     v
 }
 
-/// Not by a pointer, of which nobody would know that it is to global memory.
+/// Reads by an instruction of its own: of a pointer that comes from memory the compiler would not know that it
+/// is to global memory.
 #[inline(always)]
 pub(crate) unsafe fn global_load_by_address(address: u64) -> Vec4<f64> {
     let (x, y, z, w);

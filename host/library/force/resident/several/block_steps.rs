@@ -26,13 +26,13 @@ impl<D: Peers> Several<D> {
     /// depend on the number of devices too.
     ///
     /// # Errors
-    /// As there; or if devices do not reach the memory of each other.
+    /// As there; or if devices do not reach the memory of each other, or are not of one kind.
     ///
     /// # Panics
     /// If there are more than 255 devices, or devices of several ranks.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
         assert!(self.exchange.is_none(), "devices of one process");
-        D::check_direct(&self.devices, "block time steps are taken")?;
+        D::check_together(&self.devices, "block time steps are taken")?;
         let devices = u8::try_from(self.parts.len()).expect("so many devices are not named");
         let parts = (0..devices).zip(self.parts).map(|(device, part)| {
             let share = Part::OfSeveral { device, devices };
@@ -58,8 +58,6 @@ impl<D: Peers> Several<D> {
         self.rows = rows
             .map(|(sums, addresses)| Rows { sums, addresses })
             .collect();
-        // Sums were filled by each device alone, and are written and read from now on.
-        self.meet()?;
         Ok(self)
     }
 
@@ -67,8 +65,8 @@ impl<D: Peers> Several<D> {
     fn launch_block_forces(&self, kernels: &BlockKernels, parity: u16) -> Result<(), ForceError> {
         for (part, rows) in self.parts.iter().zip(&self.rows) {
             part.launch_block_force(kernels, parity)?;
-            // Others read what is overwritten until the force before, and this device has waited for that of
-            // theirs which came after: sums of the last block step but one.
+            // Others have read the sums that are overwritten: in the block step before the last, since which this
+            // device has waited for them.
             part.launch_block_gather(kernels, parity, &rows.sums[usize::from(parity)])?;
         }
         self.meet()

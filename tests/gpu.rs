@@ -185,7 +185,7 @@ fn several_gpus_take_block_steps_together() {
     let several = [thrice, Some(DeviceChoice::AllGpus)].into_iter().flatten();
     let kernel = catalogue().find("hermite-f64").expect("listed");
     let physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 1e-3,
     };

@@ -51,9 +51,6 @@ impl ForceLaw {
     }
 }
 
-/// Short name, in the modules that still have it.
-pub(crate) use ForceLaw as Law;
-
 /// [`name`](ForceLaw::name)
 impl fmt::Display for ForceLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

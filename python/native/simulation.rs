@@ -98,12 +98,21 @@ impl Simulation {
                 luf: luf.or(selection.shape.luf),
             };
             let variant = shaped(selection.variant, shape)?;
-            let integrator = builder.method().name();
             let (eta, neighbours) = (builder.accuracy_of_steps(), builder.number_of_neighbours());
+            let integrator = builder.method();
             let (place, why) = (selection.place.to_string(), selection.why);
             // What is chosen is chosen once.
             let chosen_device = selection.place.choice();
-            let builder = builder.kernel(variant).device(chosen_device);
+            let mut builder = builder
+                .integrator(integrator)
+                .kernel(variant)
+                .device(chosen_device);
+            if let Some(eta) = eta {
+                builder = builder.eta(eta);
+            }
+            if let Some(neighbours) = neighbours {
+                builder = builder.neighbours(neighbours);
+            }
             let mut running = match saved {
                 None => {
                     let builder = encounters
@@ -135,7 +144,7 @@ impl Simulation {
             running.simulation.bodies()?; // what was queued has succeeded
             settings.softening = Some(physics.softening);
             settings.g = Some(physics.g);
-            settings.integrator = Some(integrator.to_owned());
+            settings.integrator = Some(integrator.name().to_owned());
             settings.dt = Some(dt);
             settings.eta = eta;
             settings.neighbours = neighbours.map(|neighbours| neighbours.to_string());

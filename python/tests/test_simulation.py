@@ -60,6 +60,18 @@ def test_every_integrator_goes_on(integrator: ap.Integrator, tmp_path: Path) -> 
     assert simulation.integrate(0.2).t == 0.5, "nothing to do"
 
 
+def test_block_steps_choose_what_is_left_out() -> None:
+    simulation = cluster(block=True)
+    assert (simulation.integrator.name, simulation.integrator.eta) == ("hermite6", 0.36)
+    near = cluster(block=True, neighbours="auto")
+    chosen = near.integrator
+    assert (chosen.name, chosen.eta, chosen.neighbours) == ("hermite4", 0.04, "auto")
+    copy = pickle.loads(pickle.dumps(near))
+    for each in (near, copy):
+        each.integrate(0.25)
+    assert state(near) == state(copy)
+
+
 def test_times_and_steps() -> None:
     simulation = cluster(dt=0.125)
     simulation.step()
@@ -105,7 +117,6 @@ def test_bad_settings_are_refused_by_name() -> None:
         ("dt", {"dt": 0}),
         ("dt", {"dt": "fast"}),
         ("integrator", {"eta": 0.1}),
-        ("eta", {"integrator": "hermite4", "block": True}),
         ("integrator", {"integrator": ap.Leapfrog(), "dt": 1}),
         ("integrator", {"integrator": ap.Hermite4(eta=0.1, block=True), "neighbours": 4}),
         ("neighbours", {"integrator": "hermite4", "eta": 0.1, "neighbours": 4}),

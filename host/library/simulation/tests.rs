@@ -66,8 +66,8 @@ fn bad_settings_name_the_field_and_the_value() {
         ),
         (of(binary()).eta(0.1), "such as hermite4, not leapfrog"),
         (
-            of(binary()).integrator(Integrator::Hermite4).block_steps(),
-            "block time steps need `eta`",
+            of(binary()).integrator(Integrator::Leapfrog).block_steps(),
+            "such as hermite4, not leapfrog",
         ),
     ] {
         let refused = refusal(builder);
@@ -78,6 +78,25 @@ fn bad_settings_name_the_field_and_the_value() {
         ..binary()
     };
     assert!(refusal(of(still)).contains("give one with `dt`"));
+}
+
+#[test]
+fn block_steps_choose_what_is_left_out() {
+    let builder = Simulation::builder(binary()).block_steps();
+    let chosen = (builder.method(), builder.accuracy_of_steps());
+    assert_eq!(chosen, (Integrator::Hermite6, Some(0.36)));
+    let builder = builder.neighbours(Neighbours::Auto).eta(0.1);
+    let chosen = (builder.method(), builder.accuracy_of_steps());
+    assert_eq!(chosen, (Integrator::Hermite4, Some(0.1)));
+    let many = Simulation::builder(plummer(65_536, 1).expect("in range")).block_steps();
+    let softened = many.softening(1e-3);
+    assert_eq!(softened.number_of_neighbours(), Some(Neighbours::Auto));
+    assert_eq!(
+        softened
+            .device(DeviceChoice::Emulators(2))
+            .number_of_neighbours(),
+        None
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
 use crate::force::device::Device;
 use crate::force::pack;
-use crate::physics::Law;
+use crate::physics::ForceLaw;
 use crate::plan::block_steps::{
     self as plan, BlockKernels, BlockPlan, BlockScheme, CLOCK_WORDS, Part,
 };
@@ -87,7 +87,7 @@ impl<D: Device> Resident<D> {
         self.jerks()?;
         let layout = &self.layout;
         let of_f64 = (layout.stored, layout.vectors) == (Precision::F64, Precision::F64);
-        if self.physics.law != Law::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
+        if self.physics.law != ForceLaw::Gravity || layout.name != LayoutName::Float4 || !of_f64 {
             return Err(ForceError::NoBlockSteps);
         }
         if scheme.order == 6 && scheme.digits == DigitsName::Single {

@@ -414,11 +414,11 @@ mod tests {
     use crate::initial_conditions::plummer;
     use crate::integrator::Integrator;
     use crate::machine::Machine;
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use crate::variants::{self, Variant};
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 0.05,
     };

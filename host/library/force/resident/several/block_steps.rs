@@ -163,12 +163,12 @@ mod tests {
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;
     use crate::initial_conditions::{plummer, two_body};
-    use crate::physics::{Law, Physics};
+    use crate::physics::{ForceLaw, Physics};
     use crate::plan::Recipe;
     use crate::variants;
 
     const GRAVITY: Physics = Physics {
-        law: Law::Gravity,
+        law: ForceLaw::Gravity,
         g: 1.0,
         softening: 1e-3,
     };

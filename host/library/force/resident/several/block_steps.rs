@@ -176,7 +176,7 @@ mod tests {
     /// A span of these tests.
     const SPAN: f64 = 1.0 / 64.0;
 
-    /// What is computed with: order, η, digits.
+    /// Order, η and digits of steps.
     type Steps = (u32, f64, DigitsName);
 
     const STEPS: [Steps; 5] = [

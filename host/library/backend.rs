@@ -631,7 +631,7 @@ pub enum ForceError {
     /// Several GPUs that may not compute the same bits, for work that needs it.
     #[error("{work} on GPUs of one kind, and {}, {}: name others", gpus[0], gpus[1])]
     OtherGpus {
-        /// What there is to do.
+        /// Work that was to be done.
         work: &'static str,
         /// Two of the GPUs.
         gpus: [String; 2],
@@ -643,7 +643,7 @@ pub enum ForceError {
          direct way"
     )]
     NoDirectWay {
-        /// What there is to do.
+        /// Work that was to be done.
         work: &'static str,
         /// Number of the GPU that cannot read.
         from: u32,

@@ -227,8 +227,12 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "pairs in {pairs}; state, steps and sums in f64")?;
     }
 
-    let one_device = machine.place().devices() == 1;
-    let pays = one_device && suggest::neighbours_pay(n);
+    let in_f64 = machine.block_digits() == Some(DigitsName::Double);
+    let has_scheme = match machine.place() {
+        Place::Cpu => true,
+        place => place.devices() == 1 && !in_f64,
+    };
+    let pays = has_scheme && suggest::neighbours_pay(n);
     match options.neighbours {
         Some(neighbours) => {
             let number = super::counted(neighbours.number(n), "neighbour", "neighbours");

@@ -3,7 +3,7 @@
 use super::{Entry, Work};
 use crate::abi::Params;
 use crate::schedule::block_steps::Bodies;
-use crate::schedule::block_steps::neighbours::{self, Buffers, Corrected};
+use crate::schedule::block_steps::neighbours::{self, Corrected, ForceBuffers};
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{emulated, kernel};
 
@@ -25,7 +25,7 @@ macro_rules! force {
                 segments: *mut u32,
                 regular_sums: *mut f64,
             ), params => {
-                let on = Buffers {
+                let on = ForceBuffers {
                     records,
                     lists,
                     counts,

@@ -18,7 +18,7 @@ use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plai
 
 /// Buffers that [`force`] reads and writes.
 #[derive(Clone, Copy)]
-pub struct Buffers {
+pub struct ForceBuffers {
     /// Four vectors a body. Read.
     pub records: *const Vec4<u32>,
     /// Places of neighbours, room for as many of each body as segments have together.
@@ -54,7 +54,7 @@ pub struct Buffers {
 /// at the next time; and the largest `3 |r·v|/d²`.
 ///
 /// # Arguments
-/// `on`: as [`Buffers`] says. `params.blocks`: parity and phase.
+/// `on`: as [`ForceBuffers`] says. `params.blocks`: parity and phase.
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
@@ -72,7 +72,7 @@ pub struct Buffers {
 /// Ahmad & Cohen (1973), J. Comput. Phys. 12, 389; Makino & Aarseth (1992), PASJ 44, 141. That blocks
 /// own slices is of this project.
 #[inline(always)]
-pub unsafe fn force<const SEARCH: bool>(on: Buffers, params: Params) {
+pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
     thread::limit_registers::<MOST_REGISTERS>();
     let Params { n, blocks, .. } = params;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -184,7 +184,7 @@ pub unsafe fn force<const SEARCH: bool>(on: Buffers, params: Params) {
 #[inline(always)]
 unsafe fn gather(
     near: &Near,
-    on: &Buffers,
+    on: &ForceBuffers,
     active: u32,
     room: u32,
     target: impl Fn(u32) -> u32,

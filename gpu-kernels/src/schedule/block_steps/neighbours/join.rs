@@ -10,7 +10,8 @@ use super::{HEADER, REGULAR_SUMS, SUMS, Slice, capacity, segment_words};
 use crate::schedule::block_steps::most_of_a_slice;
 use crate::schedule::block_steps::posts::Posts;
 
-/// What [`force`](super::force) left for the bodies whose regular steps end, and where it is joined.
+/// Sums and lists that [`force`](super::force) left of each slice, for the bodies whose regular steps end, and where they
+/// are joined.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
     /// Places of neighbours: written for these bodies.

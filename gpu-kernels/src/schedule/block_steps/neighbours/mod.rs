@@ -37,7 +37,7 @@ mod sweep;
 
 pub use correct::{Corrected, MOST_THREADS, correct};
 pub use first::first;
-pub use force::{Buffers, force};
+pub use force::{ForceBuffers, force};
 
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{global, thread};

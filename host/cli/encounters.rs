@@ -33,11 +33,6 @@ pub(super) struct EncounterOptions {
 }
 
 impl EncounterOptions {
-    /// Returns whether any are to be looked for.
-    pub(super) fn are_looked_for(&self) -> bool {
-        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
-    }
-
     /// Encounters of a run that begins with so many bodies, if any are to be looked for.
     pub(super) fn begin(
         &self,
@@ -71,7 +66,8 @@ impl EncounterOptions {
         let escape = escape.map(|radius| radius.length(units));
         let escape = escape.transpose().context("in --escape-radius")?;
         let escape = escape.map(|radius| (radius, on_escape));
-        Ok(self.are_looked_for().then_some(Encounters {
+        let looks = self.radius_of_bodies.is_some() || escape.is_some();
+        Ok(looks.then_some(Encounters {
             radii,
             on_collision,
             escape,

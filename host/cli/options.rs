@@ -276,7 +276,6 @@ impl Options {
             && self.systems()? == 1
             && !self.kernel.device().is_several()
             && ranks::team().is_none()
-            && !self.encounters.are_looked_for()
             && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN))
             && accuracy != Some(ForceAccuracy::Double);
         let settings = asked.or_chosen(bodies, allowed);

@@ -87,6 +87,7 @@ impl Simulation {
                     .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
                 builder = builder.orbit(position, velocity);
             }
+            let builder = builder.settled();
             let (selection, remark) = match settings.tuned {
                 true => tuned_selection(&builder, &physics, selection),
                 false => (selection, None),
@@ -103,16 +104,7 @@ impl Simulation {
             let (place, why) = (selection.place.to_string(), selection.why);
             // What is chosen is chosen once.
             let chosen_device = selection.place.choice();
-            let mut builder = builder
-                .integrator(integrator)
-                .kernel(variant)
-                .device(chosen_device);
-            if let Some(eta) = eta {
-                builder = builder.eta(eta);
-            }
-            if let Some(neighbours) = neighbours {
-                builder = builder.neighbours(neighbours);
-            }
+            let builder = builder.kernel(variant).device(chosen_device);
             let mut running = match saved {
                 None => {
                     let builder = encounters

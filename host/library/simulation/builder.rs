@@ -331,6 +331,25 @@ impl SimulationBuilder {
     /// # Errors
     /// A fault of the bodies or a setting; or an unavailable device or kernel.
     pub fn build(self) -> Result<Simulation, BuildError> {
+        self.settled().build_as_it_is()
+    }
+
+    /// With integrator, accuracy of the steps and neighbours of block time steps as they are chosen where they
+    /// are left out: what is set afterwards does not change them.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        let Some(blocks) = self.blocks() else {
+            return self;
+        };
+        Self {
+            integrator: blocks.integrator,
+            eta: blocks.eta,
+            neighbours: blocks.neighbours,
+            ..self
+        }
+    }
+
+    fn build_as_it_is(self) -> Result<Simulation, BuildError> {
         let (physics, selection) = self.choose()?;
         let variant = self.fitting(&selection, &physics)?;
         let machine = self.machine(selection.place, self.start, &physics);
@@ -483,12 +502,13 @@ impl SimulationBuilder {
             || self.accuracy_under(&self.chosen_physics()) == Some(ForceAccuracy::Double);
         let takes_blocks = self.stepping == TimeSteps::Blocks && self.scheme.is_none();
         takes_blocks.then(|| {
-            let allowed = self.kernel.is_none()
+            // The last takes longest.
+            let allowed = self.integrator.is_none()
+                && neighbours_pay(self.bodies.len())
+                && self.kernel.is_none()
                 && self.systems == 1
                 && !self.device.is_several()
-                && self.encounters.is_none()
                 && !self.fields.have_relativity()
-                && neighbours_pay(self.bodies.len())
                 && !is_double();
             asked.or_chosen(self.bodies.len(), allowed)
         })

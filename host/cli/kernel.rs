@@ -1,10 +1,10 @@
 //! The options that choose a kernel.
 
 use allpairs::bodies::Bodies;
-use allpairs::integrator::Integrator;
-use allpairs::integrator::TimeSteps;
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::physics::Physics;
 use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
+use allpairs::suggest;
 use allpairs::test_particles::Kinds;
 use allpairs::tuning;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -31,9 +31,6 @@ pub(super) struct KernelOptions {
     /// With --block-steps on a GPU it chooses the digits of pairs: mixed where not given
     #[arg(long)]
     accuracy: Option<Named<ForceAccuracy>>,
-    /// Accuracy that suits the bodies, where none was asked for.
-    #[arg(skip)]
-    pub(super) suggested: Option<ForceAccuracy>,
     /// Do not look at what `allpairs tune` found.
     #[arg(long)]
     no_cache: bool,
@@ -74,6 +71,11 @@ impl KernelOptions {
         self.accuracy.map(|named| named.0)
     }
 
+    /// The accuracy that was asked for, or that suits the softening.
+    pub(super) fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
+        self.accuracy().or(suggest::accuracy(physics.softening))
+    }
+
     /// Chooses what is to run for so many bodies, which are so many systems; also returns what is to be said
     /// about it.
     pub(super) fn select(
@@ -86,7 +88,7 @@ impl KernelOptions {
             self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
             "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
         );
-        let accuracy = self.accuracy().or(self.suggested);
+        let accuracy = self.accuracy_under(physics);
         let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
         let (law, n) = (physics.law, bodies.len());
         let request = Request {

@@ -12,10 +12,9 @@ use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
-use allpairs::suggest::{self, Advice, BlockSettings, Chosen};
+use allpairs::suggest::{Advice, BlockSettings, Chosen};
 use allpairs::units::Measure;
 use allpairs::variants::Variant;
-use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::ArgAction;
@@ -224,14 +223,13 @@ impl Options {
         integrator: Integrator,
         physics: &Physics,
     ) -> Machine {
-        let suggested = suggest::accuracy(physics.softening);
         let machine = Machine::new(place)
             .allow_inaccurate(self.kernel.allow_inaccurate)
             .block_steps(
                 integrator,
                 self.stepping(),
                 self.eta,
-                self.kernel.accuracy().or(suggested),
+                self.kernel.accuracy_under(physics),
             )
             .neighbours(self.neighbours);
         match ranks::team() {
@@ -269,16 +267,13 @@ impl Options {
             eta: self.eta,
             neighbours: self.neighbours,
         };
-        let accuracy = self.kernel.accuracy();
-        let accuracy = accuracy.or(suggest::accuracy(physics.softening));
         let mut fields = self.force.fields.iter();
         let allowed = self.kernel.name().is_none()
             && self.systems()? == 1
             && !self.kernel.device().is_several()
             && ranks::team().is_none()
-            && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN))
-            && accuracy != Some(ForceAccuracy::Double);
-        let settings = asked.or_chosen(bodies, allowed);
+            && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN));
+        let settings = asked.or_chosen(bodies, allowed, || self.kernel.accuracy_under(physics));
         if settings == asked {
             return Ok(None);
         }

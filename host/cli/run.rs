@@ -151,7 +151,6 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     } = input;
     asked.options.force.units = asked.options.force.units.or(units);
     let (physics, softening) = asked.options.physics_and_why(&bodies)?;
-    asked.options.kernel.suggested = suggest::accuracy(physics.softening);
     let block_steps = asked.options.choose_block_steps(bodies.len(), &physics)?;
     let options = &asked.options;
     let integrator = options.integrator()?;

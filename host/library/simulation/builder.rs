@@ -12,7 +12,7 @@ use crate::physics::{ForceLaw, Physics};
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::selection::{DeviceChoice, Place, Request, Selection, SelectionError, fits, select};
-use crate::suggest::{self, Advice, BlockSettings, Known, neighbours_pay};
+use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
 use crate::units::Units;
 use crate::variants::Variant;
@@ -498,19 +498,14 @@ impl SimulationBuilder {
             eta: self.eta,
             neighbours: self.neighbours,
         };
-        let is_double =
-            || self.accuracy_under(&self.chosen_physics()) == Some(ForceAccuracy::Double);
         let takes_blocks = self.stepping == TimeSteps::Blocks && self.scheme.is_none();
         takes_blocks.then(|| {
-            // The last takes longest.
-            let allowed = self.integrator.is_none()
-                && neighbours_pay(self.bodies.len())
-                && self.kernel.is_none()
+            let allowed = self.kernel.is_none()
                 && self.systems == 1
                 && !self.device.is_several()
-                && !self.fields.have_relativity()
-                && !is_double();
-            asked.or_chosen(self.bodies.len(), allowed)
+                && !self.fields.have_relativity();
+            let accuracy = || self.accuracy_under(&self.chosen_physics());
+            asked.or_chosen(self.bodies.len(), allowed, accuracy)
         })
     }
 

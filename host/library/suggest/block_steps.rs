@@ -1,10 +1,16 @@
 //! Block time steps for those who do not choose all of their settings.
 
+use gpu_kernels::schedule::block_steps::DigitsName;
+
 use crate::backend::Neighbours;
 use crate::integrator::Integrator;
+use crate::variants::preferred::{ForceAccuracy, block_digits};
 
 /// Bodies from which on a [neighbour scheme](Neighbours) is chosen.
 const MANY: usize = 65_536;
+
+/// η in a neighbour scheme.
+const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 
 /// Settings of block time steps, of which some may have been asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,22 +25,33 @@ pub struct BlockSettings {
 
 impl BlockSettings {
     /// These settings, with integrator and η for so many bodies where they were left out, and with
-    /// neighbours where that was the integrator and they are `allowed`.
+    /// neighbours where that was the integrator, they are `allowed`, and pairs of this accuracy need no f64,
+    /// which a GPU has no such scheme in.
     ///
     /// Hermite's sixth order with η = 0.36, or the neighbour scheme with η = 0.04 from 65 536 bodies on. On one
     /// H200 a time unit of as many in a Plummer sphere takes 2.6 s with an error of the energy of 2.5·10⁻⁹ by the
-    /// one, and 1.4 s with 8·10⁻⁹ by the other. Fewer bodies gain no time on a GPU at such errors, and what is
+    /// one, and 1.3 s with 9·10⁻⁹ by the other. Fewer bodies gain no time on a GPU at such errors, and what is
     /// chosen does not depend on the device. Fourth order without neighbours has η = 0.02.
     #[must_use]
-    pub fn or_chosen(self, bodies: usize, allowed: bool) -> Self {
-        let pays = allowed && self.integrator.is_none() && neighbours_pay(bodies);
+    pub fn or_chosen(
+        self,
+        bodies: usize,
+        allowed: bool,
+        accuracy: impl FnOnce() -> Option<ForceAccuracy>,
+    ) -> Self {
+        let eta = self.eta.unwrap_or(ETA_WITH_NEIGHBOURS);
+        let order = Integrator::Hermite4.order();
+        let pays = allowed
+            && self.integrator.is_none()
+            && neighbours_pay(bodies)
+            && block_digits(order, eta, accuracy()) != DigitsName::Double;
         let neighbours = self.neighbours.or(pays.then_some(Neighbours::Auto));
         let integrator = self.integrator.unwrap_or(match neighbours {
             Some(_) => Integrator::Hermite4,
             None => Integrator::Hermite6,
         });
         let eta = self.eta.unwrap_or(match (integrator, neighbours) {
-            (_, Some(_)) => 0.04,
+            (_, Some(_)) => ETA_WITH_NEIGHBOURS,
             (Integrator::Hermite6, None) => 0.36,
             (_, None) => 0.02,
         });
@@ -64,14 +81,21 @@ mod tests {
                 integrator,
                 eta,
                 neighbours,
-            } = settings.or_chosen(bodies, true);
+            } = settings.or_chosen(bodies, true, || None);
             (integrator.unwrap().name(), eta.unwrap(), neighbours)
         };
         assert_eq!(chosen(nothing, MANY - 1), ("hermite6", 0.36, None));
         let auto = Some(Neighbours::Auto);
         assert_eq!(chosen(nothing, MANY), ("hermite4", 0.04, auto));
-        let refused = nothing.or_chosen(MANY, false);
+        let refused = nothing.or_chosen(MANY, false, || None);
         assert_eq!(refused.integrator, Some(Integrator::Hermite6));
+        let in_f64 = nothing.or_chosen(MANY, true, || Some(ForceAccuracy::Double));
+        assert_eq!(in_f64.neighbours, None);
+        let fine = BlockSettings {
+            eta: Some(0.005),
+            ..nothing
+        };
+        assert_eq!(chosen(fine, MANY), ("hermite6", 0.005, None));
         let fourth = BlockSettings {
             integrator: Some(Integrator::Hermite4),
             ..nothing

@@ -327,7 +327,10 @@ pub trait BlockSteps {
     ///
     /// # Errors
     /// As [`Backend::accelerate`]; or that a body needs shorter steps than there are.
-    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError>;
+    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
+        let counts = self.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()))?;
+        Ok(counts.expect("nobody leaves it"))
+    }
 
     /// As [`advance`](Self::advance), unless `watch` breaks off, which is told several times a second the
     /// share of the span that is done: then there are no counts, and bodies stand within the span until
@@ -339,10 +342,8 @@ pub trait BlockSteps {
         &mut self,
         span: f64,
         eta: f64,
-        _watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> Result<Option<BlockCounts>, ForceError> {
-        self.advance(span, eta).map(Some)
-    }
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError>;
 
     /// The steps that bodies are allowed next, in the unit of the run; empty before the first span.
     ///

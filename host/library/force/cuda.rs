@@ -455,15 +455,9 @@ impl Peers for Cuda {
         Ok(())
     }
 
-    fn addresses(&self, buffers: &[&CudaMemory]) -> Result<CudaMemory, ForceError> {
-        let address = |buffer: &&CudaMemory| {
-            buffer.memory.keep_for(&self.gpu);
-            buffer.memory.pointer()
-        };
-        let addresses: Vec<u64> = buffers.iter().map(address).collect();
-        let memory = self.allocate(size_of_val(&*addresses))?;
-        self.upload(&memory, &addresses)?;
-        Ok(memory)
+    fn kept_address(&self, buffer: &CudaMemory) -> u64 {
+        buffer.memory.keep_for(&self.gpu);
+        buffer.memory.pointer()
     }
 
     unsafe fn launch_reading(

@@ -126,13 +126,22 @@ pub trait Peers: Streams {
     /// [`ForceError::NoDirectWay`] and [`ForceError::OtherGpus`], or the machine's refusal.
     fn check_together(devices: &[Arc<Self>], work: &'static str) -> Result<(), ForceError>;
 
-    /// Allocates memory of this device with the addresses of buffers, for kernels that read them by
-    /// these: buffers of [connected](Self::check_together) devices or of this one, which stay allocated
-    /// until this device is done with them.
+    /// Address of a buffer of a [connected](Self::check_together) device or of this one, which stays allocated
+    /// until this device is done with it.
+    fn kept_address(&self, buffer: &Self::Buffer) -> u64;
+
+    /// Allocates memory of this device with the [addresses](Self::kept_address) of buffers, for kernels that
+    /// read them by these.
     ///
     /// # Errors
     /// The machine's refusal.
-    fn addresses(&self, buffers: &[&Self::Buffer]) -> Result<Self::Buffer, ForceError>;
+    fn addresses(&self, buffers: &[&Self::Buffer]) -> Result<Self::Buffer, ForceError> {
+        let addresses = buffers.iter().map(|buffer| self.kept_address(buffer));
+        let addresses: Vec<u64> = addresses.collect();
+        let memory = self.allocate(size_of_val(&*addresses))?;
+        self.upload(&memory, &addresses)?;
+        Ok(memory)
+    }
 
     /// As [`launch`](Device::launch), of a kernel that also reads `others`, whose
     /// [addresses](Self::addresses) are in one of `buffers`. Their devices have [met](Self::meet) this one

@@ -267,12 +267,8 @@ impl Peers for Emulator {
         Ok(())
     }
 
-    fn addresses(&self, buffers: &[&EmulatedMemory]) -> Result<EmulatedMemory, ForceError> {
-        let addresses = buffers.iter().map(|buffer| self.address(buffer));
-        let addresses: Vec<u64> = addresses.collect();
-        let memory = self.allocate(size_of_val(&*addresses))?;
-        self.upload(&memory, &addresses)?;
-        Ok(memory)
+    fn kept_address(&self, buffer: &EmulatedMemory) -> u64 {
+        self.address(buffer)
     }
 
     unsafe fn launch_reading(

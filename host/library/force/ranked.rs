@@ -7,6 +7,7 @@
 mod command;
 pub(crate) mod gpus;
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -384,9 +385,15 @@ impl Hermite for Leader {
 }
 
 impl BlockSteps for Leader {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
+    /// All ranks go through the whole span.
+    fn advance_unless(
+        &mut self,
+        span: f64,
+        eta: f64,
+        _watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
         let (_turn, backend) = self.all(&Command::Advance(span, eta));
-        block_steps(backend)?.advance(span, eta)
+        block_steps(backend)?.advance(span, eta).map(Some)
     }
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {

@@ -387,11 +387,6 @@ pub(super) fn run_span(
 }
 
 impl<D: Device> BlockSteps for Resident<D> {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
-        let counts = self.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()))?;
-        Ok(counts.expect("nobody leaves it"))
-    }
-
     fn advance_unless(
         &mut self,
         span: f64,

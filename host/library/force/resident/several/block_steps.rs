@@ -113,11 +113,6 @@ impl<D: Peers> Several<D> {
 }
 
 impl<D: Peers> BlockSteps for Several<D> {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
-        let counts = self.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()))?;
-        Ok(counts.expect("nobody leaves it"))
-    }
-
     fn advance_unless(
         &mut self,
         span: f64,

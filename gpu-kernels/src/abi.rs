@@ -107,7 +107,7 @@ pub struct Systems {
     pub distance: u32,
     /// Sources of a tile in shared memory.
     pub tile: u32,
-    /// Time steps, of kernels that take them by themselves; kicks of a step, of those that kick and drift.
+    /// Time steps, of kernels that take them by themselves.
     pub steps: u32,
 }
 
@@ -144,10 +144,12 @@ pub enum SystemConstant {
     Kick,
     /// Time step of its drifts.
     Drift,
+    /// Number of kicks in a step, for kernels that can take several.
+    Kicks,
 }
 
 /// Length of a system's record, numbers.
-pub const SYSTEM_CONSTANTS: u32 = 4;
+pub const SYSTEM_CONSTANTS: u32 = 5;
 
 /// Bodies cut into tiles, and pairs of tiles into parts: see
 /// [`symmetric`](crate::schedule::symmetric).

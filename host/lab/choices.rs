@@ -256,12 +256,14 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
             Stepping::Kick => &"two kernels a step, several blocks a system",
             Stepping::Fused => &"one kernel a step, from buffer to buffer",
             Stepping::Accelerate => &"two kernels a step, each pair once",
+            Stepping::InBlock => &"all in one kernel, one block a system, each pair once",
         },
     );
     add("layout", &layout(entry));
     add(
         "sources",
         &match (stepping, path.tile) {
+            (Stepping::InBlock, _) => "all bodies in shared memory".to_owned(),
             (Stepping::Accelerate, _) => format!("tiles of {}", path.block * lane),
             (_, Some(tile)) => format!("tiles of {tile}"),
             (_, None) => "global memory".to_owned(),

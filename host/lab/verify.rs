@@ -20,6 +20,7 @@ use allpairs::force::reference::{self, Reference};
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
+use allpairs::plan;
 use allpairs::variants::Variant;
 
 /// Bodies whose forces are compared, at most: the reference takes its time.
@@ -63,9 +64,10 @@ impl Case {
         }
     }
 
-    /// Returns whether its force law, systems and range are such as a variant computes.
+    /// Returns whether its force law, systems, their size and range are such as a variant computes.
     pub fn is_for(&self, variant: &Variant) -> bool {
         variant.computes(self.physics.law)
+            && self.bodies.len() / self.systems as usize <= plan::systems::most_bodies(variant)
             && (self.systems == 1 || variant.computes_many())
             && variant.in_range(&self.bodies, &self.physics).is_ok()
     }
@@ -217,7 +219,7 @@ impl TwoSteps {
         }
     }
 
-    /// Errors of the positions after two steps of a variant.
+    /// Errors of the positions after two steps of a variant; of the first bodies alone, if it takes fewer.
     ///
     /// # Errors
     /// If it cannot run.
@@ -226,6 +228,10 @@ impl TwoSteps {
         machine: &Machine,
         variant: &Variant,
     ) -> Result<DigitHistogram, ForceError> {
+        let most = plan::systems::most_bodies(variant);
+        if self.start.len() > most {
+            return Self::new(self.start.part(0..most), self.physics).digits(machine, variant);
+        }
         let mut end = self.start.clone();
         two_steps(
             &mut *machine.backend(variant, &self.start, self.physics)?,

@@ -196,6 +196,44 @@ pairs_once! {
     "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0], Float4<f64>, 8 x 2;
 }
 
+macro_rules! in_block {
+    (@entry $symbol:expr, $layout:ty, $lane:literal, $law:ty, $closest:ty) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
+        type Word = <$layout as Layout>::Word;
+        entry!(
+            $symbol,
+            $layout,
+            Work::Force {
+                schedule: name!(InBlock, Shared),
+                law: <$law>::LAW,
+                formula: <$law>::FORMULA,
+                numerics: Chosen::POLICY,
+                unroll: $lane * $lane,
+                lane: $lane,
+                order: Order::Fixed,
+                max_registers: None,
+            },
+            (state: *mut Word, records: *const f64)
+                => systems::steps_in_block::<$layout, Chosen, $law, $lane>
+        )
+    }};
+    ($($name:literal: [$($law:ident $law_name:literal),*], $layout:ty, $lane:literal;)*) => {
+        /// The kernels of many systems that keep a system in a block, with so many targets per thread; some
+        /// laws, each for ε > 0 and ε = 0.
+        pub const SYSTEMS_IN_BLOCKS: &[Row] = &[$(Row::new(concat!("systems_", $name), const { &[$(
+            in_block!(@entry concat!("force_systems_", $name, "_", $law_name), $layout, $lane, $law, Softened),
+            in_block!(@entry concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout, $lane, $law,
+                Unsoftened),
+        )*] })),*];
+    };
+}
+
+in_block! {
+    "in_block_float4_f32_8": [Unit "unit", Gravity "gravity", GravityByForces "forces"], Float4<f32>, 8;
+    "in_block_float4_f32_2": [Unit "unit", Gravity "gravity", GravityByForces "forces"], Float4<f32>, 2;
+    "in_block_float4_f64_4": [Unit "unit", Gravity "gravity"], Float4<f64>, 4;
+}
+
 macro_rules! system_steps {
     ($($name:literal: $layout:ty;)*) => {
         /// The steps by accelerations of pairs that are taken once.

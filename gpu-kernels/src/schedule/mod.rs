@@ -71,7 +71,7 @@ impl ScheduleName {
             self,
             Self::Symmetric
                 | Self::Systems {
-                    stepping: Stepping::Accelerate,
+                    stepping: Stepping::Accelerate | Stepping::InBlock,
                     ..
                 }
         )
@@ -89,6 +89,8 @@ pub enum Stepping {
     Fused,
     /// The accelerations of a step, each pair once; another kernel kicks and drifts.
     Accelerate,
+    /// All time steps, each pair once, of a system that a block keeps.
+    InBlock,
 }
 
 /// Place of the sources of a two-dimensional block.

@@ -1,10 +1,15 @@
 //! Independent systems of equal size in one state buffer:
 //! system s has bodies `s · distance ..` and n of them. Time steps are those of semi-implicit Euler,
 //! `v += dt a(x)` and then `x += dt v`, taken by one block for its system or by several. Several may
-//! take [each pair once](accelerate); another kernel then [kicks and drifts](kick_and_drift).
+//! take [each pair once](accelerate); another kernel then [kicks and drifts](kick_and_drift). So may
+//! [one block](steps_in_block) that keeps its system in shared memory.
 //!
 //! The constants of each system, ε and dt among them, lie in a buffer of records beside the state: see
 //! [`SystemConstant`].
+
+mod in_block;
+
+pub use in_block::{numbers_a_place, places, steps_in_block};
 
 use crate::abi::{Params, SYSTEM_CONSTANTS, SystemConstant};
 use crate::interaction::{Constants, PairLaw};
@@ -480,7 +485,7 @@ pub unsafe fn accelerate<L, A, W, const LANE: usize, const STEPS: u32, const REG
 /// A step by the partial sums that [`accelerate`] leaves.
 ///
 /// # Formula
-/// `v += dt a`, as often as `params.systems.steps` says: twice where a step of leapfrog ends and the next
+/// `v += dt a`, as often as the system's record says: twice where a step of leapfrog ends and the next
 /// begins, with the bits of two kicks. Then `x += dt v`.
 ///
 /// # Arguments
@@ -513,10 +518,11 @@ pub unsafe fn kick_and_drift<L: Layout>(
         let a = symmetric::gathered::<L>(slabs.add(system.first as usize), &own, i);
         let at = system.first + i;
         let mut v = L::velocity(state, system.stride, at);
-        let mut kicks = 0;
-        while kicks < params.systems.steps {
+        let kicks = constant(records, &params, SystemConstant::Kicks) as u32;
+        let mut kick = 0;
+        while kick < kicks {
             v = add_scaled(v, system.kick, a);
-            kicks += 1;
+            kick += 1;
         }
         let body = L::source(state, system.stride, at);
         let moved = Source {

@@ -149,6 +149,9 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
     match variant.fitted(n).method {
         Method::Reference => 1,
         Method::Cpu(path) => cpu::additions(path.pairs, path.precision, n),
+        Method::Systems(path) if variant.keeps_systems_in_blocks() => {
+            plan::systems::additions_in_block(variant.any_force(), n as u32, path.block)
+        }
         Method::Systems(path) if variant.schedule().takes_pairs_once() => {
             plan::symmetric::additions(variant.any_force(), n, path.block)
         }

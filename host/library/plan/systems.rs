@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use gpu_kernels::abi::{Params, Systems, Tiling};
 use gpu_kernels::entries::{Entry, Work};
-use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping};
+use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping, systems};
 
 use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional, stride, symmetric};
-use crate::variants::{Queues, SystemsPath, Transfers};
+use crate::variants::{Method, Queues, SystemsPath, Transfers, Variant};
 
 /// Systems that a launch can have along the grid's second axis, on any device.
 const MOST_TOGETHER: u32 = 65_535;
@@ -76,6 +76,58 @@ pub enum SystemsError {
         /// Sources that fit.
         fits: u32,
     },
+    /// A system that a block has no room for.
+    #[error(
+        "a system of {n} bodies takes {bytes} bytes of shared memory in `{kernel}`, and a block has \
+         {most}: choose another kernel, such as many-systems-symmetric"
+    )]
+    TooLarge {
+        /// The kernel.
+        kernel: &'static str,
+        /// Bodies of a system.
+        n: u32,
+        /// Bytes that they take.
+        bytes: u64,
+        /// Most that the device allows.
+        most: u32,
+    },
+}
+
+/// Bytes of a system of `n` bodies that a block of `threads` keeps in shared memory.
+fn bytes_in_block(entry: &Entry, n: u32, threads: u32) -> u64 {
+    let layout = &entry.layout;
+    let numbers = systems::numbers_a_place(threads / super::WARP) * layout.precision.bytes();
+    u64::from(systems::places(n, lane_of(entry))) * u64::from(layout.tile_bytes + numbers)
+}
+
+/// Most bodies of a system that a variant computes on any device.
+pub fn most_bodies(variant: &Variant) -> usize {
+    match variant.method {
+        Method::Systems(path) if variant.keeps_systems_in_blocks() => {
+            let entry = variant.any_force();
+            let group = bytes_in_block(entry, 1, path.block);
+            let groups = u64::from(Limits::EVERYWHERE.shared_bytes) / group;
+            systems::places(1, lane_of(entry)) as usize * groups as usize
+        }
+        _ => usize::MAX,
+    }
+}
+
+/// The longest chain of additions that a pair's force goes through, where a block of `threads` keeps the
+/// system: a source adds a lane's targets, and then comes to a sum of as many as its warp takes rotations; a target adds
+/// all sources that its warp takes.
+pub fn additions_in_block(entry: &Entry, n: u32, threads: u32) -> usize {
+    let (lane, warps) = (lane_of(entry), threads / super::WARP);
+    let groups = systems::places(n, lane) / (super::WARP * lane);
+    let rotations = (groups * super::WARP).div_ceil(warps) + groups;
+    (rotations * lane + lane + groups + warps) as usize
+}
+
+fn lane_of(entry: &Entry) -> u32 {
+    match entry.work {
+        Work::Force { lane, .. } => lane,
+        _ => unreachable!("`{}` is no force", entry.symbol),
+    }
 }
 
 /// Bodies of each of `systems` that `bodies` are to make.
@@ -120,7 +172,7 @@ pub enum Task {
         kernel: &'static str,
         /// The state buffer of its bodies, 0 or 1; a fused step writes the other one.
         from: usize,
-        /// Steps that it takes by itself; kicks, if it kicks and drifts.
+        /// Steps that it takes by itself.
         steps: u32,
     },
     /// Waits for all streams.
@@ -196,15 +248,19 @@ impl SystemsPlan {
         };
         let blocks = one_dimensional(entry, n, path.block, limits)?;
         let pairs_once = stepping == Stepping::Accelerate;
-        let tiled = !pairs_once && sources != SourcesIn::Global;
+        let in_block = stepping == Stepping::InBlock;
+        let tiled = !pairs_once && !in_block && sources != SourcesIn::Global;
         let tile = if tiled {
             path.tile
                 .expect("a variant of tiles says how large they are")
         } else {
             0
         };
-        let bytes =
-            u64::from(blocks.shared_bytes) + u64::from(tile) * u64::from(entry.layout.tile_bytes);
+        let bytes = if in_block {
+            bytes_in_block(entry, n, path.block)
+        } else {
+            u64::from(blocks.shared_bytes) + u64::from(tile) * u64::from(entry.layout.tile_bytes)
+        };
         let no_room = bytes > u64::from(limits.shared_bytes);
         if tiled && (no_room || tile == 0) {
             return Err(SystemsError::Tile {
@@ -216,6 +272,15 @@ impl SystemsPlan {
             }
             .into());
         }
+        if in_block && no_room {
+            return Err(SystemsError::TooLarge {
+                kernel: entry.symbol,
+                n,
+                bytes,
+                most: limits.shared_bytes,
+            }
+            .into());
+        }
         let tiling = if pairs_once {
             symmetric::tiling_of_systems(entry, n, path.block)
         } else {
@@ -223,7 +288,7 @@ impl SystemsPlan {
         };
         let force_launch = Launch {
             grid: match stepping {
-                Stepping::All => [1; 3],
+                Stepping::All | Stepping::InBlock => [1; 3],
                 Stepping::Kick | Stepping::Fused => blocks.grid,
                 Stepping::Accelerate => [tiling.blocks(n), 1, 1],
             },
@@ -231,7 +296,7 @@ impl SystemsPlan {
             ..blocks
         };
         let drift = match stepping {
-            Stepping::All | Stepping::Fused => None,
+            Stepping::All | Stepping::Fused | Stepping::InBlock => None,
             Stepping::Kick => Some(Work::SystemDrift),
             Stepping::Accelerate => Some(Work::SystemStep),
         };
@@ -261,7 +326,7 @@ impl SystemsPlan {
 
     /// Returns whether a step may have several kicks.
     pub fn kicks_repeatedly(&self) -> bool {
-        self.stepping == Stepping::Accelerate
+        matches!(self.stepping, Stepping::Accelerate | Stepping::InBlock)
     }
 
     /// Bytes of the partial sums that one kernel leaves to the other, if it does.
@@ -327,9 +392,8 @@ impl SystemsPlan {
     }
 
     /// Work of some steps, in the order in which it is queued. Work of one stream is done in order;
-    /// what lies in different streams does not wait for each other, but for [`Task::Join`]. A step has
-    /// `kicks`, one unless it [may have several](Self::kicks_repeatedly).
-    pub fn items(&self, steps: u32, kicks: u32) -> Vec<Item> {
+    /// what lies in different streams does not wait for each other, but for [`Task::Join`].
+    pub fn items(&self, steps: u32) -> Vec<Item> {
         let all = 0..self.systems;
         let groups: Vec<(u32, Range<u32>)> = if self.together {
             let starts = all.clone().step_by(MOST_TOGETHER as usize);
@@ -342,7 +406,7 @@ impl SystemsPlan {
         let copy_out = Task::CopyOut {
             from: match self.stepping {
                 Stepping::Fused => steps as usize % 2,
-                Stepping::All | Stepping::Kick | Stepping::Accelerate => 0,
+                _ => 0,
             },
         };
         let item = |(stream, systems): &(u32, Range<u32>), task| Item {
@@ -352,9 +416,8 @@ impl SystemsPlan {
         };
         // Kernels that take all steps by themselves are launched once.
         let (launches, steps_each) = match self.stepping {
-            Stepping::All => (1, steps),
-            Stepping::Kick | Stepping::Fused => (steps, 1),
-            Stepping::Accelerate => (steps, kicks),
+            Stepping::All | Stepping::InBlock => (1, steps),
+            Stepping::Kick | Stepping::Fused | Stepping::Accelerate => (steps, 1),
         };
         let kernels = || [Some(self.force), self.drift].into_iter().flatten();
         let launch = |group, entry: &Entry, index: u32| {
@@ -362,7 +425,7 @@ impl SystemsPlan {
                 kernel: entry.symbol,
                 from: match self.stepping {
                     Stepping::Fused => index as usize % 2,
-                    Stepping::All | Stepping::Kick | Stepping::Accelerate => 0,
+                    _ => 0,
                 },
                 steps: steps_each,
             };

@@ -163,6 +163,21 @@ pub const VARIANTS: &[Variant] = &[
             systems("systems_symmetric_float4_f32_2x16").in_blocks_of(64).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),
         "smaller tiles, for systems of some hundreds of bodies"),
+    first("many-systems-in-blocks",
+        Method::Systems(
+            systems("systems_in_block_float4_f32_8").in_blocks_of(128).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "a block keeps a system for all of its steps, each pair once: the fastest for up to 512 bodies each"),
+    first("many-systems-in-blocks-small",
+        Method::Systems(
+            systems("systems_in_block_float4_f32_2").in_blocks_of(128).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "two bodies a lane instead of eight, for systems that would leave lanes empty"),
+    first("many-systems-in-blocks-f64",
+        Method::Systems(
+            systems("systems_in_block_float4_f64_4").in_blocks_of(128).copied(Transfers::BreadthFirst),
+        ).ftz().by_masses(),
+        "everything in double precision"),
     first("many-systems-f64",
         Method::Systems(
             systems("systems_symmetric_float4_f64_8x2").in_blocks_of(32).copied(Transfers::BreadthFirst),

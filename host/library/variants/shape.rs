@@ -1,5 +1,7 @@
 //! Variants in other shapes, and of other numbers of systems.
 
+use gpu_kernels::schedule::{ScheduleName, Stepping};
+
 use super::{Fitted, Method, Shape, Variant};
 
 impl Variant {
@@ -50,6 +52,18 @@ impl Variant {
     #[must_use]
     pub fn of_systems(&self, systems: u32) -> Self {
         Self { systems, ..*self }
+    }
+
+    /// Returns whether a block keeps a system for all of its steps.
+    pub fn keeps_systems_in_blocks(&self) -> bool {
+        matches!(self.method, Method::Systems(_))
+            && matches!(
+                self.schedule(),
+                ScheduleName::Systems {
+                    stepping: Stepping::InBlock,
+                    ..
+                }
+            )
     }
 
     /// Returns whether it can compute more systems than one.

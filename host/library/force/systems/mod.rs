@@ -190,7 +190,8 @@ impl<D: Streams> ManySystems<D> {
             .map(|own| {
                 let softening = self.frame.length_to_local(own.softening);
                 let (kick, drift) = (step.kicks.dt * own.pace, step.drift * own.pace);
-                [softening.powi(2), self.force_g, kick, drift]
+                let kicks = f64::from(step.kicks.times);
+                [softening.powi(2), self.force_g, kick, drift, kicks]
             })
             .collect()
     }
@@ -199,7 +200,7 @@ impl<D: Streams> ManySystems<D> {
     fn run(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
         for k in 0..self.parts.len() {
             let records = self.records(&self.parts[k], step);
-            self.parts[k].queue(records, (steps, step.kicks.times), &mut None)?;
+            self.parts[k].queue(records, steps, &mut None)?;
         }
         self.parts.iter().try_for_each(Part::join)
     }
@@ -210,7 +211,7 @@ impl<D: Streams> ManySystems<D> {
             let records = self.records(&self.parts[k], step);
             let origin = self.parts[k].mark()?;
             let mut items = Some(vec![]);
-            self.parts[k].queue(records, (steps, step.kicks.times), &mut items)?;
+            self.parts[k].queue(records, steps, &mut items)?;
             marked.push((origin, items.unwrap_or_default()));
         }
         self.parts.iter().try_for_each(Part::join)?;

@@ -137,18 +137,18 @@ impl<D: Streams> Part<D> {
             .unzip())
     }
 
-    /// Queues some steps of some kicks with these records; between marks, from `origin` on, if asked for.
+    /// Queues some steps with these records; between marks, from `origin` on, if asked for.
     pub(super) fn queue(
         &mut self,
         records: Vec<Record>,
-        (steps, kicks): (u32, u32),
+        steps: u32,
         marked: &mut Option<Vec<Marked<D::Mark>>>,
     ) -> Result<(), ForceError> {
         if self.recorded != records {
             self.device.upload(&self.records, &records)?;
             self.recorded = records;
         }
-        for item in self.plan.items(steps, kicks) {
+        for item in self.plan.items(steps) {
             let stream = &self.streams[item.stream as usize];
             let before = marked.is_some().then(|| self.device.mark(stream));
             match item.task {

@@ -13,7 +13,7 @@ use gpu_kernels::interaction::{Formula, Law};
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::{NumericsPolicy, Precision as Scalar};
 use gpu_kernels::operations::Operations;
-use gpu_kernels::schedule::{ScheduleName, SourcesIn, test_particles};
+use gpu_kernels::schedule::{ScheduleName, SourcesIn, Stepping, test_particles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
 
@@ -176,26 +176,46 @@ impl<'a> Checks<'a> {
             return;
         };
         self.denormals(entry, numerics, &report);
+        // Sums of sources go to shared memory and back instead of from lane to lane.
+        let in_block = matches!(
+            schedule,
+            ScheduleName::Systems {
+                stepping: Stepping::InBlock,
+                ..
+            }
+        );
         let main = report.main_loop().map(|main| main.interactions);
         let what = "interactions in the main loop";
         self.equal(entry.symbol, what, Ok(unroll as usize), main);
-        // Sums of forces are divided by masses, through roots as well, where global memory is.
+        // Sums of forces are divided by masses, through roots as well, where global memory is; one root at a
+        // time, where a block keeps the bodies.
         let of_pairs = |each: &&InteractionLoop| {
             let mut accesses = each.counts.accesses();
-            formula != Formula::Forces || accesses.all(|(access, _)| access.space == Space::Shared)
+            match formula {
+                Formula::Forces if in_block => each.interactions > 1,
+                Formula::Forces => accesses.all(|(access, _)| access.space == Space::Shared),
+                Formula::Powers | Formula::Divisions => true,
+            }
         };
         let loops: Vec<&InteractionLoop> = report.loops.iter().filter(of_pairs).collect();
         for each in &loops {
             let sources = each.interactions / lane as usize;
-            let wanted = source_loads(entry, law, schedule)
+            let mut wanted: BTreeMap<_, _> = source_loads(entry, law, schedule)
                 .into_iter()
-                .map(|(load, count)| (load, count * sources));
+                .map(|(load, count)| (load, count * sources))
+                .collect();
+            if in_block {
+                wanted.extend(kept_sums(entry).map(|access| (access, 3 * sources)));
+            }
             let wanted = list(wanted);
             let found = list(each.counts.accesses());
             let what = format!("memory accesses in loop {}", each.label);
             self.equal(entry.symbol, what, wanted, found);
             if !numerics.unsoftened && !numerics.skips_self {
-                let (all, certain) = (each.interactions, each.fewest_interactions);
+                // Half of the pairs, and those of a target with its like, where these are the last of a group with itself.
+                let fewest = (lane * (lane + 1) / 2) as usize;
+                let all = if in_block { fewest } else { each.interactions };
+                let certain = each.fewest_interactions;
                 let what = format!("interactions without a guard in loop {}", each.label);
                 self.equal(entry.symbol, what, all, certain);
             }
@@ -208,7 +228,7 @@ impl<'a> Checks<'a> {
             self.equal(entry.symbol, what, expected, shuffles);
             let operations = if schedule == ScheduleName::TiledJerks {
                 law.jerk_operations(numerics.fused) + numerics.refinement()
-            } else if moves {
+            } else if moves || in_block {
                 numerics.of_pair(law)
             } else {
                 formula.operations(law, numerics.fused) + numerics.refinement()
@@ -223,10 +243,11 @@ impl<'a> Checks<'a> {
                 // A tile with itself: few pairs, and not counted.
                 continue;
             }
-            self.arithmetic(entry, operations, formula, numerics, each);
+            let sums = if in_block { 3 * sources } else { 0 };
+            self.arithmetic(entry, operations, sums, formula, numerics, each);
         }
         self.read_only(entry, &report);
-        if schedule.takes_pairs_once() {
+        if schedule.takes_pairs_once() && !in_block {
             let moving = |each: &&&InteractionLoop| each.counts.of(Kind::Shuffle) > 0;
             let found = (loops.iter().filter(moving).count(), loops.len());
             let what = "loops for both bodies of a pair, of all";
@@ -270,7 +291,7 @@ impl<'a> Checks<'a> {
             let what = format!("memory accesses in loop {}", each.label);
             self.equal(entry.symbol, what, wanted, found);
             let operations = quantity.operations() + numerics.refinement();
-            self.arithmetic(entry, operations, Formula::Powers, numerics, each);
+            self.arithmetic(entry, operations, 0, Formula::Powers, numerics, each);
         }
     }
 
@@ -364,6 +385,7 @@ impl<'a> Checks<'a> {
         &mut self,
         entry: &Entry,
         operations: Operations,
+        additions_beside: usize,
         formula: Formula,
         numerics: NumericsPolicy,
         each: &InteractionLoop,
@@ -396,7 +418,10 @@ impl<'a> Checks<'a> {
             (&[Kind::Sqrt], exact),
             (&[Kind::Rcp, Kind::Div], exact * formula.divisions()),
         ] {
-            let expected = expected as usize * each.interactions;
+            let mut expected = expected as usize * each.interactions;
+            if kinds == [Kind::Add] {
+                expected += additions_beside;
+            }
             all += expected;
             let what = format!("{kinds:?} instructions in loop {}", each.label);
             self.equal(entry.symbol, what, expected, count(kinds));
@@ -477,6 +502,17 @@ fn source_loads(entry: &Entry, law: Law, schedule: ScheduleName) -> BTreeMap<Acc
         loads.values_mut().for_each(|count| *count *= 2);
     }
     loads
+}
+
+/// Accesses by which a kernel that keeps a system in a block adds to a number of a partial sum.
+fn kept_sums(entry: &Entry) -> [Access; 2] {
+    [Transfer::Load, Transfer::Store].map(|transfer| Access {
+        transfer,
+        space: Space::Shared,
+        read_only: false,
+        elements: 1,
+        bits: 8 * entry.layout.precision.bytes(),
+    })
 }
 
 fn list(accesses: impl IntoIterator<Item = (Access, usize)>) -> Vec<String> {

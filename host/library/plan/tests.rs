@@ -131,3 +131,26 @@ fn refuses_with_the_numbers() {
     assert!(stride(tiled, 1 << 29).is_err());
     assert_eq!(stride(tiled, 33), Ok(64));
 }
+
+/// Of the kernels that `auto` takes for many systems, those that keep a system in a block have room for it on any device.
+#[test]
+fn systems_fit_into_the_blocks_that_are_chosen_for_them() {
+    use crate::variants::preferred::{ForceAccuracy, of_systems};
+    for accuracy in ForceAccuracy::ALL {
+        let in_block = |&n: &usize| {
+            let variant = crate::variants::find(of_systems(n, accuracy)[0]).expect("listed");
+            assert!(
+                n <= systems::most_bodies(variant),
+                "{} of {n}",
+                variant.name
+            );
+            variant.keeps_systems_in_blocks()
+        };
+        let most = if accuracy == ForceAccuracy::Double {
+            256
+        } else {
+            512
+        };
+        assert_eq!((1..=2048).filter(in_block).max(), Some(most));
+    }
+}

@@ -97,14 +97,24 @@ fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&
     }
 }
 
+/// Most bodies of a system that a block keeps in its shared memory, in single and double precision.
+const MOST_IN_BLOCK: [usize; 2] = [512, 256];
+
 /// Candidates on a GPU for systems of `n` bodies each, in order of preference: the first is the fastest
 /// under gravity on an H200, with as many systems as fill it.
 pub fn of_systems(n: usize, accuracy: ForceAccuracy) -> Vec<&'static str> {
-    let fastest = match (accuracy, n) {
-        (ForceAccuracy::Double, _) => "many-systems-f64",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, ..384) => "many-systems",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, 384..1024) => "many-systems-small",
-        (ForceAccuracy::Fast | ForceAccuracy::Single, 1024..) => "many-systems-symmetric",
+    let [single, double] = MOST_IN_BLOCK;
+    // Lanes without bodies take time as well; with two bodies a lane the rate is 0.69 of that with eight.
+    let places = |lane: usize| (n.next_multiple_of(32 * lane) as f64).powi(2);
+    let fastest = match accuracy {
+        ForceAccuracy::Double if n <= double => "many-systems-in-blocks-f64",
+        ForceAccuracy::Double => "many-systems-f64",
+        ForceAccuracy::Fast | ForceAccuracy::Single => match n {
+            _ if n <= single && 0.69 * places(8) < places(2) => "many-systems-in-blocks",
+            _ if n <= single => "many-systems-in-blocks-small",
+            ..1024 => "many-systems-small",
+            _ => "many-systems-symmetric",
+        },
     };
     vec![fastest, "many-systems"]
 }

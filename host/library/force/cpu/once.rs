@@ -7,9 +7,14 @@
 //! trace in the result; all pairs of a round take equally long; and the sums, one for each body and
 //! axis, need no more memory than the result.
 //!
-//! Ranks have shares of the places at which tiles meet. From round to round tiles move on by one place,
+//! In one process a pair waits for its own two tiles alone, not for the end of the round before: see
+//! [`circle`].
+//!
+//! Ranks go round by round, and have shares of the places at which tiles meet. From round to round tiles move on by one place,
 //! so that each rank hands the sums of at most two on to its neighbours: those also come in the same
 //! order on any number of ranks.
+
+mod circle;
 
 use std::ops::Range;
 
@@ -71,29 +76,44 @@ pub(super) fn pulls<R: Lane>(
         // Who meets this one has a round's rest.
         tiles.push((tiles.len(), Tile::empty()));
     }
-    // The circle method (R. Schurig, 1886): the first stays, the others move on by one place.
+    let meet = |one: &mut Tile<R>, other: &mut Tile<R>| {
+        instructions.run(Meet {
+            tiles: [one, other],
+            distance,
+        });
+    };
+    if team.is_alone() {
+        circle::all_meet(&mut tiles, |(_, one), (_, other)| meet(one, other));
+    } else {
+        meet_in_rounds(&mut tiles, &places, meet);
+    }
+    tiles
+        .iter()
+        .flat_map(|(_, tile)| tile.pulls())
+        .take(sources.len())
+        .collect()
+}
+
+/// As [`circle::all_meet`], with ranks that exchange tiles between two rounds; `tiles` are at their
+/// places of the first round.
+fn meet_in_rounds<R: Lane>(
+    tiles: &mut [(usize, Tile<R>)],
+    places: &Places,
+    meet: impl Fn(&mut Tile<R>, &mut Tile<R>) + Sync,
+) {
     let half = tiles.len() / 2;
     let Range { start, end } = places.mine();
     for _ in 1..tiles.len() {
         let (front, back) = tiles.split_at_mut(half);
         let (front, back) = (&mut front[start..end], &mut back[half - end..half - start]);
         let meetings = front.par_iter_mut().zip(back.par_iter_mut().rev());
-        meetings.with_max_len(1).for_each(|((_, one), (_, other))| {
-            instructions.run(Meet {
-                tiles: [one, other],
-                distance,
-            });
-        });
+        let meetings = meetings.with_max_len(1);
+        meetings.for_each(|((_, one), (_, other))| meet(one, other));
         tiles[1..].rotate_right(1);
-        places.hand_on(&mut tiles);
+        places.hand_on(tiles);
     }
-    places.complete(&mut tiles);
+    places.complete(tiles);
     tiles.sort_unstable_by_key(|&(index, _)| index);
-    tiles
-        .iter()
-        .flat_map(|(_, tile)| tile.pulls())
-        .take(sources.len())
-        .collect()
 }
 
 /// Places of tiles, of which the first meets the last, the second the last but one, and so on; and the

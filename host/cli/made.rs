@@ -116,7 +116,7 @@ impl FromArgMatches for Made {
                 let with = options.with_length(parameter, length, radius);
                 options = with.map_err(|error| {
                     let text = message(&anyhow::Error::from(error).context(format!("--{name}")));
-                    clap::Error::raw(ErrorKind::ValueValidation, text + "\n")
+                    clap::Error::raw(ErrorKind::ValueValidation, text)
                 })?;
             }
         }

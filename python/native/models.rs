@@ -56,22 +56,19 @@ fn with(
     value: &Value,
     radius: Option<Length>,
 ) -> Result<Options, Failure> {
-    let failure = |text: &dyn ToString| Failure::new(Kind::Argument, text);
+    let failure = |text: String| Failure::new(Kind::Argument, text);
     let parameter = Parameter::ALL.into_iter().find(|p| p.name() == name);
-    let parameter = parameter.ok_or_else(|| {
-        failure(&format!(
-            "there is no option `{name}` of initial conditions"
-        ))
-    })?;
+    let parameter = parameter
+        .ok_or_else(|| failure(format!("there is no option `{name}` of initial conditions")))?;
     let argument = name.replace('-', "_");
     match value {
         Value::Number(number) => Ok(options.with(parameter, *number)),
-        Value::Length(text) if !parameter.is_length() => Err(failure(&format!(
+        Value::Length(text) if !parameter.is_length() => Err(failure(format!(
             "`{argument}` must be a number, got {text:?}"
         ))),
         Value::Length(text) => {
             let named =
-                |error: &dyn ToString| failure(&format!("`{argument}`: {}", error.to_string()));
+                |error: &dyn ToString| failure(format!("`{argument}`: {}", error.to_string()));
             let length: Measure = text.parse().map_err(|error| named(&error))?;
             let with = options.with_length(parameter, &length, radius);
             with.map_err(|error| named(&error))

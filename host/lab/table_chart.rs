@@ -48,7 +48,7 @@ pub enum TableFault {
     NoColumn {
         /// The name.
         name: String,
-        /// Those that are there.
+        /// Columns that there are.
         there: Vec<String>,
     },
     /// A field that is not a number.

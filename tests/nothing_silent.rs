@@ -164,6 +164,17 @@ fn options_that_cannot_be_followed_are_refused_before_anything_is_said() {
         ("--radius-of-bodies -1", "-1"),
         ("--escape-radius -1", "-1"),
         ("--seed 3", "--seed is for initial conditions made by name"),
+        ("--seed 0", "--seed is for initial conditions made by name"),
+        (
+            "--tidal-radius 5",
+            "--tidal-radius is for initial conditions",
+        ),
+        ("--masses kroupa", "--masses is for initial conditions"),
+        ("--of king", "--of is for initial conditions"),
+        (
+            "--mass 1Msun --radius 1pc",
+            "--mass and --radius are for initial conditions",
+        ),
     ] {
         let ended = folder.run(&format!("{command} {options} --out o"));
         ended.expect(code::USAGE, &[part]);

@@ -2,7 +2,7 @@
 //! what was recorded, code that they (and docs/kernels.md) quote is in the sources, and what they say of
 //! measurements holds.
 //!
-//! `ALLPAIRS_DOCS=write cargo test --test studies` renews tables and charts. What is between
+//! `ALLPAIRS_DOCS=write cargo test --test it studies::` renews tables and charts. What is between
 //! `<!-- table -->` and `<!-- end -->` is made; of the rest are checked
 //! * `<!-- source: path -->` before a code block: its lines are lines of that file, in this order, `…`
 //!   standing for others;
@@ -18,6 +18,8 @@ use allpairs_lab::bench_charts::bench_charts;
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::choices::{choices, differences};
 use allpairs_lab::studies::{STUDIES, Study};
+
+use crate::support::program::{allpairs, run};
 
 /// Folder of the records that the tables are made of.
 const RECORDS: &str = "benchmarks/record/nvidia-h200/studies";
@@ -61,8 +63,8 @@ fn expect_file(path: &Path, content: &str) {
         let there = fs::read_to_string(path).unwrap_or_default();
         assert!(
             there == content,
-            "{} is not what it was made from: renew it with ALLPAIRS_DOCS=write cargo test --test \
-             studies",
+            "{} is not what it was made from: renew it with ALLPAIRS_DOCS=write cargo test --test it \
+             studies::",
             path.display()
         );
     }
@@ -221,6 +223,44 @@ fn charts_are_made_from_records() {
         assert!(drawn.len() < 60_000, "{name}: {} bytes", drawn.len());
         expect_file(&page(study).with_extension("svg"), &drawn);
     }
+}
+
+/// Words of a command, of which some are in single quotes.
+fn words(command: &str) -> Vec<String> {
+    let parts = command.split('\'').enumerate();
+    let words = parts.flat_map(|(i, part)| match i % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+#[test]
+fn charts_of_records_are_made_by_their_commands() {
+    let records = root().join("benchmarks/record/nvidia-h200");
+    let mut charts = 0;
+    for entry in fs::read_dir(&records).expect("a readable folder") {
+        let record = entry.expect("a readable folder").path();
+        if record.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = read(&record).replace("\\\n", " ");
+        for command in text
+            .lines()
+            .filter_map(|line| line.strip_prefix("$ allpairs plot table "))
+        {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let mut program = allpairs(&records);
+            program.args(["plot", "table"]).args(words(command));
+            run(program.arg("--out").arg(folder.path())).expect(0, &["wrote"]);
+            for drawn in fs::read_dir(folder.path()).expect("a readable folder") {
+                let drawn = drawn.expect("a readable folder");
+                expect_file(&records.join(drawn.file_name()), &read(&drawn.path()));
+                charts += 1;
+            }
+        }
+    }
+    assert!(charts > 0, "no charts found");
 }
 
 /// Shapes that are chosen by the number of bodies are those that a recorded sweep found.

@@ -193,9 +193,12 @@ def main():
         print(f"jax {jax.__version__} on {on_gpu.devices()}: right, by way of the host")
     except ImportError as why:
         print(f"LEFT OUT jax: {why}")
+    if not libraries:
+        print("LEFT OUT rates: there is no library whose arrays lie on a GPU")
+        options.bodies = ""
     print(f"{'':8} {'numbers':8} {'bodies':>8} {'look':>5} {'per second':>11} {'from … to':>21} {'program':>9} {'share':>6}")
     for dtype in ("float32", "float64"):
-        for n in map(int, options.bodies.split(",")):
+        for n in map(int, filter(None, options.bodies.split(","))):
             kernel = kernel_for(n, dtype)
             program = of_the_program(n, kernel)
             for library in libraries:

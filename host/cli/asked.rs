@@ -80,6 +80,11 @@ impl Asked {
                 set("neighbours", neighbours.to_string().into());
             }
         }
+        if self.options.generator().is_some() {
+            let seed = self.options.made.options.seed;
+            let whole = i64::try_from(seed).map(toml::Value::from);
+            set("seed", whole.unwrap_or_else(|_| seed.to_string().into()));
+        }
         set("kernel", selection.variant.name.into());
         set("device", selection.place.choice().to_string().into());
         let Shape { block, len, luf } = selection.shape;

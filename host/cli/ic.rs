@@ -50,7 +50,7 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     let overwrite = Overwrite::from(options.overwrite);
     let (snapshot, units) = options
         .size
-        .make(generator, &options.made.0, options.units)?;
+        .make(generator, &options.made.options, options.units)?;
     let n = snapshot.bodies.len();
     super::remove_abandoned(path);
     allpairs::io::write_in_units(path, format, &snapshot, units, overwrite)?;

@@ -1,13 +1,19 @@
 //! Options of generated initial conditions: read from the library's list.
 
 use allpairs::initial_conditions::{GENERATORS, MassFunction, Options, Parameter};
+use allpairs::units::{Length, Measure};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::flags::of_initial_conditions;
+use super::flags::{message, of_initial_conditions};
 
 /// Initial conditions to make.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Made(pub(super) Options);
+pub(super) struct Made {
+    pub(super) options: Options,
+    /// True if their seed was given.
+    pub(super) is_seeded: bool,
+}
 
 const HEADING: &str = "Initial conditions";
 
@@ -17,9 +23,8 @@ impl Args for Made {
             .long("seed")
             .value_name("SEED")
             .value_parser(value_parser!(u64))
-            .default_value("0")
             .help_heading(HEADING)
-            .help("Seed of the random numbers");
+            .help("Seed of the random numbers [default: 0]");
         let of = Arg::new("of")
             .long("of")
             .value_name("NAME")
@@ -40,33 +45,40 @@ impl Args for Made {
         Parameter::ALL
             .into_iter()
             .fold(command, |command, parameter| {
-                command.arg(
-                    Arg::new(parameter.name())
-                        .long(parameter.name())
-                        .value_name(
-                            if matches!(
-                                parameter,
-                                Parameter::Bodies | Parameter::Systems | Parameter::Each
-                            ) {
-                                "N"
-                            } else {
-                                "X"
-                            },
-                        )
-                        .value_parser(value_parser!(f64))
-                        .help_heading(HEADING)
-                        .help(format!(
-                            "{} [{}]",
-                            of_initial_conditions(parameter.summary()),
-                            defaults(parameter)
-                        )),
-                )
+                command.arg(argument(parameter))
             })
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
     }
+}
+
+/// The option for a parameter. Lengths may have a unit.
+fn argument(parameter: Parameter) -> Arg {
+    let argument = Arg::new(parameter.name())
+        .long(parameter.name())
+        .help_heading(HEADING);
+    let (summary, defaults) = (
+        of_initial_conditions(parameter.summary()),
+        defaults(parameter),
+    );
+    if parameter.is_length() {
+        return argument
+            .value_name("LENGTH")
+            .value_parser(value_parser!(Measure))
+            .help(format!(
+                "{summary}; or with a unit, as 5pc, where --radius is given [{defaults}]"
+            ));
+    }
+    let name = match parameter {
+        Parameter::Bodies | Parameter::Systems | Parameter::Each => "N",
+        _ => "X",
+    };
+    argument
+        .value_name(name)
+        .value_parser(value_parser!(f64))
+        .help(format!("{summary} [{defaults}]"))
 }
 
 /// `king: 6; …`, or nothing but the value where all generators have the same.
@@ -87,22 +99,29 @@ fn defaults(parameter: Parameter) -> String {
 
 impl FromArgMatches for Made {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let seed = matches.get_one("seed").copied().unwrap_or_default();
-        let mut start = match matches.get_one::<String>("of") {
-            Some(of) => Options::new(seed).of(of).expect("a possible value"),
-            None => Options::new(seed),
-        };
+        let seed = matches.get_one("seed").copied();
+        let mut options = Options::new(seed.unwrap_or_default());
+        if let Some(of) = matches.get_one::<String>("of") {
+            options = options.of(of).expect("a possible value");
+        }
         let masses = matches.get_one::<String>("masses");
-        start.masses = masses.map(|name| name.parse().expect("a possible value"));
-        let options = Parameter::ALL
-            .into_iter()
-            .fold(start, |options, parameter| {
-                match matches.get_one(parameter.name()) {
-                    Some(value) => options.with(parameter, *value),
-                    None => options,
-                }
-            });
-        Ok(Self(options))
+        options.masses = masses.map(|name| name.parse().expect("a possible value"));
+        let radius = matches.get_one::<Length>("radius").copied();
+        for parameter in Parameter::ALL {
+            let name = parameter.name();
+            if !parameter.is_length() {
+                let value = matches.get_one(name);
+                options = value.map_or(options, |value| options.with(parameter, *value));
+            } else if let Some(length) = matches.get_one(name) {
+                let with = options.with_length(parameter, length, radius);
+                options = with.map_err(|error| {
+                    let text = message(&anyhow::Error::from(error).context(format!("--{name}")));
+                    clap::Error::raw(ErrorKind::ValueValidation, text)
+                })?;
+            }
+        }
+        let is_seeded = seed.is_some();
+        Ok(Self { options, is_seeded })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -241,7 +241,7 @@ impl Options {
     /// Advice on how to simulate the initial conditions, or the bodies of a file with its units.
     pub(super) fn advice(&self) -> Advice {
         let made_by = self.generator();
-        let made_by = made_by.map(|generator| generator.advice_of(&self.made.0));
+        let made_by = made_by.map(|generator| generator.advice_of(&self.made.options));
         Advice::of(made_by, self.force.units)
     }
 
@@ -310,7 +310,9 @@ impl Options {
         bodies: &Bodies,
     ) -> anyhow::Result<(Physics, Option<Chosen>)> {
         let preferred = self.study().map_or(ForceLaw::Gravity, |study| study.law);
-        let made_by = self.generator().map(|generator| (generator, &self.made.0));
+        let made_by = self
+            .generator()
+            .map(|generator| (generator, &self.made.options));
         let systems = self.systems()?;
         self.force.physics(preferred, bodies, systems, made_by)
     }
@@ -351,7 +353,7 @@ impl Options {
 
     /// Number of independent systems that the kernel computes.
     pub(super) fn systems(&self) -> anyhow::Result<u32> {
-        systems::asked(self.kernel.name(), &self.made.0, self.generator())
+        systems::asked(self.kernel.name(), &self.made.options, self.generator())
     }
 
     /// The initial conditions that the input names, if it is not a file.
@@ -366,13 +368,13 @@ impl Options {
     pub(super) fn check_not_made(&self) -> anyhow::Result<()> {
         let apart = systems::are_kept_apart(self.kernel.name())?;
         let given = Parameter::ALL.into_iter().find(|&parameter| {
-            self.made.0.get(parameter).is_some() && !(apart && parameter == Parameter::Systems)
+            self.made.options.get(parameter).is_some()
+                && !(apart && parameter == Parameter::Systems)
         });
         let given = given.map(Parameter::name);
-        let given = given.or(self.made.0.of.map(|_| "of"));
-        let given = given.or(self.made.0.masses.map(|_| "masses"));
-        // The files that runs leave have the seed by default, which is 0.
-        let given = given.or((self.made.0.seed != 0).then_some("seed"));
+        let given = given.or(self.made.options.of.map(|_| "of"));
+        let given = given.or(self.made.options.masses.map(|_| "masses"));
+        let given = given.or(self.made.is_seeded.then_some("seed"));
         if let Some(name) = given.filter(|_| self.input.exists()) {
             bail!(
                 "--{name} is for initial conditions made by name, and {} is a file: leave it out",

@@ -5,10 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use allpairs::io::Overwrite;
+use allpairs::output::chart::axis::Scale;
 use allpairs::output::{self, Chart, Projection, RunLog, orbit_chart, run_charts};
 use allpairs::units::Units;
 use allpairs_lab::bench_charts::bench_charts;
 use allpairs_lab::bench_record::BenchRecord;
+use allpairs_lab::table_chart::TableChart;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 
@@ -61,6 +63,37 @@ enum What {
         #[command(flatten)]
         target: Target,
     },
+    /// A table of measurements: a column over another, with a line for each value of a third.
+    Table {
+        /// A .csv file whose first line names its columns.
+        table: PathBuf,
+        /// The column across.
+        #[arg(long, value_name = "COLUMN")]
+        x: String,
+        /// The column up.
+        #[arg(long, value_name = "COLUMN")]
+        y: String,
+        /// The column that names the lines [default: all rows are one line]
+        #[arg(long, value_name = "COLUMN")]
+        by: Option<String>,
+        /// Axes on which equal distances are equal ratios.
+        #[arg(long, value_name = "AXES", value_delimiter = ',')]
+        log: Vec<Axis>,
+        /// The title [default: the name of the file]
+        #[arg(long, value_name = "TEXT")]
+        title: Option<String>,
+        /// A line below it.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        subtitle: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Axis {
+    X,
+    Y,
 }
 
 #[derive(Debug, clap::Args)]
@@ -115,6 +148,29 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         What::Bench { record, target } => {
             let record = BenchRecord::read(record)?;
             target.write(&bench_charts(&record)?, out)
+        }
+        What::Table {
+            table,
+            x,
+            y,
+            by,
+            log,
+            title,
+            subtitle,
+            target,
+        } => {
+            let stem = table.file_stem().unwrap_or_default().to_string_lossy();
+            let chart = TableChart {
+                columns: [x.clone(), y.clone()],
+                scales: [Axis::X, Axis::Y].map(|axis| match log.contains(&axis) {
+                    true => Scale::Log,
+                    false => Scale::Linear,
+                }),
+                by: by.clone(),
+                title: title.clone().unwrap_or_else(|| stem.to_string()),
+                subtitle: subtitle.clone(),
+            };
+            target.write(&[(stem.into_owned(), chart.of_file(table)?)], out)
         }
     }
 }

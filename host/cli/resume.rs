@@ -232,7 +232,10 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let machine = machine.fields(fields.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
-    let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
+    let variant = asked.shaped(&selection)?;
+    super::check_memory(bodies.len() as u64)?;
+    run::tell_memory(&machine, &variant, &bodies, physics, out)?;
+    let backend = machine.backend_in_frame(&variant, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
     let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
     if !at_end {

@@ -63,6 +63,25 @@ pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<
     begin(asked, input, out)
 }
 
+/// Says how much memory a run needs, where it is much or on several devices.
+pub(super) fn tell_memory(
+    machine: &Machine,
+    variant: &Variant,
+    bodies: &Bodies,
+    physics: Physics,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let lines = [
+        shared_memory(machine, variant, bodies, physics)?,
+        needs_memory(bodies.len(), memory::available()),
+    ];
+    for line in lines.into_iter().flatten() {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?; // before the first forces, which take long where this is much
+    Ok(())
+}
+
 /// Memory that several devices need, where they compute together.
 fn shared_memory(
     machine: &Machine,
@@ -93,7 +112,7 @@ struct Input {
 
 fn input(options: &Options) -> anyhow::Result<Input> {
     if let Some(generator) = options.generator() {
-        let mut made = options.made.0;
+        let mut made = options.made.options;
         if systems::are_kept_apart(options.kernel.name())? && !generator.has_systems() {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
@@ -248,14 +267,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         }
         None => {}
     }
-    if let Some(line) = shared_memory(&machine, &variant, &bodies, physics)? {
-        writeln!(out, "{line}")?;
-        out.flush()?;
-    }
-    if let Some(line) = needs_memory(n, memory::available()) {
-        writeln!(out, "{line}")?;
-        out.flush()?; // before the first forces, which take long where this is much
-    }
+    tell_memory(&machine, &variant, &bodies, physics, out)?;
     let mut backend = machine.backend(&variant, &bodies, physics)?;
     backend.set_time(start);
     let mut timed = || -> Result<f64, ForceError> {

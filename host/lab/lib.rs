@@ -9,5 +9,6 @@ pub mod choices;
 pub mod ptx;
 pub mod studies;
 pub mod sweep;
+pub mod table_chart;
 pub mod validate;
 pub mod verify;

@@ -57,12 +57,12 @@ impl Frame {
         let centre = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x));
         let extent = extent(bodies, centre).max(physics.softening.abs());
         let speed = [&bodies.vx, &bodies.vy, &bodies.vz]
-            .map(|v| largest(v.iter().copied()))
+            .map(|v| largest(v, 0.0))
             .into_iter()
             .fold(0.0, f64::max);
 
         let length = exponent_above(extent).unwrap_or(0);
-        let mass = exponent_above(largest(bodies.mass.iter().copied())).unwrap_or(0);
+        let mass = exponent_above(largest(&bodies.mass, 0.0)).unwrap_or(0);
         let weight = match physics.law {
             ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => mass,
             ForceLaw::Unit => 0,
@@ -91,7 +91,8 @@ impl Frame {
 
     /// Position in local units.
     pub fn position_to_local(&self, x: [f64; 3]) -> [f64; 3] {
-        [0, 1, 2].map(|axis| (x[axis] - self.centre[axis]) / self.length)
+        let scale = inverse(self.length);
+        [0, 1, 2].map(|axis| (x[axis] - self.centre[axis]) * scale)
     }
 
     /// Inverse of [`position_to_local`](Self::position_to_local), up to rounding of the origin's
@@ -102,22 +103,25 @@ impl Frame {
 
     /// Velocity in local units.
     pub fn velocity_to_local(&self, v: [f64; 3]) -> [f64; 3] {
-        v.map(|v| v / self.length * self.time)
+        let scale = inverse(self.length);
+        v.map(|v| v * scale * self.time)
     }
 
     /// Inverse of [`velocity_to_local`](Self::velocity_to_local).
     pub fn velocity_from_local(&self, v: [f64; 3]) -> [f64; 3] {
-        v.map(|v| v / self.time * self.length)
+        let rate = inverse(self.time);
+        v.map(|v| v * rate * self.length)
     }
 
     /// Acceleration from local units.
     pub fn acceleration_from_local(&self, a: [f64; 3]) -> [f64; 3] {
-        a.map(|a| a / self.time / self.time * self.length)
+        let rate = inverse(self.time);
+        a.map(|a| a * rate * rate * self.length)
     }
 
     /// Mass in local units. Under [`ForceLaw::Unit`] masses play no part, and bodies weigh 1 here too.
     pub fn mass_to_local(&self, mass: f64) -> f64 {
-        mass / self.mass
+        mass * inverse(self.mass)
     }
 
     /// Length, such as ε, in local units.
@@ -169,7 +173,7 @@ impl Frame {
 
 fn extent(bodies: &Bodies, centre: [f64; 3]) -> f64 {
     let axes = [&bodies.x, &bodies.y, &bodies.z].into_iter().zip(centre);
-    axes.map(|(x, centre)| largest(x.iter().map(|x| x - centre)))
+    axes.map(|(x, centre)| largest(x, centre))
         .fold(0.0, f64::max)
 }
 
@@ -185,13 +189,35 @@ fn median(x: &[f64]) -> f64 {
     if median.is_finite() { median } else { 0.0 }
 }
 
-/// Largest finite magnitude, 0 if there is none.
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    // The bits of numbers ≥ 0 are in the order of the numbers, and integers are compared sooner.
-    const INFINITE: u64 = f64::INFINITY.to_bits();
-    let bits = values.map(|value| value.abs().to_bits());
-    let finite = bits.map(|bits| if bits < INFINITE { bits } else { 0 });
-    f64::from_bits(finite.fold(0, u64::max))
+/// Largest finite distance of numbers from an origin, 0 if there is none.
+fn largest(values: &[f64], origin: f64) -> f64 {
+    // Maxima side by side, which take vector instructions: one of floating point is in an order otherwise.
+    const LANES: usize = 16;
+    let longer = |largest: f64, value: f64| {
+        let distance = (value - origin).abs();
+        let finite = if distance < f64::INFINITY {
+            distance
+        } else {
+            0.0
+        };
+        if finite > largest { finite } else { largest }
+    };
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = longer(*lane, value);
+        }
+    }
+    let of_rest = rest
+        .iter()
+        .fold(0.0, |largest, &value| longer(largest, value));
+    lanes.into_iter().fold(of_rest, f64::max)
+}
+
+/// `1/unit`, which is exact for units of a frame: loops multiply by it, sooner than they would divide.
+fn inverse(unit: f64) -> f64 {
+    1.0 / unit
 }
 
 /// Smallest e with `2^e ≥ value`, kept within ±[`LARGEST_EXPONENT`]; `None` for 0, NaN and ∞.
@@ -357,11 +383,8 @@ mod tests {
             let all = Vec::from_iter(0..bodies.len());
             let expected = reference::accelerations_of(&bodies, &physics, &all);
             let sums = reference::accelerations(&local, &local_physics);
-            let largest = largest(
-                [bodies.x.clone(), bodies.y.clone(), bodies.z.clone()]
-                    .concat()
-                    .into_iter(),
-            );
+            let coordinates = [&bodies.x[..], &bodies.y, &bodies.z].concat();
+            let largest = largest(&coordinates, 0.0);
             // Each local coordinate is off by half an ulp of x; a separation by √3·2 of those.
             let position_error = 2.0 * f64::EPSILON * largest;
             for (field, sum) in expected.iter().zip(sums) {
@@ -399,6 +422,20 @@ mod tests {
             }
         );
         assert_eq!(frame.position_to_local(body.position), [0.0; 3]);
+    }
+
+    #[test]
+    fn the_largest_is_found_wherever_it_is() {
+        let values: Vec<f64> = (0..53).map(|i| 0.5 + f64::from(i % 7)).collect();
+        for at in 0..values.len() {
+            let mut values = values.clone();
+            values[at] = -100.0;
+            values[(at + 1) % 53] = f64::NAN;
+            values[(at + 17) % 53] = f64::NEG_INFINITY;
+            assert_eq!(largest(&values, 0.0), 100.0, "{at}");
+            assert_eq!(largest(&values, 1.0), 101.0, "{at}");
+        }
+        assert_eq!(largest(&[f64::NAN], 0.0), 0.0);
     }
 
     #[test]

@@ -62,7 +62,8 @@ def accelerations(
         Positions; also an array of PyTorch, CuPy, JAX or any library with DLPack's protocol. Those
         of PyTorch and CuPy that are on a GPU are used there, and nothing crosses the bus.
     m : array_like, shape (N,), or float
-        Masses.
+        Masses. Bodies without mass are accelerated by N_massive × N interactions, but by N² in arrays
+        that are used on a GPU: `field_at` at them takes fewer.
     eps : float
         Softening length ≥ 0.
     G : float

@@ -70,7 +70,8 @@ def on_host(value: Any) -> Any:
 
 def returning(value: Any) -> Callable[[NDArray[np.float64]], Any]:
     """Returns a function that makes of a result an array as `value` is."""
-    at, module = place(value), library(value)
+    at = place(value)
+    module = None if at is None else library(value)
     if at is None or module is None:
         return lambda result: result
     single = is_single(value)

@@ -31,7 +31,7 @@ def make(
     radius: Any = None,
     half_mass_radius: Any = None,
     units: str | Units | None = None,
-    **options: float,
+    **options: Any,
 ) -> Bodies:
     """Initial conditions by name, as ``allpairs ic`` makes them: the same bits for the same options.
 
@@ -57,8 +57,9 @@ def make(
         Instead of `radius`: the radius that holds half of the mass of the bodies that are made.
     units : str or Units, optional
         Units to make them in.
-    **options : float
-        Options of the generator, such as ``bodies=1000`` or ``w0=6``; see `generators`.
+    **options : float, str or Quantity
+        Options of the generator, such as ``bodies=1000`` or ``w0=6``; see `generators`. Lengths, such as
+        ``tidal_radius``, are in that which is 1 in the model, or with `radius` have units, as ``"5 pc"``.
 
     Returns
     -------
@@ -73,10 +74,11 @@ def make(
     if of is not None:
         of = one_of("of", of, _native.names()["generator"])
     known = {option for _, _, parameters in _native.generators() for option, _, _ in parameters}
-    given = []
+    given: list[tuple[str, Any]] = []
     for option, value in options.items():
         spelled = one_of("options", option, sorted(known))
-        given.append((spelled, _arrays.number(option, value)))
+        has_unit = isinstance(value, str) or str(getattr(value, "unit", ""))
+        given.append((spelled, _text(option, value, "m") if has_unit else _arrays.number(option, value)))
     text = units.text if isinstance(units, Units) else units
     arrays, time, recorded = _native.generate(
         name,
@@ -110,11 +112,12 @@ def plummer(n: int, *, seed: int = 0, **size: Any) -> Bodies:
 
 
 def king(
-    n: int, *, w0: float = 6.0, tidal_radius: float = 0.0, seed: int = 0, **size: Any
+    n: int, *, w0: float = 6.0, tidal_radius: Any = 0.0, seed: int = 0, **size: Any
 ) -> Bodies:
     """King model of `n` bodies with the central potential `w0`, in equilibrium, virial radius 1.
 
-    Or with its edge at `tidal_radius`, if that is not 0.
+    Or with its edge at `tidal_radius`, if that is not 0: a number, or with `radius` a length such as
+    ``"12 pc"``.
     """
     return make("king", bodies=n, w0=w0, tidal_radius=tidal_radius, seed=seed, **size)
 
@@ -144,13 +147,16 @@ def galaxy_collision(
     *,
     mass_ratio: float = 1.0,
     eccentricity: float = 1.0,
-    pericentre: float = 4.0,
-    separation: float = 30.0,
+    pericentre: Any = 4.0,
+    separation: Any = 30.0,
     inclination: float = 60.0,
     seed: int = 0,
     **size: Any,
 ) -> Bodies:
-    """Two disk galaxies that meet; lengths in scale lengths of the first disk, angles in degrees."""
+    """Two disk galaxies that meet; angles in degrees.
+
+    Lengths are in scale lengths of the first disk, or with `radius` have units, as ``"12 kpc"``.
+    """
     return make(
         "galaxy-collision",
         bodies=n,
@@ -165,7 +171,7 @@ def galaxy_collision(
 
 
 def kepler_ring(
-    n: int, *, mass_ratio: float = 0.0, width: float = 0.5, seed: int = 0, **size: Any
+    n: int, *, mass_ratio: float = 0.0, width: Any = 0.5, seed: int = 0, **size: Any
 ) -> Bodies:
     """Central mass with a ring of bodies on circular orbits, period 2π at radius 1."""
     return make("kepler-ring", bodies=n, mass_ratio=mass_ratio, width=width, seed=seed, **size)

@@ -48,7 +48,7 @@ def generate(
     seed: int,
     of: str | None,
     masses: str | None,
-    parameters: list[tuple[str, float]],
+    parameters: list[tuple[str, float | str]],
     mass: str | None,
     radius: str | None,
     half_mass_radius: str | None,

@@ -42,6 +42,40 @@ pub(crate) fn options(of: Option<&str>) -> Result<Options, Failure> {
     }
 }
 
+/// A number, or a length with a unit.
+#[derive(FromPyObject)]
+pub(crate) enum Value {
+    Number(f64),
+    Length(String),
+}
+
+/// An option of a generator with a value, where the length that is 1 in the model is known if it has one.
+fn with(
+    options: Options,
+    name: &str,
+    value: &Value,
+    radius: Option<Length>,
+) -> Result<Options, Failure> {
+    let failure = |text: String| Failure::new(Kind::Argument, text);
+    let parameter = Parameter::ALL.into_iter().find(|p| p.name() == name);
+    let parameter = parameter
+        .ok_or_else(|| failure(format!("there is no option `{name}` of initial conditions")))?;
+    let argument = name.replace('-', "_");
+    match value {
+        Value::Number(number) => Ok(options.with(parameter, *number)),
+        Value::Length(text) if !parameter.is_length() => Err(failure(format!(
+            "`{argument}` must be a number, got {text:?}"
+        ))),
+        Value::Length(text) => {
+            let named =
+                |error: &dyn ToString| failure(format!("`{argument}`: {}", error.to_string()));
+            let length: Measure = text.parse().map_err(|error| named(&error))?;
+            let with = options.with_length(parameter, &length, radius);
+            with.map_err(|error| named(&error))
+        }
+    }
+}
+
 /// Bodies, their time, and their units where they have any.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one for each option")]
@@ -51,7 +85,7 @@ pub(crate) fn generate<'py>(
     seed: u64,
     of: Option<&str>,
     masses: Option<&str>,
-    parameters: Vec<(String, f64)>,
+    parameters: Vec<(String, Value)>,
     mass: Option<&str>,
     radius: Option<&str>,
     half_mass_radius: Option<&str>,
@@ -62,23 +96,16 @@ pub(crate) fn generate<'py>(
         let mut options = options(of)?;
         options.seed = seed;
         options.masses = masses.map(|name| parsed(name, "masses")).transpose()?;
-        for (name, value) in &parameters {
-            let parameter = Parameter::ALL.into_iter().find(|p| p.name() == name);
-            let parameter = parameter.ok_or_else(|| {
-                let text = format!("there is no option `{name}` of initial conditions");
-                Failure::new(Kind::Argument, text)
-            })?;
-            options = options.with(parameter, *value);
-        }
         let units = units.map(|text| parsed(text, "units")).transpose()?;
-        let length = |text: &str, argument| -> Result<f64, Failure> {
-            let Length(metres) = parsed(text, argument)?;
-            Ok(metres)
-        };
+        let radius = radius.map(|text| parsed::<Length>(text, "radius"));
+        let radius = radius.transpose()?;
+        for (name, value) in &parameters {
+            options = with(options, name, value, radius)?;
+        }
         let unit = match (radius, half_mass_radius) {
-            (Some(text), None) => Some(length(text, "radius")?),
+            (Some(radius), None) => Some(radius.0),
             (None, Some(text)) => {
-                let wanted = length(text, "half_mass_radius")?;
+                let Length(wanted) = parsed(text, "half_mass_radius")?;
                 let model = generator.generate(&options)?;
                 let physics = Physics {
                     law: ForceLaw::Gravity,

@@ -140,6 +140,27 @@ def test_models_have_a_size() -> None:
             ap.plummer(10, **wrong)
 
 
+def test_lengths_of_models_have_units() -> None:
+    size: dict[str, Any] = {"mass": "1000 Msun", "radius": "2 pc"}
+    king = ap.king(200, seed=1, tidal_radius="12 pc", **size)
+    assert king.pos == pytest.approx(ap.king(200, seed=1, tidal_radius=6.0, **size).pos, rel=1e-12)
+    assert np.linalg.norm(king.pos, axis=1).max() < 12.5
+    ring = ap.kepler_ring(20, width="1 pc", **size)
+    assert ring.pos == pytest.approx(ap.kepler_ring(20, width=0.5, **size).pos, rel=1e-12)
+    for wrong, why in [
+        (lambda: ap.king(10, tidal_radius="5 pc"), "`tidal_radius`: `5 pc` has a unit.*`radius`"),
+        (lambda: ap.king(10, tidal_radius="5 Myr", **size), "not a length"),
+        (lambda: ap.king(10, tidal_radius="far", **size), "`tidal_radius`: `far` is not a number"),
+        (lambda: ap.make("king", bodies=10, w0="6 pc", **size), "`w0` must be a number"),
+        (
+            lambda: ap.king(10, tidal_radius="5 pc", mass="1 Msun", half_mass_radius="1 pc"),
+            "`tidal_radius`: `5 pc` has a unit",
+        ),
+    ]:
+        with pytest.raises(ap.ArgumentError, match=why):
+            wrong()  # type: ignore[no-untyped-call]
+
+
 def test_files_come_back(tmp_path: Path) -> None:
     bodies = ap.king(50, seed=2, mass="1000Msun", radius="1pc")
     bodies.time = 2.5

@@ -30,10 +30,14 @@ impl<B: Backend> Independent<B> {
         backend: impl Fn(&Bodies) -> B,
     ) -> Result<Self, PlanError> {
         let n = bodies_each(bodies.len(), systems)?;
-        let systems = 0..systems as usize;
-        let systems = systems.map(|s| backend(&bodies.part(s * n..(s + 1) * n)));
+        let systems = match systems {
+            1 => vec![backend(bodies)],
+            _ => (0..systems as usize)
+                .map(|s| backend(&bodies.part(s * n..(s + 1) * n)))
+                .collect(),
+        };
         Ok(Self {
-            systems: systems.collect(),
+            systems,
             n,
             threads: Threads::All,
         })

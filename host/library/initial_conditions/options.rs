@@ -1,6 +1,7 @@
 //! Parameters of generators: one list, which the command line reads as well.
 
 use super::{GenerateError, Generator, MassFunction};
+use crate::units::{Length, Measure, MeasureError, Units};
 
 /// An option that some generators listen to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +133,19 @@ impl Parameter {
         }
     }
 
+    /// True of lengths, in that which is 1 in the model.
+    pub const fn is_length(self) -> bool {
+        matches!(
+            self,
+            Self::Pericentre
+                | Self::Separation
+                | Self::Width
+                | Self::ClosestBinary
+                | Self::WidestBinary
+                | Self::TidalRadius
+        )
+    }
+
     /// Summary for users.
     pub const fn summary(self) -> &'static str {
         match self {
@@ -211,6 +225,29 @@ impl Options {
     pub fn with(mut self, parameter: Parameter, value: f64) -> Self {
         self.given[parameter as usize] = Some(value);
         self
+    }
+
+    /// These options, and a length for `parameter`, which may have a unit where the length that is 1 in the
+    /// model is known.
+    ///
+    /// # Errors
+    /// It is not a length, or has a unit where that length is not known.
+    pub fn with_length(
+        self,
+        parameter: Parameter,
+        length: &Measure,
+        radius: Option<Length>,
+    ) -> Result<Self, MeasureError> {
+        let units = radius.map(|Length(length)| Units {
+            length,
+            ..Units::SI
+        });
+        let value = length.length(units.as_ref());
+        let value = value.map_err(|error| match error {
+            MeasureError::NoUnits(text) => MeasureError::NoRadius(text),
+            error => error,
+        })?;
+        Ok(self.with(parameter, value))
     }
 
     /// These options for systems that the generator called `of` makes.
@@ -332,6 +369,25 @@ mod tests {
             let same = |other: &Parameter| other.name() == parameter.name();
             assert_eq!(Parameter::ALL.iter().filter(|other| same(other)).count(), 1);
         }
+    }
+
+    #[test]
+    fn lengths_have_units_where_the_model_has_a_size() {
+        let of = |text: &str, radius: Option<&str>| {
+            let radius = radius.map(|radius| radius.parse().unwrap());
+            let length = text.parse().unwrap();
+            let options = Options::new(0).with_length(Parameter::TidalRadius, &length, radius);
+            options.map(|options| options.get(Parameter::TidalRadius).unwrap())
+        };
+        assert_eq!(of("5", None), Ok(5.0));
+        assert_eq!(of("5", Some("2pc")), Ok(5.0));
+        assert_eq!(of("5pc", Some("2pc")), Ok(2.5));
+        let refused = |error: fn(String) -> MeasureError, text: &str| Err(error(text.to_owned()));
+        assert_eq!(of("5pc", None), refused(MeasureError::NoRadius, "5pc"));
+        assert_eq!(
+            of("5Myr", Some("2pc")),
+            refused(MeasureError::NoLength, "5Myr")
+        );
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub enum MeasureError {
          units its `mass` and `radius`; or leave out the unit of `{0}`"
     )]
     NoUnits(String),
+    /// A unit, where the length that is 1 in a model is unknown.
+    #[error(
+        "`{0}` has a unit, and the model has no size: give its `radius`, the length that is 1 in it; or \
+         leave out the unit of `{0}`"
+    )]
+    NoRadius(String),
     /// Too large or too small in the units of the bodies.
     #[error("`{0}` is out of the range of numbers in the units of the bodies")]
     Range(String),

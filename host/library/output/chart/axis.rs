@@ -152,7 +152,9 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let span = (high / low).log10();
     let within = |value: &f64| (low..=high).contains(value);
-    let values: Vec<f64> = if span >= 2.0 {
+    // Two ticks alone would leave most of the axis to be guessed.
+    let powers = decades.clone().map(|power| 10.0_f64.powi(power));
+    let values: Vec<f64> = if powers.filter(within).count() > 2 {
         let every = (span / wanted.max(1) as f64).ceil().max(1.0) as i32;
         decades
             .filter(|power| power.rem_euclid(every) == 0)
@@ -251,6 +253,8 @@ mod tests {
         assert_eq!(texts(&ticks), ["10⁻¹⁵", "10⁻¹²", "10⁻⁹", "10⁻⁶", "0.001"]);
         let (ticks, _) = axis([2e11, 2e12]).ticks(6);
         assert_eq!(texts(&ticks), ["2×10¹¹", "5×10¹¹", "10¹²", "2×10¹²"]);
+        let (ticks, _) = axis([0.16, 11.9]).ticks(6);
+        assert_eq!(texts(&ticks), ["0.2", "0.5", "1", "2", "5", "10"]);
     }
 
     #[test]

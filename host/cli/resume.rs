@@ -232,9 +232,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let machine = machine.fields(fields.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
-    let backend = machine.backend_in_frame(&asked.shaped(&selection)?, &bodies, physics, frame)?;
+    let variant = asked.shaped(&selection)?;
+    let backend = machine.backend_in_frame(&variant, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
-    let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let mut simulation =
+        simulation.remade_by(move |bodies| machine.backend(&variant, bodies, physics));
     if !at_end {
         simulation.reach(end)?;
     }

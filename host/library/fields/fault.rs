@@ -121,6 +121,15 @@ pub enum FieldFault {
         /// Index of a heavier one.
         heavier: usize,
     },
+    /// A dominant body that is no more.
+    #[error(
+        "body {body}, which the field 1pn is of, has escaped and would be taken away: log its escape, or \
+         choose a larger radius of escape"
+    )]
+    DominantGone {
+        /// Index of the body.
+        body: usize,
+    },
     /// The term of two bodies.
     #[error("the field 1pn is of one body, and was given {0} times")]
     TwoDominant(usize),

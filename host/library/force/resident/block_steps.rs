@@ -1,5 +1,6 @@
 //! Block time steps on a device: what they keep beside the state, and the launches of a span.
 
+mod kept;
 mod neighbours;
 
 use std::ops::ControlFlow;
@@ -16,6 +17,7 @@ use self::neighbours::Neighbours;
 use super::Resident;
 use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
+use crate::encounters::StepOfBody;
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::ForceLaw;
@@ -44,6 +46,8 @@ pub(super) struct Blocks<D: Device> {
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.
     pub(super) has_steps: bool,
+    /// The steps of bodies in the last span, where they are kept.
+    kept: Option<Vec<StepOfBody>>,
 }
 
 /// The clock.
@@ -120,6 +124,7 @@ impl<D: Device> Resident<D> {
             time: device.allocate(plan.time)?,
             record: None,
             has_steps: false,
+            kept: None,
         };
         device.zero(&blocks.higher)?;
         self.blocks = Some(blocks);
@@ -296,18 +301,13 @@ impl<D: Device> Resident<D> {
         &mut self,
         watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<Words>, ForceError> {
+        if self.keeps_steps() {
+            return self.run_kept_span(watch);
+        }
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
-        let steps = self.blocks()?.plan.steps;
-        let step = |parity| {
-            if self.has_neighbours() {
-                return self.launch_neighbour_step(parity);
-            }
-            self.launch_block_force(&steps, parity)?;
-            self.launch_block_correct(&steps, Phase::Step, parity)
-        };
         // SAFETY: `self` holds the buffers as long as the record.
         let mut recorded = || unsafe {
-            let mut all = || (0..RECORDED).try_for_each(|k| step(k % 2));
+            let mut all = || (0..RECORDED).try_for_each(|k| self.launch_block_step(k % 2));
             self.device.again(&mut record, &mut all)
         };
         let words = run_span(&mut recorded, &|| self.look(), watch)?;
@@ -315,6 +315,16 @@ impl<D: Device> Resident<D> {
             blocks.record = record;
         }
         Ok(words)
+    }
+
+    /// A block step.
+    fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
+        if self.has_neighbours() {
+            return self.launch_neighbour_step(parity);
+        }
+        let steps = self.blocks()?.plan.steps;
+        self.launch_block_force(&steps, parity)?;
+        self.launch_block_correct(&steps, Phase::Step, parity)
     }
 
     /// Counts of the block steps of a span that has ended, by the words of the clock.
@@ -417,5 +427,13 @@ impl<D: Device> BlockSteps for Resident<D> {
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         self.saved_own_steps()
+    }
+
+    fn keep_steps(&mut self) -> bool {
+        self.begin_to_keep_steps()
+    }
+
+    fn take_steps(&mut self) -> Vec<StepOfBody> {
+        self.take_kept_steps()
     }
 }

@@ -72,13 +72,21 @@ fn what_follows_from_a_collision() {
     }
 }
 
-/// A run with mergers and escapes that was stopped leaves what one that was not does.
+/// A run with mergers and escapes that was stopped leaves what one that was not does; on a device, too.
 #[test]
 fn a_resumed_run_meets_the_same_bodies() {
+    resumed_runs_meet_the_same_bodies("");
+    resumed_runs_meet_the_same_bodies("--device emulator");
+    resumed_runs_meet_the_same_bodies(
+        "--device emulator --integrator hermite4 --eta 0.01 --block-steps",
+    );
+}
+
+fn resumed_runs_meet_the_same_bodies(with: &str) {
     let at = tempfile::tempdir().expect("a folder");
     write(at.path());
     let run = format!(
-        "{RUN} --radius-of-bodies few.csv --on-collision merge --escape-radius 45 --on-escape remove"
+        "{RUN} --radius-of-bodies few.csv --on-collision merge --escape-radius 45 --on-escape remove {with}"
     );
     let ended = try_in(at.path(), &format!("{run} --steps 500 --out whole"));
     ended.expect(
@@ -138,12 +146,12 @@ fn what_makes_no_sense_is_refused_before_the_run() {
         ("--escape-radius 1", "is beyond the radius of escape 1"),
         ("--on-escape remove", "--escape-radius"),
         (
-            "--radius-of-bodies 0.01 --on-collision merge --device emulator",
-            "choose --device cpu",
+            "--radius-of-bodies 0.01 --on-collision merge --field 1pn:c=10,body=3 --integrator hermite4",
+            "put it first",
         ),
         (
-            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator",
-            "collisions in block time steps are looked for on the CPU",
+            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator:2",
+            "collisions in block time steps are looked for on one device",
         ),
     ] {
         let end = if options.contains("--until") {

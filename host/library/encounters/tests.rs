@@ -1,5 +1,9 @@
+use std::num::NonZeroU32;
+
 use super::*;
+use crate::backend::Neighbours;
 use crate::bodies::BodyKind;
+use crate::fields::ExternalField;
 use crate::force::cpu::samples::Random;
 use crate::selection::DeviceChoice;
 use crate::simulation::{Simulation, SimulationBuilder};
@@ -382,6 +386,116 @@ fn devices_go_on_with_other_bodies() {
             }
         }
     }
+}
+
+/// In a neighbour scheme, whose pairs a device computes in f32, too.
+#[test]
+fn bodies_merge_in_a_neighbour_scheme() {
+    let (bodies, radii) = meeting();
+    let run = |device: DeviceChoice, neighbours: Option<u32>| {
+        let builder = Simulation::builder(bodies.clone())
+            .gravity(0.1, 0.05)
+            .integrator(Integrator::Hermite4)
+            .device(device)
+            .encounters(merging(radii.clone()))
+            .dt(0.25)
+            .eta(0.02)
+            .block_steps();
+        let neighbours = neighbours.and_then(NonZeroU32::new);
+        let builder = neighbours.into_iter().fold(builder, |builder, number| {
+            builder.neighbours(Neighbours::Number(number))
+        });
+        let mut simulation = builder.build().unwrap();
+        simulation.run_until(3.0).unwrap();
+        let counts = simulation.block_counts();
+        assert_eq!(counts.regular > 0, neighbours.is_some());
+        let bodies = simulation.bodies().unwrap().clone();
+        (simulation.take_events(), bodies, simulation.lost())
+    };
+    let (events, exact, lost) = run(DeviceChoice::Cpu, None);
+    assert_eq!(events.len(), 2);
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let (told, found, gone) = run(device, Some(12));
+        assert_eq!(found.id, exact.id, "{device:?}");
+        assert_eq!(told.len(), events.len(), "{device:?}");
+        for (told, event) in told.iter().zip(&events) {
+            assert!((told.time - event.time).abs() <= 1e-4, "{device:?}: {told}");
+        }
+        let error = (gone.energy / lost.energy - 1.0).abs();
+        assert!(error <= 1e-3, "{device:?}: {error:e}");
+    }
+}
+
+/// A star that takes in a planet, with the field 1pn: the term is of its new mass from then on, on the CPU and on
+/// a device.
+#[test]
+fn relativity_is_of_the_mass_that_a_merger_leaves() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(1, [0.0; 3], [0.0; 3], 1.0));
+    bodies.push(body(2, [1.0, 0.0, 0.0], [-1.5, 0.02, 0.0], 0.1));
+    bodies.push(body(3, [0.0, 0.5, 0.0], [1.45, 0.0, 0.0], 1e-6));
+    let field = |index| ExternalField::first_post_newtonian(index, 100.0);
+    let with = |bodies: &Bodies, device, index| {
+        Simulation::builder(bodies.clone())
+            .gravity(1.0, 0.0)
+            .integrator(Integrator::Hermite4)
+            .field(field(index))
+            .device(device)
+            .dt(1.0 / 512.0)
+    };
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let encounters = merging(vec![0.25, 0.05, 0.0]);
+        let mut simulation = with(&bodies, device, 0)
+            .encounters(encounters)
+            .build()
+            .unwrap();
+        let origin = simulation.conserved().unwrap();
+        let mut fresh = None;
+        for step in 1..=512 {
+            simulation.step().unwrap();
+            let now = simulation.bodies().unwrap();
+            if now.len() == 2 && fresh.is_none() {
+                assert!((64..448).contains(&step), "{step}");
+                assert_eq!((now.id[0], now.mass[0]), (1, 1.1));
+                fresh = Some(with(now, device, 0).build().unwrap());
+            } else if let Some(fresh) = &mut fresh {
+                fresh.step().unwrap();
+            }
+        }
+        let mut fresh = fresh.expect("they merge");
+        let found = simulation.bodies().unwrap().body(1);
+        let expected = fresh.bodies().unwrap().body(1);
+        let apart = distance(found.position, expected.position);
+        assert!(apart <= 1e-12, "{device:?}: {apart:e}");
+        let drift = simulation.conserved().unwrap().drift_since(&origin);
+        // The term does not conserve the momentum of two bodies, and the energy to its own order alone.
+        assert!(drift.energy <= 1e-2, "{device:?}: {drift:?}");
+    }
+    // Where the number of the body may change, or the body may go.
+    let mut others = bodies.clone();
+    others.push(body(4, [3.0, 0.0, 0.0], [0.0; 3], 2.0));
+    let refused = with(&others, DeviceChoice::Cpu, 3).encounters(merging(vec![0.01; 4]));
+    let Err(why) = refused.build() else {
+        panic!("the number of the body may change")
+    };
+    assert!(why.to_string().contains("put it first"), "{why}");
+    let mut leaving = Bodies::default();
+    leaving.push(body(1, [0.0; 3], [2.0, 0.0, 0.0], 1.0));
+    for id in 2..5 {
+        leaving.push(body(id, [0.0, id as f64, 0.0], [0.0; 3], 0.9));
+    }
+    let encounters = Encounters {
+        escape: Some((4.0, OnEscape::Remove)),
+        ..Encounters::none()
+    };
+    let mut simulation = with(&leaving, DeviceChoice::Cpu, 0)
+        .encounters(encounters)
+        .dt(0.1)
+        .build()
+        .unwrap();
+    let why = simulation.run_until(20.0).unwrap_err().to_string();
+    assert!(why.contains("field 1pn is of, has escaped"), "{why}");
+    assert_eq!(simulation.bodies().unwrap().len(), 4);
 }
 
 /// Saved between two mergers and after both, and resumed, a simulation on a device leaves the bits that it

@@ -227,7 +227,7 @@ fn planets_feel_relativity_on_a_device() {
         ],
     )
     .expect(
-        code::UNAVAILABLE,
+        code::USAGE,
         &["below what single precision rounds", "--accuracy double"],
     );
 }

@@ -480,7 +480,7 @@ fn relativity_is_of_the_mass_that_a_merger_leaves() {
     };
     assert!(why.to_string().contains("put it first"), "{why}");
     let mut leaving = Bodies::default();
-    leaving.push(body(1, [0.0; 3], [2.0, 0.0, 0.0], 1.0));
+    leaving.push(body(1, [0.0; 3], [20.0, 0.0, 0.0], 1.0));
     for id in 2..5 {
         leaving.push(body(id, [0.0, id as f64, 0.0], [0.0; 3], 0.9));
     }
@@ -493,7 +493,7 @@ fn relativity_is_of_the_mass_that_a_merger_leaves() {
         .dt(0.1)
         .build()
         .unwrap();
-    let why = simulation.run_until(20.0).unwrap_err().to_string();
+    let why = simulation.run_until(1.0).unwrap_err().to_string();
     assert!(why.contains("field 1pn is of, has escaped"), "{why}");
     assert_eq!(simulation.bodies().unwrap().len(), 4);
 }

@@ -17,7 +17,7 @@ fn write(folder: &Path) {
     fs::write(folder.join("few.csv"), rows.join("\n") + "\n").expect("written");
 }
 
-const RUN: &str = "run few.csv --softening 0 --dt 0.04 --diagnostics 20";
+const RUN: &str = "run few.csv --softening 0 --dt 0.04";
 
 #[test]
 fn what_follows_from_a_collision() {
@@ -48,7 +48,9 @@ fn what_follows_from_a_collision() {
             ],
         ),
     ] {
-        let run = format!("{RUN} --steps 60 --radius-of-bodies few.csv --on-collision {action}");
+        let run = format!(
+            "{RUN} --diagnostics 20 --steps 60 --radius-of-bodies few.csv --on-collision {action}"
+        );
         try_in(at.path(), &format!("{run} --out {action}")).expect(0, &texts);
         let read =
             |name: &str| fs::read_to_string(at.path().join(action).join(name)).expect("a table");
@@ -72,15 +74,28 @@ fn what_follows_from_a_collision() {
     }
 }
 
-/// A run with mergers and escapes that was stopped leaves what one that was not does.
+/// A run with mergers and escapes that was stopped leaves what one that was not does; on a device, too.
 #[test]
 fn a_resumed_run_meets_the_same_bodies() {
+    for device in ["cpu", "emulator"] {
+        let run = format!("{RUN} --device {device}");
+        let ends = [30, 48, 210, 300].map(|steps| format!("--steps {steps}"));
+        resumed_runs_meet_the_same_bodies(&run, "--steps 500", &ends, 1);
+    }
+    // After a merger, the ends of block time steps are no multiples of the longest any more.
+    let blocks = "run few.csv --softening 0 --dt 0.0625 --eta 0.01 --block-steps --integrator hermite4 \
+                  --device emulator";
+    resumed_runs_meet_the_same_bodies(blocks, "--until 12", &["--until 1".to_owned()], 4);
+}
+
+fn resumed_runs_meet_the_same_bodies(run: &str, end: &str, stops: &[String], every: u32) {
     let at = tempfile::tempdir().expect("a folder");
     write(at.path());
     let run = format!(
-        "{RUN} --radius-of-bodies few.csv --on-collision merge --escape-radius 45 --on-escape remove"
+        "{run} --radius-of-bodies few.csv --on-collision merge --escape-radius 45 --on-escape remove \
+         --diagnostics 20"
     );
-    let ended = try_in(at.path(), &format!("{run} --steps 500 --out whole"));
+    let ended = try_in(at.path(), &format!("{run} {end} --out whole"));
     ended.expect(
         0,
         &[
@@ -88,11 +103,11 @@ fn a_resumed_run_meets_the_same_bodies() {
             "1 collision (collisions.csv), 1 escape (escapers.csv)",
         ],
     );
-    for stop in [30, 48, 210, 300] {
-        let begun = format!("begun-{stop}");
-        let some = format!("{run} --steps {stop} --checkpoint-every {stop} --out {begun}");
+    for (k, stop) in stops.iter().enumerate() {
+        let begun = format!("begun-{k}");
+        let some = format!("{run} {stop} --checkpoint-every {every} --out {begun}");
         try_in(at.path(), &some).expect(0, &[]);
-        try_in(at.path(), &format!("resume {begun} --steps 500")).expect(0, &[]);
+        try_in(at.path(), &format!("resume {begun} {end}")).expect(0, &[]);
         for name in [
             "final.csv",
             "diagnostics.csv",
@@ -138,12 +153,12 @@ fn what_makes_no_sense_is_refused_before_the_run() {
         ("--escape-radius 1", "is beyond the radius of escape 1"),
         ("--on-escape remove", "--escape-radius"),
         (
-            "--radius-of-bodies 0.01 --on-collision merge --device emulator",
-            "choose --device cpu",
+            "--radius-of-bodies 0.01 --on-collision merge --field 1pn:c=10,body=3 --integrator hermite4",
+            "put it first",
         ),
         (
-            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator",
-            "collisions in block time steps are looked for on the CPU",
+            "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator:2",
+            "collisions in block time steps are looked for on one device",
         ),
     ] {
         let end = if options.contains("--until") {

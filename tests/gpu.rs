@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::support::{Table, assert_none, repetition_failure, rms_error, softened};
 use allpairs::backend::Backend;
 use allpairs::bodies::{Bodies, Body};
+use allpairs::encounters::{Encounters, OnCollision, OnEscape};
+use allpairs::fields::ExternalField;
 use allpairs::force::cpu::Cpu;
 use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
@@ -13,6 +15,7 @@ use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, GpuNumbers, Place, Request, eligible, library, select};
+use allpairs::simulation::{Simulation, SimulationBuilder};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -168,6 +171,88 @@ fn several_gpus_compute_as_one() {
             });
             assert!(alone == together, "{} on {}", kernel.name, machine.place());
         }
+    }
+}
+
+/// On the first GPU: bodies merge and escape as on the CPU, and the field 1pn is that of the CPU, in fixed steps,
+/// steps that vary and block time steps; and again with the same bits.
+#[test]
+fn bodies_merge_and_feel_relativity_on_a_gpu() {
+    let _alone = alone();
+    if select(&Request::new(0).on(DeviceChoice::Cuda(0))).is_err() {
+        return; // said aloud above
+    }
+    let mut bodies = king(400, 3, 6.0).expect("in range");
+    bodies.mass[0] = 0.05;
+    let mut radii = vec![0.0; 400];
+    // Pairs that meet after a tenth of a time unit or less, and one body that leaves.
+    for i in 1..20 {
+        (bodies.x[100 + i], bodies.vx[100 + i]) = (bodies.x[i] + 0.03, bodies.vx[i] - 0.5);
+        (bodies.y[100 + i], bodies.vy[100 + i]) = (bodies.y[i], bodies.vy[i]);
+        (bodies.z[100 + i], bodies.vz[100 + i]) = (bodies.z[i], bodies.vz[i]);
+        (radii[i], radii[100 + i]) = (0.004, 0.004);
+    }
+    (bodies.x[399], bodies.vx[399]) = (5.9, 4.0);
+    let meets = Encounters {
+        radii,
+        on_collision: OnCollision::Merge,
+        escape: Some((6.0, OnEscape::Remove)),
+    };
+    let blocks = |builder: SimulationBuilder| builder.dt(0.125).block_steps();
+    type With<'a> = &'a dyn Fn(SimulationBuilder) -> SimulationBuilder;
+    let cases: [(&str, With<'_>); 6] = [
+        ("leapfrog", &|b| b.encounters(meets.clone())),
+        ("hermite4", &|b| {
+            b.integrator(Integrator::Hermite4).encounters(meets.clone())
+        }),
+        ("hermite6 in blocks", &|b| {
+            blocks(b.integrator(Integrator::Hermite6).eta(0.1)).encounters(meets.clone())
+        }),
+        ("1pn", &|b| {
+            let field = ExternalField::first_post_newtonian(0, 10.0);
+            b.integrator(Integrator::Hermite4).field(field)
+        }),
+        ("1pn, hermite4 in blocks", &|b| {
+            let field = ExternalField::first_post_newtonian(0, 10.0);
+            blocks(b.integrator(Integrator::Hermite4).eta(0.01)).field(field)
+        }),
+        ("1pn, hermite6 in blocks", &|b| {
+            let field = ExternalField::first_post_newtonian(0, 10.0);
+            blocks(b.integrator(Integrator::Hermite6).eta(0.1)).field(field)
+        }),
+    ];
+    for (name, with) in cases {
+        let run = |device| {
+            let builder = Simulation::builder(bodies.clone())
+                .gravity(1.0, 0.02)
+                .accuracy(ForceAccuracy::Double)
+                .device(device)
+                .dt(0.002);
+            let mut simulation = with(builder).build().expect("it runs there");
+            let before = simulation.conserved().expect("an energy");
+            simulation.run_until(0.25).expect("a run");
+            let after = simulation.conserved().expect("an energy");
+            let events = simulation.take_events();
+            let drift = after.drift_since(&before).energy;
+            (simulation.bodies().expect("here").clone(), events, drift)
+        };
+        let (expected, events, drift) = run(DeviceChoice::Cpu);
+        let (found, told, of_gpu) = run(DeviceChoice::Cuda(0));
+        let (again, ..) = run(DeviceChoice::Cuda(0));
+        assert_eq!(found.id, expected.id, "{name}");
+        assert_eq!(told.len(), events.len(), "{name}");
+        assert!(told.is_empty() == name.starts_with("1pn"), "{name}");
+        let apart = |a: Body, b: Body| {
+            let square = |k: usize| (a.position[k] - b.position[k]).powi(2);
+            (0..3).map(square).sum::<f64>().sqrt()
+        };
+        let pairs = found.iter().zip(expected.iter());
+        let worst = pairs.map(|(a, b)| apart(a, b)).fold(0.0, f64::max);
+        println!("{name}: {worst:e} apart, energies drift by {drift:e} and {of_gpu:e}");
+        assert!(worst <= 1e-7, "{name}: {worst:e}");
+        assert!(of_gpu <= 2.0 * drift + 1e-9, "{name}: {of_gpu:e} {drift:e}");
+        // Leapfrog's kernel may add atomically.
+        assert!(again == found || name == "leapfrog", "{name}: other bits");
     }
 }
 

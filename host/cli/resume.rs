@@ -237,7 +237,9 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     run::tell_memory(&machine, &variant, &bodies, physics, out)?;
     let backend = machine.backend_in_frame(&variant, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);
-    let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
+    let mut simulation =
+        simulation.remade_by(move |bodies| machine.backend(&variant, bodies, physics));
     if !at_end {
         simulation.reach(end)?;
     }

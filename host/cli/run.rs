@@ -301,7 +301,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         (true, 1) => bodies.coincident(|body| physics.weight(body.mass) != 0.0),
         _ => None,
     };
-    let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+    let mut simulation =
+        simulation.remade_by(move |bodies| machine.backend(&variant, bodies, physics));
     simulation.reach(match (pace, options.until()?) {
         (Pace::Fixed(_), Some(end)) | (Pace::Adaptive { end, .. }, _) => end,
         (Pace::Fixed(dt), None) => start + steps as f64 * dt,

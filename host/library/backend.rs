@@ -193,19 +193,6 @@ pub trait Backend: Send {
     /// [`accelerate`](Self::accelerate).
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError>;
 
-    /// Returns whether [`replace`](Self::replace) works here.
-    fn can_replace(&self) -> bool {
-        false
-    }
-
-    /// Goes on with other bodies, of another number. Their accelerations are not computed.
-    ///
-    /// # Errors
-    /// [`ForceError::FixedBodies`] where that cannot be.
-    fn replace(&mut self, _bodies: &Bodies) -> Result<(), ForceError> {
-        Err(ForceError::FixedBodies)
-    }
-
     /// Copies positions and velocities into `bodies`, which are the bodies it was made from.
     ///
     /// # Errors
@@ -698,9 +685,6 @@ pub enum ForceError {
         /// Index of the body.
         body: usize,
     },
-    /// Bodies that were to be replaced.
-    #[error("the number of bodies and their masses are fixed here: choose the `device` cpu")]
-    FixedBodies,
     /// A saved state of another integrator.
     #[error(
         "the saved state has no {missing}, which {integrator} needs: it is of a run with another integrator"

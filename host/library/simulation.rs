@@ -28,9 +28,14 @@ use crate::physics::Physics;
 /// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
+/// A function that makes backends of bodies.
+type MakesBackends = dyn FnMut(&Bodies) -> Result<Box<dyn Backend>, ForceError> + Send;
+
 /// Bodies on their way through time.
 pub struct Simulation {
     backend: Box<dyn Backend>,
+    /// Makes the backend of other bodies, where encounters change them.
+    remake: Option<Box<MakesBackends>>,
     bodies: Bodies,
     physics: Physics,
     integrator: Integrator,
@@ -196,6 +201,7 @@ impl Simulation {
         };
         Ok(Self {
             backend,
+            remake: None,
             bodies,
             physics,
             integrator,
@@ -243,6 +249,7 @@ impl Simulation {
         backend.set_time(clock.time);
         Ok(Self {
             backend,
+            remake: None,
             bodies,
             physics,
             integrator,

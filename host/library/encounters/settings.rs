@@ -117,16 +117,22 @@ pub enum EncounterFault {
         /// Distance of the body from the centre of mass.
         distance: f64,
     },
-    /// A backend that keeps the bodies it was made of.
+    /// A simulation that does not know how to make a backend of other bodies.
     #[error(
-        "bodies do not merge, bounce or disappear here: choose the `device` cpu, without the field 1pn and \
-         independent systems, or only log collisions and escapes"
+        "bodies do not merge, bounce or disappear in a simulation on a backend of your own: say how \
+         another is made with `Simulation::remade_by`, or only log collisions and escapes"
     )]
     FixedBodies,
+    /// Bodies before the one that a field is of, which may disappear.
+    #[error(
+        "bodies may disappear, and with them the number of body {0}, which the field 1pn is of, may change: \
+         put it first among the bodies"
+    )]
+    Dominant(usize),
     /// Steps of single bodies, which are not kept there.
     #[error(
-        "collisions in block time steps are looked for on the CPU in one process alone: choose the \
-         `device` cpu, or leave out `block_steps`"
+        "collisions in block time steps are looked for on one device in one process alone: name one, such \
+         as the `device` cuda:0 or cpu, start one process, or leave out `block_steps`"
     )]
     BlockSteps,
     /// Independent systems, whose bodies do not meet those of others.
@@ -151,8 +157,13 @@ impl Encounters {
 
     /// Returns whether encounters change the number of bodies or their velocities.
     pub fn changes_bodies(&self) -> bool {
+        self.acts() || self.removes_bodies()
+    }
+
+    /// Returns whether encounters may change the number of bodies.
+    pub(crate) fn removes_bodies(&self) -> bool {
         let by_escape = matches!(self.escape, Some((_, OnEscape::Remove)));
-        matches!(self.on_collision, OnCollision::Merge | OnCollision::Bounce) || by_escape
+        matches!(self.on_collision, OnCollision::Merge) || by_escape
     }
 
     /// Checks them for the bodies at the beginning of a run.

@@ -1,8 +1,13 @@
+use std::num::NonZeroU32;
+
 use super::*;
+use crate::backend::Neighbours;
 use crate::bodies::BodyKind;
+use crate::fields::ExternalField;
 use crate::force::cpu::samples::Random;
 use crate::selection::DeviceChoice;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, SimulationBuilder};
+use crate::variants;
 use crate::{ForceAccuracy, Integrator};
 
 /// A number in [−1, 1).
@@ -59,11 +64,16 @@ fn free(bodies: Bodies, dt: f64, encounters: Encounters) -> Simulation {
 }
 
 /// The same in block time steps; forces are softened, for bodies pass through each other.
-fn in_blocks(bodies: Bodies, longest: f64, encounters: Encounters) -> Simulation {
+fn in_blocks(
+    bodies: Bodies,
+    longest: f64,
+    encounters: Encounters,
+    device: DeviceChoice,
+) -> Simulation {
     Simulation::builder(bodies)
         .gravity(1e-30, 1e-4)
         .integrator(Integrator::Hermite4)
-        .device(DeviceChoice::Cpu)
+        .device(device)
         .encounters(encounters)
         .dt(longest)
         .eta(0.02)
@@ -120,10 +130,16 @@ fn planted_collisions_are_found() {
         let simulation = free(bodies.clone(), 1.0 / f64::from(steps), log(radii.clone()));
         all_are_found(simulation, &expected, &format!("{steps} steps"));
     }
-    let (bodies, radii, expected) = planted(100);
-    for longest in [1.0, 0.3, 0.01] {
-        let simulation = in_blocks(bodies.clone(), longest, log(radii.clone()));
-        all_are_found(simulation, &expected, &format!("blocks of {longest}"));
+    let all: &[f64] = &[1.0, 0.3, 0.01];
+    for (device, pairs, lengths) in [
+        (DeviceChoice::Cpu, 100, all),
+        (DeviceChoice::Emulator, 7, &[1.0, 0.3]),
+    ] {
+        let (bodies, radii, expected) = planted(pairs);
+        for &longest in lengths {
+            let simulation = in_blocks(bodies.clone(), longest, log(radii.clone()), device);
+            all_are_found(simulation, &expected, &format!("blocks of {longest}"));
+        }
     }
 }
 
@@ -161,24 +177,26 @@ fn each_contact_in_a_span_is_told() {
         bodies.push(body(id, x, [0.0, v[0], 0.0], 0.5));
     }
     bodies.push(body(2, [10.0, 0.0, 0.0], [0.0; 3], 1e-6));
-    let mut simulation = Simulation::builder(bodies)
-        .gravity(1.0, 0.0)
-        .integrator(Integrator::Hermite6)
-        .device(DeviceChoice::Cpu)
-        .encounters(log(vec![0.004, 0.004, 0.0]))
-        .dt(1.0)
-        .eta(0.3)
-        .block_steps()
-        .build()
-        .unwrap();
-    simulation.run_until(2.0).unwrap();
-    let events = simulation.take_events();
-    let period = std::f64::consts::TAU * axis.powf(1.5);
-    assert_eq!(events.len(), (2.0 / period + 0.5) as usize);
-    for (k, event) in events.iter().enumerate() {
-        let pericentre = (k as f64 + 0.5) * period;
-        let early = pericentre - event.time;
-        assert!((0.0..0.01 * period).contains(&early), "{k}: {early}");
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let mut simulation = Simulation::builder(bodies.clone())
+            .gravity(1.0, 0.0)
+            .integrator(Integrator::Hermite6)
+            .device(device)
+            .encounters(log(vec![0.004, 0.004, 0.0]))
+            .dt(1.0)
+            .eta(0.3)
+            .block_steps()
+            .build()
+            .unwrap();
+        simulation.run_until(2.0).unwrap();
+        let events = simulation.take_events();
+        let period = std::f64::consts::TAU * axis.powf(1.5);
+        assert_eq!(events.len(), (2.0 / period + 0.5) as usize);
+        for (k, event) in events.iter().enumerate() {
+            let pericentre = (k as f64 + 0.5) * period;
+            let early = pericentre - event.time;
+            assert!((0.0..0.01 * period).contains(&early), "{k}: {early}");
+        }
     }
 }
 
@@ -192,11 +210,11 @@ fn bodies_change_where_they_meet_in_a_span() {
     bodies.push(body(9, [0.0, 5.0, 1.0], [0.1, 0.0, 0.0], 1.0));
     bodies.push(body(10, [0.0, -6.0, 1.0], [0.1, 0.0, 0.0], 0.0));
     for on_collision in [OnCollision::Merge, OnCollision::Bounce] {
-        let run = |longest: f64, blocks: bool| {
+        let run = |longest: f64, blocks: bool, device: DeviceChoice| {
             let builder = Simulation::builder(bodies.clone())
                 .gravity(0.1, 0.0)
                 .integrator(Integrator::Hermite6)
-                .device(DeviceChoice::Cpu)
+                .device(device)
                 .encounters(Encounters {
                     on_collision,
                     ..merging(vec![0.1, 0.05, 0.05, 0.0])
@@ -219,9 +237,10 @@ fn bodies_change_where_they_meet_in_a_span() {
             assert_eq!(events.len(), 1, "{events:?}");
             (events[0].time, simulation.bodies().unwrap().clone())
         };
-        let (when, exact) = run(1e-3, false);
-        for longest in [3.0, 0.4] {
-            let (time, bodies) = run(longest, true);
+        let (when, exact) = run(1e-3, false, DeviceChoice::Cpu);
+        let devices = [DeviceChoice::Cpu, DeviceChoice::Emulator];
+        for (longest, device) in [3.0, 0.4].into_iter().flat_map(|x| devices.map(|d| (x, d))) {
+            let (time, bodies) = run(longest, true, device);
             assert!((time - when).abs() <= 1e-6, "{longest}: {time} {when}");
             assert_eq!(bodies.id, exact.id);
             // What is left moves on by a hundredth of the radii before it changes.
@@ -235,21 +254,23 @@ fn bodies_change_where_they_meet_in_a_span() {
 
 /// A span ends whole where a collision stops the run, and nothing is looked for where nothing keeps steps.
 #[test]
-fn block_steps_stop_and_are_refused_on_devices() {
+fn block_steps_stop_and_are_refused_on_several_devices() {
     let (bodies, radii, expected) = planted(4);
-    let stopping = Encounters {
-        on_collision: OnCollision::Stop,
-        ..log(radii.clone())
-    };
-    let mut simulation = in_blocks(bodies.clone(), 0.01, stopping);
-    simulation.run_until(1.0).unwrap();
-    let first = expected.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
-    let time = simulation.time();
-    assert!(time >= first && time - first <= 0.01, "{time} {first}");
-    assert!(simulation.stopped_by().is_some());
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let stopping = Encounters {
+            on_collision: OnCollision::Stop,
+            ..log(radii.clone())
+        };
+        let mut simulation = in_blocks(bodies.clone(), 0.01, stopping, device);
+        simulation.run_until(1.0).unwrap();
+        let first = expected.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
+        let time = simulation.time();
+        assert!(time >= first && time - first <= 0.01, "{time} {first}");
+        assert!(simulation.stopped_by().is_some());
+    }
     let refused = Simulation::builder(bodies)
         .integrator(Integrator::Hermite4)
-        .device(DeviceChoice::Emulator)
+        .device(DeviceChoice::Emulators(2))
         .encounters(log(radii))
         .dt(0.01)
         .eta(0.02)
@@ -258,7 +279,280 @@ fn block_steps_stop_and_are_refused_on_devices() {
     let Err(why) = refused else {
         panic!("nothing keeps steps there")
     };
-    assert!(why.to_string().contains("on the CPU"), "{why}");
+    assert!(why.to_string().contains("on one device"), "{why}");
+}
+
+/// Three bodies that become one at two times, one that is fast enough to escape, and others about them, some
+/// without mass; their radii.
+fn meeting() -> (Bodies, Vec<f64>) {
+    let mut bodies = Bodies::default();
+    bodies.push(body(7, [-1.0, 0.0, 0.0], [0.5, 0.1, 0.0], 2.0));
+    bodies.push(body(8, [1.0, 0.02, 0.0], [-0.5, 0.06, 0.0], 3.0));
+    bodies.push(body(9, [0.05, 3.0, 0.0], [0.0, -0.95, 0.0], 1.0));
+    bodies.push(body(10, [0.0, -6.0, 1.0], [0.1, 0.0, 0.0], 0.0));
+    bodies.push(body(11, [0.0, 0.0, 5.0], [0.0, 0.0, 4.0], 0.1));
+    let mut random = Random(5);
+    for id in 12..40 {
+        let x = direction(&mut random).map(|x| 4.0 * x);
+        let v = direction(&mut random).map(|v| 0.2 * v);
+        let mass = if id % 3 == 0 { 0.0 } else { 1e-3 };
+        bodies.push(body(id, x, v, mass));
+    }
+    let radii = (0..bodies.len()).map(|i| if i < 3 { 0.1 } else { 0.0 });
+    let radii = radii.collect();
+    (bodies, radii)
+}
+
+/// Mergers, bounces and escapes in fixed steps, steps that vary and block time steps, on one device and on
+/// two: events, bodies and what is lost are those of the CPU.
+#[test]
+fn devices_go_on_with_other_bodies() {
+    let (bodies, radii) = meeting();
+    let run = |device, on_collision, (integrator, eta, blocks): (Integrator, Option<f64>, bool)| {
+        let builder = Simulation::builder(bodies.clone())
+            .gravity(0.1, 0.05)
+            .integrator(integrator)
+            .accuracy(ForceAccuracy::Double)
+            .device(device)
+            .encounters(Encounters {
+                radii: radii.clone(),
+                on_collision,
+                escape: Some((12.0, OnEscape::Remove)),
+            })
+            .dt(0.02);
+        let builder = eta.into_iter().fold(builder, SimulationBuilder::eta);
+        let builder = match blocks {
+            true => builder.block_steps(),
+            false => builder,
+        };
+        let mut simulation = builder.build().unwrap();
+        let origin = simulation.conserved().unwrap();
+        simulation.run_until(3.0).unwrap();
+        let drift = simulation.conserved().unwrap().drift_since(&origin);
+        // Steps of a fixed length are long for the fastest.
+        let bound = if eta.is_some() { 1e-4 } else { 0.1 };
+        assert!(
+            drift.energy <= bound,
+            "{device:?}, {integrator:?}: {drift:?}"
+        );
+        let found = simulation.bodies().unwrap().clone();
+        (simulation.take_events(), found, simulation.lost())
+    };
+    let several = DeviceChoice::Emulators(2);
+    for (way, devices) in [
+        (
+            (Integrator::Leapfrog, None, false),
+            &[DeviceChoice::Emulator, several][..],
+        ),
+        (
+            (Integrator::Hermite4, None, false),
+            &[DeviceChoice::Emulator, several],
+        ),
+        (
+            (Integrator::Hermite4, Some(0.01), false),
+            &[DeviceChoice::Emulator],
+        ),
+        (
+            (Integrator::Hermite4, Some(0.01), true),
+            &[DeviceChoice::Emulator],
+        ),
+    ] {
+        for on_collision in [OnCollision::Merge, OnCollision::Bounce] {
+            let (events, exact, lost) = run(DeviceChoice::Cpu, on_collision, way);
+            let merges = on_collision == OnCollision::Merge;
+            assert_eq!(exact.len(), bodies.len() - if merges { 3 } else { 1 });
+            for &device in devices {
+                let (told, found, gone) = run(device, on_collision, way);
+                let which = format!("{device:?}, {on_collision:?}, {way:?}");
+                assert_eq!(
+                    (&found.id, &found.mass),
+                    (&exact.id, &exact.mass),
+                    "{which}"
+                );
+                assert_eq!(told.len(), events.len(), "{which}");
+                for (told, event) in told.iter().zip(&events) {
+                    assert_eq!(told.step, event.step, "{which}");
+                    assert!((told.time - event.time).abs() <= 1e-9, "{which}");
+                }
+                for (found, exact) in found.iter().zip(exact.iter()) {
+                    let apart = distance(found.position, exact.position);
+                    assert!(apart <= 1e-9, "{which}: {apart:e}");
+                }
+                let error = (gone.energy - lost.energy).abs();
+                assert!(
+                    lost.energy.abs() > 0.01 && error <= 1e-9,
+                    "{which}: {error:e}"
+                );
+            }
+        }
+    }
+}
+
+/// In a neighbour scheme, whose pairs a device computes in f32, too.
+#[test]
+fn bodies_merge_in_a_neighbour_scheme() {
+    let (bodies, radii) = meeting();
+    let run = |device: DeviceChoice, neighbours: Option<u32>| {
+        let builder = Simulation::builder(bodies.clone())
+            .gravity(0.1, 0.05)
+            .integrator(Integrator::Hermite4)
+            .device(device)
+            .encounters(merging(radii.clone()))
+            .dt(0.25)
+            .eta(0.02)
+            .block_steps();
+        let neighbours = neighbours.and_then(NonZeroU32::new);
+        let builder = neighbours.into_iter().fold(builder, |builder, number| {
+            builder.neighbours(Neighbours::Number(number))
+        });
+        let mut simulation = builder.build().unwrap();
+        simulation.run_until(3.0).unwrap();
+        let counts = simulation.block_counts();
+        assert_eq!(counts.regular > 0, neighbours.is_some());
+        let bodies = simulation.bodies().unwrap().clone();
+        (simulation.take_events(), bodies, simulation.lost())
+    };
+    let (events, exact, lost) = run(DeviceChoice::Cpu, None);
+    assert_eq!(events.len(), 2);
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let (told, found, gone) = run(device, Some(12));
+        assert_eq!(found.id, exact.id, "{device:?}");
+        assert_eq!(told.len(), events.len(), "{device:?}");
+        for (told, event) in told.iter().zip(&events) {
+            assert!((told.time - event.time).abs() <= 1e-4, "{device:?}: {told}");
+        }
+        let error = (gone.energy / lost.energy - 1.0).abs();
+        assert!(error <= 1e-3, "{device:?}: {error:e}");
+    }
+}
+
+/// A star that takes in a planet, with the field 1pn: the term is of its new mass from then on, on the CPU and on
+/// a device.
+#[test]
+fn relativity_is_of_the_mass_that_a_merger_leaves() {
+    let mut bodies = Bodies::default();
+    bodies.push(body(1, [0.0; 3], [0.0; 3], 1.0));
+    bodies.push(body(2, [1.0, 0.0, 0.0], [-1.5, 0.02, 0.0], 0.1));
+    bodies.push(body(3, [0.0, 0.5, 0.0], [1.45, 0.0, 0.0], 1e-6));
+    let field = |index| ExternalField::first_post_newtonian(index, 100.0);
+    let with = |bodies: &Bodies, device, index| {
+        Simulation::builder(bodies.clone())
+            .gravity(1.0, 0.0)
+            .integrator(Integrator::Hermite4)
+            .field(field(index))
+            .device(device)
+            .dt(1.0 / 512.0)
+    };
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let encounters = merging(vec![0.25, 0.05, 0.0]);
+        let mut simulation = with(&bodies, device, 0)
+            .encounters(encounters)
+            .build()
+            .unwrap();
+        let origin = simulation.conserved().unwrap();
+        let mut fresh = None;
+        for step in 1..=512 {
+            simulation.step().unwrap();
+            let now = simulation.bodies().unwrap();
+            if now.len() == 2 && fresh.is_none() {
+                assert!((64..448).contains(&step), "{step}");
+                assert_eq!((now.id[0], now.mass[0]), (1, 1.1));
+                fresh = Some(with(now, device, 0).build().unwrap());
+            } else if let Some(fresh) = &mut fresh {
+                fresh.step().unwrap();
+            }
+        }
+        let mut fresh = fresh.expect("they merge");
+        let found = simulation.bodies().unwrap().body(1);
+        let expected = fresh.bodies().unwrap().body(1);
+        let apart = distance(found.position, expected.position);
+        assert!(apart <= 1e-12, "{device:?}: {apart:e}");
+        let drift = simulation.conserved().unwrap().drift_since(&origin);
+        // The term does not conserve the momentum of two bodies, and the energy to its own order alone.
+        assert!(drift.energy <= 1e-2, "{device:?}: {drift:?}");
+    }
+    // Where the number of the body may change, or the body may go.
+    let mut others = bodies.clone();
+    others.push(body(4, [3.0, 0.0, 0.0], [0.0; 3], 2.0));
+    let refused = with(&others, DeviceChoice::Cpu, 3).encounters(merging(vec![0.01; 4]));
+    let Err(why) = refused.build() else {
+        panic!("the number of the body may change")
+    };
+    assert!(why.to_string().contains("put it first"), "{why}");
+    let mut leaving = Bodies::default();
+    leaving.push(body(1, [0.0; 3], [20.0, 0.0, 0.0], 1.0));
+    for id in 2..5 {
+        leaving.push(body(id, [0.0, id as f64, 0.0], [0.0; 3], 0.9));
+    }
+    let encounters = Encounters {
+        escape: Some((4.0, OnEscape::Remove)),
+        ..Encounters::none()
+    };
+    let mut simulation = with(&leaving, DeviceChoice::Cpu, 0)
+        .encounters(encounters)
+        .dt(0.1)
+        .build()
+        .unwrap();
+    let why = simulation.run_until(1.0).unwrap_err().to_string();
+    assert!(why.contains("field 1pn is of, has escaped"), "{why}");
+    assert_eq!(simulation.bodies().unwrap().len(), 4);
+}
+
+/// Saved between two mergers and after both, and resumed, a simulation on a device leaves the bits that it
+/// would have left.
+#[test]
+fn a_device_resumes_after_mergers() {
+    let (bodies, radii) = meeting();
+    let device = DeviceChoice::Emulator;
+    for (integrator, eta, kernel) in [
+        (Integrator::Leapfrog, None, "symmetric-deterministic"),
+        (Integrator::Leapfrog, None, "test-particles"),
+        (Integrator::Hermite4, None, "hermite"),
+        (Integrator::Hermite4, Some(0.01), "hermite-f64"),
+    ] {
+        let with = |bodies: &Bodies| {
+            let builder = Simulation::builder(bodies.clone())
+                .gravity(0.1, 0.05)
+                .integrator(integrator)
+                .kernel(variants::find(kernel).expect("listed"))
+                .device(device)
+                .dt(0.02);
+            match eta {
+                Some(eta) => builder.eta(eta).block_steps(),
+                None => builder,
+            }
+        };
+        let encounters = merging(radii.clone());
+        let mut whole = with(&bodies).encounters(encounters).build().unwrap();
+        let mut second: Option<Simulation> = None;
+        for time in [1.0, 2.25, 3.0] {
+            whole.run_until(time).unwrap();
+            let ends = [Some(&mut whole), second.as_mut()].map(|simulation| {
+                simulation.map(|simulation| {
+                    simulation.run_until(time).unwrap();
+                    let (clock, state) = simulation.save().unwrap();
+                    (
+                        clock,
+                        state,
+                        simulation.bodies().unwrap().clone(),
+                        simulation.lost(),
+                    )
+                })
+            });
+            let [Some((clock, state, now, lost)), resumed] = ends else {
+                panic!("there is one")
+            };
+            if let Some(resumed) = resumed {
+                let expected = (clock, state.clone(), now.clone(), lost);
+                assert!(resumed == expected, "{kernel} at {time}");
+            }
+            let mut going_on = with(&now).resume(clock, &state).unwrap();
+            let encounters = whole.encounters().expect("looked for").clone();
+            going_on.go_on_looking_for(encounters, lost).unwrap();
+            second = Some(going_on);
+        }
+        assert_eq!(whole.bodies().unwrap().len(), bodies.len() - 2, "{kernel}");
+    }
 }
 
 /// Against all pairs, one by one.

@@ -102,6 +102,12 @@ pub enum FieldFault {
     /// A field of the host, for a device.
     #[error("the field {0} is computed by the CPU alone: choose the `device` cpu")]
     OnDevice(&'static str),
+    /// A term that is below what is rounded.
+    #[error(
+        "the field 1pn is far below what single precision rounds: on a GPU choose the `accuracy` double or the \
+         `kernel` hermite-f64, or the `device` cpu"
+    )]
+    RelativityInSingle,
     /// A body that there is not.
     #[error("the field 1pn is of body {body}, and there are {n} bodies, from 0 on")]
     NoBody {
@@ -120,6 +126,15 @@ pub enum FieldFault {
         body: usize,
         /// Index of a heavier one.
         heavier: usize,
+    },
+    /// A dominant body that is no more.
+    #[error(
+        "body {body}, which the field 1pn is of, has escaped and would be taken away: log its escape, or \
+         choose a larger radius of escape"
+    )]
+    DominantGone {
+        /// Index of the body.
+        body: usize,
     },
     /// The term of two bodies.
     #[error("the field 1pn is of one body, and was given {0} times")]

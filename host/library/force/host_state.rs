@@ -49,18 +49,6 @@ impl HostState {
         }
     }
 
-    /// Other bodies in the same fields.
-    pub(super) fn replace(&mut self, bodies: &Bodies) {
-        let (external, neighbours) = (self.external.clone(), self.neighbours);
-        let steps = self.steps.take().map(|_| vec![]);
-        *self = Self {
-            external,
-            neighbours,
-            steps,
-            ..Self::new(bodies)
-        };
-    }
-
     /// Moves the time of external fields on.
     pub(super) fn pass(&mut self, dt: f64) {
         self.external.set_time(self.external.time() + dt);

@@ -36,11 +36,6 @@ pub(super) trait InMemory: Send {
         None
     }
 
-    /// Takes other bodies in the place of those that there are.
-    fn set_bodies(&mut self, bodies: &Bodies) {
-        self.state_mut().replace(bodies);
-    }
-
     /// Takes all these steps, if that can be done better than one after another. Returns whether it did.
     fn repeat_at_once(&mut self, _times: u64, _step: &[Operation]) -> bool {
         false
@@ -275,19 +270,6 @@ impl<B: InMemory> Backend for B {
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         self.state_mut().restore(saved)
-    }
-
-    fn can_replace(&self) -> bool {
-        // The term is of one of the bodies.
-        self.state().external.relativity().is_none()
-    }
-
-    fn replace(&mut self, bodies: &Bodies) -> Result<(), ForceError> {
-        if !self.can_replace() {
-            return Err(ForceError::FixedBodies);
-        }
-        self.set_bodies(bodies);
-        Ok(())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

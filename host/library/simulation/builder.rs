@@ -381,7 +381,8 @@ impl SimulationBuilder {
             encounters,
             ..
         } = self;
-        let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?;
+        let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
+            .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
         if let Some(mut scheme) = scheme {
             scheme.prepare(&mut *simulation.backend)?;
             simulation.scheme = Some(scheme);
@@ -393,7 +394,8 @@ impl SimulationBuilder {
     }
 
     /// The simulation that was [saved](Simulation::save), going on with the bits that it would have
-    /// had: to be built with the settings that it had, and the bodies that it returned.
+    /// had: to be built with the settings that it had, and the bodies that it returned; with the
+    /// [`kernel`](Self::kernel) that it had, where encounters may have changed their number.
     ///
     /// # Errors
     /// As [`build`](Self::build); or that no step is given, or encounters, which go on by
@@ -406,9 +408,8 @@ impl SimulationBuilder {
         let pace = self.pace(self.dt.ok_or(BuildError::NoTimeStep)?);
         let (integrator, saved) = (self.method(), (clock, state));
         let bodies = self.bodies;
-        Ok(Simulation::resume(
-            backend, bodies, physics, integrator, pace, saved,
-        )?)
+        let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?;
+        Ok(simulation.remade_by(move |bodies| machine.backend(&variant, bodies, physics)))
     }
 
     /// Force and constants; and variant and place, with the reason for them.

@@ -1,10 +1,12 @@
 //! Encounters in the steps of a simulation, and how it goes on after them.
 
+use super::step::reach;
 use super::{Clock, Simulation};
 use crate::backend::{Backend, ForceError, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
+use crate::fields::{External, FieldFault, Relativity};
 use crate::integrator::{Pace, TimeSteps};
 use crate::physics::Physics;
 
@@ -42,20 +44,53 @@ impl Simulation {
         if radii != bodies {
             return Err(EncounterFault::Number { radii, bodies });
         }
-        if self.takes_block_steps() && encounters.may_collide() {
-            let blocks = self.backend.block_steps();
-            if !blocks.is_some_and(|blocks| blocks.keep_steps()) {
-                return Err(EncounterFault::BlockSteps);
-            }
-        }
         if self.backend.systems() > 1 {
             return Err(EncounterFault::Systems(self.backend.systems()));
         }
-        if encounters.changes_bodies() && !self.backend.can_replace() {
+        if encounters.changes_bodies() && self.remake.is_none() {
             return Err(EncounterFault::FixedBodies);
+        }
+        match self.dominant() {
+            Some(body) if body > 0 && encounters.removes_bodies() => {
+                return Err(EncounterFault::Dominant(body));
+            }
+            _ => {}
+        }
+        if !self.keep_steps(encounters.may_collide()) {
+            return Err(EncounterFault::BlockSteps);
         }
         (self.encounters, self.lost) = (Some(encounters), lost);
         Ok(())
+    }
+
+    /// Lets encounters change its bodies: it then goes on with what `remake` makes of them, which should be
+    /// a backend as it has, such as [`Machine::backend`](crate::machine::Machine::backend) of the same machine
+    /// and variant. A [builder](Self::builder) sees to that itself.
+    #[must_use]
+    pub fn remade_by(
+        self,
+        remake: impl FnMut(&Bodies) -> Result<Box<dyn Backend>, ForceError> + Send + 'static,
+    ) -> Self {
+        Self {
+            remake: Some(Box::new(remake)),
+            ..self
+        }
+    }
+
+    /// Index of the body that the field 1pn is of, if there is one.
+    fn dominant(&self) -> Option<usize> {
+        let relativity = self.backend.external().and_then(External::relativity);
+        relativity.map(Relativity::body)
+    }
+
+    /// Has the backend keep the steps of single bodies, if there are such and bodies may collide. Returns
+    /// whether it can.
+    fn keep_steps(&mut self, may_collide: bool) -> bool {
+        if !(self.takes_block_steps() && may_collide) {
+            return true;
+        }
+        let blocks = self.backend.block_steps();
+        blocks.is_some_and(|blocks| blocks.keep_steps())
     }
 
     /// Encounters that are looked for.
@@ -88,17 +123,10 @@ impl Simulation {
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
     ) -> Result<(), ForceError> {
-        let Some(mut encounters) = self.encounters.take() else {
+        let Some(mut looked_for) = self.encounters.clone() else {
             return step(self);
         };
-        let ended = self.both_ends(step, &encounters);
-        let (before, parts, dt) = match ended {
-            Ok(ended) => ended,
-            Err(why) => {
-                self.encounters = Some(encounters);
-                return Err(why);
-            }
-        };
+        let (before, parts, dt) = self.both_ends(step, &looked_for)?;
         let Clock { time, steps, .. } = self.clock;
         let step = Step {
             before: &before,
@@ -106,10 +134,9 @@ impl Simulation {
             parts: parts.as_deref(),
             dt,
         };
-        let outcome = encounters.look(&step, (steps, time));
-        self.encounters = Some(encounters);
+        let outcome = looked_for.look(&step, (steps, time));
         if let Some(bodies) = outcome.changed {
-            self.go_on_with(bodies)?;
+            self.go_on_with(bodies, looked_for, &outcome.removed)?;
         }
         if !outcome.removed.is_empty() {
             self.found.removed.push(outcome.removed);
@@ -179,15 +206,31 @@ impl Simulation {
     }
 
     /// Goes on with other bodies between two steps, and counts what is lost.
-    fn go_on_with(&mut self, bodies: Bodies) -> Result<(), ForceError> {
+    ///
+    /// # Errors
+    /// Errors of either backend; nothing is changed where there is no other.
+    fn go_on_with(
+        &mut self,
+        bodies: Bodies,
+        encounters: Encounters,
+        removed: &[usize],
+    ) -> Result<(), ForceError> {
         let measure = |backend: &mut dyn Backend, bodies: &Bodies, physics: &Physics, time: f64| {
             let energy = backend.energy()?;
             Ok::<_, ForceError>(Conserved::measure(time, bodies, physics, energy))
         };
         let (physics, time) = (self.physics, self.clock.time);
+        if let Some(body) = self.dominant().filter(|body| removed.contains(body)) {
+            return Err(FieldFault::DominantGone { body }.into());
+        }
         let before = measure(&mut *self.backend, &self.bodies, &physics, time)?;
-        self.backend.replace(&bodies)?;
-        self.bodies = bodies;
+        let remake = self.remake.as_mut();
+        let remake = remake.expect("encounters that change bodies are looked for with one alone");
+        // Before the old one goes: where there is no room for both, bodies are still those of the old one.
+        self.backend = remake(&bodies)?;
+        self.keep_steps(encounters.may_collide());
+        (self.bodies, self.encounters) = (bodies, Some(encounters));
+        reach(&mut *self.backend, time, time)?;
         self.backend.set_time(time);
         match &mut self.scheme {
             Some(scheme) => scheme.prepare(&mut *self.backend)?,

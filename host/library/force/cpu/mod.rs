@@ -189,11 +189,6 @@ impl<R: Lane> InMemory for Cpu<R> {
         self.kinds.as_ref().map(|kinds| &kinds.massive[..])
     }
 
-    fn set_bodies(&mut self, bodies: &Bodies) {
-        self.state.replace(bodies);
-        self.kinds = Kinds::of(bodies, &self.physics).map(Arc::new);
-    }
-
     fn repeat_at_once(&mut self, times: u64, step: &[Operation]) -> bool {
         self.follow(times, step)
     }

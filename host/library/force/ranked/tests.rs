@@ -3,13 +3,16 @@
 mod on_devices;
 
 use super::*;
+use crate::encounters::{Encounters, OnCollision, OnEscape};
 use crate::fields::{ExternalField, Orbit};
 use crate::force::cpu::samples::cloud;
 use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::machine::Machine;
 use crate::physics::ForceLaw;
 use crate::ranks::threads::together_with;
+use crate::selection::Place;
 use crate::simulation::Simulation;
-use crate::variants::PairsName;
+use crate::variants::{self, PairsName};
 
 const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 1, 5, 1]];
 
@@ -131,6 +134,48 @@ fn runs_of_all_integrators_are_those_of_one_process() {
             });
             assert_eq!(found, expected, "{integrator:?}, {pace:?}, {threads:?}");
         }
+    }
+}
+
+/// All ranks go on with the bodies that are left.
+#[test]
+fn bodies_merge_and_escape_on_all_ranks() {
+    let bodies = cloud(60, 2);
+    let (integrator, pace) = (Integrator::Leapfrog, Pace::Fixed(0.01));
+    let encounters = Encounters {
+        radii: vec![0.04; bodies.len()],
+        on_collision: OnCollision::Merge,
+        escape: Some((2.5, OnEscape::Remove)),
+    };
+    for (place, kernel) in [
+        (Place::Cpu, "cpu-f64"),
+        (Place::RankEmulators(2), "symmetric-deterministic"),
+    ] {
+        let kernel = variants::find(kernel).expect("listed");
+        let run = |machine: Machine| {
+            let backend = machine.backend(kernel, &bodies, physics()).expect("made");
+            let simulation =
+                Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0)
+                    .expect("a run");
+            let remake = move |bodies: &Bodies| machine.backend(kernel, bodies, physics());
+            let mut simulation = simulation.remade_by(remake);
+            simulation
+                .look_for(encounters.clone())
+                .expect("they can change");
+            simulation.run_until(1.0).expect("a run");
+            let lost = simulation.lost();
+            (simulation.bodies().expect("here").clone(), lost)
+        };
+        let alone = match place {
+            Place::RankEmulators(devices) => Place::Emulators(devices),
+            ref place => place.clone(),
+        };
+        let expected = run(Machine::new(alone));
+        assert!(expected.0.len() < bodies.len() - 3, "{}", expected.0.len());
+        let found = led(&[1, 1], |team| {
+            run(Machine::new(place.clone()).ranks(Arc::clone(team)))
+        });
+        assert!(found == expected, "{place}");
     }
 }
 

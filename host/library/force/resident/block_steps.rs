@@ -1,5 +1,6 @@
 //! Block time steps on a device: what they keep beside the state, and the launches of a span.
 
+mod kept;
 mod neighbours;
 
 use std::ops::ControlFlow;
@@ -16,6 +17,8 @@ use self::neighbours::Neighbours;
 use super::Resident;
 use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
+use crate::encounters::StepOfBody;
+use crate::fields::FieldFault;
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::ForceLaw;
@@ -26,8 +29,6 @@ use crate::plan::block_steps::{
 /// Buffers that a device keeps for block time steps, and their launches.
 pub(super) struct Blocks<D: Device> {
     pub(super) plan: BlockPlan,
-    /// Of the scheme, 4 or 6.
-    pub(super) order: u32,
     /// A neighbour scheme, if they have one.
     neighbours: Option<Neighbours<D>>,
     /// See [`BlockSteps`]; infinite for none.
@@ -44,6 +45,8 @@ pub(super) struct Blocks<D: Device> {
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.
     pub(super) has_steps: bool,
+    /// The steps of bodies in the last span, where they are kept.
+    kept: Option<Vec<StepOfBody>>,
 }
 
 /// The clock.
@@ -97,7 +100,18 @@ impl<D: Device> Resident<D> {
         let single = scheme.digits.precision();
         let unsoftened = self.params.softening_squared < single.smallest_square();
         let external = self.external.is_some();
-        let plan = plan::plan(scheme, part, external, unsoftened, n, &device.limits())?;
+        let mut plan = plan::plan(scheme, part, external, unsoftened, n, &device.limits())?;
+        if self.centre().is_some() {
+            if scheme.digits != DigitsName::Double {
+                return Err(FieldFault::RelativityInSingle.into());
+            }
+            if part != Part::Alone {
+                return Err(ForceError::OneDevice(
+                    "block time steps with the field 1pn are taken",
+                ));
+            }
+            plan = plan.with_relativity();
+        }
         for kernels in [plan.steps, plan.first] {
             for entry in kernels.entries() {
                 device.prepare(entry)?;
@@ -107,7 +121,6 @@ impl<D: Device> Resident<D> {
         let bodies = n as usize;
         let blocks = Blocks {
             plan,
-            order: scheme.order,
             guard,
             neighbours: None,
             higher: device.allocate(vectors.bytes().len())?,
@@ -120,6 +133,7 @@ impl<D: Device> Resident<D> {
             time: device.allocate(plan.time)?,
             record: None,
             has_steps: false,
+            kept: None,
         };
         device.zero(&blocks.higher)?;
         self.blocks = Some(blocks);
@@ -143,7 +157,7 @@ impl<D: Device> Resident<D> {
 
     /// Snaps and crackles in local units; none at fourth order, or before there are any.
     pub(super) fn saved_higher(&self) -> Result<Vec<[[f64; 3]; 2]>, ForceError> {
-        let of_sixth = |blocks: &&Blocks<D>| blocks.has_steps && blocks.order == 6;
+        let of_sixth = |blocks: &&Blocks<D>| blocks.has_steps && blocks.plan.order == 6;
         let Some(blocks) = self.blocks.as_ref().filter(of_sixth) else {
             return Ok(vec![]);
         };
@@ -214,6 +228,37 @@ impl<D: Device> Resident<D> {
         let params = self.block_params(kernels, Phase::Step, parity)?;
         // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that
         // the plan sized for both orders.
+        unsafe { self.device.launch(entry, launch, &buffers, params) }
+    }
+
+    /// Adds the term of relativity to the sums, if it is one of the fields.
+    fn launch_block_relativity(
+        &self,
+        kernels: &BlockKernels,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<(), ForceError> {
+        let fielded = self.external.as_ref();
+        let fielded = fielded.and_then(|fielded| Some((fielded.numbers(), fielded.centre()?)));
+        let (Some((entry, launch)), Some((fields, centre))) = (kernels.relativity, fielded) else {
+            return Ok(());
+        };
+        let blocks = self.blocks()?;
+        let buffers = [
+            &self.state,
+            &self.acceleration,
+            self.jerks()?.jerk(),
+            &blocks.higher,
+            &blocks.begun,
+            &blocks.levels,
+            &blocks.partials,
+            &blocks.posts,
+            &blocks.time,
+            fields,
+            centre,
+        ];
+        let params = self.block_params(kernels, phase, parity)?;
+        // SAFETY: the kernel's buffers, those of the fields in the frame of the bodies.
         unsafe { self.device.launch(entry, launch, &buffers, params) }
     }
 
@@ -296,18 +341,13 @@ impl<D: Device> Resident<D> {
         &mut self,
         watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<Words>, ForceError> {
+        if self.keeps_steps() {
+            return self.run_kept_span(watch);
+        }
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
-        let steps = self.blocks()?.plan.steps;
-        let step = |parity| {
-            if self.has_neighbours() {
-                return self.launch_neighbour_step(parity);
-            }
-            self.launch_block_force(&steps, parity)?;
-            self.launch_block_correct(&steps, Phase::Step, parity)
-        };
         // SAFETY: `self` holds the buffers as long as the record.
         let mut recorded = || unsafe {
-            let mut all = || (0..RECORDED).try_for_each(|k| step(k % 2));
+            let mut all = || (0..RECORDED).try_for_each(|k| self.launch_block_step(k % 2));
             self.device.again(&mut record, &mut all)
         };
         let words = run_span(&mut recorded, &|| self.look(), watch)?;
@@ -315,6 +355,17 @@ impl<D: Device> Resident<D> {
             blocks.record = record;
         }
         Ok(words)
+    }
+
+    /// A block step.
+    fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
+        if self.has_neighbours() {
+            return self.launch_neighbour_step(parity);
+        }
+        let steps = self.blocks()?.plan.steps;
+        self.launch_block_force(&steps, parity)?;
+        self.launch_block_relativity(&steps, Phase::Step, parity)?;
+        self.launch_block_correct(&steps, Phase::Step, parity)
     }
 
     /// Counts of the block steps of a span that has ended, by the words of the clock.
@@ -398,6 +449,7 @@ impl<D: Device> BlockSteps for Resident<D> {
         if !self.blocks()?.has_steps {
             self.launch_block_correct(&first, Phase::All, 1)?;
             self.launch_block_force(&first, 0)?;
+            self.launch_block_relativity(&first, Phase::First, 0)?;
             self.launch_block_correct(&first, Phase::First, 0)?;
             if self.has_neighbours() {
                 self.begin_neighbours()?;
@@ -417,5 +469,13 @@ impl<D: Device> BlockSteps for Resident<D> {
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         self.saved_own_steps()
+    }
+
+    fn keep_steps(&mut self) -> bool {
+        self.begin_to_keep_steps()
+    }
+
+    fn take_steps(&mut self) -> Vec<StepOfBody> {
+        self.take_kept_steps()
     }
 }

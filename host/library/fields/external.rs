@@ -225,8 +225,7 @@ impl External {
 
     /// The first that is computed by the CPU alone.
     pub(crate) fn of_host(&self) -> Option<&ExternalField> {
-        let mut fields = self.fields.iter();
-        fields.find(|field| field.own_field().is_some())
+        self.fields.iter().find(|field| !field.is_formula())
     }
 
     /// Time that they are computed at.

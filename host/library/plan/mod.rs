@@ -525,7 +525,6 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Damp
         | Work::External
         | Work::ExternalJerks
-        | Work::Relativity
         | Work::Predict
         | Work::Correct
         | Work::OwnSteps
@@ -536,7 +535,6 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockForce { .. }
         | Work::BlockGather { .. }
         | Work::BlockCorrect { .. }
-        | Work::BlockRelativity { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }
         | Work::NeighbourFirst => 0,

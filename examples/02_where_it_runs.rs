@@ -37,8 +37,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         let can_run = |v| eligible(v, machine.place(), physics.law).is_ok();
         for variant in VARIANTS.iter().filter(|&v| can_run(v)) {
             let mut backend = match machine.backend(variant, &bodies, physics) {
-                // Some trade range for speed, and refuse what they cannot compute exactly enough.
-                Err(ForceError::OutOfRange(why)) => {
+                // Some trade range or size for speed, and refuse what they cannot compute.
+                Err(why @ (ForceError::OutOfRange(_) | ForceError::Plan(_))) => {
                     println!("{why}");
                     continue;
                 }
@@ -50,7 +50,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
             // The coarsest takes 1/√ from a processor's estimate: three to four digits.
             assert!(error < 1e-3, "{}: {error:e}", variant.name);
             println!(
-                "{:24} on {}: rms error {error:.1e}",
+                "{:28} on {}: rms error {error:.1e}",
                 variant.name,
                 machine.place()
             );

@@ -34,10 +34,10 @@ fn systems_are_independent_where_no_kernel_is_named() {
     for (options, kernel) in [
         ("--device cpu", "kernel cpu-f32"),
         ("--device cpu --accuracy double", "kernel cpu-f64"),
-        ("--device emulator", "kernel many-systems "),
+        ("--device emulator", "kernel many-systems-in-blocks-small "),
         (
             "--device emulator --accuracy double",
-            "kernel many-systems-f64",
+            "kernel many-systems-in-blocks-f64",
         ),
     ] {
         let said = &["3 independent systems of 40", kernel];

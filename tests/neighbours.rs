@@ -137,11 +137,6 @@ fn what_has_no_neighbours_is_refused() {
             code::UNAVAILABLE,
             ["--field 1pn", "leave one"],
         ),
-        (
-            "--block-steps --neighbours auto --device emulator --field 1pn:c=1000",
-            code::UNAVAILABLE,
-            ["--field 1pn", "leave one"],
-        ),
     ] {
         let options = format!("{RUN} --until 0.125 --out none {options}");
         let options = match options.matches("--integrator").count() {

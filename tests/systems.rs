@@ -20,7 +20,7 @@ use rayon::prelude::*;
 fn kernels() -> Vec<Variant> {
     let many = |v: &&Variant| matches!(v.method, Method::Systems(_));
     let kernels: Vec<_> = catalogue().all().filter(many).copied().collect();
-    assert_eq!(kernels.len(), 22, "18 rungs and four of general use");
+    assert_eq!(kernels.len(), 25, "18 rungs and seven of general use");
     kernels
 }
 
@@ -383,6 +383,14 @@ fn what_cannot_be_is_refused_with_the_numbers() {
     assert!(text.contains("1 to 3072"), "{text}");
     let text = refusal(shrunk(find("galaxies/tiled-512"), 0, 1024));
     assert!(text.contains("tile of 0"), "{text}");
+    let large = many_systems(2, 600, ForceLaw::Gravity).0;
+    let kernel = find("many-systems-in-blocks").of_systems(2);
+    let made = Machine::emulator(0).backend(&kernel, &large.bodies, large.physics);
+    let text = made.err().expect("a refusal").to_string();
+    assert!(
+        text.contains("a system of 600 bodies takes 58368 bytes"),
+        "{text}"
+    );
     let text = refusal(find("galaxies/streams").of_systems(7));
     assert!(text.contains("60 bodies do not make 7 systems"), "{text}");
     assert!(text.contains("8 each would leave 4 over"), "{text}");

@@ -226,6 +226,33 @@ fn a_cluster_is_in_its_own_frame() {
         drifts.len() == 4 && drifts.iter().all(|drift| *drift < 1e-2),
         "{drifts:?}"
     );
+    // Its bodies are not put into the middle of the galaxy without a word.
+    let goes_on = [
+        "run",
+        "whole/final.allpairs",
+        "--softening=0.5",
+        "--dt=0.05",
+        "--steps=1",
+    ];
+    let field = "--field=mwpotential2014";
+    let said = ["whole/orbit.csv is beside the input", "--orbit x="];
+    run(
+        at.path(),
+        &[&goes_on[..], &[field, "--out=centre"]].concat(),
+    )
+    .expect(0, &said);
+    let orbit = format!(
+        "--orbit=x={},y={},z={},vx={},vy={},vz={}",
+        end[2], end[3], end[4], end[5], end[6], end[7]
+    );
+    let there = [&goes_on[..], &[field, &orbit, "--out=there"]].concat();
+    let there = run(at.path(), &there);
+    assert!(
+        !there
+            .expect(0, &["orbit from"])
+            .said
+            .contains("is beside the input")
+    );
     // It stops between two looks, and at the end of a shorter run: neither is seen in what is left.
     let begun = ["--steps=23", "--checkpoint-every=23", "--out=begun"];
     run(at.path(), &[&base[..], &begun].concat()).expect(0, &[]);

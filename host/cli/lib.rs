@@ -25,6 +25,7 @@ mod made;
 mod manual;
 mod options;
 mod outputs;
+mod own_frame;
 mod pace;
 mod physics;
 mod plot;

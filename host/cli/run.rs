@@ -29,6 +29,7 @@ use super::drive::drive;
 use super::encounters;
 use super::options::{Options, plan};
 use super::outputs::Outputs;
+use super::own_frame;
 use super::pace::{check_pace, pace, steps};
 use super::settings;
 use super::systems;
@@ -226,6 +227,9 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
             out,
             "orbit {orbit}: bodies are in the frame that falls with it"
         )?;
+    }
+    if let Some(line) = own_frame::remark(&options.input, start, &fields) {
+        writeln!(out, "{line}")?;
     }
     if !fields.is_empty() && !fields.conserve_energy() {
         writeln!(

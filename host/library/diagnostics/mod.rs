@@ -11,6 +11,7 @@ mod digits;
 mod energy;
 mod force_error;
 mod sample;
+mod shrinking_spheres;
 
 pub use compensated::CompensatedSum;
 pub use conserved::{Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
@@ -18,6 +19,7 @@ pub use digits::DigitHistogram;
 pub use energy::{Energy, EnergyLook, kinetic};
 pub use force_error::{Accuracy, Disagreement, LengthMismatch, ReferenceForce, check, tolerance};
 pub use sample::{MASS_SHARES, OwnSteps, Sample, lagrangian_radii};
+pub use shrinking_spheres::core_centre;
 
 /// `error / scale`, where an exact zero error is 0 even if there is nothing to compare it with.
 ///

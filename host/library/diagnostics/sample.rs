@@ -1,6 +1,6 @@
 //! Samples of a run: conserved quantities and the distribution of mass at one moment.
 
-use super::{CompensatedSum, Conserved, EnergyLook, centre_of_mass, minus, norm};
+use super::{CompensatedSum, Conserved, EnergyLook, centre_of_mass, core_centre, minus, norm};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
@@ -20,7 +20,7 @@ pub struct Sample {
     pub energy_drift: f64,
     /// Centre of mass; not a number where there is no mass.
     pub centre_of_mass: [f64; 3],
-    /// Radii about the centre of mass that hold [`MASS_SHARES`] of the mass.
+    /// Radii about the [centre of the core](core_centre) that hold [`MASS_SHARES`] of the mass.
     pub lagrangian_radii: [f64; 3],
     /// Block time steps that bodies take next, if they take such.
     pub own_steps: Option<OwnSteps>,
@@ -91,12 +91,13 @@ impl Sample {
         physics: &Physics,
     ) -> Self {
         let centre = centre_of_mass(bodies, physics).unwrap_or([f64::NAN; 3]);
+        let core = core_centre(bodies, physics).unwrap_or([f64::NAN; 3]);
         Self {
             steps,
             conserved,
             energy_drift: conserved.drift_since(origin).energy,
             centre_of_mass: centre,
-            lagrangian_radii: lagrangian_radii(bodies, physics, centre, &MASS_SHARES),
+            lagrangian_radii: lagrangian_radii(bodies, physics, core, &MASS_SHARES),
             own_steps: None,
         }
     }

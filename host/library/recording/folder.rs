@@ -55,7 +55,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
             || name == particles::NAME
             || name == pairs::NAME
             || name == INDEX
-            || name == orbit::NAME
+            || name == orbit::ORBIT
             || events::NAMES.contains(&&*name)
             || name.starts_with("checkpoint")
             || name

@@ -44,6 +44,7 @@ use self::events::Events;
 use self::folder::{INDEX, OF_INDEX, next_number};
 pub use self::folder::{Lock, leftovers, lock};
 use self::log::Log;
+pub use self::orbit::ORBIT;
 use self::orbit::OrbitRows;
 use self::particles::Particles;
 pub use self::plan::{Every, Plan, UnknownDistance};

@@ -8,8 +8,8 @@ use super::INDEX;
 use super::rows::{Cell, Rows};
 use crate::fields::External;
 
-/// Name of the table in a run's folder.
-pub(super) const NAME: &str = "orbit.csv";
+/// Name of the table of the origin's orbit, in the folder of a run in its own frame.
+pub const ORBIT: &str = "orbit.csv";
 
 const COLUMNS: [&str; 7] = ["time", "x", "y", "z", "vx", "vy", "vz"];
 
@@ -25,7 +25,7 @@ impl OrbitRows {
     pub(super) fn begin(folder: &Path, external: &External) -> io::Result<Option<Self>> {
         let rows = external
             .origin()
-            .map(|_| Rows::create(folder, NAME, &COLUMNS));
+            .map(|_| Rows::create(folder, ORBIT, &COLUMNS));
         let rows = rows.transpose()?;
         Ok(rows.map(|rows| Self { rows, last: None }))
     }
@@ -42,7 +42,7 @@ impl OrbitRows {
             steps.saturating_sub(1)
         };
         Ok(Self {
-            rows: Rows::resume(folder, NAME, &COLUMNS, kept)?,
+            rows: Rows::resume(folder, ORBIT, &COLUMNS, kept)?,
             last: is_due.then_some(steps),
         })
     }

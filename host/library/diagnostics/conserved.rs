@@ -40,11 +40,24 @@ pub fn angular_momentum(bodies: &Bodies, physics: &Physics) -> [f64; 3] {
 
 /// Centre of mass `Σ m x / Σ m`; `None` where there is no mass.
 pub fn centre_of_mass(bodies: &Bodies, physics: &Physics) -> Option<[f64; 3]> {
-    let total: CompensatedSum = bodies.mass.iter().map(|&m| physics.weight(m)).collect();
+    weighted_mean(
+        bodies
+            .iter()
+            .map(|body| (body.position, physics.weight(body.mass))),
+    )
+}
+
+/// Mean of positions by their weights; `None` where they have none.
+pub(super) fn weighted_mean(weighed: impl Iterator<Item = ([f64; 3], f64)>) -> Option<[f64; 3]> {
+    let (mut sums, mut total) = ([CompensatedSum::default(); 3], CompensatedSum::default());
+    for (position, weight) in weighed {
+        total.add(weight);
+        for (sum, x) in sums.iter_mut().zip(position) {
+            sum.add(weight * x);
+        }
+    }
     let total = total.value();
-    (total > 0.0).then(|| {
-        [&bodies.x, &bodies.y, &bodies.z].map(|x| weighted_sum(bodies, physics, x) / total)
-    })
+    (total > 0.0).then(|| sums.map(|sum| sum.value() / total))
 }
 
 fn weighted_sum(bodies: &Bodies, physics: &Physics, values: &[f64]) -> f64 {

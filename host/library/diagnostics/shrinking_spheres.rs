@@ -1,6 +1,7 @@
 //! The place that a system is concentrated about.
 
-use super::{CompensatedSum, minus, norm};
+use super::conserved::weighted_mean;
+use super::{minus, norm};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
@@ -18,25 +19,15 @@ pub fn core_centre(bodies: &Bodies, physics: &Physics) -> Option<[f64; 3]> {
         .map(|body| (body.position, physics.weight(body.mass)));
     let mut near: Vec<([f64; 3], f64)> = weighed.filter(|&(_, weight)| weight > 0.0).collect();
     let least = (near.len() / 10).max(FEWEST);
-    let mut centre = mean(&near)?;
+    let mut centre = weighted_mean(near.iter().copied())?;
     while near.len() > least {
         let left = (near.len() * 4 / 5).max(least);
         let distance = |&(position, _): &([f64; 3], f64)| norm(minus(position, centre));
         near.select_nth_unstable_by(left, |a, b| distance(a).total_cmp(&distance(b)));
         near.truncate(left);
-        centre = mean(&near)?;
+        centre = weighted_mean(near.iter().copied())?;
     }
     Some(centre)
-}
-
-fn mean(bodies: &[([f64; 3], f64)]) -> Option<[f64; 3]> {
-    let total: CompensatedSum = bodies.iter().map(|&(_, weight)| weight).collect();
-    let sum = |axis: usize| {
-        let terms = bodies.iter().map(|(x, weight)| weight * x[axis]);
-        terms.collect::<CompensatedSum>().value()
-    };
-    let total = total.value();
-    (total > 0.0).then(|| [0, 1, 2].map(|axis| sum(axis) / total))
 }
 
 #[cfg(test)]

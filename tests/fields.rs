@@ -173,6 +173,65 @@ fn a_resumed_run_is_in_the_same_fields() {
         .expect(code::USAGE, &["path.csv", "the run was made with"]);
 }
 
+/// Relativity on a device: a run says that its pairs are in f64, whatever the accuracy of its steps, and one that
+/// was stopped leaves what one that was not does.
+#[test]
+fn planets_feel_relativity_on_a_device() {
+    let at = tempfile::tempdir().expect("a folder");
+    for (name, steps, ends, text) in [
+        (
+            "fixed",
+            "--dt=0.5day",
+            ["--steps=20", "--steps=40"],
+            "field 1pn",
+        ),
+        (
+            "blocks",
+            "--dt=8day --block-steps --eta=0.04 --accuracy=fast",
+            ["--until=16day", "--until=32day"],
+            "pairs in f64",
+        ),
+    ] {
+        let base = [
+            "run",
+            "solar-system",
+            "--field=1pn",
+            "--integrator=hermite4",
+            "--device=emulator",
+            "--diagnostics=2",
+        ];
+        let base: Vec<&str> = base.into_iter().chain(steps.split(' ')).collect();
+        let [whole, half] = ["whole", "half"].map(|half| format!("{name}-{half}"));
+        let [first, last] = ends;
+        let out = format!("--out={whole}");
+        let texts = [text, "energy in fields"];
+        run(at.path(), &[&base[..], &[last, &out]].concat()).expect(0, &texts);
+        let out = format!("--out={half}");
+        let begun = [first, "--checkpoint-every=2", &out];
+        run(at.path(), &[&base[..], &begun].concat()).expect(0, &[]);
+        run(at.path(), &["resume", &half, last]).expect(0, &[]);
+        let [whole, half] = [whole, half].map(|folder| left(&at.path().join(folder)));
+        assert!(whole == half, "{name}: resumed, it is another run");
+    }
+    run(
+        at.path(),
+        &[
+            "run",
+            "solar-system",
+            "--field=1pn",
+            "--integrator=hermite4",
+            "--accuracy=single",
+            "--device=emulator",
+            "--steps=1",
+            "--out=single",
+        ],
+    )
+    .expect(
+        code::USAGE,
+        &["below what single precision rounds", "--accuracy double"],
+    );
+}
+
 /// A cluster in its own frame: the run says so, watches its energy, and keeps where the origin is at each
 /// moment that it records, whether it was stopped or not; its configuration makes it again.
 #[test]

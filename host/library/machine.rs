@@ -219,7 +219,7 @@ impl Machine {
         let limits = self.place.limits();
         let recipe = Recipe::new(variant, bodies, physics, frame, &limits)?;
         // Denormals of f32 are of no use to block time steps, whose state is f64.
-        let build = match self.block_steps {
+        let build = match self.block_steps_in_fields() {
             Some((_, DigitsName::Single | DigitsName::Mixed)) => Build::Ftz,
             Some((_, DigitsName::Double)) | None => build,
         };

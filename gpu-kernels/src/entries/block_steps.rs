@@ -132,3 +132,46 @@ kernels! {
     "hermite6_mixed": Sixth, Mixed;
     "hermite6_double": Sixth, Double;
 }
+
+macro_rules! relativity {
+    ($symbol:expr, $scheme:ty) => {
+        entry!(
+            $symbol,
+            Bodies,
+            Work::BlockRelativity {
+                order: <$scheme>::ORDER,
+            },
+            (
+                state: *const Vec4<f64>,
+                acceleration: *const Vec4<f64>,
+                jerk: *const Vec4<f64>,
+                higher: *const Vec4<f64>,
+                begun: *const u64,
+                levels: *const u32,
+                partials: *mut Vec4<f64>,
+                posts: *const u64,
+                time: *mut u64,
+                fields: *const f64,
+                centre: *const f64,
+            ), params => {
+                let bodies = BodyBuffers {
+                    state: state.cast_mut(),
+                    acceleration: acceleration.cast_mut(),
+                    jerk: jerk.cast_mut(),
+                    higher: higher.cast_mut(),
+                    begun: begun.cast_mut(),
+                };
+                block_steps::relativity::<$scheme>(
+                    bodies, levels, partials, posts, time, fields, centre, params,
+                )
+            }
+        )
+    };
+}
+
+/// The kernels that add a term of relativity in block time steps, of pairs in f64 alone: it is far below what
+/// f32 rounds.
+pub const BLOCK_RELATIVITY: &[Entry] = &[
+    relativity!("block_relativity_hermite4", Fourth),
+    relativity!("block_relativity_hermite6", Sixth),
+];

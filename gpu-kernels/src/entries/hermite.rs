@@ -115,3 +115,17 @@ steps! {
     "float4_f32": Float4<f32>;
     "float4_f64": Float4<f64>;
 }
+
+/// The kernels that add a [term of relativity](crate::fields::Relativity), in f64 alone: it is far below what
+/// f32 rounds.
+pub const RELATIVITY: &[Entry] = &[entry!(
+    "relativity_float4_f64",
+    Float4<f64>,
+    Work::Relativity,
+    (
+        state: *const <Float4<f64> as Layout>::Word,
+        acceleration: *mut <Float4<f64> as Layout>::Word,
+        jerk: *mut <Float4<f64> as Layout>::Word,
+        centre: *const f64,
+    ) => external::add_relativity::<Float4<f64>>
+)];

@@ -92,10 +92,10 @@ mod tensor;
 mod test_particles;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
-pub use block_steps::BLOCK_STEPS;
+pub use block_steps::{BLOCK_RELATIVITY, BLOCK_STEPS};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
-pub use hermite::{HERMITE, JERKS};
+pub use hermite::{HERMITE, JERKS, RELATIVITY};
 pub use neighbours::NEIGHBOURS;
 pub use points::{AT_POINTS, SUM_AT_POINTS};
 pub use separated::{BOXES, FAR, NEAR};
@@ -216,6 +216,9 @@ pub enum Work {
     /// Accelerations and jerks of external fields, added: pointers `(state, acceleration, jerk,
     /// fields)`.
     ExternalJerks,
+    /// A [term of relativity](crate::fields::Relativity) and its derivative, added to accelerations and jerks
+    /// that have all others: pointers `(state, acceleration, jerk, centre)`.
+    Relativity,
     /// The beginning of a step of Hermite's scheme: pointers
     /// `(state, acceleration, jerk, beginning)`.
     Predict,
@@ -264,6 +267,13 @@ pub enum Work {
         digits: DigitsName,
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
+    },
+    /// A term of relativity, added to the sums over slices of block time steps in f64 before their ends:
+    /// pointers `(state, acceleration, jerk, higher, begun, levels, partial sums, posts, time, fields,
+    /// centre)`.
+    BlockRelativity {
+        /// The scheme's order.
+        order: u32,
     },
     /// The forces of block time steps with a [neighbour
     /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
@@ -513,7 +523,9 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(SYSTEM_DRIFTS)
         .chain(SYSTEM_STEPS)
         .chain(HERMITE.iter().flatten())
+        .chain(RELATIVITY)
         .chain(BLOCK_STEPS.iter().flatten())
+        .chain(BLOCK_RELATIVITY)
         .chain(NEIGHBOURS)
         .chain(WITH_TEST_PARTICLES.iter().flatten())
         .chain(AT_POINTS)

@@ -12,6 +12,8 @@
 //! ```
 //! Those that depend on velocities follow those that do not.
 //!
+//! A [term of relativity](Relativity) is not among them: it depends on one of the bodies.
+//!
 //! Where the origin is on an orbit, it falls freely in the fields: a body at x from it feels `F(R + x) −
 //! F(R)`, whose derivatives are taken along both motions.
 
@@ -19,9 +21,11 @@ pub mod elementary;
 mod formulas;
 mod jet;
 pub mod orbit;
+mod relativity;
 
 pub use formulas::nfw_mass;
 pub use jet::Jet;
+pub use relativity::Relativity;
 
 use cuda_std::{global, opaque};
 

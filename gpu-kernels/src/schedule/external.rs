@@ -1,9 +1,9 @@
 //! External fields, added to the forces of the bodies.
 
 use crate::abi::Params;
-use crate::fields::{Header, OnDevice};
+use crate::fields::{Header, OnDevice, Relativity};
 use crate::layout::Layout;
-use cuda_std::{GpuFloat, thread};
+use cuda_std::{GpuFloat, global, thread};
 
 /// Adds the accelerations of external fields.
 ///
@@ -89,6 +89,95 @@ pub unsafe fn accelerate_with_jerk<L: Layout>(
         L::set_vector(acceleration, stride, i, narrowed(a));
         L::set_vector(jerk, stride, i, narrowed(j));
     }
+}
+
+/// The body that a term of relativity is of, and the term in the units of the bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct Centre {
+    /// Index of the body.
+    pub body: u32,
+    /// The term.
+    pub relativity: Relativity,
+}
+
+impl Centre {
+    /// Reads it: the index, G times the mass, and the square of the speed of light.
+    ///
+    /// # Safety
+    /// The buffer has these three numbers, and nobody writes them in this launch.
+    #[inline(always)]
+    pub unsafe fn of(numbers: *const f64) -> Self {
+        // SAFETY: the caller's promise.
+        let number = |index| unsafe { global::load(numbers, index) };
+        Self {
+            body: number(0) as u32,
+            relativity: Relativity {
+                gm: number(1),
+                light_squared: number(2),
+            },
+        }
+    }
+}
+
+/// Adds the post-Newtonian term of a dominant body, with its derivative, to the accelerations and jerks of
+/// all others, which have all other terms.
+///
+/// # Formula
+/// [`Relativity`], in f64; the sum is rounded to the type of the accelerations.
+///
+/// # Arguments
+/// `state`: n bodies, read. `acceleration`, `jerk`: n vectors, added to. All of layout `L` with
+/// `params.stride`. `centre`: as [`Centre::of`] reads it, in the units of the bodies.
+///
+/// # Thread mapping
+/// One-dimensional; thread i adds to body i, threads beyond n and that of the dominant body do nothing.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// That of [`Relativity`].
+#[inline(always)]
+pub unsafe fn add_relativity<L: Layout>(
+    state: *const L::Word,
+    acceleration: *mut L::Word,
+    jerk: *mut L::Word,
+    centre: *const f64,
+    params: Params,
+) {
+    let Params { n, stride, .. } = params;
+    let i = thread::index_1d();
+    // SAFETY: body i is this thread's alone, and nobody writes the dominant one.
+    unsafe {
+        let Centre { body, relativity } = Centre::of(centre);
+        if i >= n || i == body {
+            return;
+        }
+        let phase = |i| {
+            let x = widened(L::source(state, stride, i).position);
+            [x, widened(L::velocity(state, stride, i))]
+        };
+        let forces = |i| {
+            let a = widened(L::vector(acceleration, stride, i));
+            [a, widened(L::vector(jerk, stride, i)), [0.0; 3]]
+        };
+        let ([x, v], [x0, v0]) = (phase(i), phase(body));
+        let relative = [difference(x, x0), difference(v, v0)];
+        let own = forces(i);
+        let terms = relativity.terms::<2>(relative, own, forces(body));
+        L::set_vector(acceleration, stride, i, narrowed(sum(own[0], terms[0])));
+        L::set_vector(jerk, stride, i, narrowed(sum(own[1], terms[1])));
+    }
+}
+
+#[inline(always)]
+fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+#[inline(always)]
+fn sum(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline(always)]

@@ -225,7 +225,8 @@ impl External {
 
     /// The first that is computed by the CPU alone.
     pub(crate) fn of_host(&self) -> Option<&ExternalField> {
-        self.fields.iter().find(|field| !field.is_formula())
+        let mut fields = self.fields.iter();
+        fields.find(|field| field.own_field().is_some())
     }
 
     /// Time that they are computed at.

@@ -102,6 +102,12 @@ pub enum FieldFault {
     /// A field of the host, for a device.
     #[error("the field {0} is computed by the CPU alone: choose the `device` cpu")]
     OnDevice(&'static str),
+    /// A term that is below what is rounded.
+    #[error(
+        "the field 1pn is far below what single precision rounds: on a GPU choose the `accuracy` double or the \
+         `kernel` hermite-f64, or the `device` cpu"
+    )]
+    RelativityInSingle,
     /// A body that there is not.
     #[error("the field 1pn is of body {body}, and there are {n} bodies, from 0 on")]
     NoBody {

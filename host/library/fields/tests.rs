@@ -9,8 +9,8 @@ use crate::force::cpu::Cpu;
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
-use crate::selection::Place;
-use crate::simulation::Simulation;
+use crate::selection::{DeviceChoice, Place};
+use crate::simulation::{Simulation, SimulationBuilder};
 use crate::units::Units;
 use crate::variants;
 use crate::variants::preferred::ForceAccuracy;
@@ -563,7 +563,7 @@ fn moving_fields_are_resumed_bit_for_bit() {
 }
 
 /// The perihelion of Mercury: 42.98″ a century (Park et al. 2017, AJ 153, 121, have 42.9799), by how much
-/// further it is after some orbits than without the term. Energy with its term is conserved.
+/// further it is after some orbits than without the term. Energy with its term is conserved. On a device, too.
 #[test]
 fn mercurys_perihelion_advances() {
     let units: Units = "au".parse().expect("units");
@@ -575,11 +575,12 @@ fn mercurys_perihelion_advances() {
         ..one([a * (1.0 + e), 0.0, 0.0], [0.0, speed, 0.0], 0.0).body(0)
     });
     let period = TAU * (a * a * a / (1.0 + 1.66e-7)).sqrt();
-    let (orbits, steps) = (20, 1000);
+    let steps = 1000;
     // Direction of the perihelion: that of the eccentricity vector, halfway between two.
-    let perihelion = |fields: &Fields, integrator: Integrator| {
-        let external = External::of_bodies(fields, &bodies, &GRAVITY).expect("fields");
-        let backend = Box::new(Cpu::<f64>::new(&bodies, GRAVITY).in_fields(external));
+    let perihelion = |fields: &Fields, (place, kernel), integrator: Integrator, orbits: u32| {
+        let machine = Machine::new(place).fields(fields.clone());
+        let kernel = variants::find(kernel).expect("listed");
+        let backend = machine.backend(kernel, &bodies, GRAVITY).expect("fields");
         let dt = period / f64::from(steps);
         let run = Simulation::new(backend, bodies.clone(), GRAVITY, integrator, dt, 0.0);
         let mut run = run.expect("a run");
@@ -598,9 +599,14 @@ fn mercurys_perihelion_advances() {
         ((-e[1]).atan2(-e[0]), drift)
     };
     let relativity = parse("1pn:body=0", Some(&units), 1.0).expect("a field");
-    for integrator in [Integrator::Hermite6, Integrator::Hermite4] {
-        let (with, drift) = perihelion(&relativity, integrator);
-        let (without, _) = perihelion(&Fields::NONE, integrator);
+    let cpu = || (Place::Cpu, "cpu-f64");
+    for (place, integrator, orbits) in [
+        (cpu(), Integrator::Hermite6, 20),
+        (cpu(), Integrator::Hermite4, 20),
+        ((Place::Emulator, "hermite-f64"), Integrator::Hermite4, 2),
+    ] {
+        let (with, drift) = perihelion(&relativity, place.clone(), integrator, orbits);
+        let (without, _) = perihelion(&Fields::NONE, place, integrator, orbits);
         let century = 100.0 * crate::units::YEAR / units.time;
         let per_century = (with - without) / (f64::from(orbits) * period) * century;
         let arcseconds = per_century.to_degrees() * 3600.0;
@@ -623,6 +629,99 @@ fn mercurys_perihelion_advances() {
     assert!(refused("1pn:body=1").contains("body 0 is heavier"));
     assert!(refused("1pn:body=2").contains("there are 2 bodies"));
     assert!(parse("1pn", None, 1.0).is_err_and(|error| error.to_string().contains("`c`")));
+}
+
+/// The term on devices is that of the CPU: in fixed steps, on two devices too, in steps that vary, and in block
+/// time steps of both orders, in which the dominant body takes longer steps than others; with another field.
+#[test]
+fn relativity_on_devices_is_that_of_the_cpu() {
+    let mut bodies = one([0.1, 0.2, 0.0], [0.01, 0.0, 0.02], 1.0);
+    let mut add = |a: f64, angle: f64, mass: f64| {
+        let (sin, cos) = angle.sin_cos();
+        let v = 0.9 / a.sqrt();
+        let x = [0.1 + a * cos, 0.2 + a * sin, 0.1 * a * sin];
+        bodies.push(Body {
+            mass,
+            ..one(x, [-v * sin, v * cos, 0.1 * v], 0.0).body(0)
+        });
+    };
+    for (k, mass) in [1e-3, 0.0, 2e-4, 1e-3, 0.0, 3e-3].into_iter().enumerate() {
+        add(0.4 + 0.3 * k as f64, 1.3 * k as f64, mass);
+    }
+    add(8.0, 0.3, 1e-2);
+    let fields = |c: Option<f64>| {
+        let halo = parse("plummer:mass=2,scale=5,x=1", None, 1.0).expect("a field");
+        let terms = c.map(|c| ExternalField::first_post_newtonian(0, c));
+        Fields::from_iter(halo.iter().cloned().chain(terms))
+    };
+    let run = |device, c, (integrator, eta, blocks): (Integrator, Option<f64>, bool)| {
+        let builder = Simulation::builder(bodies.clone())
+            .gravity(1.0, 0.0)
+            .integrator(integrator)
+            .device(device)
+            .dt(1.0 / 64.0);
+        let builder = fields(c)
+            .iter()
+            .fold(builder, |builder, field| builder.field(field.clone()));
+        let builder = eta.into_iter().fold(builder, SimulationBuilder::eta);
+        let builder = match blocks {
+            true => builder.dt(0.5).block_steps(),
+            false => builder,
+        };
+        let mut run = builder.build().expect("it is computed there");
+        let before = run.energy().expect("an energy");
+        run.run_until(0.5).expect("a run");
+        let drift = run.energy().expect("an energy").drift_since(before);
+        let counts = run.block_counts();
+        (run.bodies().expect("bodies").clone(), drift, counts)
+    };
+    let distance = |a: &Bodies, b: &Bodies| {
+        let apart = a.iter().zip(b.iter()).map(|(a, b)| {
+            norm(minus(a.position, b.position)).max(norm(minus(a.velocity, b.velocity)))
+        });
+        apart.fold(0.0, f64::max)
+    };
+    let (one, two) = (DeviceChoice::Emulator, DeviceChoice::Emulators(2));
+    for (way, devices) in [
+        ((Integrator::Hermite4, None, false), &[one, two][..]),
+        ((Integrator::Hermite4, Some(0.001), false), &[one]),
+        ((Integrator::Hermite4, Some(0.01), true), &[one]),
+        ((Integrator::Hermite6, Some(0.1), true), &[one]),
+    ] {
+        let (expected, drift, _) = run(DeviceChoice::Cpu, Some(20.0), way);
+        assert!(drift <= 1e-5, "{way:?}: {drift:e}");
+        let (without, ..) = run(DeviceChoice::Cpu, None, way);
+        assert!(distance(&without, &expected) >= 1e-4, "the term is felt");
+        for &device in devices {
+            let (found, drift, counts) = run(device, Some(20.0), way);
+            let apart = distance(&found, &expected);
+            println!("{device:?} {way:?}: {apart:e}, {drift:e}, {counts:?}");
+            assert!(apart <= 1e-13, "{device:?}, {way:?}: {apart:e}");
+            assert!(drift <= 1e-5, "{device:?}, {way:?}: {drift:e}");
+        }
+    }
+    // What cannot be is refused, with a way out.
+    let refused = |kernel: &str, device, blocks: bool| {
+        let builder = Simulation::builder(bodies.clone())
+            .gravity(1.0, 0.0)
+            .field(ExternalField::first_post_newtonian(0, 20.0))
+            .integrator(Integrator::Hermite4)
+            .kernel(variants::find(kernel).expect("listed"))
+            .device(device)
+            .dt(0.1);
+        let builder = match blocks {
+            true => builder.eta(0.01).block_steps(),
+            false => builder,
+        };
+        let Err(why) = builder.build() else {
+            panic!("{kernel} computes it")
+        };
+        why.to_string()
+    };
+    let why = refused("hermite", one, false);
+    assert!(why.contains("hermite-f64"), "{why}");
+    let why = refused("hermite-f64", two, true);
+    assert!(why.contains("on one device alone"), "{why}");
 }
 
 /// Derivatives of the term along the motion that it is a part of, beside differences.

@@ -51,6 +51,9 @@ impl Machine {
         if variant.systems != 1 {
             return Err(NeighboursFault::Systems(variant.systems));
         }
+        if self.fields.have_relativity() {
+            return Err(NeighboursFault::Relativity);
+        }
         match (&variant.method, &self.block_steps) {
             (Method::Cpu(path), _) if path.precision == Precision::F64 => Ok(()),
             (Method::Kernel { .. }, Some((4, DigitsName::Double))) => Err(NeighboursFault::Double),
@@ -61,7 +64,17 @@ impl Machine {
 
     /// The digits of pairs in block time steps on a device, if it is prepared for them.
     pub fn block_digits(&self) -> Option<DigitsName> {
-        self.block_steps.map(|(_, digits)| digits)
+        self.block_steps_in_fields().map(|(_, digits)| digits)
+    }
+
+    /// The order and the digits of block time steps on a device, if it is prepared for them: f64 for a term of
+    /// relativity, which is far below what f32 rounds.
+    pub(super) fn block_steps_in_fields(&self) -> Option<(u32, DigitsName)> {
+        let (order, digits) = self.block_steps?;
+        match self.fields.have_relativity() {
+            true => Some((order, DigitsName::Double)),
+            false => Some((order, digits)),
+        }
     }
 
     /// With block time steps, if they are asked for.
@@ -71,7 +84,7 @@ impl Machine {
         slices: u32,
         bodies: &Bodies,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let Some((order, digits)) = self.block_steps else {
+        let Some((order, digits)) = self.block_steps_in_fields() else {
             return Ok(Box::new(resident));
         };
         let scheme = BlockScheme {
@@ -101,7 +114,8 @@ impl Machine {
 
     /// The block time steps of several devices, if they are asked for.
     fn shared_scheme(&self) -> Option<BlockScheme> {
-        self.block_steps.map(|(order, digits)| BlockScheme {
+        let steps = self.block_steps_in_fields();
+        steps.map(|(order, digits)| BlockScheme {
             order,
             digits,
             slices: self.place.multiprocessors(),

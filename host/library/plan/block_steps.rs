@@ -44,6 +44,8 @@ pub struct BlockKernels {
     pub force: (&'static Entry, Launch),
     /// Sums of these over a device's slices, if it is one of several.
     pub gather: Option<(&'static Entry, Launch)>,
+    /// The term of relativity, added to the sums before that, if there is one.
+    pub relativity: Option<(&'static Entry, Launch)>,
     /// Ends of their steps.
     pub correct: (&'static Entry, Launch),
     /// Sources that a block keeps in shared memory at a time.
@@ -55,6 +57,8 @@ pub struct BlockKernels {
 /// How block time steps are carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPlan {
+    /// Order of Hermite's scheme, 4 or 6.
+    pub order: u32,
     /// For block steps.
     pub steps: BlockKernels,
     /// For first steps: those of sixth order, which know of bodies at rest how their pull changes.
@@ -88,12 +92,32 @@ impl BlockKernels {
 
     /// Kernels of these launches.
     pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
-        let gather = self.gather.map(|(entry, _)| entry);
-        [self.force.0, self.correct.0].into_iter().chain(gather)
+        let others = [self.gather, self.relativity].into_iter().flatten();
+        let others = others.map(|(entry, _)| entry);
+        [self.force.0, self.correct.0].into_iter().chain(others)
+    }
+
+    fn with_relativity(self, order: u32) -> Self {
+        let (_, launch) = self.correct;
+        let relativity = entries::of(Work::BlockRelativity { order });
+        Self {
+            relativity: Some((relativity, launch)),
+            ..self
+        }
     }
 }
 
 impl BlockPlan {
+    /// With the term of relativity of one of the bodies, for pairs in f64 on one device.
+    #[must_use]
+    pub fn with_relativity(self) -> Self {
+        Self {
+            steps: self.steps.with_relativity(self.order),
+            first: self.first.with_relativity(6),
+            ..self
+        }
+    }
+
     /// Memory that a device needs for so many bodies beside what it has for steps that they share, bytes.
     pub fn device_bytes(&self, n: u32) -> u64 {
         const OF_A_BODY: u32 = HIGHER_VECTORS * size_of::<[f64; 4]>() as u32
@@ -140,6 +164,7 @@ pub fn plan(
         bytes[0].max(bytes[1])
     };
     Ok(BlockPlan {
+        order: scheme.order,
         steps,
         first,
         targets: places * largest(target_bytes),
@@ -206,6 +231,7 @@ fn kernels(
     Ok(BlockKernels {
         force: launch(force, beside(threads) + chunk * source)?,
         gather,
+        relativity: None,
         correct: launch(correct, correct_bytes(order, threads, slices, most))?,
         chunk,
         devices,

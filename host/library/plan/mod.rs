@@ -525,6 +525,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Damp
         | Work::External
         | Work::ExternalJerks
+        | Work::Relativity
         | Work::Predict
         | Work::Correct
         | Work::OwnSteps
@@ -535,6 +536,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockForce { .. }
         | Work::BlockGather { .. }
         | Work::BlockCorrect { .. }
+        | Work::BlockRelativity { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }
         | Work::NeighbourFirst => 0,

@@ -152,46 +152,46 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
 }
 
 /// Work of a block on its own bodies.
-struct Own {
-    bodies: BodyBuffers,
-    levels: *mut u32,
-    steps: *mut f64,
-    slice: Slice,
-    stride: u32,
-    control: Control,
+pub(super) struct Own {
+    pub(super) bodies: BodyBuffers,
+    pub(super) levels: *mut u32,
+    pub(super) steps: *mut f64,
+    pub(super) slice: Slice,
+    pub(super) stride: u32,
+    pub(super) control: Control,
     /// Active bodies, and after that, of as many as there are threads, the sums.
-    list: Shared<u32>,
+    pub(super) list: Shared<u32>,
 }
 
 /// The sums of the targets, in parts.
-struct Parts<R> {
+pub(super) struct Parts<R> {
     /// As many rows as there are slices, or the addresses of those of devices.
-    partials: *const Vec4<R>,
+    pub(super) partials: *const Vec4<R>,
     /// Length of a row, targets.
-    n: u32,
+    pub(super) n: u32,
     /// Number of rows that are of devices.
-    devices: u32,
+    pub(super) devices: u32,
     /// The first target of this block.
-    begin: u32,
+    pub(super) begin: u32,
 }
 
 /// Ends of steps.
-struct Work {
-    now: u64,
-    span: f64,
-    g: f64,
-    eta: f64,
-    guard: f64,
-    is_first: bool,
-    fields: OnDevice,
+pub(super) struct Work {
+    pub(super) now: u64,
+    pub(super) span: f64,
+    pub(super) g: f64,
+    pub(super) eta: f64,
+    pub(super) guard: f64,
+    pub(super) is_first: bool,
+    pub(super) fields: OnDevice,
     /// Time at which the span begins, in the units of the run.
-    start: f64,
+    pub(super) start: f64,
 }
 
 impl Work {
     /// Adds the forces of external fields on what moves so, at the time that the forces are of.
     #[inline(always)]
-    fn with_fields<const K: usize>(
+    pub(super) fn with_fields<const K: usize>(
         &self,
         moving: [[f64; 3]; 3],
         forces: [[f64; 3]; 3],
@@ -212,7 +212,7 @@ impl Own {
     /// # Safety
     /// All threads call it, with shared memory as the kernel is said to have.
     #[inline(always)]
-    unsafe fn list_active(&self, now: u64) -> u32 {
+    pub(super) unsafe fn list_active(&self, now: u64) -> u32 {
         let coarsest = coarsest_active(now);
         let (mut count, mut first) = (0, 0);
         while first < self.slice.count {
@@ -258,6 +258,26 @@ impl Own {
         parts: &Parts<D::Real>,
         count: u32,
     ) {
+        let end = |body, _, sums: &Sums<f64>| {
+            // SAFETY: only this thread accesses the body.
+            unsafe { self.end_step::<S, EXTERNAL>(work, body, sums) }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.with_sums::<S, D>(parts, count, end) }
+    }
+
+    /// Calls `work` for each of the `count` listed bodies, by one thread, with the body, its number among all
+    /// targets, and its sums. Ends with a barrier.
+    ///
+    /// # Safety
+    /// As [`list_active`](Self::list_active), which made the list.
+    #[inline(always)]
+    pub(super) unsafe fn with_sums<S: Scheme, D: Digits>(
+        &self,
+        parts: &Parts<D::Real>,
+        count: u32,
+        mut work: impl FnMut(u32, u32, &Sums<f64>),
+    ) {
         let (threads, thread) = (thread::block_dim_x(), thread::thread_idx_x());
         let warps = threads / WARP_SIZE;
         let numbers = const { sums(S::ORDER) };
@@ -299,7 +319,7 @@ impl Own {
                         sums = over_devices::<S>(rows, parts.devices, begin + thread);
                     }
                     let body = self.slice.first + self.list.load(first + thread);
-                    self.end_step::<S, EXTERNAL>(work, body, &Sums::of(sums));
+                    work(body, begin + thread, &Sums::of(sums));
                 }
             }
             thread::sync_threads();

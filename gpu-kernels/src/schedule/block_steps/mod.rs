@@ -13,6 +13,8 @@
 //!   steps and chooses new ones, guesses the next time, and hands out its bodies active then, as they
 //!   are predicted, as *targets*.
 //!
+//! Between the two, [`relativity`] adds what depends on one of the bodies, where there is such a term.
+//!
 //! A block knows how fine the steps of its own bodies are, not those of others: it *posts* the
 //! finest, its guess, and how many targets it has. What the posts of all say is the next time; if
 //! anybody guessed another, nothing is computed and `correct` hands out targets anew. Counts of the
@@ -35,6 +37,7 @@ mod gather;
 pub mod neighbours;
 mod posts;
 mod records;
+mod relativity;
 mod scheme;
 mod sweep;
 mod turn;
@@ -44,6 +47,7 @@ pub use force::force;
 pub use gather::gather;
 pub use posts::MOST_REGULAR;
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
+pub use relativity::relativity;
 pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};
 
 use cuda_std::vector::Vec4;

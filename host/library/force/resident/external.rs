@@ -6,7 +6,7 @@ use gpu_kernels::entries::{Entry, Work};
 use super::Resident;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
-use crate::fields::{External, FieldFault};
+use crate::fields::{External, FieldFault, Relativity};
 use crate::force::device::Device;
 
 /// Fields, and where a device has them.
@@ -14,8 +14,17 @@ pub(super) struct Fielded<D: Device> {
     external: External,
     kernel: &'static Entry,
     numbers: D::Buffer,
+    /// The term of relativity, if it is one of the fields.
+    relativity: Option<Term<D>>,
     /// With the masses, for the energy.
     bodies: Bodies,
+}
+
+/// A term of relativity on a device.
+struct Term<D: Device> {
+    kernel: &'static Entry,
+    /// The dominant body and its constants.
+    centre: D::Buffer,
 }
 
 impl<D: Device> Fielded<D> {
@@ -25,6 +34,11 @@ impl<D: Device> Fielded<D> {
 
     pub(super) fn numbers(&self) -> &D::Buffer {
         &self.numbers
+    }
+
+    /// The dominant body of the term of relativity and its constants, if it is one of the fields.
+    pub(super) fn centre(&self) -> Option<&D::Buffer> {
+        self.relativity.as_ref().map(|term| &term.centre)
     }
 
     pub(super) fn changes(&self) -> bool {
@@ -58,13 +72,33 @@ impl<D: Device> Resident<D> {
         let numbers = external.numbers(&self.frame);
         let buffer = self.device.allocate(size_of_val(&*numbers))?;
         self.device.upload(&buffer, &numbers)?;
+        let relativity = external
+            .relativity()
+            .map(|relativity| self.term(relativity));
         self.external = Some(Fielded {
+            relativity: relativity.transpose()?,
             external,
             kernel,
             numbers: buffer,
             bodies: bodies.clone(),
         });
         Ok(self)
+    }
+
+    fn term(&self, relativity: &Relativity) -> Result<Term<D>, ForceError> {
+        self.jerks()?;
+        let kernel = self.kernels.force.partner(Work::Relativity);
+        let kernel = kernel.ok_or(FieldFault::RelativityInSingle)?;
+        self.device.prepare(kernel)?;
+        let numbers = relativity.numbers(&self.frame);
+        let centre = self.device.allocate(size_of_val(&numbers))?;
+        self.device.upload(&centre, &numbers)?;
+        Ok(Term { kernel, centre })
+    }
+
+    /// The dominant body of the term of relativity and its constants, if it is one of the fields.
+    pub(super) fn centre(&self) -> Option<&D::Buffer> {
+        self.external.as_ref().and_then(Fielded::centre)
     }
 
     /// Lets the orbit of the origin be known on the device from one time to another.
@@ -111,12 +145,20 @@ impl<D: Device> Resident<D> {
             time: fielded.external.time(),
             ..self.params
         };
+        let launch = self.elementwise_launch;
         // SAFETY: state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
         // of both.
         unsafe {
             self.device
-                .launch(fielded.kernel, self.elementwise_launch, &buffers, params)
-        }
+                .launch(fielded.kernel, launch, &buffers, params)?
+        };
+        let Some(Term { kernel, centre }) = &fielded.relativity else {
+            return Ok(());
+        };
+        let jerk = self.jerks()?.jerk();
+        let buffers = [&self.state, &self.acceleration, jerk, centre];
+        // SAFETY: as above, and the numbers of one of the bodies, in their units.
+        unsafe { self.device.launch(kernel, launch, &buffers, params) }
     }
 
     /// Energy of the bodies in the fields, by the host.

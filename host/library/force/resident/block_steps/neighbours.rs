@@ -48,7 +48,7 @@ impl<D: Device> Resident<D> {
         let external = self.external.is_some();
         let n = self.params.n;
         let blocks = self.blocks()?;
-        if blocks.order != 4 {
+        if blocks.plan.order != 4 {
             return Err(NeighboursFault::Integrator("hermite6").into());
         }
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(n);

@@ -196,42 +196,69 @@ pairs_once! {
     "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0], Float4<f64>, 8 x 2;
 }
 
-macro_rules! in_block {
-    (@entry $symbol:expr, $layout:ty, $lane:literal, $law:ty, $closest:ty) => {{
+macro_rules! whole_steps {
+    (@work $stepping:ident, $sources:ident, $chosen:ty, $law:ty, $unroll:expr, $lane:literal) => {
+        Work::Force {
+            schedule: name!($stepping, $sources),
+            law: <$law>::LAW,
+            formula: <$law>::FORMULA,
+            numerics: <$chosen>::POLICY,
+            unroll: $unroll,
+            lane: $lane,
+            order: Order::Fixed,
+            max_registers: None,
+        }
+    };
+    (@entry in_block, $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
         entry!(
             $symbol,
             $layout,
-            Work::Force {
-                schedule: name!(InBlock, Shared),
-                law: <$law>::LAW,
-                formula: <$law>::FORMULA,
-                numerics: Chosen::POLICY,
-                unroll: $lane * $lane,
-                lane: $lane,
-                order: Order::Fixed,
-                max_registers: None,
-            },
+            whole_steps!(@work InBlock, Shared, Chosen, $law, $lane * $steps, $lane),
             (state: *mut Word, records: *const f64)
                 => systems::steps_in_block::<$layout, Chosen, $law, $lane>
         )
     }};
-    ($($name:literal: [$($law:ident $law_name:literal),*], $layout:ty, $lane:literal;)*) => {
-        /// The kernels of many systems that keep a system in a block, with so many targets per thread; some
-        /// laws, each for ε > 0 and ε = 0.
-        pub const SYSTEMS_IN_BLOCKS: &[Row] = &[$(Row::new(concat!("systems_", $name), const { &[$(
-            in_block!(@entry concat!("force_systems_", $name, "_", $law_name), $layout, $lane, $law, Softened),
-            in_block!(@entry concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout, $lane, $law,
-                Unsoftened),
-        )*] })),*];
+    (@entry by_warps, $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
+        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
+        type Word = <$layout as Layout>::Word;
+        entry!(
+            $symbol,
+            $layout,
+            whole_steps!(@work ByWarps, Global, Chosen, $law, $lane * $steps, $lane),
+            (from: *const Word, records: *const f64, to: *mut Word)
+                => systems::step_by_warps::<$layout, Chosen, $law, $lane, $steps>
+        )
+    }};
+    (
+        @row [$($law:ident $law_name:literal),*], $schedule:ident, $name:literal, $layout:ty,
+        $lane:literal x $steps:literal
+    ) => {
+        Row::new(concat!("systems_", $name), const { &[$(
+            whole_steps!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name), $layout,
+                $lane x $steps, $law, Softened),
+            whole_steps!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
+                $lane x $steps, $law, Unsoftened),
+        )*] })
+    };
+    ($($name:literal: $laws:tt, $schedule:ident, $layout:ty, $lane:literal x $steps:literal;)*) => {
+        /// The kernels of many systems that take a whole step in a launch, or all of them; some laws, each for ε > 0 and
+        /// ε = 0.
+        pub const SYSTEMS_WHOLE_STEPS: &[Row] =
+            &[$(whole_steps!(@row $laws, $schedule, $name, $layout, $lane x $steps)),*];
     };
 }
 
-in_block! {
-    "in_block_float4_f32_8": [Unit "unit", Gravity "gravity", GravityByForces "forces"], Float4<f32>, 8;
-    "in_block_float4_f32_2": [Unit "unit", Gravity "gravity", GravityByForces "forces"], Float4<f32>, 2;
-    "in_block_float4_f64_4": [Unit "unit", Gravity "gravity"], Float4<f64>, 4;
+// `8 x 8`: eight targets per thread, against so many sources in the loop's body.
+whole_steps! {
+    "in_block_float4_f32_8": [Unit "unit", Gravity "gravity", GravityByForces "forces"], in_block, Float4<f32>, 8 x 8;
+    "in_block_float4_f32_2": [Unit "unit", Gravity "gravity", GravityByForces "forces"], in_block, Float4<f32>, 2 x 2;
+    "in_block_float4_f64_4": [Unit "unit", Gravity "gravity"], in_block, Float4<f64>, 4 x 4;
+    "by_warps_float4_f32_1": [Unit "unit", Gravity "gravity"], by_warps, Float4<f32>, 1 x 8;
+    "by_warps_float4_f32_2": [Unit "unit", Gravity "gravity"], by_warps, Float4<f32>, 2 x 8;
+    "by_warps_float4_f64_1": [Unit "unit", Gravity "gravity"], by_warps, Float4<f64>, 1 x 4;
+    "by_warps_float4_f64_2": [Unit "unit", Gravity "gravity"], by_warps, Float4<f64>, 2 x 4;
 }
 
 macro_rules! system_steps {

@@ -91,6 +91,8 @@ pub enum Stepping {
     Accelerate,
     /// All time steps, each pair once, of a system that a block keeps.
     InBlock,
+    /// One step, from one state buffer to another, a warp for some bodies.
+    ByWarps,
 }
 
 /// Place of the sources of a two-dimensional block.

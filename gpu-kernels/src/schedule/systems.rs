@@ -7,8 +7,10 @@
 //! The constants of each system, ε and dt among them, lie in a buffer of records beside the state: see
 //! [`SystemConstant`].
 
+mod by_warps;
 mod in_block;
 
+pub use by_warps::step_by_warps;
 pub use in_block::{numbers_a_place, places, steps_in_block};
 
 use crate::abi::{Params, SYSTEM_CONSTANTS, SystemConstant};

@@ -155,6 +155,8 @@ pub fn additions(variant: &Variant, n: usize) -> usize {
         Method::Systems(path) if variant.schedule().takes_pairs_once() => {
             plan::symmetric::additions(variant.any_force(), n, path.block)
         }
+        // Each lane's, and then those of the lanes in pairs.
+        Method::Systems(_) if variant.takes_steps_by_warps() => n.div_ceil(32) + 5,
         Method::Systems(path) => path.tile.map_or(n, |tile| in_blocks(tile as usize)),
         Method::Kernel { block, split, .. } => match variant.schedule() {
             ScheduleName::Direct

@@ -375,30 +375,12 @@ impl Device for Cuda {
         unsafe { self.launch_in(&self.stream, entry, launch, buffers, params) }
     }
 
-    /// Launched once as they come, which loads what they need, then recorded and replayed: what a
-    /// launch costs the host, a replay costs for all of them together. A record holds several
-    /// repetitions, for the device pauses between records.
     fn repeat(
         &self,
         times: u64,
         work: &mut dyn FnMut() -> Result<(), ForceError>,
     ) -> Result<(), ForceError> {
-        if times == 0 {
-            return Ok(());
-        }
-        work()?;
-        let rest = times - 1;
-        let recorded = (rest / FEWEST_REPLAYS).clamp(1, MOST_RECORDED);
-        if rest >= recorded {
-            let mut all = || (0..recorded).try_for_each(|_| work());
-            let graph = self.stream.record(&mut all)?;
-            for _ in 0..rest / recorded {
-                // SAFETY: launches on buffers that the caller of this function holds, by functions
-                // that `self` holds.
-                unsafe { self.stream.replay(&graph)? };
-            }
-        }
-        (0..rest % recorded).try_for_each(|_| work())
+        self.repeat_in(&self.stream, times, work)
     }
 
     /// Done as it comes the first time, which loads what it needs, and then recorded.
@@ -653,6 +635,33 @@ impl Streams for Cuda {
             }
             Ok(())
         })
+    }
+
+    /// Launched once as they come, which loads what they need, then recorded and replayed: what a
+    /// launch costs the host, a replay costs for all of them together. A record holds several
+    /// repetitions, for the device pauses between records.
+    fn repeat_in(
+        &self,
+        stream: &Stream,
+        times: u64,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        if times == 0 {
+            return Ok(());
+        }
+        work()?;
+        let rest = times - 1;
+        let recorded = (rest / FEWEST_REPLAYS).clamp(1, MOST_RECORDED);
+        if rest >= recorded {
+            let mut all = || (0..recorded).try_for_each(|_| work());
+            let graph = stream.record(&mut all)?;
+            for _ in 0..rest / recorded {
+                // SAFETY: launches on buffers that the caller of this function holds, by functions
+                // that `self` holds.
+                unsafe { stream.replay(&graph)? };
+            }
+        }
+        (0..rest % recorded).try_for_each(|_| work())
     }
 
     fn mark(&self, stream: &Stream) -> Result<Event, ForceError> {

@@ -92,6 +92,19 @@ pub trait Streams: Device {
         params: Params,
     ) -> Result<(), ForceError>;
 
+    /// As [`repeat`](Device::repeat), of work that launches in a stream.
+    ///
+    /// # Errors
+    /// As [`repeat`](Device::repeat).
+    fn repeat_in(
+        &self,
+        _stream: &Self::Stream,
+        times: u64,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        (0..times).try_for_each(|_| work())
+    }
+
     /// The moment at which the stream has done what it has so far been given.
     ///
     /// # Errors

@@ -290,13 +290,17 @@ impl SystemsPlan {
             grid: match stepping {
                 Stepping::All | Stepping::InBlock => [1; 3],
                 Stepping::Kick | Stepping::Fused => blocks.grid,
+                Stepping::ByWarps => {
+                    let bodies = lane_of(entry) * path.block / super::WARP;
+                    [n.div_ceil(bodies), 1, 1]
+                }
                 Stepping::Accelerate => [tiling.blocks(n), 1, 1],
             },
             shared_bytes: bytes as u32,
             ..blocks
         };
         let drift = match stepping {
-            Stepping::All | Stepping::Fused | Stepping::InBlock => None,
+            Stepping::All | Stepping::Fused | Stepping::InBlock | Stepping::ByWarps => None,
             Stepping::Kick => Some(Work::SystemDrift),
             Stepping::Accelerate => Some(Work::SystemStep),
         };
@@ -321,12 +325,15 @@ impl SystemsPlan {
 
     /// Returns whether steps go from one state buffer to another.
     pub fn is_double_buffered(&self) -> bool {
-        self.stepping == Stepping::Fused
+        matches!(self.stepping, Stepping::Fused | Stepping::ByWarps)
     }
 
     /// Returns whether a step may have several kicks.
     pub fn kicks_repeatedly(&self) -> bool {
-        matches!(self.stepping, Stepping::Accelerate | Stepping::InBlock)
+        matches!(
+            self.stepping,
+            Stepping::Accelerate | Stepping::InBlock | Stepping::ByWarps
+        )
     }
 
     /// Bytes of the partial sums that one kernel leaves to the other, if it does.
@@ -405,7 +412,7 @@ impl SystemsPlan {
         };
         let copy_out = Task::CopyOut {
             from: match self.stepping {
-                Stepping::Fused => steps as usize % 2,
+                Stepping::Fused | Stepping::ByWarps => steps as usize % 2,
                 _ => 0,
             },
         };
@@ -417,14 +424,16 @@ impl SystemsPlan {
         // Kernels that take all steps by themselves are launched once.
         let (launches, steps_each) = match self.stepping {
             Stepping::All | Stepping::InBlock => (1, steps),
-            Stepping::Kick | Stepping::Fused | Stepping::Accelerate => (steps, 1),
+            Stepping::Kick | Stepping::Fused | Stepping::Accelerate | Stepping::ByWarps => {
+                (steps, 1)
+            }
         };
         let kernels = || [Some(self.force), self.drift].into_iter().flatten();
         let launch = |group, entry: &Entry, index: u32| {
             let task = Task::Launch {
                 kernel: entry.symbol,
                 from: match self.stepping {
-                    Stepping::Fused => index as usize % 2,
+                    Stepping::Fused | Stepping::ByWarps => index as usize % 2,
                     _ => 0,
                 },
                 steps: steps_each,

@@ -1,5 +1,6 @@
 //! Variants in other shapes, and of other numbers of systems.
 
+use gpu_kernels::entries::Work;
 use gpu_kernels::schedule::{ScheduleName, Stepping};
 
 use super::{Fitted, Method, Shape, Variant};
@@ -56,14 +57,26 @@ impl Variant {
 
     /// Returns whether a block keeps a system for all of its steps.
     pub fn keeps_systems_in_blocks(&self) -> bool {
-        matches!(self.method, Method::Systems(_))
-            && matches!(
-                self.schedule(),
-                ScheduleName::Systems {
-                    stepping: Stepping::InBlock,
+        self.stepping() == Some(Stepping::InBlock)
+    }
+
+    /// Returns whether a warp takes a step of a few bodies, one launch a step.
+    pub fn takes_steps_by_warps(&self) -> bool {
+        self.stepping() == Some(Stepping::ByWarps)
+    }
+
+    /// Part of a step that a launch does, if this is a variant of many systems.
+    fn stepping(&self) -> Option<Stepping> {
+        match (self.method, self.row()?.any().work) {
+            (
+                Method::Systems(_),
+                Work::Force {
+                    schedule: ScheduleName::Systems { stepping, .. },
                     ..
-                }
-            )
+                },
+            ) => Some(stepping),
+            _ => None,
+        }
     }
 
     /// Returns whether it can compute more systems than one.

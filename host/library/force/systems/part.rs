@@ -148,44 +148,79 @@ impl<D: Streams> Part<D> {
             self.device.upload(&self.records, &records)?;
             self.recorded = records;
         }
-        for item in self.plan.items(steps) {
-            let stream = &self.streams[item.stream as usize];
-            let before = marked.is_some().then(|| self.device.mark(stream));
-            match item.task {
-                Task::CopyIn => {
-                    for bytes in self.plan.places(&item.systems) {
-                        let to = &self.states[0];
-                        self.device.copy_in(&self.host, to, bytes, stream)?;
-                    }
-                }
-                Task::CopyOut { from } => {
-                    for bytes in self.plan.places(&item.systems) {
-                        let from = &self.states[from];
-                        self.device.copy_out(from, &mut self.host, bytes, stream)?;
-                    }
-                }
-                Task::Launch { from, .. } => {
-                    let (entry, launch, params) = self.plan.launch(&item);
-                    let mut buffers = vec![&self.states[from], &self.records];
-                    if self.plan.is_double_buffered() {
-                        buffers.push(&self.states[1 - from]);
-                    }
-                    buffers.extend(&self.slabs);
-                    // SAFETY: buffers of the plan's layout, stride and systems; work on a system is
-                    // queued in one stream, or with a join in between.
-                    unsafe {
-                        self.device
-                            .launch_in(stream, entry, launch, &buffers, params)?;
-                    }
-                }
-                Task::Join => self.join()?,
-            }
+        let items = self.plan.items(steps);
+        if marked.is_none() && self.streams.len() == 1 {
+            let same_kind = |a: &Item, b: &Item| is_launch(a) == is_launch(b);
+            return items
+                .chunk_by(same_kind)
+                .try_for_each(|run| match is_launch(&run[0]) {
+                    true => self.launch_all(run),
+                    false => run.iter().try_for_each(|item| self.carry_out(item)),
+                });
+        }
+        for item in items {
+            let moment = |part: &Self| part.device.mark(&part.streams[item.stream as usize]);
+            let before = marked.is_some().then(|| moment(self)).transpose()?;
+            self.carry_out(&item)?;
             if let (Some(marked), Some(before)) = (marked.as_mut(), before) {
-                let marks = [before?, self.device.mark(stream)?];
+                let marks = [before, moment(self)?];
                 marked.push((item, marks));
             }
         }
         Ok(())
+    }
+
+    /// Queues a piece of work.
+    fn carry_out(&mut self, item: &Item) -> Result<(), ForceError> {
+        let stream = &self.streams[item.stream as usize];
+        match item.task {
+            Task::CopyIn => {
+                for bytes in self.plan.places(&item.systems) {
+                    let to = &self.states[0];
+                    self.device.copy_in(&self.host, to, bytes, stream)?;
+                }
+            }
+            Task::CopyOut { from } => {
+                for bytes in self.plan.places(&item.systems) {
+                    let from = &self.states[from];
+                    self.device.copy_out(from, &mut self.host, bytes, stream)?;
+                }
+            }
+            Task::Launch { .. } => self.launch(item)?,
+            Task::Join => self.join()?,
+        }
+        Ok(())
+    }
+
+    /// Queues a launch.
+    fn launch(&self, item: &Item) -> Result<(), ForceError> {
+        let Task::Launch { from, .. } = item.task else {
+            unreachable!("{item:?} is no launch")
+        };
+        let stream = &self.streams[item.stream as usize];
+        let (entry, launch, params) = self.plan.launch(item);
+        let mut buffers = vec![&self.states[from], &self.records];
+        if self.plan.is_double_buffered() {
+            buffers.push(&self.states[1 - from]);
+        }
+        buffers.extend(&self.slabs);
+        // SAFETY: buffers of the plan's layout, stride and systems; work on a system is queued in one stream, or
+        // with a join in between.
+        unsafe {
+            self.device
+                .launch_in(stream, entry, launch, &buffers, params)
+        }
+    }
+
+    /// Queues launches of the one stream, which may be recorded and replayed where they repeat themselves.
+    fn launch_all(&self, run: &[Item]) -> Result<(), ForceError> {
+        let once = period(run);
+        let mut launch = || run[..once].iter().try_for_each(|item| self.launch(item));
+        let times = (run.len() / once) as u64;
+        self.device
+            .repeat_in(&self.streams[0], times, &mut launch)?;
+        let mut rest = run[run.len() - run.len() % once..].iter();
+        rest.try_for_each(|item| self.launch(item))
     }
 
     /// A moment before anything that is queued next.
@@ -228,4 +263,14 @@ impl<D: Streams> Part<D> {
         });
         spans.collect()
     }
+}
+
+fn is_launch(item: &Item) -> bool {
+    matches!(item.task, Task::Launch { .. })
+}
+
+/// The least number of items after which a run of them repeats itself.
+fn period(run: &[Item]) -> usize {
+    let repeats = |period: &usize| run[*period..] == run[..run.len() - period];
+    (1..run.len()).find(repeats).unwrap_or(run.len())
 }

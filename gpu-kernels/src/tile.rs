@@ -58,12 +58,13 @@ impl<L: Layout> Tile<L> {
     }
 
     /// As [`fetch`](Self::fetch), of a tile of any capacity: fills it with sources
-    /// `first..first + count`, as far as they fit.
+    /// `first..first + count`, as far as they fit. Each thread has `AHEAD` of them on their way at a time, which takes
+    /// registers; those beyond the last are the last once more, and are not kept.
     ///
     /// # Safety
     /// As [`fetch`](Self::fetch); the sources exist.
     #[inline(always)]
-    pub unsafe fn fetch_together(
+    pub unsafe fn fetch_together<const AHEAD: usize>(
         &self,
         state: *const L::Word,
         stride: u32,
@@ -72,11 +73,25 @@ impl<L: Layout> Tile<L> {
     ) -> u32 {
         let count = count.min(self.capacity);
         thread::sync_threads();
+        let threads = thread::block_dim_x();
         let mut slot = thread::thread_idx_x();
         while slot < count {
             // SAFETY: a source that exists goes to a slot that this thread alone fills.
-            unsafe { self.fill(state, stride, first, slot) };
-            slot += thread::block_dim_x();
+            unsafe {
+                let source = |k: usize| {
+                    let slot = slot + k as u32 * threads;
+                    L::source(state, stride, first + slot.min(count - 1))
+                };
+                let mut sources = [source(0); AHEAD];
+                for_each::<AHEAD>(|k| sources[k] = source(k));
+                for_each::<AHEAD>(|k| {
+                    let slot = slot + k as u32 * threads;
+                    if slot < count {
+                        L::set_tile_source(self.words, self.capacity, slot, sources[k]);
+                    }
+                });
+            }
+            slot += AHEAD as u32 * threads;
         }
         thread::sync_threads();
         count

@@ -66,12 +66,16 @@ impl EncounterOptions {
         let escape = escape.map(|radius| radius.length(units));
         let escape = escape.transpose().context("in --escape-radius")?;
         let escape = escape.map(|radius| (radius, on_escape));
-        let looks = self.radius_of_bodies.is_some() || escape.is_some();
-        Ok(looks.then_some(Encounters {
+        Ok(self.are_looked_for().then_some(Encounters {
             radii,
             on_collision,
             escape,
         }))
+    }
+
+    /// Returns whether any are looked for.
+    pub(super) fn are_looked_for(&self) -> bool {
+        self.radius_of_bodies.is_some() || self.escape_radius.is_some()
     }
 
     /// File of radii, if they are in one.

@@ -82,7 +82,7 @@ impl KernelOptions {
         &self,
         physics: &Physics,
         (bodies, systems): (&Bodies, u32),
-        (integrator, steps): (Integrator, TimeSteps),
+        (integrator, steps, steps_alone): (Integrator, TimeSteps, bool),
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
             self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
@@ -101,6 +101,7 @@ impl KernelOptions {
             accuracy,
             integrator,
             steps,
+            steps_alone,
         };
         let selection = match ranks::team() {
             Some(team) => select_on_ranks(&request, &team)?,

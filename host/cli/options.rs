@@ -341,7 +341,8 @@ impl Options {
         physics: &Physics,
         bodies: &Bodies,
     ) -> anyhow::Result<(Selection, Option<String>)> {
-        let integration = (self.method(), self.stepping());
+        let alone = self.force.fields.is_empty() && !self.encounters.are_looked_for();
+        let integration = (self.method(), self.stepping(), alone);
         self.kernel
             .select(physics, (bodies, self.systems()?), integration)
     }

@@ -257,9 +257,7 @@ fn many(entry: &Entry, path: SystemsPath, add: &mut impl FnMut(&'static str, &dy
             Stepping::Fused => &"one kernel a step, from buffer to buffer",
             Stepping::Accelerate => &"two kernels a step, each pair once",
             Stepping::InBlock => &"all in one kernel, one block a system, each pair once",
-            Stepping::ByWarps => {
-                &"one kernel a step, from buffer to buffer, a warp for some bodies"
-            }
+            Stepping::ByWarps => &"one kernel a step, from buffer to buffer, a warp for each body",
         },
     );
     add("layout", &layout(entry));

@@ -497,11 +497,14 @@ pub struct Request {
     pub integrator: Integrator,
     /// Sharing of the steps.
     pub steps: TimeSteps,
+    /// True if whole steps are to be taken, one after another, with nothing else that moves bodies or looks
+    /// at them after each: neither external fields nor encounters.
+    pub steps_alone: bool,
 }
 
 impl Request {
     /// Gravity of this many bodies, one system, by the best kernel of the best device, to the rounding of
-    /// single precision, in shared steps of leapfrog.
+    /// single precision, in shared steps of leapfrog, or without any.
     pub const fn new(bodies: usize) -> Self {
         Self {
             device: DeviceChoice::Auto,
@@ -513,6 +516,7 @@ impl Request {
             accuracy: None,
             integrator: Integrator::Leapfrog,
             steps: TimeSteps::Shared,
+            steps_alone: false,
         }
     }
 
@@ -569,7 +573,15 @@ fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, Sel
         _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
-            preferred::gpu(bodies, sources, accuracy, slow_doubles)
+            let mut names = preferred::gpu(bodies, sources, accuracy, slow_doubles);
+            if request.steps_alone
+                && request.integrator.is_kicks_and_a_drift()
+                && matches!(gpus, Place::Gpu(_) | Place::Emulator)
+                && let Some(name) = preferred::of_whole_steps(bodies, names[0])
+            {
+                names.insert(0, name);
+            }
+            names
         }
     })
 }

@@ -239,7 +239,8 @@ pub fn improve(
 ) -> (Selection, Option<String>) {
     let is_another = request.systems > 1
         || request.integrator.needs_jerks()
-        || chosen.variant.has_sources_apart();
+        || chosen.variant.has_sources_apart()
+        || chosen.variant.takes_steps_by_warps();
     if request.kernel.is_some() || is_another {
         return (chosen, None);
     }

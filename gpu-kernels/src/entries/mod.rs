@@ -101,7 +101,7 @@ pub use points::{AT_POINTS, SUM_AT_POINTS};
 pub use separated::{BOXES, FAR, NEAR};
 pub use spatial_sort::SPATIAL_SORT;
 pub use symmetric::{GATHERS, SYMMETRIC};
-pub use systems::{SYSTEM_DRIFTS, SYSTEM_STEPS, SYSTEMS, SYSTEMS_PAIRS_ONCE, SYSTEMS_WHOLE_STEPS};
+pub use systems::{SYSTEM_DRIFTS, SYSTEM_STEPS, SYSTEMS, SYSTEMS_PAIRS_ONCE};
 pub use tensor::TENSOR;
 pub use test_particles::{TEST_PARTICLES, WITH_TEST_PARTICLES};
 
@@ -479,7 +479,6 @@ const ROWS: &[&[Row]] = &[
     FAR,
     SYSTEMS,
     SYSTEMS_PAIRS_ONCE,
-    SYSTEMS_WHOLE_STEPS,
     JERKS,
     TEST_PARTICLES,
 ];

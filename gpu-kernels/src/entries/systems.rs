@@ -25,6 +25,9 @@ macro_rules! name {
     (fused) => {
         name!(Fused, Shared)
     };
+    (step_by_warps) => {
+        name!(ByWarps, Shared)
+    };
     ($stepping:ident, $sources:ident) => {
         ScheduleName::Systems {
             stepping: Stepping::$stepping,
@@ -52,13 +55,22 @@ macro_rules! system {
         };
         system!(@entry $schedule, $symbol, $layout, WORK, [$layout, Chosen, $law], $unroll)
     }};
-    (@entry fused, $symbol:expr, $layout:ty, $work:expr, [$($chosen:ty),*], $unroll:literal) => {
+    (@entry fused, $($rest:tt)*) => {
+        system!(@from_to fused, $($rest)*)
+    };
+    (@entry step_by_warps, $($rest:tt)*) => {
+        system!(@from_to step_by_warps, $($rest)*)
+    };
+    (
+        @from_to $schedule:ident, $symbol:expr, $layout:ty, $work:expr, [$($chosen:ty),*],
+        $unroll:literal
+    ) => {
         entry!(
             $symbol,
             $layout,
             $work,
             (from: *const Word, records: *const f64, to: *mut Word)
-                => systems::fused::<$($chosen,)* $unroll>
+                => systems::$schedule::<$($chosen,)* $unroll>
         )
     };
     (
@@ -113,6 +125,8 @@ systems! {
     "fused_float3_f32_approximate_u8_nc": [Unit "unit"], fused, Float3<f32, ReadOnly>, Fused, Approximate, 8;
     "kick_soa_f32_approximate_u8_nc": [Unit "unit"], kick, Soa<f32, f32, ReadOnly>, Fused, Approximate, 8;
     "kick_float4_f32_approximate_u16": [Unit "unit", Gravity "gravity"], kick, Float4<f32>, Fused, Approximate, 16;
+    "by_warps_float4_f32_u8": [Unit "unit", Gravity "gravity"], step_by_warps, Float4<f32>, Fused, Approximate, 8;
+    "by_warps_float4_f64_u4": [Unit "unit", Gravity "gravity"], step_by_warps, Float4<f64>, Fused, Approximate, 4;
 }
 
 macro_rules! drifts {
@@ -136,129 +150,88 @@ drifts! {
     "float4_f32": Float4<f32>;
 }
 
-macro_rules! accelerations {
+macro_rules! pairs_once {
     (
-        $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $registers:literal, $law:ty,
-        $closest:ty
+        @work $stepping:ident, $chosen:ty, $law:ty, $lane:literal x $steps:literal, $registers:literal
+    ) => {
+        Work::Force {
+            schedule: name!($stepping, Shared),
+            law: <$law>::LAW,
+            formula: <$law>::FORMULA,
+            numerics: <$chosen>::POLICY,
+            unroll: $lane * $steps,
+            lane: $lane,
+            order: Order::Fixed,
+            max_registers: if $registers > 0 {
+                Some($registers)
+            } else {
+                None
+            },
+        }
+    };
+    (
+        @entry accelerate, $symbol:expr, $layout:ty, $lane:literal x $steps:literal,
+        $registers:literal, $law:ty, $closest:ty
     ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
         entry!(
             $symbol,
             $layout,
-            Work::Force {
-                schedule: name!(Accelerate, Shared),
-                law: <$law>::LAW,
-                formula: <$law>::FORMULA,
-                numerics: Chosen::POLICY,
-                unroll: $lane * $steps,
-                lane: $lane,
-                order: Order::Fixed,
-                max_registers: if $registers > 0 {
-                    Some($registers)
-                } else {
-                    None
-                },
-            },
+            pairs_once!(@work Accelerate, Chosen, $law, $lane x $steps, $registers),
             (state: *const Word, records: *const f64, slabs: *mut Word)
                 => systems::accelerate::<$layout, Chosen, $law, $lane, $steps, $registers>
         )
     }};
-}
-
-/// A line each, as those of one system: `8 x 2`, eight targets per thread against two sources in the
-/// loop's body; some laws with their registers at most, or 0; each for ε > 0 and ε = 0.
-macro_rules! pairs_once {
     (
-        @row [$($law:ident $law_name:literal $registers:literal),*], $name:literal, $layout:ty,
-        $lane:literal x $steps:literal
-    ) => {
-        Row::new(concat!("systems_", $name), const { &[$(
-            accelerations!(concat!("force_systems_", $name, "_", $law_name), $layout,
-                $lane x $steps, $registers, $law, Softened),
-            accelerations!(concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
-                $lane x $steps, $registers, $law, Unsoftened),
-        )*] })
-    };
-    ($($name:literal: $laws:tt, $layout:ty, $lane:literal x $steps:literal;)*) => {
-        /// The kernels of many systems that take each pair once.
-        pub const SYSTEMS_PAIRS_ONCE: &[Row] = &[$(
-            pairs_once!(@row $laws, $name, $layout, $lane x $steps)
-        ),*];
-    };
-}
-
-pairs_once! {
-    "symmetric_float4_f32_8x4": [Unit "unit" 96, Gravity "gravity" 0, GravityByForces "forces" 0],
-        Float4<f32>, 8 x 4;
-    "symmetric_float4_f32_2x16": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
-        Float4<f32>, 2 x 16;
-    "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0], Float4<f64>, 8 x 2;
-}
-
-macro_rules! whole_steps {
-    (@work $stepping:ident, $sources:ident, $chosen:ty, $law:ty, $unroll:expr, $lane:literal) => {
-        Work::Force {
-            schedule: name!($stepping, $sources),
-            law: <$law>::LAW,
-            formula: <$law>::FORMULA,
-            numerics: <$chosen>::POLICY,
-            unroll: $unroll,
-            lane: $lane,
-            order: Order::Fixed,
-            max_registers: None,
-        }
-    };
-    (@entry in_block, $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
+        @entry in_block, $symbol:expr, $layout:ty, $lane:literal x $steps:literal,
+        $registers:literal, $law:ty, $closest:ty
+    ) => {{
         type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
         type Word = <$layout as Layout>::Word;
         entry!(
             $symbol,
             $layout,
-            whole_steps!(@work InBlock, Shared, Chosen, $law, $lane * $steps, $lane),
+            pairs_once!(@work InBlock, Chosen, $law, $lane x $steps, $registers),
             (state: *mut Word, records: *const f64)
                 => systems::steps_in_block::<$layout, Chosen, $law, $lane>
         )
     }};
-    (@entry by_warps, $symbol:expr, $layout:ty, $lane:literal x $steps:literal, $law:ty, $closest:ty) => {{
-        type Chosen = Numerics<<$layout as Layout>::Real, Fused, Approximate, $closest>;
-        type Word = <$layout as Layout>::Word;
-        entry!(
-            $symbol,
-            $layout,
-            whole_steps!(@work ByWarps, Global, Chosen, $law, $lane * $steps, $lane),
-            (from: *const Word, records: *const f64, to: *mut Word)
-                => systems::step_by_warps::<$layout, Chosen, $law, $lane, $steps>
-        )
-    }};
     (
-        @row [$($law:ident $law_name:literal),*], $schedule:ident, $name:literal, $layout:ty,
-        $lane:literal x $steps:literal
+        @row [$($law:ident $law_name:literal $registers:literal),*], $schedule:ident, $name:literal,
+        $layout:ty, $lane:literal x $steps:literal
     ) => {
         Row::new(concat!("systems_", $name), const { &[$(
-            whole_steps!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name), $layout,
-                $lane x $steps, $law, Softened),
-            whole_steps!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name, "_eps0"), $layout,
-                $lane x $steps, $law, Unsoftened),
+            pairs_once!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name), $layout,
+                $lane x $steps, $registers, $law, Softened),
+            pairs_once!(@entry $schedule, concat!("force_systems_", $name, "_", $law_name, "_eps0"),
+                $layout, $lane x $steps, $registers, $law, Unsoftened),
         )*] })
     };
-    ($($name:literal: $laws:tt, $schedule:ident, $layout:ty, $lane:literal x $steps:literal;)*) => {
-        /// The kernels of many systems that take a whole step in a launch, or all of them; some laws, each for ε > 0 and
-        /// ε = 0.
-        pub const SYSTEMS_WHOLE_STEPS: &[Row] =
-            &[$(whole_steps!(@row $laws, $schedule, $name, $layout, $lane x $steps)),*];
+    (
+        $($name:literal: $laws:tt, $schedule:ident, $layout:ty, $lane:literal x $steps:literal;)*
+    ) => {
+        /// The kernels of many systems that take each pair once.
+        pub const SYSTEMS_PAIRS_ONCE: &[Row] = &[$(
+            pairs_once!(@row $laws, $schedule, $name, $layout, $lane x $steps)
+        ),*];
     };
 }
 
-// `8 x 8`: eight targets per thread, against so many sources in the loop's body.
-whole_steps! {
-    "in_block_float4_f32_8": [Unit "unit", Gravity "gravity", GravityByForces "forces"], in_block, Float4<f32>, 8 x 8;
-    "in_block_float4_f32_2": [Unit "unit", Gravity "gravity", GravityByForces "forces"], in_block, Float4<f32>, 2 x 2;
-    "in_block_float4_f64_4": [Unit "unit", Gravity "gravity"], in_block, Float4<f64>, 4 x 4;
-    "by_warps_float4_f32_1": [Unit "unit", Gravity "gravity"], by_warps, Float4<f32>, 1 x 8;
-    "by_warps_float4_f32_2": [Unit "unit", Gravity "gravity"], by_warps, Float4<f32>, 2 x 8;
-    "by_warps_float4_f64_1": [Unit "unit", Gravity "gravity"], by_warps, Float4<f64>, 1 x 4;
-    "by_warps_float4_f64_2": [Unit "unit", Gravity "gravity"], by_warps, Float4<f64>, 2 x 4;
+// A line each, as those of one system: `8 x 2`, eight targets per thread against two sources in the
+// loop's body; some laws with their registers at most, or 0; each for ε > 0 and ε = 0.
+pairs_once! {
+    "symmetric_float4_f32_8x4": [Unit "unit" 96, Gravity "gravity" 0, GravityByForces "forces" 0],
+        accelerate, Float4<f32>, 8 x 4;
+    "symmetric_float4_f32_2x16": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
+        accelerate, Float4<f32>, 2 x 16;
+    "symmetric_float4_f64_8x2": [Unit "unit" 128, Gravity "gravity" 0],
+        accelerate, Float4<f64>, 8 x 2;
+    "in_block_float4_f32_8": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
+        in_block, Float4<f32>, 8 x 8;
+    "in_block_float4_f32_2": [Unit "unit" 0, Gravity "gravity" 0, GravityByForces "forces" 0],
+        in_block, Float4<f32>, 2 x 2;
+    "in_block_float4_f64_4": [Unit "unit" 0, Gravity "gravity" 0], in_block, Float4<f64>, 4 x 4;
 }
 
 macro_rules! system_steps {

@@ -91,7 +91,7 @@ pub enum Stepping {
     Accelerate,
     /// All time steps, each pair once, of a system that a block keeps.
     InBlock,
-    /// One step, from one state buffer to another, a warp for some bodies.
+    /// One step, from one state buffer to another, a warp for each body.
     ByWarps,
 }
 

@@ -168,7 +168,7 @@ pub unsafe fn sums<L, A, Q, const N: usize, const LANE: usize, const UNROLL: u32
         let mut next = slice * of_slice;
         let end = (next + of_slice).min(all);
         while next < end {
-            let count = tile.fetch_together(sources, room(all), next, end - next);
+            let count = tile.fetch_together::<1>(sources, room(all), next, end - next);
             let mut of_tile = [[zero; N]; LANE];
             sweep::<UNROLL>(count, &mut |slot| {
                 let source = tile.source(slot);

@@ -110,6 +110,17 @@ impl<R: GpuFloat> System<R> {
         add_scaled(velocity, self.kick, a)
     }
 
+    /// The velocity after so many kicks by the same acceleration: the bits of each by itself.
+    #[inline(always)]
+    fn kicked_times(&self, mut velocity: [R; 3], acceleration: [R; 3], kicks: u32) -> [R; 3] {
+        let mut kick = 0;
+        while kick < kicks {
+            velocity = add_scaled(velocity, self.kick, acceleration);
+            kick += 1;
+        }
+        velocity
+    }
+
     /// Drifts the system's body `i`.
     ///
     /// # Safety
@@ -152,7 +163,7 @@ impl<R: GpuFloat> System<R> {
             // SAFETY: sources of the system, and the tile's slots that were filled.
             unsafe {
                 let (first, left) = (self.first + done, self.n - done);
-                let count = tile.fetch_together(state, self.stride, first, left);
+                let count = tile.fetch_together::<1>(state, self.stride, first, left);
                 let nobody = u32::MAX;
                 tile.interact::<A, W, UNROLL>(count, nobody, target, &self.constants, &mut sum);
             }
@@ -519,13 +530,8 @@ pub unsafe fn kick_and_drift<L: Layout>(
         let own = own_params(records, &params);
         let a = symmetric::gathered::<L>(slabs.add(system.first as usize), &own, i);
         let at = system.first + i;
-        let mut v = L::velocity(state, system.stride, at);
         let kicks = constant(records, &params, SystemConstant::Kicks) as u32;
-        let mut kick = 0;
-        while kick < kicks {
-            v = add_scaled(v, system.kick, a);
-            kick += 1;
-        }
+        let v = system.kicked_times(L::velocity(state, system.stride, at), a, kicks);
         let body = L::source(state, system.stride, at);
         let moved = Source {
             position: add_scaled(body.position, system.drift, v),

@@ -125,6 +125,12 @@ impl Integrator {
         self.derivatives() > 0
     }
 
+    /// Returns whether its steps are kicks by one acceleration and then a drift, all alike: of leapfrog the kick that
+    /// ends a step and the one that begins the next count as two by the same acceleration.
+    pub const fn is_kicks_and_a_drift(self) -> bool {
+        matches!(self, Self::SemiImplicitEuler | Self::Leapfrog)
+    }
+
     /// Force evaluations per step.
     pub fn evaluations(self) -> u32 {
         self.stages().map_or(1, splitting::evaluations)

@@ -290,10 +290,7 @@ impl SystemsPlan {
             grid: match stepping {
                 Stepping::All | Stepping::InBlock => [1; 3],
                 Stepping::Kick | Stepping::Fused => blocks.grid,
-                Stepping::ByWarps => {
-                    let bodies = lane_of(entry) * path.block / super::WARP;
-                    [n.div_ceil(bodies), 1, 1]
-                }
+                Stepping::ByWarps => [n.div_ceil(path.block / super::WARP), 1, 1],
                 Stepping::Accelerate => [tiling.blocks(n), 1, 1],
             },
             shared_bytes: bytes as u32,

@@ -458,6 +458,9 @@ impl SimulationBuilder {
             accuracy: self.accuracy_under(physics),
             integrator: self.method(),
             steps: self.stepping,
+            steps_alone: self.scheme.is_none()
+                && self.encounters.is_none()
+                && self.fields.is_empty(),
         }
     }
 

@@ -180,24 +180,14 @@ pub const VARIANTS: &[Variant] = &[
         "everything in double precision"),
     first("few-bodies",
         Method::Systems(
-            systems("systems_by_warps_float4_f32_1").in_blocks_of(256).copied(Transfers::BreadthFirst),
+            systems("systems_by_warps_float4_f32_u8").tile(2048).in_blocks_of(256).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),
-        "a step in one launch, a warp a body: the fastest for a single system of up to 1024"),
-    variant("few-bodies-2", "few-bodies",
-        Method::Systems(
-            systems("systems_by_warps_float4_f32_2").in_blocks_of(256).copied(Transfers::BreadthFirst),
-        ).ftz().by_masses(),
-        "two bodies a warp"),
+        "a step in one launch, a warp for each body: the fastest for one system of up to 3072"),
     first("few-bodies-f64",
         Method::Systems(
-            systems("systems_by_warps_float4_f64_1").in_blocks_of(256).copied(Transfers::BreadthFirst),
+            systems("systems_by_warps_float4_f64_u4").tile(1024).in_blocks_of(256).copied(Transfers::BreadthFirst),
         ).ftz().by_masses(),
         "everything in double precision"),
-    variant("few-bodies-f64-2", "few-bodies-f64",
-        Method::Systems(
-            systems("systems_by_warps_float4_f64_2").in_blocks_of(256).copied(Transfers::BreadthFirst),
-        ).ftz().by_masses(),
-        "two bodies a warp"),
     first("many-systems-f64",
         Method::Systems(
             systems("systems_symmetric_float4_f64_8x2").in_blocks_of(32).copied(Transfers::BreadthFirst),

@@ -97,6 +97,19 @@ fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&
     }
 }
 
+/// Kernel for whole steps of one system, in place of the kernel that would be taken for its forces: for few
+/// bodies, whose five launches a step take longer than all their pairs in one.
+pub fn of_whole_steps(bodies: usize, of_forces: &str) -> Option<&'static str> {
+    match of_forces {
+        "symmetric-lane2-block32" if bodies <= FEW[0] => Some("few-bodies"),
+        "symmetric-f64" if bodies <= FEW[1] => Some("few-bodies-f64"),
+        _ => None,
+    }
+}
+
+/// Most bodies for which a step in one launch is the fastest on an H200, in single and double precision.
+const FEW: [usize; 2] = [3072, 4096];
+
 /// Most bodies of a system that a block keeps in its shared memory, in single and double precision.
 const MOST_IN_BLOCK: [usize; 2] = [512, 256];
 
@@ -173,6 +186,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn few_bodies_take_steps_in_one_launch() {
+        for (bodies, accuracy, slow, expected) in [
+            (1, ForceAccuracy::Single, false, Some("few-bodies")),
+            (3072, ForceAccuracy::Fast, true, Some("few-bodies")),
+            (3073, ForceAccuracy::Single, false, None),
+            (4096, ForceAccuracy::Double, false, Some("few-bodies-f64")),
+            (4097, ForceAccuracy::Double, false, None),
+            (100, ForceAccuracy::Double, true, None),
+        ] {
+            let of_forces = gpu(bodies, bodies, accuracy, slow)[0];
+            let name = of_whole_steps(bodies, of_forces);
+            assert_eq!(name, expected, "{bodies}");
+            if let Some(name) = name {
+                let kernel = variants::find(name).expect("listed");
+                assert!(kernel.takes_steps_by_warps());
+            }
+        }
+        assert_eq!(of_whole_steps(100, "test-particles"), None);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Variant {
         self.stepping() == Some(Stepping::InBlock)
     }
 
-    /// Returns whether a warp takes a step of a few bodies, one launch a step.
+    /// Returns whether a warp takes the step of a body, one launch a step.
     pub fn takes_steps_by_warps(&self) -> bool {
         self.stepping() == Some(Stepping::ByWarps)
     }

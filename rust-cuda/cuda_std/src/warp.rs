@@ -70,6 +70,28 @@ impl Shuffle for f64 {
     }
 }
 
+impl<T: Shuffle, const N: usize> Shuffle for [T; N] {
+    #[inline(always)]
+    #[track_caller]
+    fn shuffle(self, lane: u32) -> Self {
+        self.map(|part| part.shuffle(lane))
+    }
+}
+
+/// The values of all lanes, combined two by two: those of lanes 16 apart, then 8, 4, 2 and 1, so that every lane gets the
+/// same bits where `combine(a, b)` is `combine(b, a)`. All lanes call it.
+#[inline(always)]
+#[track_caller]
+pub fn over_lanes<T: Shuffle>(mut value: T, combine: impl Fn(T, T) -> T) -> T {
+    let lane = lane_id();
+    let mut distance = WARP_SIZE / 2;
+    while distance > 0 {
+        value = combine(value, value.shuffle(lane ^ distance));
+        distance /= 2;
+    }
+    value
+}
+
 /// The sum of the values of this lane and those before it. All lanes call it.
 #[inline(always)]
 pub fn up_to_lane(mut value: u32) -> u32 {

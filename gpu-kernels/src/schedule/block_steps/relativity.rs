@@ -7,9 +7,10 @@ use crate::interaction::{add_with_snap, distance_squared, separation};
 use crate::layout::Layout;
 use crate::numerics::{Approximate, Fused, Numerics, Unsoftened};
 use crate::schedule::external::Centre;
+use crate::tile::added;
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
+use cuda_std::warp::{WARP_SIZE, lane_id, over_lanes, warp_id};
 use cuda_std::{global, thread};
 
 use super::correct::{Own, Parts, Work, begun};
@@ -201,13 +202,7 @@ impl At {
             }
             source += thread::block_dim_x();
         }
-        let mut distance = 1;
-        while distance < WARP_SIZE {
-            for sum in sums.as_flattened_mut() {
-                *sum += sum.shuffle(lane_id() ^ distance);
-            }
-            distance *= 2;
-        }
+        let sums = over_lanes(sums, |a, b| [0, 1, 2].map(|k| added(a[k], b[k])));
         let warps = thread::block_dim_x() / WARP_SIZE;
         // SAFETY: nine numbers of this warp alone; read after a barrier.
         unsafe {

@@ -70,7 +70,7 @@ where
     /// A body; padding bodies, which exert no force, are behind the last.
     ///
     /// # Safety
-    /// Its place was filled.
+    /// The place was filled.
     #[inline(always)]
     unsafe fn body(&self, place: u32) -> Source<L::Real> {
         // SAFETY: the caller's promise.
@@ -319,14 +319,10 @@ pub unsafe fn steps_in_block<L, A, W, const LANE: usize>(
             for_own_places(places, |place| {
                 if place < system.n {
                     let body = block.body(place);
-                    let mut v = block.vector(0, place);
+                    let v = block.vector(0, place);
                     let sum = W::of_pairs(block.sum(place), body.mass);
                     let a = W::acceleration(sum, body.mass, v, &constants);
-                    let mut kick = 0;
-                    while kick < kicks {
-                        v = add_scaled(v, system.kick, a);
-                        kick += 1;
-                    }
+                    let v = system.kicked_times(v, a, kicks);
                     let position = add_scaled(body.position, system.drift, v);
                     let moved = Source { position, ..body };
                     block.set_vector(0, place, v);

@@ -23,9 +23,10 @@ use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
 use super::choices::Named;
+use super::kernel::KernelOptions;
 use super::{Where, ranks};
 
-const HEADING: &str = "Many systems";
+pub(super) const HEADING: &str = "Many systems";
 
 /// Options of many systems.
 #[derive(Debug, clap::Args)]
@@ -83,12 +84,12 @@ pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
 /// conditions; 1 for other kernels. Where no kernel is named, initial conditions of many systems are computed
 /// as such.
 pub(super) fn asked(
-    kernel: Option<&str>,
+    kernel: &KernelOptions,
     given: &initial_conditions::Options,
     generator: Option<&Generator>,
 ) -> anyhow::Result<u32> {
-    let made_as_many = kernel.is_none() && generator.is_some_and(Generator::has_systems);
-    if !made_as_many && !are_kept_apart(kernel)? {
+    let made_as_many = kernel.name().is_none() && generator.is_some_and(Generator::has_systems);
+    if !made_as_many && !kernel.keeps_apart()? {
         return Ok(1);
     }
     let default = generator.and_then(|generator| {

@@ -83,7 +83,7 @@ impl Dealt {
         done
     }
 
-    /// What each rank has to say of its systems, and its bodies; nothing where it has none. Where one fails or has
+    /// Answers of all ranks about their systems and bodies; an empty one where a rank has none. Where one fails or has
     /// failed, all do.
     fn gathered<T: Pod>(
         &mut self,

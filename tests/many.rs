@@ -48,6 +48,46 @@ fn systems_are_independent_where_no_kernel_is_named() {
     assert!(!one.contains("independent"), "{one}");
 }
 
+/// A run that was stopped goes on with the systems as independent, by the same kernel, and so does another run of its
+/// file.
+#[test]
+fn systems_stay_independent() {
+    let folder = tempdir().expect("a temporary folder");
+    let run = |arguments: &str, said: &str| {
+        try_in(&folder, arguments).expect(0, &[said]);
+    };
+    let end = |out: &str| {
+        let end = folder.path().join(out).join("final.allpairs");
+        read(&end, None).expect("a snapshot").0
+    };
+    let apart = "3 independent systems of 20";
+    for device in ["cpu", "emulator"] {
+        let options = format!("--dt 0.001 --softening 0.05 --checkpoint-every 2 --device {device}");
+        let many = format!("run many-galaxies --of plummer --systems 3 --each 20 {options}");
+        let [whole, part, again] = ["whole", "part", "again"].map(|is| format!("{device}-{is}"));
+        run(&format!("{many} --steps 4 --out {whole}"), apart);
+        run(&format!("{many} --steps 2 --out {part}"), apart);
+        run(&format!("resume {part} --steps 4"), "step 2");
+        run(&format!("run {whole}/run.toml --out {again}"), apart);
+        assert!(end(&part) == end(&whole), "{device}");
+        assert!(end(&again) == end(&whole), "{device}");
+    }
+    // By the kernel's name and a word, from a file too.
+    run(
+        "ic many-galaxies --of plummer --systems 3 --each 20 --out all.allpairs",
+        "all.allpairs",
+    );
+    let named = "--systems 3 --independent --kernel cpu-f32 --dt 0.001 --softening 0.05 --steps 4 --out file";
+    run(&format!("run all.allpairs {named}"), apart);
+    assert!(end("file") == end("cpu-whole"));
+    // One system of a GPU stays one.
+    try_in(
+        &folder,
+        "run cpu-whole/run.toml --kernel symmetric --device emulator --out other",
+    )
+    .expect(UNAVAILABLE, &["computes one system, not 3"]);
+}
+
 /// A run of five systems on the emulator is a run of each of them alone.
 #[test]
 fn systems_run_as_if_alone() {

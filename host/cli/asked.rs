@@ -86,6 +86,10 @@ impl Asked {
             set("seed", whole.unwrap_or_else(|_| seed.to_string().into()));
         }
         set("kernel", selection.variant.name.into());
+        // For a kernel of the CPU that is named, as it is here, computes one system otherwise.
+        if self.options.systems().is_ok_and(|systems| systems > 1) {
+            set("independent", true.into());
+        }
         set("device", selection.place.choice().to_string().into());
         let Shape { block, len, luf } = selection.shape;
         for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {

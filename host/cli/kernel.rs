@@ -15,7 +15,7 @@ use anyhow::{bail, ensure};
 use super::Where;
 use super::choices::Named;
 use super::ranks;
-use super::systems::Many;
+use super::systems::{self, HEADING, Many};
 
 /// Options that choose kernel, device and launch geometry.
 #[derive(Debug, clap::Args)]
@@ -46,6 +46,10 @@ pub(super) struct KernelOptions {
     /// Sources per thread of a two-dimensional block; those of the kernel where not given.
     #[arg(long)]
     luf: Option<u32>,
+    /// Compute systems as independent by a kernel of one system too, of the CPU: those of --systems, or of initial
+    /// conditions.
+    #[arg(long, help_heading = HEADING)]
+    independent: bool,
     #[command(flatten)]
     many: Many,
 }
@@ -54,6 +58,11 @@ impl KernelOptions {
     /// The kernel's name, if one was asked for.
     pub(super) fn name(&self) -> Option<&str> {
         self.kernel.as_deref()
+    }
+
+    /// Returns whether systems are computed as independent, by a kernel that was asked for or whatever the kernel.
+    pub(super) fn keeps_apart(&self) -> anyhow::Result<bool> {
+        Ok(self.independent || systems::are_kept_apart(self.name())?)
     }
 
     /// The device that was asked for.

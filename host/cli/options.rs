@@ -354,7 +354,7 @@ impl Options {
 
     /// Number of independent systems that the kernel computes.
     pub(super) fn systems(&self) -> anyhow::Result<u32> {
-        systems::asked(self.kernel.name(), &self.made.options, self.generator())
+        systems::asked(&self.kernel, &self.made.options, self.generator())
     }
 
     /// The initial conditions that the input names, if it is not a file.
@@ -367,7 +367,7 @@ impl Options {
     /// Refuses options of initial conditions for a file. (A kernel for independent systems needs to
     /// know how many there are.)
     pub(super) fn check_not_made(&self) -> anyhow::Result<()> {
-        let apart = systems::are_kept_apart(self.kernel.name())?;
+        let apart = self.kernel.keeps_apart()?;
         let given = Parameter::ALL.into_iter().find(|&parameter| {
             self.made.options.get(parameter).is_some()
                 && !(apart && parameter == Parameter::Systems)

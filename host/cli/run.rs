@@ -114,7 +114,7 @@ struct Input {
 fn input(options: &Options) -> anyhow::Result<Input> {
     if let Some(generator) = options.generator() {
         let mut made = options.made.options;
-        if systems::are_kept_apart(options.kernel.name())? && !generator.has_systems() {
+        if options.kernel.keeps_apart()? && !generator.has_systems() {
             // The kernel's business: the bodies are made as one, and computed as many.
             made = made.without(Parameter::Systems);
         }

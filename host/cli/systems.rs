@@ -15,7 +15,7 @@ use allpairs::machine::Machine;
 use allpairs::output::timeline_chart;
 use allpairs::physics::ForceLaw;
 use allpairs::plan::systems::bodies_each;
-use allpairs::selection::{Place, Request, eligible, select};
+use allpairs::selection::{Place, Request, eligible, select, select_on_ranks};
 use allpairs::timeline::{self, Span, kernel_seconds};
 use allpairs::variants::{Method, Queues, Variant};
 use allpairs_lab::studies::{self, catalogue};
@@ -23,9 +23,10 @@ use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
 use anyhow::{Context, bail, ensure};
 
 use super::choices::Named;
+use super::kernel::KernelOptions;
 use super::{Where, ranks};
 
-const HEADING: &str = "Many systems";
+pub(super) const HEADING: &str = "Many systems";
 
 /// Options of many systems.
 #[derive(Debug, clap::Args)]
@@ -83,12 +84,12 @@ pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
 /// conditions; 1 for other kernels. Where no kernel is named, initial conditions of many systems are computed
 /// as such.
 pub(super) fn asked(
-    kernel: Option<&str>,
+    kernel: &KernelOptions,
     given: &initial_conditions::Options,
     generator: Option<&Generator>,
 ) -> anyhow::Result<u32> {
-    let made_as_many = kernel.is_none() && generator.is_some_and(Generator::has_systems);
-    if !made_as_many && !are_kept_apart(kernel)? {
+    let made_as_many = kernel.name().is_none() && generator.is_some_and(Generator::has_systems);
+    if !made_as_many && !kernel.keeps_apart()? {
         return Ok(1);
     }
     let default = generator.and_then(|generator| {
@@ -165,15 +166,25 @@ impl Options {
 }
 
 pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    let team = ranks::team();
     ensure!(
-        ranks::team().is_none(),
-        "independent systems are timed by one process alone: start it without the MPI launcher, or set \
-         `ALLPAIRS_LIBMPI=none` for a measurement by each"
+        team.is_none() || options.timeline.is_none(),
+        "--timeline needs a clock that all GPUs share: leave it out, or start one process without the MPI \
+         launcher"
     );
     let law = options.law.0;
     let first = options.kernel.first();
     let first = first.map(|name| catalogue().find(name)).transpose()?;
-    let place = select(&Request::new(0).on(options.place.device).by(first).law(law))?.place;
+    let request = Request {
+        systems: options.systems,
+        bodies: options.systems as usize * options.bodies as usize,
+        ..Request::new(0).on(options.place.device).by(first).law(law)
+    };
+    let selection = match &team {
+        Some(team) => select_on_ranks(&request, team)?,
+        None => select(&request)?,
+    };
+    let place = selection.place;
     let many = Many {
         tile: options.tile,
         streams: options.streams,
@@ -189,7 +200,10 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         options.described(),
         super::counted(steps, "step", "steps")
     )?;
-    let machine = Machine::new(place);
+    let mut machine = Machine::new(place);
+    if let Some(team) = team {
+        machine = machine.ranks(team);
+    }
     let pairs = f64::from(options.systems) * f64::from(options.bodies).powi(2) * f64::from(steps);
     let mut table = super::table(&[
         "kernel",

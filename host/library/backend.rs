@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 use std::time::Instant;
 
@@ -211,6 +211,14 @@ pub trait Backend: Send {
     /// As [`accelerate`](Self::accelerate).
     fn energy(&mut self) -> Result<Energy, ForceError>;
 
+    /// That of each of the [systems](Self::systems).
+    ///
+    /// # Errors
+    /// As [`energy`](Self::energy).
+    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
+        Ok(vec![self.energy()?])
+    }
+
     /// Waits until all work is done.
     ///
     /// # Errors
@@ -229,12 +237,17 @@ pub trait Backend: Send {
     /// # Errors
     /// As [`accelerate`](Self::accelerate).
     fn time_acceleration(&mut self) -> Result<f64, ForceError> {
-        self.synchronize()?;
-        let start = Instant::now();
-        self.accelerate()?;
-        self.synchronize()?;
-        Ok(start.elapsed().as_secs_f64())
+        timed_by_the_host(self)
     }
+}
+
+/// Seconds of one acceleration and of waiting for it.
+pub(crate) fn timed_by_the_host<B: Backend + ?Sized>(backend: &mut B) -> Result<f64, ForceError> {
+    backend.synchronize()?;
+    let start = Instant::now();
+    backend.accelerate()?;
+    backend.synchronize()?;
+    Ok(start.elapsed().as_secs_f64())
 }
 
 /// Many systems on their way to GPUs, through steps of semi-implicit Euler, and back.
@@ -536,6 +549,39 @@ pub struct Sphere {
 }
 
 impl SavedState {
+    /// The state of some of the bodies.
+    pub(crate) fn part(&self, bodies: Range<usize>) -> Self {
+        /// Empty if there is nothing.
+        fn part<T: Copy>(all: &[T], bodies: &Range<usize>) -> Vec<T> {
+            all.get(bodies.clone()).unwrap_or_default().to_vec()
+        }
+        Self {
+            frame: self.frame,
+            positions: part(&self.positions, &bodies),
+            velocities: part(&self.velocities, &bodies),
+            accelerations: part(&self.accelerations, &bodies),
+            jerks: part(&self.jerks, &bodies),
+            higher: part(&self.higher, &bodies),
+            own_steps: part(&self.own_steps, &bodies),
+            spheres: part(&self.spheres, &bodies),
+        }
+    }
+
+    /// Adds the state of more bodies.
+    ///
+    /// # Panics
+    /// If it is in another frame.
+    pub(crate) fn append(&mut self, more: Self) {
+        assert_eq!(more.frame, self.frame, "in the same units");
+        self.positions.extend(more.positions);
+        self.velocities.extend(more.velocities);
+        self.accelerations.extend(more.accelerations);
+        self.jerks.extend(more.jerks);
+        self.higher.extend(more.higher);
+        self.own_steps.extend(more.own_steps);
+        self.spheres.extend(more.spheres);
+    }
+
     /// Checks that it can be the state of so many bodies in a frame.
     ///
     /// # Errors

@@ -159,6 +159,10 @@ impl Machine {
         if self.neighbours.is_some() {
             self.check_neighbours(variant)?;
         }
+        if matches!(variant.method, Method::Kernel { .. }) && variant.systems != 1 {
+            let (kernel, systems) = (variant.name, variant.systems);
+            return Err(PlanError::from(SystemsError::OneSystem { kernel, systems }).into());
+        }
         if let Some(team) = &self.team {
             return self.ranked(variant, bodies, physics, frame, team);
         }
@@ -208,10 +212,6 @@ impl Machine {
             Method::Systems(path) => {
                 let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
                 return self.many(variant, path, bodies, physics, frame);
-            }
-            Method::Kernel { .. } if variant.systems != 1 => {
-                let (kernel, systems) = (variant.name, variant.systems);
-                return Err(PlanError::from(SystemsError::OneSystem { kernel, systems }).into());
             }
             Method::Kernel { build, .. } => build,
         };

@@ -128,9 +128,9 @@ pub enum Place {
     Gpu(Box<DeviceInfo>),
     /// GPUs, two to [`MOST_DEVICES`], which compute one system together.
     Gpus(Vec<DeviceInfo>),
-    /// An emulator of each of so many ranks, which compute one system together.
+    /// An emulator of each of so many ranks, which compute one system together, or each systems of its own.
     RankEmulators(u32),
-    /// A GPU of each rank, which compute one system together.
+    /// A GPU of each rank, which compute one system together, or each systems of its own.
     RankGpus(Vec<DeviceInfo>),
 }
 

@@ -1,5 +1,7 @@
 //! Energy of a state.
 
+use std::iter::Sum;
+
 use super::{CompensatedSum, relative};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
@@ -45,6 +47,18 @@ impl Energy {
     /// just unbound. NaN where there is neither kinetic nor potential energy.
     pub fn virial_ratio(self) -> f64 {
         2.0 * self.kinetic / self.potential.abs()
+    }
+}
+
+/// That of independent systems, added in their order.
+impl Sum for Energy {
+    fn sum<I: Iterator<Item = Self>>(energies: I) -> Self {
+        energies.fold(Self::default(), |sum, energy| Self {
+            kinetic: sum.kinetic + energy.kinetic,
+            potential: sum.potential + energy.potential,
+            external: sum.external + energy.external,
+            lost: sum.lost + energy.lost,
+        })
     }
 }
 

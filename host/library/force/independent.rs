@@ -97,18 +97,7 @@ impl<B: Backend> Backend for Independent<B> {
         let first = systems.next().expect("at least one system");
         let mut all = first.save()?;
         for system in systems {
-            let saved = system.save()?;
-            assert_eq!(
-                saved.frame, all.frame,
-                "the CPU keeps the units of the bodies"
-            );
-            all.positions.extend(saved.positions);
-            all.velocities.extend(saved.velocities);
-            all.accelerations.extend(saved.accelerations);
-            all.jerks.extend(saved.jerks);
-            all.higher.extend(saved.higher);
-            all.own_steps.extend(saved.own_steps);
-            all.spheres.extend(saved.spheres);
+            all.append(system.save()?); // the CPU keeps the units of the bodies
         }
         Ok(all)
     }
@@ -116,17 +105,7 @@ impl<B: Backend> Backend for Independent<B> {
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         saved.fits(self.n * self.systems.len(), &Frame::IDENTITY)?;
         for (s, system) in self.systems.iter_mut().enumerate() {
-            let n = self.n;
-            system.restore(&SavedState {
-                frame: saved.frame,
-                positions: part(&saved.positions, s, n),
-                velocities: part(&saved.velocities, s, n),
-                accelerations: part(&saved.accelerations, s, n),
-                jerks: part(&saved.jerks, s, n),
-                higher: part(&saved.higher, s, n),
-                own_steps: part(&saved.own_steps, s, n),
-                spheres: part(&saved.spheres, s, n),
-            })?;
+            system.restore(&saved.part(s * self.n..(s + 1) * self.n))?;
         }
         Ok(())
     }
@@ -149,23 +128,16 @@ impl<B: Backend> Backend for Independent<B> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
-        let mut total = Energy::default();
-        for system in &mut self.systems {
-            let energy = system.energy()?;
-            total.kinetic += energy.kinetic;
-            total.potential += energy.potential;
-        }
-        Ok(total)
+        Ok(self.energies()?.into_iter().sum())
+    }
+
+    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
+        self.systems.iter_mut().map(B::energy).collect()
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {
         self.all(B::synchronize)
     }
-}
-
-/// Part that belongs to system `s` of `n` bodies each; empty if there is nothing.
-fn part<T: Copy>(all: &[T], s: usize, n: usize) -> Vec<T> {
-    all.iter().copied().skip(s * n).take(n).collect()
 }
 
 #[cfg(test)]

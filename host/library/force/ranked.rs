@@ -1,11 +1,13 @@
-//! One system on several ranks: what rank 0 does with its backend, the others do with theirs.
+//! One system on several ranks, or many: what rank 0 does with its backend, the others do with theirs.
 //!
 //! Rank 0 has the run: it reads, decides and writes. Before it does something in which forces are computed or
 //! bodies move, it tells the others, which [`follow`]. Every rank then does the same with the same
-//! numbers, and the forces are shared out.
+//! numbers, and the forces are shared out. Of independent systems each rank has a share to itself; rank 0 then
+//! tells too that it asks for bodies.
 
 mod command;
 pub(crate) mod gpus;
+mod systems;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard};
@@ -16,26 +18,31 @@ use cuda_driver::devices;
 use gpu_kernels::numerics::Precision;
 
 pub(crate) use self::command::Devices;
-use self::command::{Begin, Command, Kernel, Means};
+use self::command::{Asked, Begin, Command, Kernel, Means};
+use self::systems::Dealt;
 use super::cpu::{Choices, Cpu, Lane};
 use super::cuda::Cuda;
-use super::device::Peers;
+use super::device::{Peers, Streams};
 use super::emulated::Emulator;
+use super::independent::Independent;
 use super::resident::Several;
+use super::systems::ManySystems;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation,
-    SavedState, block_steps,
+    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation, Pipeline,
+    SavedState, block_steps, timed_by_the_host,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::{External, Fields};
 use crate::frame::Frame;
 use crate::physics::Physics;
-use crate::plan::{Limits, Recipe};
+use crate::plan::systems::{bodies_each, dealt};
+use crate::plan::{Limits, PlanError, Recipe};
 use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE};
 use crate::simd::InstructionSet;
-use crate::variants::{Build, Variant};
+use crate::timeline::Span;
+use crate::variants::{self, Build, Masses, Method, SystemsPath, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -44,42 +51,43 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 struct Leader {
     backend: Box<dyn Backend>,
     team: Arc<Team>,
+    /// True if each rank has bodies of its own.
+    is_dealt: bool,
 }
 
-/// Puts a system on the CPUs of all ranks, as rank 0.
+/// Puts so many independent systems on the CPUs of all ranks, as rank 0; one system is shared out.
 ///
 /// # Errors
 /// If a field cannot be of these bodies, or is a function of this process alone.
 pub(crate) fn lead(
     team: &Arc<Team>,
-    (bodies, fields): (&Bodies, &Fields),
+    in_fields: (&Bodies, &Fields),
     physics: Physics,
-    precision: Precision,
-    choices: Choices,
+    (precision, choices): (Precision, Choices),
+    systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
-    lead_by(
-        team,
-        (bodies, fields),
-        physics,
-        Means::Cpu(precision, choices),
-    )
+    let means = Means::Cpu(precision, choices);
+    lead_by(team, in_fields, physics, means, systems)
 }
 
-/// Puts a system on a device of each rank, in this frame, as rank 0.
+/// Puts a system, or the independent ones of a variant, on a device of each rank, in this frame, as rank 0.
 ///
 /// # Errors
 /// If a field cannot be of these bodies, or is a function of this process alone; if the variant is none that
 /// ranks share; or if a device of any of them refuses.
 pub(crate) fn lead_on_devices(
     team: &Arc<Team>,
-    (bodies, fields): (&Bodies, &Fields),
+    in_fields: (&Bodies, &Fields),
     physics: Physics,
     (variant, frame): (&Variant, Frame),
     devices: Devices,
 ) -> Result<Box<dyn Backend>, ForceError> {
-    let kernel = Kernel::of(variant).ok_or(ForceError::OneProcess("this kernel is run"))?;
-    let means = Means::Devices(kernel, frame, devices);
-    lead_by(team, (bodies, fields), physics, means)
+    let means = match (variant.method, Kernel::of(variant)) {
+        (Method::Systems(path), _) => Means::Systems(path, frame, devices),
+        (_, Some(kernel)) => Means::Devices(kernel, frame, devices),
+        (_, None) => return Err(ForceError::OneProcess("this kernel is run")),
+    };
+    lead_by(team, in_fields, physics, means, variant.systems)
 }
 
 fn lead_by(
@@ -87,21 +95,29 @@ fn lead_by(
     (bodies, fields): (&Bodies, &Fields),
     physics: Physics,
     means: Means,
+    systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
-    External::of_bodies(fields, bodies, &physics)?; // or all ranks would fail
+    // Or all ranks would fail.
+    External::of_bodies(fields, bodies, &physics)?;
+    bodies_each(bodies.len(), systems).map_err(PlanError::from)?;
     let fields = fields.to_numbers();
     let begin = Begin {
         physics,
         means,
         bodies: bodies.clone(),
+        systems,
         fields: fields.ok_or(ForceError::OneProcess("a field of your own is computed"))?,
     };
+    let is_dealt = begin.is_dealt();
     let turn = team.turn();
     Command::Begin(Box::new(begin.clone())).tell(team);
     let backend = begin.backend(team)?;
     drop(turn);
-    let team = Arc::clone(team);
-    Ok(Box::new(Leader { backend, team }))
+    Ok(Box::new(Leader {
+        backend,
+        team: Arc::clone(team),
+        is_dealt,
+    }))
 }
 
 /// Does what rank 0 tells, until it parts.
@@ -112,7 +128,7 @@ pub fn follow(team: &Arc<Team>) {
             let backend = backend.as_deref_mut().expect("rank 0 began with a system");
             match work(backend) {
                 Err(error) if error.is_of_a_device() => team.abort(UNAVAILABLE, &error.to_string()),
-                // Rank 0 has the same error, from the same numbers, and reports it.
+                // Rank 0 has the same error, from the same numbers or when it asks for bodies, and reports it.
                 Ok(()) | Err(_) => {}
             }
         };
@@ -135,6 +151,27 @@ pub fn follow(team: &Arc<Team>) {
             Command::Energy => with(&|backend| backend.energy().map(drop)),
             Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
             Command::Gpus => drop(gpus::gathered(team)),
+            Command::Gathered(asked) => with(&|backend| asked.of(backend)),
+        }
+    }
+}
+
+impl Asked {
+    /// Takes part in what rank 0 asks for.
+    fn of(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
+        match self {
+            Self::State => backend.save().map(drop),
+            Self::Bodies(count) => {
+                let count = count as usize;
+                let mut room = Bodies::at_rest(&vec![[0.0; 3]; count], &vec![0.0; count]);
+                backend.download(&mut room)
+            }
+            Self::Accelerations => backend.accelerations().map(drop),
+            Self::End => backend.synchronize(),
+            Self::Seconds(dt, steps) => {
+                let pipeline = backend.pipeline().expect("rank 0 has one");
+                pipeline.seconds(dt, steps).map(drop)
+            }
         }
     }
 }
@@ -172,9 +209,11 @@ impl Begin {
                     instructions,
                     ..choices
                 };
-                match precision {
-                    Precision::F64 => self.cpu::<f64>(choices, team),
-                    _ => self.cpu::<f32>(choices, team),
+                match (precision, self.is_dealt()) {
+                    (Precision::F64, false) => self.cpu::<f64>(choices, team),
+                    (Precision::F64, true) => self.cpu_each::<f64>(choices, team),
+                    (_, false) => self.cpu::<f32>(choices, team),
+                    (_, true) => self.cpu_each::<f32>(choices, team),
                 }
             }
             Means::Devices(kernel, frame, Devices::Emulators(seed)) => {
@@ -184,7 +223,19 @@ impl Begin {
                 let gpu = gpu(numbers[team.rank()], kernel.build);
                 self.device(gpu, kernel, frame, team)
             }
+            Means::Systems(path, frame, Devices::Emulators(seed)) => {
+                self.device_each(|| Ok(Emulator::new(seed)), path, frame, team)
+            }
+            Means::Systems(path, frame, Devices::Gpus(numbers)) => {
+                let gpu = || gpu(numbers[team.rank()], path.build);
+                self.device_each(gpu, path, frame, team)
+            }
         }
+    }
+
+    /// Returns whether ranks share out systems as a whole.
+    fn is_dealt(&self) -> bool {
+        self.systems > 1 || matches!(self.means, Means::Systems(..))
     }
 
     fn external(&self) -> Result<External, ForceError> {
@@ -200,6 +251,60 @@ impl Begin {
         let cpu = Cpu::<R>::with(&self.bodies, self.physics, choices);
         let cpu = cpu.in_fields(self.external()?);
         Ok(Box::new(cpu.shared_out(Arc::clone(team))))
+    }
+
+    /// Whole systems on the CPU of each rank: as many as it has threads for.
+    fn cpu_each<R: Lane>(
+        self,
+        choices: Choices,
+        team: &Arc<Team>,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let systems = self.systems as usize;
+        let shares = (systems, team.shares(systems)[team.rank()].clone());
+        let physics = self.physics;
+        let each = |part: &Bodies, systems| {
+            let cpu = |system: &Bodies| Cpu::<R>::with(system, physics, choices);
+            let many = Independent::new(part, systems, cpu)?;
+            Ok(many.on(choices.threads).into_backend())
+        };
+        let in_frame = (Frame::IDENTITY, false);
+        Ok(Box::new(Dealt::new(
+            team,
+            &self.bodies,
+            shares,
+            in_frame,
+            each,
+        )?))
+    }
+
+    /// Whole systems on the device of each rank: as many as on a GPU of as many.
+    fn device_each<D: Streams + 'static>(
+        self,
+        device: impl FnOnce() -> Result<D, ForceError>,
+        path: SystemsPath,
+        frame: Frame,
+        team: &Arc<Team>,
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let counts = dealt(self.systems, team.size() as u32);
+        let first: u32 = counts[..team.rank()].iter().sum();
+        let share = first as usize..(first + counts[team.rank()]) as usize;
+        let (physics, masses) = (self.physics, Masses::of(&self.bodies));
+        let each = |part: &Bodies, systems| -> Result<Box<dyn Backend>, ForceError> {
+            let variant = variants::first("", Method::Systems(path), "").of_systems(systems);
+            let devices = [Arc::new(device()?)];
+            let part = (part, masses);
+            let many = ManySystems::part_of_more(&devices, &variant, part, physics, frame)?;
+            Ok(Box::new(many))
+        };
+        let shares = (self.systems as usize, share);
+        let in_frame = (frame, true);
+        Ok(Box::new(Dealt::new(
+            team,
+            &self.bodies,
+            shares,
+            in_frame,
+            each,
+        )?))
     }
 
     fn device<D: Peers + 'static>(
@@ -233,7 +338,10 @@ fn gpu(number: u32, build: Build) -> Result<Cuda, ForceError> {
 
 /// Returns the result of this rank, if all ranks have theirs.
 fn of_all<T>(mine: Result<T, ForceError>, team: &Team) -> Result<T, ForceError> {
-    let fault = mine.as_ref().err().map(ForceError::to_string);
+    let fault = mine.as_ref().err().map(|error| match error {
+        ForceError::OfRank { why, .. } => why.clone(), // who hears it knows the rank
+        error => error.to_string(),
+    });
     let faults = team.gather_ragged(fault.unwrap_or_default().as_bytes());
     let mine = mine?;
     match faults.iter().position(|fault| !fault.is_empty()) {
@@ -271,6 +379,16 @@ impl Leader {
         (turn, &mut *self.backend)
     }
 
+    /// Asks for something that all ranks have, or each has a part of, while the turn lasts.
+    fn gathered(&mut self, asked: Asked) -> (Option<MutexGuard<'_, bool>>, &mut dyn Backend) {
+        let turn = self.is_dealt.then(|| {
+            let turn = self.team.turn();
+            Command::Gathered(asked).tell(&self.team);
+            turn
+        });
+        (turn, &mut *self.backend)
+    }
+
     fn all_perform(&mut self, operation: Operation) -> Result<(), ForceError> {
         self.repeat(1, &[operation])
     }
@@ -302,6 +420,10 @@ impl Backend for Leader {
         backend.repeat(times, step)
     }
 
+    fn systems(&self) -> usize {
+        self.backend.systems()
+    }
+
     fn external(&self) -> Option<&External> {
         self.backend.external()
     }
@@ -323,6 +445,13 @@ impl Backend for Leader {
         }
     }
 
+    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
+        match self.backend.pipeline() {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
+
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
         match self.backend.block_steps() {
             Some(_) => Some(self),
@@ -331,7 +460,8 @@ impl Backend for Leader {
     }
 
     fn save(&mut self) -> Result<SavedState, ForceError> {
-        self.backend.save()
+        let (_turn, backend) = self.gathered(Asked::State);
+        backend.save()
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
@@ -340,11 +470,13 @@ impl Backend for Leader {
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        self.backend.download(bodies)
+        let (_turn, backend) = self.gathered(Asked::Bodies(bodies.len() as u64));
+        backend.download(bodies)
     }
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        self.backend.accelerations()
+        let (_turn, backend) = self.gathered(Asked::Accelerations);
+        backend.accelerations()
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
@@ -352,8 +484,34 @@ impl Backend for Leader {
         backend.energy()
     }
 
+    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
+        let (_turn, backend) = self.all(&Command::Energy);
+        backend.energies()
+    }
+
     fn synchronize(&mut self) -> Result<(), ForceError> {
-        self.backend.synchronize()
+        let (_turn, backend) = self.gathered(Asked::End);
+        backend.synchronize()
+    }
+
+    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
+        match self.pipeline() {
+            Some(pipeline) => pipeline.seconds(0.0, 1), // which moves nothing
+            None => timed_by_the_host(self),
+        }
+    }
+}
+
+impl Pipeline for Leader {
+    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
+        let (_turn, backend) = self.gathered(Asked::Seconds(dt, steps));
+        let pipeline = backend.pipeline().expect("it was there");
+        pipeline.seconds(dt, steps)
+    }
+
+    fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError> {
+        let pipeline = self.backend.pipeline().expect("it was there");
+        pipeline.timeline(dt, steps)
     }
 }
 

@@ -27,8 +27,9 @@ impl Machine {
             return Ok(self.place.devices() as u32);
         };
         let there = match &self.place {
-            Place::Gpus(_) | Place::Emulators(_) => self.place.devices(),
-            Place::RankGpus(_) | Place::RankEmulators(_) => return Err(self.other_ranks()),
+            Place::Gpus(_) | Place::Emulators(_) | Place::RankGpus(_) | Place::RankEmulators(_) => {
+                self.place.devices()
+            }
             _ if gpus == Gpus::One => 1,
             Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
             Place::Emulator | Place::Cpu => EMULATED_GPUS,

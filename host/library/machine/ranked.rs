@@ -30,9 +30,6 @@ impl Machine {
         frame: Option<Frame>,
         team: &Arc<Team>,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        if variant.systems != 1 || matches!(variant.method, Method::Systems(_)) {
-            return Err(ForceError::OneProcess("independent systems are computed"));
-        }
         let in_fields = (bodies, &self.fields);
         if let Method::Cpu(path) = variant.method {
             let CpuPath {
@@ -47,7 +44,8 @@ impl Machine {
                 threads,
                 ..Choices::default()
             };
-            return lead(team, in_fields, physics, precision, choices);
+            let on_cpu = (precision, choices);
+            return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
         let devices = match &self.place {
             Place::RankGpus(_) | Place::RankEmulators(_) if self.place.devices() != team.size() => {

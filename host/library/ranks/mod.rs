@@ -1,6 +1,6 @@
-//! Ranks: processes that compute one system together, on one machine or on many.
+//! Ranks: processes that compute one system together, or share out independent ones, on one machine or on many.
 //!
-//! Every rank holds all bodies and does the O(N) work of a step on them, with the same result; each
+//! Of one system every rank holds all bodies and does the O(N) work of a step on them, with the same result; each
 //! computes the forces on its share of the bodies. Bytes are exchanged, and sums are added here in an
 //! order that does not depend on the number of ranks: no sum is left to a library, whose order of additions
 //! does.

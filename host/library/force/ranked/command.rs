@@ -9,7 +9,10 @@ use crate::force::cpu::Choices;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
 use crate::ranks::Team;
-use crate::variants::{self, Build, Method, PairsName, Positions, RootName, Threads, Variant};
+use crate::variants::{
+    self, Build, Gpus, Method, PairsName, Positions, Queues, RootName, SystemsPath, Threads,
+    Transfers, Variant,
+};
 
 /// Something that all ranks are to do together.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +39,34 @@ pub(super) enum Command {
     Restore(Box<SavedState>),
     /// Say what GPUs there are.
     Gpus,
+    /// Say this of independent systems, of which each rank has its own.
+    Gathered(Asked),
 }
 
-/// A system, and how it is computed. What the forces do not depend on is left out of the bodies.
+/// Something that all ranks have a part of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Asked {
+    /// [`Backend::save`](crate::backend::Backend::save).
+    State,
+    /// [`Backend::download`](crate::backend::Backend::download), of so many bodies.
+    Bodies(u64),
+    /// [`Backend::accelerations`](crate::backend::Backend::accelerations).
+    Accelerations,
+    /// [`Backend::synchronize`](crate::backend::Backend::synchronize).
+    End,
+    /// [`Pipeline::seconds`](crate::backend::Pipeline::seconds) of steps of this length, and so many.
+    Seconds(f64, u32),
+}
+
+/// A system, or several independent ones, and how they are computed. What the forces do not depend on is left out
+/// of the bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Begin {
     pub(super) physics: Physics,
     pub(super) means: Means,
     pub(super) bodies: Bodies,
+    /// Independent systems of equal size that these are, one after another.
+    pub(super) systems: u32,
     /// External fields, [as numbers](crate::fields::Fields::to_numbers).
     pub(super) fields: Vec<f64>,
 }
@@ -53,8 +76,10 @@ pub(super) struct Begin {
 pub(super) enum Means {
     /// The CPU of each rank.
     Cpu(Precision, Choices),
-    /// A device of each rank.
+    /// A device of each rank, which compute one system together.
     Devices(Kernel, Frame, Devices),
+    /// A device of each rank, which computes systems of its own.
+    Systems(SystemsPath, Frame, Devices),
 }
 
 /// A variant of kernels that can be shared, without its name.
@@ -84,6 +109,12 @@ const ROOTS: [RootName; 3] = [RootName::Exact, RootName::Refined, RootName::Esti
 const PAIRS: [PairsName; 3] = [PairsName::Twice, PairsName::Once, PairsName::ByNumber];
 const THREADS: [Threads; 2] = [Threads::All, Threads::One];
 const BUILDS: [Build; 2] = [Build::Precise, Build::Ftz];
+const TRANSFERS: [Transfers; 3] = [
+    Transfers::Apart,
+    Transfers::DepthFirst,
+    Transfers::BreadthFirst,
+];
+const GPUS: [Gpus; 2] = [Gpus::One, Gpus::All];
 const DERIVATIVES: [HighestDerivative; 3] = [
     HighestDerivative::None,
     HighestDerivative::Jerk,
@@ -155,6 +186,10 @@ impl Command {
                 words.number(10);
                 words.reals(&[*from, *to]);
             }
+            Self::Gathered(asked) => {
+                words.number(11);
+                asked.write(&mut words);
+            }
         }
         words.0
     }
@@ -175,7 +210,38 @@ impl Command {
             8 => Self::Restore(Box::new(read_state(words))),
             9 => Self::Gpus,
             10 => Self::Reach(words.real(), words.real()),
+            11 => Self::Gathered(Asked::read(words)),
             other => unreachable!("ranks of one version know no command {other}"),
+        }
+    }
+}
+
+impl Asked {
+    fn write(self, words: &mut Writer) {
+        match self {
+            Self::State => words.number(0),
+            Self::Bodies(count) => {
+                words.number(1);
+                words.number(count);
+            }
+            Self::Accelerations => words.number(2),
+            Self::End => words.number(3),
+            Self::Seconds(dt, steps) => {
+                words.number(4);
+                words.real(dt);
+                words.number(steps.into());
+            }
+        }
+    }
+
+    fn read(words: &mut Reader<'_>) -> Self {
+        match words.number() {
+            0 => Self::State,
+            1 => Self::Bodies(words.number()),
+            2 => Self::Accelerations,
+            3 => Self::End,
+            4 => Self::Seconds(words.real(), words.number() as u32),
+            other => unreachable!("ranks of one version ask for no {other}"),
         }
     }
 }
@@ -207,6 +273,7 @@ impl Begin {
         for column in [x, y, z, vx, vy, vz, mass] {
             words.reals(column);
         }
+        words.number(self.systems.into());
         words.number(self.fields.len() as u64);
         words.reals(&self.fields);
     }
@@ -239,12 +306,14 @@ impl Begin {
             id: (0..n as u64).collect(),
             kind: vec![BodyKind::Star; n],
         };
+        let systems = words.number() as u32;
         let count = words.number() as usize;
         let fields = words.reals(count).to_vec();
         Self {
             physics,
             means,
             bodies,
+            systems,
             fields,
         }
     }
@@ -267,43 +336,112 @@ impl Means {
                 words.number(kernel.block.into());
                 words.number(kernel.by_masses.into());
                 write_frame(frame, words);
-                match devices {
-                    Devices::Emulators(seed) => {
-                        words.number(0);
-                        words.number(*seed);
-                    }
-                    Devices::Gpus(numbers) => {
-                        words.number(numbers.len() as u64);
-                        numbers.iter().for_each(|&gpu| words.number(gpu.into()));
-                    }
-                }
+                devices.write(words);
+            }
+            Self::Systems(path, frame, devices) => {
+                words.number(2);
+                write_path(path, words);
+                write_frame(frame, words);
+                devices.write(words);
             }
         }
     }
 
     fn read(words: &mut Reader<'_>) -> Self {
-        if words.number() == 0 {
-            let precision = PRECISIONS[words.number() as usize];
-            let choices = Choices {
-                root: ROOTS[words.number() as usize],
-                pairs: PAIRS[words.number() as usize],
-                threads: THREADS[words.number() as usize],
-                ..Choices::default()
-            };
-            return Self::Cpu(precision, choices);
+        match words.number() {
+            0 => {
+                let precision = PRECISIONS[words.number() as usize];
+                let choices = Choices {
+                    root: ROOTS[words.number() as usize],
+                    pairs: PAIRS[words.number() as usize],
+                    threads: THREADS[words.number() as usize],
+                    ..Choices::default()
+                };
+                Self::Cpu(precision, choices)
+            }
+            1 => {
+                let kernel = Kernel {
+                    row: Row::named(&words.text()),
+                    build: BUILDS[words.number() as usize],
+                    block: words.number() as u32,
+                    by_masses: words.number() != 0,
+                };
+                Self::Devices(kernel, read_frame(words), Devices::read(words))
+            }
+            2 => Self::Systems(read_path(words), read_frame(words), Devices::read(words)),
+            other => unreachable!("ranks of one version know no means {other}"),
         }
-        let kernel = Kernel {
-            row: Row::named(&words.text()),
-            build: BUILDS[words.number() as usize],
-            block: words.number() as u32,
-            by_masses: words.number() != 0,
-        };
-        let frame = read_frame(words);
-        let devices = match words.number() {
-            0 => Devices::Emulators(words.number()),
-            ranks => Devices::Gpus((0..ranks).map(|_| words.number() as u32).collect()),
-        };
-        Self::Devices(kernel, frame, devices)
+    }
+}
+
+impl Devices {
+    fn write(&self, words: &mut Writer) {
+        match self {
+            Self::Emulators(seed) => {
+                words.number(0);
+                words.number(*seed);
+            }
+            Self::Gpus(numbers) => {
+                words.number(numbers.len() as u64);
+                numbers.iter().for_each(|&gpu| words.number(gpu.into()));
+            }
+        }
+    }
+
+    fn read(words: &mut Reader<'_>) -> Self {
+        match words.number() {
+            0 => Self::Emulators(words.number()),
+            ranks => Self::Gpus((0..ranks).map(|_| words.number() as u32).collect()),
+        }
+    }
+}
+
+fn write_path(path: &SystemsPath, words: &mut Writer) {
+    let SystemsPath {
+        row,
+        build,
+        block,
+        tile,
+        queues,
+        transfers,
+        gpus,
+        by_masses,
+    } = *path;
+    words.text(row.name);
+    words.number(place(&BUILDS, build));
+    words.number(block.into());
+    words.number(tile.is_some().into());
+    words.number(tile.unwrap_or(0).into());
+    let (queues, streams) = match queues {
+        Queues::Together => (0, 1),
+        Queues::UpTo(streams) => (1, streams),
+        Queues::Exactly(streams) => (2, streams),
+    };
+    words.number(queues);
+    words.number(streams.into());
+    words.number(place(&TRANSFERS, transfers));
+    words.number(place(&GPUS, gpus));
+    words.number(by_masses.into());
+}
+
+fn read_path(words: &mut Reader<'_>) -> SystemsPath {
+    SystemsPath {
+        row: Row::named(&words.text()),
+        build: BUILDS[words.number() as usize],
+        block: words.number() as u32,
+        tile: {
+            let (has_tiles, tile) = (words.number() != 0, words.number() as u32);
+            has_tiles.then_some(tile)
+        },
+        queues: match (words.number(), words.number() as u32) {
+            (0, _) => Queues::Together,
+            (1, streams) => Queues::UpTo(streams),
+            (2, streams) => Queues::Exactly(streams),
+            (other, _) => unreachable!("ranks of one version know no queues {other}"),
+        },
+        transfers: TRANSFERS[words.number() as usize],
+        gpus: GPUS[words.number() as usize],
+        by_masses: words.number() != 0,
     }
 }
 
@@ -377,7 +515,7 @@ fn read_operation(words: &mut Reader<'_>) -> Operation {
     }
 }
 
-fn write_state(saved: &SavedState, words: &mut Writer) {
+pub(super) fn write_state(saved: &SavedState, words: &mut Writer) {
     let SavedState {
         frame,
         positions,
@@ -421,7 +559,7 @@ fn read_frame(words: &mut Reader<'_>) -> Frame {
     }
 }
 
-fn read_state(words: &mut Reader<'_>) -> SavedState {
+pub(super) fn read_state(words: &mut Reader<'_>) -> SavedState {
     let frame = read_frame(words);
     let mut vectors = || {
         let count = words.number() as usize;
@@ -519,6 +657,7 @@ mod tests {
                 id: (0..n as u64).collect(),
                 ..cloud(n, 1)
             },
+            systems: 1 + n as u32,
             fields: vec![0.5; n % 7],
         }))
     }
@@ -586,7 +725,26 @@ mod tests {
             Command::Energy,
             Command::Restore(Box::new(saved(3, 0))),
             Command::Restore(Box::new(saved(40, 40))),
+            Command::Gathered(Asked::State),
+            Command::Gathered(Asked::Bodies(u64::MAX)),
+            Command::Gathered(Asked::Accelerations),
+            Command::Gathered(Asked::End),
+            Command::Gathered(Asked::Seconds(0.25, 7)),
         ];
+        let of_systems = variants::VARIANTS.iter().filter_map(|v| match v.method {
+            Method::Systems(path) => Some(path),
+            _ => None,
+        });
+        let mut paths: Vec<_> = of_systems.collect();
+        let of_tiles = *paths.first().expect("there are some");
+        paths.push(of_tiles.tile(0).on_all_gpus());
+        for queues in [Queues::UpTo(3), Queues::Exactly(5)] {
+            paths.push(of_tiles.queued(queues).copied(Transfers::DepthFirst));
+        }
+        for path in paths {
+            let means = Means::Systems(path, Frame::IDENTITY, Devices::Gpus(vec![0, 3]));
+            commands.push(begin(ForceLaw::Gravity, 2, means));
+        }
         // Lengths on both sides of what is told at once.
         for count in 0..=operations.len() {
             commands.push(Command::Repeat(u64::MAX, operations[..count].to_vec()));

@@ -1,5 +1,6 @@
 //! Ranks as threads: the bits of a run alone, whichever rank computes what.
 
+mod of_systems;
 mod on_devices;
 
 use super::*;
@@ -31,7 +32,8 @@ fn on_ranks(
     precision: Precision,
     choices: Choices,
 ) -> Box<dyn Backend> {
-    let backend = lead(team, (bodies, &Fields::NONE), physics(), precision, choices);
+    let in_fields = (bodies, &Fields::NONE);
+    let backend = lead(team, in_fields, physics(), (precision, choices), 1);
     backend.expect("no fields")
 }
 
@@ -270,7 +272,7 @@ fn fields_are_those_of_one_process() {
     for threads in TEAMS {
         let found = led(threads, |team| {
             let in_fields = (&bodies, &fields);
-            let backend = lead(team, in_fields, physics(), Precision::F64, choices);
+            let backend = lead(team, in_fields, physics(), (Precision::F64, choices), 1);
             run(backend.expect("formulas"), &bodies, integrator, pace)
         });
         assert_eq!(found, expected, "{threads:?}");

@@ -102,12 +102,30 @@ impl<D: Streams> ManySystems<D> {
         physics: Physics,
         frame: Frame,
     ) -> Result<Self, ForceError> {
+        let masses = Masses::of(bodies);
+        Self::part_of_more(devices, variant, (bodies, masses), physics, frame)
+    }
+
+    /// As [`new`](Self::new), of systems that are a part of more: by the kernel that all their masses allow.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub(crate) fn part_of_more(
+        devices: &[Arc<D>],
+        variant: &Variant,
+        (bodies, masses): (&Bodies, Masses),
+        physics: Physics,
+        frame: Frame,
+    ) -> Result<Self, ForceError> {
         let own = Own {
             softening: physics.softening,
             pace: 1.0,
         };
         let own = vec![own; variant.systems as usize];
-        Self::with_own(devices, variant, bodies, physics, frame, own)
+        Self::by_masses(devices, variant, (bodies, masses), physics, frame, own)
     }
 
     /// As [`new`](Self::new), of systems that differ.
@@ -125,6 +143,18 @@ impl<D: Streams> ManySystems<D> {
         frame: Frame,
         own: Vec<Own>,
     ) -> Result<Self, ForceError> {
+        let masses = Masses::of(bodies);
+        Self::by_masses(devices, variant, (bodies, masses), physics, frame, own)
+    }
+
+    fn by_masses(
+        devices: &[Arc<D>],
+        variant: &Variant,
+        (bodies, masses): (&Bodies, Masses),
+        physics: Physics,
+        frame: Frame,
+        own: Vec<Own>,
+    ) -> Result<Self, ForceError> {
         let Method::Systems(path) = variant.method else {
             panic!("`{}` computes one system", variant.name)
         };
@@ -134,7 +164,6 @@ impl<D: Streams> ManySystems<D> {
         let smallest = smallest.fold(physics.softening, f64::min);
         let unsoftened =
             frame.length_to_local(smallest).powi(2) < variant.precision().smallest_square();
-        let masses = Masses::of(bodies);
         let entry = variant
             .force_for(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
@@ -473,23 +502,24 @@ impl<D: Streams> Backend for ManySystems<D> {
             .collect())
     }
 
-    /// By the CPU, system by system.
     fn energy(&mut self) -> Result<Energy, ForceError> {
+        Ok(self.energies()?.into_iter().sum())
+    }
+
+    /// By the CPU, system by system.
+    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
         let mut bodies = self.bodies.clone();
         self.download(&mut bodies)?;
         let n = bodies.len() / self.own.len();
-        let mut total = Energy::default();
-        for (system, own) in self.own.iter().enumerate() {
+        let energy = |(system, own): (usize, &Own)| {
             let physics = Physics {
                 softening: own.softening,
                 ..self.physics
             };
             let part = bodies.part(system * n..(system + 1) * n);
-            let energy = Cpu::<f64>::new(&part, physics).energy()?;
-            total.kinetic += energy.kinetic;
-            total.potential += energy.potential;
-        }
-        Ok(total)
+            Cpu::<f64>::new(&part, physics).energy()
+        };
+        self.own.iter().enumerate().map(energy).collect()
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

@@ -233,6 +233,8 @@ pub const VARIANTS: &[Variant] = &[
         "everything in double precision"),
     variant("symmetric-f64", "symmetric-f64-unroll32", symmetric("symmetric_float4_f64_8x2", 128).by_masses(),
         "two sources in the loop's body, for masses that differ"),
+    variant("symmetric-f64-block32", "symmetric-f64", symmetric("symmetric_float4_f64_8x2", 32).by_masses(),
+        "a warp a block: smaller tiles, for fewer bodies"),
 
     variant("test-particles", "tiled", kernel("test_particles_float4_f32_approximate_u16").ftz(),
         "sources are the bodies with mass alone: for many bodies without"),

@@ -53,6 +53,12 @@ const SINGLE: &[(usize, &str)] = &[
     (usize::MAX, "symmetric"),
 ];
 
+/// As [`SINGLE`], in double precision.
+const DOUBLE: &[(usize, &str)] = &[
+    (32_768, "symmetric-f64-block32"),
+    (usize::MAX, "symmetric-f64"),
+];
+
 /// The most bodies for which tensor cores are not worth their error: 49 152 of a Plummer sphere are
 /// a tenth faster than in single precision on an H200, and as fast if their masses are equal.
 const FEW_FOR_TENSOR_CORES: usize = 57_344;
@@ -87,13 +93,16 @@ pub fn gpu(
 
 /// As [`gpu`], where all bodies have mass.
 fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
-    let fits = |&&(most, _): &&(usize, _)| bodies <= most;
-    let (_, single) = SINGLE.iter().find(fits).expect("the last has no limit");
+    let of = |kernels: &[(usize, &'static str)]| {
+        let fits = |&&(most, _): &&(usize, _)| bodies <= most;
+        kernels.iter().find(fits).expect("the last has no limit").1
+    };
+    let (single, double) = (of(SINGLE), of(DOUBLE));
     match accuracy {
         ForceAccuracy::Fast if bodies > FEW_FOR_TENSOR_CORES => vec!["tensor", single],
         ForceAccuracy::Fast | ForceAccuracy::Single => vec![single],
-        ForceAccuracy::Double if slow_doubles => vec!["double-single", "symmetric-f64"],
-        ForceAccuracy::Double => vec!["symmetric-f64"],
+        ForceAccuracy::Double if slow_doubles => vec!["double-single", double],
+        ForceAccuracy::Double => vec![double],
     }
 }
 
@@ -102,7 +111,7 @@ fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&
 pub fn of_whole_steps(bodies: usize, of_forces: &str) -> Option<&'static str> {
     match of_forces {
         "symmetric-lane2-block32" if bodies <= FEW[0] => Some("few-bodies"),
-        "symmetric-f64" if bodies <= FEW[1] => Some("few-bodies-f64"),
+        "symmetric-f64-block32" if bodies <= FEW[1] => Some("few-bodies-f64"),
         _ => None,
     }
 }
@@ -194,6 +203,7 @@ mod tests {
             (1, ForceAccuracy::Single, false, Some("few-bodies")),
             (3072, ForceAccuracy::Fast, true, Some("few-bodies")),
             (3073, ForceAccuracy::Single, false, None),
+            (100, ForceAccuracy::Double, false, Some("few-bodies-f64")),
             (4096, ForceAccuracy::Double, false, Some("few-bodies-f64")),
             (4097, ForceAccuracy::Double, false, None),
             (100, ForceAccuracy::Double, true, None),

@@ -6,9 +6,9 @@
 //! 859).
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
@@ -21,28 +21,79 @@ use crate::encounters::StepOfBody;
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Time for which a thread waits for work of a block before it sleeps: longer than what one thread does of a block by
+/// itself. To wake it takes some 10 µs, several times in a block of 200.
+const PATIENCE: Duration = Duration::from_micros(100);
+
 /// A span on its way: what those who compute it and those who wait for its end tell each other.
 #[derive(Debug, Default)]
-pub(super) struct OnItsWay {
+struct OnItsWay {
     /// Ticks that are done.
     done: AtomicU64,
     is_left: AtomicBool,
+    has_ended: AtomicBool,
+    /// Threads that wait for work, or were asked to.
+    waiting: AtomicUsize,
 }
 
 impl OnItsWay {
-    /// Tells that it has come so far; returns whether it is to go on.
+    /// Takes work of the pool's threads as it comes, until there has been none for a while. The thread that has the span
+    /// must not: nobody else would bring work.
+    fn wait_for_work(&self, owner: Option<usize>) {
+        let mut idle = Instant::now();
+        while rayon::current_thread_index() != owner
+            && !self.has_ended.load(Ordering::Relaxed)
+            && idle.elapsed() < PATIENCE
+        {
+            match rayon::yield_now() {
+                Some(rayon::Yield::Executed) => idle = Instant::now(),
+                _ => std::thread::yield_now(),
+            }
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A span on its way, for the thread of a pool that computes it.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'way, 'scope> {
+    told: &'scope OnItsWay,
+    scope: &'way rayon::Scope<'scope>,
+}
+
+impl Way<'_, '_> {
+    /// Tells that the span has come so far, and keeps the pool's other threads awake for the next block; returns whether
+    /// it is to go on.
     pub(super) fn goes_on(&self, now: u64) -> bool {
-        self.done.store(now, Ordering::Relaxed);
-        !self.is_left.load(Ordering::Relaxed)
+        let (told, owner) = (self.told, rayon::current_thread_index());
+        told.done.store(now, Ordering::Relaxed);
+        while told.waiting.load(Ordering::Relaxed) + 1 < rayon::current_num_threads() {
+            told.waiting.fetch_add(1, Ordering::Relaxed);
+            self.scope.spawn(move |_| told.wait_for_work(owner));
+        }
+        !told.is_left.load(Ordering::Relaxed)
     }
 }
 
 /// Takes the block steps of a span; none if it is left on its way.
-fn span_of<B: InMemory>(
+fn span_of<'scope, B: InMemory>(
     backend: &mut B,
     span: f64,
     eta: f64,
-    way: &OnItsWay,
+    told: &'scope OnItsWay,
+    scope: &rayon::Scope<'scope>,
+) -> Result<Option<BlockCounts>, ForceError> {
+    let counts = steps_of(backend, span, eta, Way { told, scope });
+    told.has_ended.store(true, Ordering::Relaxed);
+    counts
+}
+
+/// As [`span_of`], on its way.
+fn steps_of<B: InMemory>(
+    backend: &mut B,
+    span: f64,
+    eta: f64,
+    way: Way<'_, '_>,
 ) -> Result<Option<BlockCounts>, ForceError> {
     if let Some(neighbours) = backend.state().neighbours {
         return backend.advance_with_neighbours(neighbours, span, eta, way);
@@ -60,7 +111,7 @@ fn span_of<B: InMemory>(
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
         let way = OnItsWay::default();
-        let counts = rayon::scope(|_| span_of(self, span, eta, &way))?;
+        let counts = rayon::scope(|scope| span_of(self, span, eta, &way, scope))?;
         Ok(counts.expect("nobody leaves it"))
     }
 
@@ -73,9 +124,9 @@ impl<B: InMemory> BlockSteps for B {
         let way = &OnItsWay::default();
         let (sender, receiver) = mpsc::channel();
         rayon::in_place_scope(|scope| {
-            scope.spawn(move |_| {
+            scope.spawn(move |scope| {
                 // Refused by nobody: the receiver waits for it.
-                let _ = sender.send(span_of(self, span, eta, way));
+                let _ = sender.send(span_of(self, span, eta, way, scope));
             });
             loop {
                 match receiver.recv_timeout(LOOK) {
@@ -130,7 +181,7 @@ fn advance<S: Scheme>(
     backend: &mut impl InMemory,
     span: f64,
     eta: f64,
-    way: &OnItsWay,
+    way: Way<'_, '_>,
 ) -> Result<Option<BlockCounts>, ForceError> {
     let n = backend.state().bodies.len();
     let frame = backend.frame();
@@ -146,6 +197,7 @@ fn advance<S: Scheme>(
     let mut levels = levels.collect::<Result<Vec<u32>, ForceError>>()?;
     let sources = backend.sources().map(<[usize]>::to_vec);
     let mut begun = vec![0; n]; // in ticks of the span
+    let mut ends: Vec<u64> = levels.iter().map(|&level| SPAN >> level).collect();
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
@@ -153,10 +205,9 @@ fn advance<S: Scheme>(
         if !way.goes_on(now) {
             return Ok(None);
         }
-        let end = |i: usize| begun[i] + (SPAN >> levels[i]);
-        now = (0..n).map(end).min().unwrap_or(SPAN);
+        now = ends.iter().copied().min().unwrap_or(SPAN);
         block.clear();
-        block.extend((0..n).filter(|&i| end(i) == now));
+        block.extend((0..n).filter(|&i| ends[i] == now));
         let state = backend.state_mut();
         state.external.set_time(start + time(now));
         let since = |i: usize| time(now - begun[i]);
@@ -196,6 +247,7 @@ fn advance<S: Scheme>(
             if wanted > levels[i] || now.is_multiple_of(SPAN >> wanted) {
                 levels[i] = wanted;
             }
+            ends[i] = now + (SPAN >> levels[i]);
         }
     }
     Ok(Some(counts))

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::block_steps::OnItsWay;
+use super::block_steps::Way;
 use super::host_state::HostState;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, NeighboursFault,
@@ -47,7 +47,7 @@ pub(super) trait InMemory: Send {
         _neighbours: usize,
         _span: f64,
         _eta: f64,
-        _way: &OnItsWay,
+        _way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         Err(NeighboursFault::Device.into())
     }

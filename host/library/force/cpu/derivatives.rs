@@ -11,7 +11,7 @@ use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
-use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
+use super::{Cpu, ELEMENTWISE, put};
 use crate::simd::Kernel;
 use crate::simd::{Lane, Lanes, Registers, Root, Vector};
 
@@ -69,6 +69,9 @@ const SLICE: usize = 2 * BLOCK;
 
 /// Groups whose sums by slices are kept at a time.
 const GROUPS_AT_A_TIME: usize = 64;
+
+/// Interactions that a thread computes sooner than others, which wait for work, take some of them.
+pub(super) const ALONE: usize = 1 << 14;
 
 /// Groups of a task.
 const GROUPS_OF_A_TASK: usize = 2;
@@ -203,7 +206,7 @@ pub(super) fn forces<R: Lane, const K: usize>(
         softening_squared: R::from_f64(softening * softening),
     };
     let slices = sources.len().div_ceil(SLICE);
-    let alone = indices.len() * sources.len() <= INTERACTIONS_ALONE;
+    let alone = indices.len() * sources.len() <= ALONE;
     let mut sums = vec![Sums::<K>::NONE; targets.len()];
     let mut of_slices = vec![Sums::<K>::NONE; slices * targets.len().min(GROUPS_AT_A_TIME)];
     let batches = targets.chunks(GROUPS_AT_A_TIME);
@@ -233,7 +236,10 @@ pub(super) fn forces<R: Lane, const K: usize>(
         };
         match alone {
             true => tasks.for_each(work),
-            false => tasks.collect::<Vec<_>>().into_par_iter().for_each(work),
+            false => {
+                let tasks = tasks.collect::<Vec<_>>().into_par_iter();
+                tasks.with_max_len(1).for_each(work);
+            }
         }
         for slice in of_slices.chunks(targets.len()) {
             sums.iter_mut()

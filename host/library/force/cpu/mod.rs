@@ -28,7 +28,7 @@ pub use points::{field_at, potentials, tides_at};
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
-use super::block_steps::OnItsWay;
+use super::block_steps::Way;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
 use crate::backend::{
@@ -198,7 +198,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         neighbours: usize,
         span: f64,
         eta: f64,
-        way: &OnItsWay,
+        way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         if self.state.is_sixth() {
             return Err(NeighboursFault::Integrator(Integrator::Hermite6.name()).into());
@@ -364,7 +364,7 @@ fn lanes_of<R: Copy>(groups: &[Group<R>]) -> impl Iterator<Item = [R; 3]> {
 }
 
 /// Bodies that a thread takes where the work of a body is little.
-pub(super) const ELEMENTWISE: usize = 1 << 10;
+pub(super) const ELEMENTWISE: usize = 1 << 9;
 
 /// Interactions that are computed sooner than other threads are woken and waited for, which takes
 /// some 10 µs.

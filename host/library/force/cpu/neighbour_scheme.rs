@@ -25,13 +25,13 @@ use gpu_kernels::neighbour_scheme::{
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 use rayon::prelude::*;
 
-use super::derivatives::{Group, Source, Sums};
+use super::derivatives::{ALONE, Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
-use super::{Cpu, ELEMENTWISE, INTERACTIONS_ALONE, put};
+use super::{Cpu, ELEMENTWISE, put};
 use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Sphere, Targets};
 use crate::fields::External;
-use crate::force::block_steps::{OnItsWay, guarded, level};
+use crate::force::block_steps::{Way, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
@@ -228,7 +228,7 @@ pub(super) fn advance<R: Lane>(
     cpu: &mut Cpu<R>,
     wanted: usize,
     (span, eta): (f64, f64),
-    way: &OnItsWay,
+    way: Way<'_, '_>,
 ) -> Result<Option<BlockCounts>, ForceError> {
     let n = cpu.state.bodies.len();
     let frame = cpu.frame();
@@ -483,7 +483,7 @@ fn ends<R: Lane>(
     let newly = |(&i, (far, list)): (&usize, (Forces, Vec<u32>))| (far, near(i, &list), list);
     let regular: Vec<(Forces, Forces, Vec<u32>)> = due.par_iter().zip(far).map(newly).collect();
     let irregular = |&i: &usize| near(i, &parts[i].list);
-    let irregular: Vec<Forces> = match block.len() * wanted <= INTERACTIONS_ALONE {
+    let irregular: Vec<Forces> = match block.len() * wanted <= ALONE {
         true => block.iter().map(irregular).collect(),
         false => block.par_iter().map(irregular).collect(),
     };

@@ -25,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// itself. To wake it takes some 10 µs, several times in a block of 200.
 const PATIENCE: Duration = Duration::from_micros(100);
 
+/// The fewest bodies for whose blocks threads wait awake: those of fewer are soon done by one.
+const FEWEST_TO_WAIT_FOR: usize = 1024;
+
 /// A span on its way: what those who compute it and those who wait for its end tell each other.
 #[derive(Debug, Default)]
 struct OnItsWay {
@@ -37,13 +40,16 @@ struct OnItsWay {
 }
 
 impl OnItsWay {
-    /// Takes work of the pool's threads as it comes, until there has been none for a while. The thread that has the span
-    /// must not: nobody else would bring work.
+    /// Takes work of the pool's threads as it comes, until there has been none for a while. It ends then, and after
+    /// [`LOOK`] in any case, for it may stand before work of another span on the same thread. The thread that has this span must not
+    /// wait: nobody else would bring work.
     fn wait_for_work(&self, owner: Option<usize>) {
-        let mut idle = Instant::now();
+        let began = Instant::now();
+        let mut idle = began;
         while rayon::current_thread_index() != owner
             && !self.has_ended.load(Ordering::Relaxed)
             && idle.elapsed() < PATIENCE
+            && began.elapsed() < LOOK
         {
             match rayon::yield_now() {
                 Some(rayon::Yield::Executed) => idle = Instant::now(),
@@ -59,6 +65,8 @@ impl OnItsWay {
 pub(super) struct Way<'way, 'scope> {
     told: &'scope OnItsWay,
     scope: &'way rayon::Scope<'scope>,
+    /// Threads that are to wait for work.
+    waiting: usize,
 }
 
 impl Way<'_, '_> {
@@ -67,7 +75,7 @@ impl Way<'_, '_> {
     pub(super) fn goes_on(&self, now: u64) -> bool {
         let (told, owner) = (self.told, rayon::current_thread_index());
         told.done.store(now, Ordering::Relaxed);
-        while told.waiting.load(Ordering::Relaxed) + 1 < rayon::current_num_threads() {
+        while told.waiting.load(Ordering::Relaxed) < self.waiting {
             told.waiting.fetch_add(1, Ordering::Relaxed);
             self.scope.spawn(move |_| told.wait_for_work(owner));
         }
@@ -83,7 +91,16 @@ fn span_of<'scope, B: InMemory>(
     told: &'scope OnItsWay,
     scope: &rayon::Scope<'scope>,
 ) -> Result<Option<BlockCounts>, ForceError> {
-    let counts = steps_of(backend, span, eta, Way { told, scope });
+    let waiting = match backend.state().bodies.len() {
+        ..FEWEST_TO_WAIT_FOR => 0,
+        _ => rayon::current_num_threads() - 1,
+    };
+    let way = Way {
+        told,
+        scope,
+        waiting,
+    };
+    let counts = steps_of(backend, span, eta, way);
     told.has_ended.store(true, Ordering::Relaxed);
     counts
 }

@@ -20,7 +20,7 @@ pub enum Place {
     Emulators(u32),
     /// A GPU.
     Gpu(Box<DeviceInfo>),
-    /// GPUs, two to [`MOST_DEVICES`], which compute one system together.
+    /// GPUs, two to [`MOST_DEVICES`](super::MOST_DEVICES), which compute one system together.
     Gpus(Vec<DeviceInfo>),
     /// An emulator of each of so many ranks, which compute one system together, or each systems of its own.
     RankEmulators(u32),

@@ -72,7 +72,7 @@ impl Simulation {
             .collect();
         let made = compute(py, move || {
             let mut settings = settings;
-            let (physics, selection) = builder.choose()?;
+            let (physics, _) = builder.choose()?;
             let units = settings.units.as_deref();
             let units = units.map(|units| parsed(units, "units")).transpose()?;
             let mut builder = builder;
@@ -87,7 +87,12 @@ impl Simulation {
                     .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
                 builder = builder.orbit(position, velocity);
             }
-            let builder = builder.settled();
+            let builder = encounters
+                .iter()
+                .cloned()
+                .fold(builder.settled(), SimulationBuilder::encounters);
+            // Some kernels are for runs without fields and encounters.
+            let (_, selection) = builder.choose()?;
             let (selection, remark) = match settings.tuned {
                 true => tuned_selection(&builder, &physics, selection),
                 false => (selection, None),
@@ -107,9 +112,6 @@ impl Simulation {
             let builder = builder.kernel(variant).device(chosen_device);
             let mut running = match saved {
                 None => {
-                    let builder = encounters
-                        .into_iter()
-                        .fold(builder, SimulationBuilder::encounters);
                     let mut simulation = builder.build()?;
                     let origin = simulation.conserved()?;
                     Running { simulation, origin }

@@ -12,7 +12,7 @@ use allpairs::encounters::{Event, Happening};
 use allpairs::fields::{self, Orbit};
 use allpairs::integrator::Pace;
 use allpairs::physics::Physics;
-use allpairs::selection::Selection;
+use allpairs::selection::{Selection, select};
 use allpairs::simulation::{self, BuildError, SimulationBuilder};
 use allpairs::tuning;
 use allpairs::variants::{Shape, Variant};
@@ -72,7 +72,7 @@ impl Simulation {
             .collect();
         let made = compute(py, move || {
             let mut settings = settings;
-            let (physics, _) = builder.choose()?;
+            let physics = builder.choose_physics()?;
             let units = settings.units.as_deref();
             let units = units.map(|units| parsed(units, "units")).transpose()?;
             let mut builder = builder;
@@ -92,7 +92,7 @@ impl Simulation {
                 .cloned()
                 .fold(builder.settled(), SimulationBuilder::encounters);
             // Some kernels are for runs without fields and encounters.
-            let (_, selection) = builder.choose()?;
+            let selection = select(&builder.request(&physics)).map_err(BuildError::from)?;
             let (selection, remark) = match settings.tuned {
                 true => tuned_selection(&builder, &physics, selection),
                 false => (selection, None),

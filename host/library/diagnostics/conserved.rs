@@ -177,13 +177,8 @@ pub struct Drift {
 mod tests {
     use super::*;
     use crate::bodies::{Body, BodyKind};
+    use crate::diagnostics::tests::GRAVITY;
     use crate::physics::ForceLaw;
-
-    const GRAVITY: Physics = Physics {
-        law: ForceLaw::Gravity,
-        g: 1.0,
-        softening: 0.0,
-    };
 
     fn pair() -> Bodies {
         let mut bodies = Bodies::with_capacity(2);

@@ -53,6 +53,14 @@ fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::largest;
+    use crate::physics::{ForceLaw, Physics};
+
+    /// Gravity without softening, for the tests of all measures.
+    pub(super) const GRAVITY: Physics = Physics {
+        law: ForceLaw::Gravity,
+        g: 1.0,
+        softening: 0.0,
+    };
 
     #[test]
     fn the_largest_is_nan_wherever_nan_stands() {

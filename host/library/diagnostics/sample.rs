@@ -194,13 +194,7 @@ mod tests {
     use super::*;
     use crate::bodies::{Body, BodyKind};
     use crate::diagnostics::Energy;
-    use crate::physics::ForceLaw;
-
-    const GRAVITY: Physics = Physics {
-        law: ForceLaw::Gravity,
-        g: 1.0,
-        softening: 0.0,
-    };
+    use crate::diagnostics::tests::GRAVITY;
 
     /// Masses 1 at distances 1 … n from (5, 0, 0), the outermost first.
     fn row(n: u32) -> Bodies {

@@ -33,15 +33,9 @@ pub fn core_centre(bodies: &Bodies, physics: &Physics) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::tests::GRAVITY;
     use crate::diagnostics::{MASS_SHARES, centre_of_mass, lagrangian_radii};
     use crate::initial_conditions::plummer;
-    use crate::physics::ForceLaw;
-
-    const GRAVITY: Physics = Physics {
-        law: ForceLaw::Gravity,
-        g: 1.0,
-        softening: 0.0,
-    };
 
     /// Bodies that have escaped move the centre of mass, and with it what were radii of the cluster.
     #[test]

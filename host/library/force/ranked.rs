@@ -268,13 +268,8 @@ impl Begin {
             Ok(many.on(choices.threads).into_backend())
         };
         let in_frame = (Frame::IDENTITY, false);
-        Ok(Box::new(Dealt::new(
-            team,
-            &self.bodies,
-            shares,
-            in_frame,
-            each,
-        )?))
+        let all = Dealt::new(team, &self.bodies, shares, in_frame, each)?;
+        Ok(Box::new(all))
     }
 
     /// Whole systems on the device of each rank: as many as on a GPU of as many.
@@ -298,13 +293,8 @@ impl Begin {
         };
         let shares = (self.systems as usize, share);
         let in_frame = (frame, true);
-        Ok(Box::new(Dealt::new(
-            team,
-            &self.bodies,
-            shares,
-            in_frame,
-            each,
-        )?))
+        let all = Dealt::new(team, &self.bodies, shares, in_frame, each)?;
+        Ok(Box::new(all))
     }
 
     fn device<D: Peers + 'static>(

@@ -407,11 +407,12 @@ impl SystemsPlan {
         } else {
             all.clone().map(|s| (s % self.streams, s..s + 1)).collect()
         };
+        let buffer_after = |steps: u32| match self.is_double_buffered() {
+            true => steps as usize % 2,
+            false => 0,
+        };
         let copy_out = Task::CopyOut {
-            from: match self.stepping {
-                Stepping::Fused | Stepping::ByWarps => steps as usize % 2,
-                _ => 0,
-            },
+            from: buffer_after(steps),
         };
         let item = |(stream, systems): &(u32, Range<u32>), task| Item {
             stream: *stream,
@@ -429,10 +430,7 @@ impl SystemsPlan {
         let launch = |group, entry: &Entry, index: u32| {
             let task = Task::Launch {
                 kernel: entry.symbol,
-                from: match self.stepping {
-                    Stepping::Fused | Stepping::ByWarps => index as usize % 2,
-                    _ => 0,
-                },
+                from: buffer_after(index),
                 steps: steps_each,
             };
             item(group, task)

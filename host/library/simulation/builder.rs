@@ -417,9 +417,17 @@ impl SimulationBuilder {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn choose(&self) -> Result<(Physics, Selection), BuildError> {
-        self.check()?;
-        let physics = self.chosen_physics();
+        let physics = self.choose_physics()?;
         Ok((physics, select(&self.request(&physics))?))
+    }
+
+    /// Force and constants.
+    ///
+    /// # Errors
+    /// If the bodies or a setting are at fault.
+    pub fn choose_physics(&self) -> Result<Physics, BuildError> {
+        self.check()?;
+        Ok(self.chosen_physics())
     }
 
     /// Physics that the simulation will have.

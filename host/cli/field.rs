@@ -113,12 +113,13 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let tides = machine.tides_at(&bodies, &physics, &points, accuracy)?;
     let said = [told("field", &field), told("tidal tensors", &tides)];
     let ((accelerations, potentials), tides) = (field.values, tides.values);
+    let external_potential = external.potential();
     let mut numbers = Vec::with_capacity(COLUMNS.len() * points.len());
     for (k, &point) in points.iter().enumerate() {
         let (a, t) = (external.acceleration(point), external.tides(point));
         numbers.extend(point);
         numbers.extend([0, 1, 2].map(|i| accelerations[k][i] + a[i]));
-        numbers.push(potentials[k] + external.potential(point));
+        numbers.push(potentials[k] + external_potential.at(point));
         let tensor = |(i, j): (usize, usize)| tides[k][i][j] + t[i][j];
         numbers.extend([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(tensor));
     }

@@ -248,12 +248,13 @@ fn numbers(bodies: &Bodies, physics: &Physics, external: &External) -> Vec<Origi
         .map(|&i| [bodies.x[i], bodies.y[i], bodies.z[i]])
         .collect();
     let (_, potentials) = field_at(&massive, physics, &points);
+    let in_fields = external.potential();
     let mut numbers = vec![[f64::NAN; 3]; bodies.len()];
     for (&i, potential) in massless.iter().zip(potentials) {
         let body = bodies.body(i);
         let v = difference(body.velocity, velocity);
-        let depth = potential + external.energy_per_mass(bodies, i);
-        let energy = 0.5 * dot(v, v) + depth + external.energy_with_origin(bodies, i);
+        let depth = potential + in_fields.energy_per_mass(bodies, i);
+        let energy = 0.5 * dot(v, v) + depth + in_fields.energy_with_origin(bodies, i);
         let jacobi = match omega {
             Ok(omega) => energy - dot(omega, cross(difference(body.position, centre), v)),
             Err(_) => f64::NAN,

@@ -39,7 +39,7 @@ macro_rules! all_at_points {
 }
 
 all_at_points! {
-    "field_at_points_float4_f32": Float4<f32>, Field, points::FIELD_SUMS, 4, 8;
+    "field_at_points_float4_f32": Float4<f32>, Field, points::FIELD_SUMS, 2, 16;
     "field_at_points_float4_f64": Float4<f64>, Field, points::FIELD_SUMS, 2, 4;
     "tides_at_points_float4_f32": Float4<f32>, Tides, points::TIDES_SUMS, 2, 8;
     "tides_at_points_float4_f64": Float4<f64>, Tides, points::TIDES_SUMS, 1, 4;

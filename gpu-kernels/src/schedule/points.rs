@@ -14,7 +14,7 @@ use crate::tile::{Tile, for_each, sweep};
 use cuda_std::{GpuFloat, global, thread};
 
 /// Sources of a tile, whatever the block.
-pub const TILE: u32 = 256;
+pub const TILE: u32 = 1024;
 
 /// Quantity that is summed over sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

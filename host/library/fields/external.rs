@@ -5,11 +5,10 @@ use std::sync::Arc;
 use gpu_kernels::fields::{self as kernels, HEADER, Header, Jet, KNOT, Kind, PARAMETERS, RECORD};
 
 use super::orbit::Track;
-use super::potential::{gamma, potential};
+use super::potential::{OfField, Potential, gamma, of_formula};
 use super::relativity::Relativity;
 use super::{Centre, ExternalField, FieldFault, Fields, HostField, Path, Shape};
 use crate::bodies::Bodies;
-use crate::diagnostics::CompensatedSum;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::vectors::difference;
@@ -345,66 +344,30 @@ impl External {
         }
     }
 
-    /// Energy of bodies in the fields: `Σ m φ`. Where the origin is on an orbit, at R with velocity V:
-    /// `Σ m (φ(R + x) − φ(R) + V·v)`, which with the kinetic energy of velocities v is what the bodies
-    /// have beyond as much mass on the orbit, and as well conserved: `Σ ½ m (v + V)²` and `Σ m φ(R + x)`
-    /// less `M (½ V² + φ(R))`, a constant.
+    /// Energy of bodies in the fields, as [`Potential::energy`].
     pub fn energy(&self, bodies: &Bodies, physics: &Physics) -> f64 {
-        let mut sum = CompensatedSum::default();
         if self.is_none() {
-            return sum.value();
+            return 0.0;
         }
-        for i in 0..bodies.len() {
-            let weight = physics.weight(bodies.mass[i]);
-            if weight != 0.0 {
-                sum.add(weight * self.energy_per_mass(bodies, i));
-                if self.orbit.is_some() {
-                    sum.add(weight * self.energy_with_origin(bodies, i));
-                }
-            }
-        }
-        sum.value()
+        self.potential().energy(bodies, physics)
     }
 
-    /// Energy of a body in the fields, per mass, but for that [with the
-    /// origin](Self::energy_with_origin).
-    pub(crate) fn energy_per_mass(&self, bodies: &Bodies, i: usize) -> f64 {
-        let relativity = self.relativity.map_or(0.0, |term| term.energy(bodies, i));
-        self.potential([bodies.x[i], bodies.y[i], bodies.z[i]]) + relativity
-    }
-
-    /// Energy `V·v` of a body per mass, by the velocity V of the origin.
-    pub(crate) fn energy_with_origin(&self, bodies: &Bodies, i: usize) -> f64 {
-        self.origin().map_or(0.0, |[_, [x, y, z]]| {
-            x * bodies.vx[i] + y * bodies.vy[i] + z * bodies.vz[i]
-        })
-    }
-
-    /// Potential at a position; of fields of the user's own that have one. Where the origin is on an orbit,
-    /// beyond the potential there.
-    pub fn potential(&self, position: [f64; 3]) -> f64 {
-        let origin = self.origin().map(|[origin, _]| origin);
-        // Differences of each field, whose sum may be much larger.
-        let beyond_origin = |of: &dyn Fn([f64; 3]) -> f64| match origin {
-            Some(origin) => of([0, 1, 2].map(|k| origin[k] + position[k])) - of(origin),
-            None => of(position),
-        };
-        let own = self.own.iter();
-        let mut sum: f64 = own
-            .map(|own| beyond_origin(&|x| own.potential(self.time, x).unwrap_or_default()))
-            .sum();
-        for first in self.records() {
+    /// Potential of the fields at the time, for many positions.
+    pub fn potential(&self) -> Potential<'_> {
+        let origin = self.origin();
+        let own = self.own.iter().map(|own| -> OfField<'_> {
+            Box::new(|x| own.potential(self.time, x).unwrap_or_default())
+        });
+        let formulas = self.records().map(|first| -> OfField<'_> {
             let record = &self.numbers[first as usize..(first + RECORD) as usize];
-            let kind = self.kind(record[0]);
             let centre = kernels::centre::<1>(&*self.numbers, first, self.time);
+            let centre = centre.map(|axis| axis.0[0]);
             let mut parameters = [0.0; PARAMETERS];
             parameters.copy_from_slice(&record[6..]);
-            sum += beyond_origin(&|position| {
-                let x = [0, 1, 2].map(|axis| position[axis] - centre[axis].0[0]);
-                potential(kind, parameters, x)
-            });
-        }
-        sum
+            let of_formula = of_formula(self.kind(record[0]), parameters);
+            Box::new(move |x| of_formula(difference(x, centre)))
+        });
+        Potential::new(own.chain(formulas), self.relativity.as_ref(), origin)
     }
 
     fn kind(&self, number: f64) -> Kind {

@@ -40,6 +40,7 @@ pub use milky_way::mwpotential2014;
 pub use orbit::Orbit;
 pub use parse::{NAMES, ParseFault, file_of, parse, parse_orbit};
 pub use path::{Path, PathFault};
+pub use potential::Potential;
 pub(crate) use relativity::Relativity;
 
 use formulas::{

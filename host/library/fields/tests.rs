@@ -167,7 +167,7 @@ fn they_are_those_of_galpy() {
             assert!(off <= 1e-12, "{name} at {x:?} is off by {off:e}");
             // From the potential at the last point, where that of the power law has another zero.
             let (last, of_last) = (rows[5].0, rows[5].2);
-            let found = external.potential(x) - external.potential(last);
+            let found = external.potential().at(x) - external.potential().at(last);
             let off = (found - (potential - of_last)).abs() / potential.abs().max(1.0);
             assert!(
                 off <= 1e-12,
@@ -211,7 +211,7 @@ fn derivatives_are_those_of_the_potential() {
                 let moved = |by: f64| {
                     let mut x = x;
                     x[axis] += by;
-                    external.potential(x)
+                    external.potential().at(x)
                 };
                 let off = (a[axis] + difference(&moved)).abs() / norm(a);
                 assert!(off <= 1e-9, "{field} at {x:?}: {off:e}");

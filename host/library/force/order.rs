@@ -2,6 +2,7 @@
 
 use gpu_kernels::abi::Separation;
 use gpu_kernels::schedule::spatial_sort;
+use rayon::prelude::*;
 
 use crate::physics::ForceLaw;
 
@@ -35,13 +36,19 @@ impl Slots {
         self.bodies.iter().map(|&body| body as usize)
     }
 
-    /// Reorders values given by slot to values by body.
-    pub(super) fn to_bodies<T: Copy>(&self, by_slot: &[T]) -> Vec<T> {
-        let mut by_body = by_slot.to_vec();
-        for (&value, body) in by_slot.iter().zip(self.bodies()) {
-            by_body[body] = value;
+    /// The slot of each body, in order.
+    pub(super) fn by_body(&self) -> Vec<u32> {
+        let mut slots = vec![0; self.bodies.len()];
+        for (slot, body) in (0..).zip(self.bodies()) {
+            slots[body] = slot;
         }
-        by_body
+        slots
+    }
+
+    /// Reorders values given by slot to values by body.
+    pub(super) fn to_bodies<T: Copy + Send + Sync>(&self, by_slot: &[T]) -> Vec<T> {
+        let slots = self.by_body().into_par_iter();
+        slots.map(|slot| by_slot[slot as usize]).collect()
     }
 
     /// Reorders values given by body to values by slot.
@@ -49,6 +56,9 @@ impl Slots {
         self.bodies().map(|body| by_body[body]).collect()
     }
 }
+
+/// Bodies whose sums are taken by one thread: sums do not depend on the number of threads.
+const BODIES_OF_A_SUM: usize = 4096;
 
 /// Acceptance criterion: which pairs of these bodies are far enough for tensor cores, in the units
 /// of the arguments: the formulas are explained at [`gpu_kernels::schedule::separated`]. And the
@@ -64,18 +74,29 @@ pub(super) fn measured(
         ForceLaw::Unit => 1.0,
         ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => masses[i],
     };
+    let parts = positions.par_chunks(BODIES_OF_A_SUM).enumerate();
+    let sums_of = |(part, positions): (usize, &[[f64; 3]])| {
+        let (mut sum, mut squares, mut moment) = (0.0, 0.0, [0.0; 3]);
+        for (i, position) in (part * BODIES_OF_A_SUM..).zip(positions) {
+            let m = weight(i);
+            sum += m;
+            squares += m * m;
+            moment = [0, 1, 2].map(|axis| moment[axis] + m * position[axis]);
+        }
+        (sum, squares, moment)
+    };
+    let parts: Vec<(f64, f64, [f64; 3])> = parts.map(sums_of).collect();
     let (mut sum, mut squares, mut moment) = (0.0, 0.0, [0.0; 3]);
-    for (i, position) in positions.iter().enumerate() {
-        let m = weight(i);
-        sum += m;
-        squares += m * m;
-        moment = [0, 1, 2].map(|axis| moment[axis] + m * position[axis]);
+    for part in parts {
+        sum += part.0;
+        squares += part.1;
+        moment = [0, 1, 2].map(|axis| moment[axis] + part.2[axis]);
     }
     // Without masses there are no forces, right at any distance.
     let total = if sum > 0.0 { sum } else { 1.0 };
     let typical = squares / total;
     let mut radii: Vec<f64> = positions
-        .iter()
+        .par_iter()
         .map(|x| {
             let square = |axis: usize| (x[axis] - moment[axis] / total).powi(2);
             (square(0) + square(1) + square(2)).sqrt()
@@ -94,10 +115,13 @@ pub(super) fn measured(
         square_per_mass: STRONGEST_PULLS * radius * radius / total,
     };
     let centre = moment.map(|m| m / total);
-    let distances = positions
-        .iter()
-        .flat_map(|x| [0, 1, 2].map(|axis| (x[axis] - centre[axis]).abs()));
-    let half_side = distances.fold(0.0, f64::max).min(RADII_IN_CUBE * radius);
+    let distances = positions.par_iter().map(|x| {
+        let along = [0, 1, 2].map(|axis| (x[axis] - centre[axis]).abs());
+        along.into_iter().fold(0.0, f64::max)
+    });
+    let half_side = distances
+        .reduce(|| 0.0, f64::max)
+        .min(RADII_IN_CUBE * radius);
     let [x, y, z] = centre.map(|c| (c - half_side) as f32);
     let cells = f64::from(1_u32 << spatial_sort::BITS) / (2.0 * half_side);
     (separation, [x, y, z, cells.min(f64::from(f32::MAX)) as f32])

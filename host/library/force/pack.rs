@@ -122,11 +122,22 @@ pub(super) fn read_state(
     scalars: &Scalars,
     bodies: &mut Bodies,
 ) {
-    let (positions, velocities) = local_state(layout, stride, scalars, bodies.len() as u32);
-    for (i, (position, velocity)) in slots.bodies().zip(positions.into_iter().zip(velocities)) {
-        [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(position);
-        [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = frame.velocity_from_local(velocity);
-    }
+    let Bodies {
+        x,
+        y,
+        z,
+        vx,
+        vy,
+        vz,
+        ..
+    } = bodies;
+    let slots = slots.by_body();
+    let bodies = (x, y, z, vx, vy, vz, &slots).into_par_iter();
+    bodies.for_each(|(x, y, z, vx, vy, vz, &slot)| {
+        let local = |fields| local_vector(layout, stride, scalars, fields, slot);
+        [*x, *y, *z] = frame.position_from_local(local(POSITION));
+        [*vx, *vy, *vz] = frame.velocity_from_local(local(VELOCITY));
+    });
 }
 
 /// `x += dt v` on a state buffer, in its own precision's f64 image: what a study's kernel leaves to
@@ -186,11 +197,22 @@ pub(super) fn local_state(
     scalars: &Scalars,
     n: u32,
 ) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
-    let vector =
-        |fields: [Field; 3], i| fields.map(|field| scalars.get((layout.scalar)(field, stride, i)));
+    let vector = |fields, i| local_vector(layout, stride, scalars, fields, i);
     (0..n)
+        .into_par_iter()
         .map(|i| (vector(POSITION, i), vector(VELOCITY, i)))
         .unzip()
+}
+
+/// Three scalars of a slot, in local units.
+fn local_vector(
+    layout: &LayoutDescription,
+    stride: u32,
+    scalars: &Scalars,
+    fields: [Field; 3],
+    slot: u32,
+) -> [f64; 3] {
+    fields.map(|field| scalars.get((layout.scalar)(field, stride, slot)))
 }
 
 /// Positions and masses of the first `n` bodies of a state buffer, in local units.
@@ -234,6 +256,7 @@ pub(super) fn local_vectors(
 ) -> Vec<[f64; 3]> {
     let value = |axis, i| scalars.get((layout.vector_scalar)(axis, stride, i));
     (0..n)
+        .into_par_iter()
         .map(|i| [value(0, i), value(1, i), value(2, i)])
         .collect()
 }

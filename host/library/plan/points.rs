@@ -11,9 +11,9 @@ use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional};
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
-/// Blocks per multiprocessor, at least, if there are sources enough: of some five that run at a time, so
+/// Blocks per multiprocessor, at least, if there are sources enough: of some eight that run at a time, so
 /// that the last to run leave little of a GPU idle.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 64;
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 256;
 
 /// Points of a launch, at most: what bounds its memory and keeps all indices within 32 bits.
 pub const MOST_POINTS: usize = 1 << 22;

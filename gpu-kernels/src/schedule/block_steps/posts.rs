@@ -1,7 +1,7 @@
 //! Messages of blocks from one launch to the next, and lists in the order of threads.
 
 use cuda_std::shared::{Shared, dynamic_shared_mem};
-use cuda_std::warp::{Shuffle, WARP_SIZE, ballot, lane_id, up_to_lane, warp_id};
+use cuda_std::warp::{WARP_SIZE, ballot, lane_id, over_lanes, up_to_lane, warp_id};
 use cuda_std::{global, thread};
 
 use super::{TOO_FINE, control_words, regular_words};
@@ -347,13 +347,7 @@ fn last_not_above(k: u32, begin_of: impl Fn(u32) -> u32) -> (u32, u32) {
 /// The largest number that any lane of the warp has.
 #[inline(always)]
 fn largest(number: u32) -> u32 {
-    let mut all = number;
-    let mut distance = 1;
-    while distance < WARP_SIZE {
-        all = all.max(all.shuffle(lane_id() ^ distance));
-        distance *= 2;
-    }
-    all
+    over_lanes(number, u32::max)
 }
 
 #[cfg(test)]

@@ -96,7 +96,10 @@ fn an_orbit_in_the_milky_way_keeps_its_constants() {
             External::of_bodies(&fields, &Bodies::default(), &galaxy_gravity()).expect("an orbit");
         let [x, v] = at(&mut external, time);
         let rest = External::new(&fields, galaxy_gravity().g);
-        (rest.potential(x) + 0.5 * norm(v).powi(2), cross(x, v)[2])
+        (
+            rest.potential().at(x) + 0.5 * norm(v).powi(2),
+            cross(x, v)[2],
+        )
     };
     let (energy, momentum) = external_at(0.0);
     // A turn is 0.2 kpc/(km/s) long.
@@ -397,7 +400,9 @@ fn both_frames_have_the_same_cluster() {
         assert!(off <= bound, "{name}: {off:e}");
         // Of masses that are one in all.
         let of_orbit = 0.5 * norm(orbit[1]).powi(2)
-            + External::new(&fields.iter().cloned().collect(), 1.0).potential(orbit[0]);
+            + External::new(&fields.iter().cloned().collect(), 1.0)
+                .potential()
+                .at(orbit[0]);
         let mass = bodies.total_mass();
         assert!((before[0] - before[1] - mass * of_orbit).abs() <= 1e-11);
         let drifts = [0, 1].map(|k| after[k] - before[k]);
@@ -434,7 +439,7 @@ fn test_particles_keep_their_energies() {
     let own = Simulation::builder(bodies).orbit(orbit[0], orbit[1]);
     let ((of_own, own_spread), look) = looks(own);
     let alone = External::new(&Fields::from_iter([field()]), 1.0);
-    let of_orbit = 0.5 * norm(orbit[1]).powi(2) + alone.potential(orbit[0]);
+    let of_orbit = 0.5 * norm(orbit[1]).powi(2) + alone.potential().at(orbit[0]);
     assert!(
         (fixed - of_orbit - of_own).abs() <= 1e-11,
         "{fixed} {of_orbit} {of_own}"

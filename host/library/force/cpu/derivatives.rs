@@ -196,7 +196,11 @@ pub(super) fn forces<R: Lane, const K: usize>(
     // Lanes past the last target compute on zeros and are never read.
     let mut targets = vec![[[[R::default(); LANES]; 3]; K]; indices.len().div_ceil(LANES)];
     for (k, &i) in indices.iter().enumerate() {
-        for (group, vector) in targets[k / LANES].iter_mut().zip(local(i)) {
+        let target = match cpu.sources() {
+            None => sources[i].0,
+            Some(_) => local(i),
+        };
+        for (group, vector) in targets[k / LANES].iter_mut().zip(target) {
             put(group, k % LANES, vector);
         }
     }

@@ -1,5 +1,7 @@
 //! External fields on a device: a launch after that of the forces.
 
+use std::mem;
+
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, Work};
 
@@ -163,12 +165,14 @@ impl<D: Device> Resident<D> {
 
     /// Energy of the bodies in the fields, by the host.
     pub(super) fn external_energy(&mut self) -> Result<f64, ForceError> {
-        let Some(fielded) = &self.external else {
+        let Some(fielded) = &mut self.external else {
             return Ok(0.0);
         };
-        let mut bodies = fielded.bodies.clone();
-        self.download(&mut bodies)?;
-        let external = self.external.as_ref().map(Fielded::external);
-        Ok(external.map_or(0.0, |external| external.energy(&bodies, &self.physics)))
+        let mut bodies = mem::take(&mut fielded.bodies);
+        let downloaded = self.download(&mut bodies);
+        let fielded = self.external.as_mut().expect("as above");
+        let energy = fielded.external.energy(&bodies, &self.physics);
+        fielded.bodies = bodies;
+        downloaded.map(|()| energy)
     }
 }

@@ -5,7 +5,7 @@ use crate::neighbour_scheme::{
     Force, Regular, difference, extrapolated, growth, next_step, norm, sum,
 };
 use cuda_std::global::AtomicAdd;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id};
+use cuda_std::warp::{lane_id, over_lanes};
 use cuda_std::{GpuFloat, global, opaque, thread};
 
 use super::correct::Own;
@@ -107,11 +107,7 @@ impl Own {
             }
         });
         // Whole numbers: their order does not matter.
-        let mut distance = WARP_SIZE / 2;
-        while distance > 0 {
-            neighbours += neighbours.shuffle(lane_id() ^ distance);
-            distance /= 2;
-        }
+        let neighbours = over_lanes(neighbours, |a, b| a + b);
         if lane_id() == 0 && neighbours > 0.0 {
             // SAFETY: a word of the clock that others only add to.
             unsafe { f64::atomic_add(on.time.cast(), clock::NEIGHBOURS, neighbours) };

@@ -102,7 +102,7 @@ impl Parts {
                 listed += up_to.shuffle(WARP_SIZE - 1);
                 first += WARP_SIZE;
             }
-            over_lanes(&mut all);
+            let all = over_lanes(all);
             let found = up_to_lane(found);
             if lane == WARP_SIZE - 1 {
                 for (number, &sum) in all.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! Irregular forces: of the bodies on a list, gathered by the lanes of warps.
 
+use core::array;
+
 use crate::interaction::{add_with_jerk, distance_squared};
 use crate::numerics::{Approximate, Fused, Numerics, Unsoftened};
 use crate::tile::for_each;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id};
+use cuda_std::warp::{self, lane_id};
 use cuda_std::{GpuFloat, global};
 
 use super::record::{Predicted, Record};
@@ -72,9 +74,7 @@ impl Near {
             begin += AHEAD as u32 * stride;
         }
         let [a, j] = [accelerations.map(f64::from), jerks.map(f64::from)];
-        let mut sums = [f64::from(approach), a[0], a[1], a[2], j[0], j[1], j[2]];
-        over_lanes(&mut sums);
-        sums
+        over_lanes([f64::from(approach), a[0], a[1], a[2], j[0], j[1], j[2]])
     }
 
     /// Position and velocity of a source relative to the target: positions are subtracted in f64.
@@ -89,15 +89,10 @@ impl Near {
 
 /// Sums over the lanes, the largest approach first.
 #[inline(always)]
-pub(super) fn over_lanes(sums: &mut [f64; SUMS]) {
-    let mut distance = WARP_SIZE / 2;
-    while distance > 0 {
-        let lane = lane_id() ^ distance;
-        for (number, sum) in sums.iter_mut().enumerate() {
-            *sum = together(number, *sum, sum.shuffle(lane));
-        }
-        distance /= 2;
-    }
+pub(super) fn over_lanes(sums: [f64; SUMS]) -> [f64; SUMS] {
+    warp::over_lanes(sums, |a, b| {
+        array::from_fn(|number| together(number, a[number], b[number]))
+    })
 }
 
 /// Number `number` of the sums over two sets of sources: the larger approach, or both.

@@ -105,6 +105,16 @@ pub(super) fn empty_state(layout: &LayoutDescription, stride: u32) -> Scalars {
     )
 }
 
+/// The beginning of a state buffer to download into, as far as positions and masses reach.
+pub(super) fn empty_sources(layout: &LayoutDescription, stride: u32) -> Scalars {
+    let [x, y, z] = POSITION;
+    let last = [x, y, z, Field::Mass].map(|field| (layout.scalar)(field, stride, stride - 1));
+    Scalars::unset(
+        layout.stored,
+        last.into_iter().max().map_or(0, |last| last + 1),
+    )
+}
+
 /// An acceleration buffer to download into.
 pub(super) fn empty_vectors(layout: &LayoutDescription, stride: u32) -> Scalars {
     Scalars::unset(

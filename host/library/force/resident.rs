@@ -13,6 +13,7 @@ pub(crate) use in_place::Written;
 pub use several::Several;
 
 use std::cell::Cell;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -323,7 +324,10 @@ impl<D: Device> Backend for Resident<D> {
         let changes = self.external.as_ref().is_some_and(Fielded::changes);
         if matches!(self.positions, Positions::Host(_)) || changes {
             // What the host does between launches, or tells them, cannot be recorded with them.
-            return (0..times).try_for_each(|_| step(self));
+            return (0..times).try_for_each(|_| {
+                step(self)?;
+                Self::keep_in_order(slice::from_mut(self))
+            });
         }
         self.repeat_in_order(times, &mut step)
     }

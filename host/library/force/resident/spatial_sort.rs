@@ -10,20 +10,32 @@ use crate::force::pack;
 use crate::plan::Step;
 use crate::plan::spatial_sort::{self as plan, SortBuffer};
 
-/// Steps for which an order is kept: bodies that have moved on cost speed, and so does sorting them.
-const STEPS_IN_ORDER: u64 = 4;
+/// The most steps for which an order is kept.
+const MOST_STEPS_IN_ORDER: u64 = 4;
+
+/// So many bodies or more are put in order after every step.
+const IN_ORDER_EACH_STEP: u32 = 1 << 18;
 
 /// Steps for which what is known of all bodies together is kept: how large their system is, and what
 /// is far in it.
 const STEPS_MEASURED: u64 = 64;
 
-const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * STEPS_IN_ORDER));
+/// Steps for which an order of so many bodies is kept: what sorting them costs grows as their number, what it costs
+/// that they have moved on as its square. A power of two.
+fn steps_in_order(n: u32) -> u64 {
+    let steps = (IN_ORDER_EACH_STEP / n.max(1)).max(1);
+    MOST_STEPS_IN_ORDER.min(1 << steps.ilog2())
+}
+
+const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * MOST_STEPS_IN_ORDER));
 
 /// Memory of a device for the spatial sort.
 pub(super) struct SpatialSort<D: Device> {
     steps: Vec<Step>,
     scratch: Vec<D::Buffer>,
-    /// Steps since the bodies were measured; in order they are after every [`STEPS_IN_ORDER`].
+    /// Steps for which an order is kept.
+    steps_in_order: u64,
+    /// Steps since the bodies were measured.
     age: u64,
 }
 
@@ -40,6 +52,7 @@ impl<D: Device> SpatialSort<D> {
         Ok(Self {
             steps: plan.steps,
             scratch,
+            steps_in_order: steps_in_order(n),
             age: 0,
         })
     }
@@ -78,7 +91,7 @@ impl<D: Device> Resident<D> {
             return Ok(None);
         }
         let (layout, stride) = (&self.layout, self.params.stride);
-        let mut state = pack::empty_state(layout, stride);
+        let mut state = pack::empty_sources(layout, stride);
         self.device.download(&self.state, state.bytes_mut())?;
         let (positions, masses) = pack::local_sources(layout, stride, &state, self.params.n);
         let softening = self.params.softening_squared.sqrt();
@@ -105,7 +118,7 @@ impl<D: Device> Resident<D> {
                 return Ok(());
             };
             kept.age += 1;
-            if kept.age.is_multiple_of(STEPS_IN_ORDER) {
+            if kept.age.is_multiple_of(kept.steps_in_order) {
                 part.sort()?;
             }
         }
@@ -150,15 +163,15 @@ impl<D: Device> Resident<D> {
         while let Some(kept) = &self.spatial_sort
             && left > 0
         {
-            let age = kept.age;
-            let until_order = STEPS_IN_ORDER - age % STEPS_IN_ORDER;
+            let (age, in_order) = (kept.age, kept.steps_in_order);
+            let until_order = in_order - age % in_order;
             // After two orders everything is where it was, and what was launched can be repeated.
-            let both = 2 * STEPS_IN_ORDER;
+            let both = 2 * in_order;
             let rounds = left.min(STEPS_MEASURED - age) / both;
-            let taken = if until_order == STEPS_IN_ORDER && rounds > 0 {
+            let taken = if until_order == in_order && rounds > 0 {
                 device.repeat(rounds, &mut || {
                     for _ in 0..2 {
-                        (0..STEPS_IN_ORDER).try_for_each(|_| step(self))?;
+                        (0..in_order).try_for_each(|_| step(self))?;
                         self.sort()?;
                     }
                     Ok(())
@@ -190,6 +203,7 @@ mod tests {
     use super::*;
     use crate::backend::{Backend, Operation};
     use crate::bodies::Bodies;
+    use crate::fields::{External, ExternalField, Path};
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;
     use crate::initial_conditions::plummer;
@@ -279,12 +293,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn many_bodies_are_sorted_more_often() {
+        let numbers = [1, 65_536, 65_537, 131_072, 131_073, 1 << 18, u32::MAX];
+        assert_eq!(numbers.map(steps_in_order), [4, 4, 2, 2, 1, 1, 1]);
+    }
+
+    /// Steps in a field that changes are taken one by one, and bodies are put in order all the same.
+    #[test]
+    fn bodies_in_a_changing_field_are_sorted() {
+        let given = plummer(300, 5).expect("in range");
+        let path = Path::through(&[(0.0, [9.0, 0.0, 0.0]), (90.0, [9.0, 1.0, 0.0])]);
+        let moving = ExternalField::point(0.1).along(path.expect("a path"));
+        let fields = [moving].into_iter().collect();
+        let plain = resident(&given);
+        let before = slots(&plain);
+        let mut resident = plain
+            .in_fields(External::new(&fields, 1.0), &given)
+            .expect("emulated");
+        for (steps, is_sorted) in [(3, false), (1, true)] {
+            let step = [Operation::Drift(0.7)];
+            resident.repeat(steps, &step).expect("emulated");
+            assert_eq!(slots(&resident) != before, is_sorted, "after {steps} more");
+        }
+    }
+
     /// Steps with orders in between are the steps without, but for rounding.
     #[test]
     fn steps_are_counted_whatever_they_are_asked_in() {
         let given = plummer(100, 3).expect("in range");
-        for parts in [vec![21], vec![1; 21], vec![3, 8, 10], vec![70, 1]] {
+        let asked = [
+            (vec![21], 4),
+            (vec![1; 21], 2),
+            (vec![3, 8, 10], 1),
+            (vec![70, 1], 4),
+        ];
+        for (parts, steps_in_order) in asked {
             let mut resident = resident(&given);
+            let kept = resident.spatial_sort.as_mut().expect("of many bodies");
+            kept.steps_in_order = steps_in_order;
             for &part in &parts {
                 let step = [Operation::Drift(0.01)];
                 resident.repeat(part, &step).expect("emulated");

@@ -13,9 +13,6 @@ use crate::schedule::test_particles::room;
 use crate::tile::{Tile, for_each, sweep};
 use cuda_std::{GpuFloat, global, thread};
 
-/// Sources of a tile, whatever the block.
-pub const TILE: u32 = 1024;
-
 /// Quantity that is summed over sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuantityName {
@@ -33,6 +30,22 @@ impl QuantityName {
             Self::Field => FIELD_SUMS as u32,
             Self::Tides => TIDES_SUMS as u32,
         }
+    }
+
+    /// Sources of a tile, whatever the block: their sums are in the precision of pairs, whose error shows in
+    /// tidal tensors first, and the fewer tiles, the fewer waits.
+    #[inline]
+    pub const fn tile(self) -> u32 {
+        match self {
+            Self::Field => 1024,
+            Self::Tides => 256,
+        }
+    }
+
+    /// Sources of a slice, of `sources` in `slices`: whole tiles, but for those of the last slice.
+    #[inline(always)]
+    pub const fn sources_of_a_slice(self, sources: u32, slices: u32) -> u32 {
+        sources.div_ceil(self.tile()).div_ceil(slices) * self.tile()
     }
 }
 
@@ -102,12 +115,6 @@ impl Quantity<TIDES_SUMS> for Tides {
     }
 }
 
-/// Sources of a slice, of `sources` in `slices`: whole tiles, but for those of the last slice.
-#[inline(always)]
-pub const fn sources_of_a_slice(sources: u32, slices: u32) -> u32 {
-    sources.div_ceil(TILE).div_ceil(slices) * TILE
-}
-
 /// Sums of a quantity over each slice of the sources, at points.
 ///
 /// # Formula
@@ -124,7 +131,7 @@ pub const fn sources_of_a_slice(sources: u32, slices: u32) -> u32 {
 /// slices. Points beyond the last stand for it, and nothing of them is kept.
 ///
 /// # Shared memory
-/// A tile of [`TILE`] sources, [`L::TILE_WORDS`](Layout::TILE_WORDS) words each.
+/// A [tile](QuantityName::tile) of sources, [`L::TILE_WORDS`](Layout::TILE_WORDS) words each.
 ///
 /// # Constraints
 /// `A` handles ε = 0 if `params.softening_squared` is 0. Positions and masses come first in `L`. All sums
@@ -154,7 +161,7 @@ pub unsafe fn sums<L, A, Q, const N: usize, const LANE: usize, const UNROLL: u32
     let softening_squared = A::Real::from_f64(params.softening_squared);
     let zero = A::Real::from_f64(0.0);
     let all = params.sources_a_thread;
-    let tile = Tile::<L>::with_capacity(TILE);
+    let tile = Tile::<L>::with_capacity(Q::NAME.tile());
     let mut targets = [[zero; 3]; LANE];
     let mut totals = [[0.0_f64; N]; LANE];
     // SAFETY: points beyond n stand for the last; all threads of the block go through the same tiles of
@@ -164,7 +171,7 @@ pub unsafe fn sums<L, A, Q, const N: usize, const LANE: usize, const UNROLL: u32
             let i = point(k).min(params.n - 1);
             targets[k] = L::source(points, params.stride, i).position;
         });
-        let of_slice = sources_of_a_slice(all, params.partials);
+        let of_slice = Q::NAME.sources_of_a_slice(all, params.partials);
         let mut next = slice * of_slice;
         let end = (next + of_slice).min(all);
         while next < end {
@@ -181,7 +188,7 @@ pub unsafe fn sums<L, A, Q, const N: usize, const LANE: usize, const UNROLL: u32
                     totals[k][c] += of_tile[k][c].to_f64();
                 }
             });
-            next += TILE;
+            next += Q::NAME.tile();
         }
         for_each::<LANE>(|k| {
             if point(k) < params.n {

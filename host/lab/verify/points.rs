@@ -11,7 +11,7 @@ use allpairs::machine::{KernelAtPoints, Machine};
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::variants::preferred::ForceAccuracy;
 use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::points::{QuantityName, TILE};
+use gpu_kernels::schedule::points::QuantityName;
 
 /// Most points of a case: the reference takes its time.
 const MOST_POINTS: usize = 4096;
@@ -188,8 +188,9 @@ impl CaseAtPoints {
         let rounding = kernel.precision.unit_roundoff();
         // Within a tile; those over tiles and slices are in f64, and so is what they are judged by.
         let n = self.bodies.len();
-        let over_tiles = (n.div_ceil(TILE as usize) + n) as f64 * Precision::F64.unit_roundoff();
-        let additions = n.min(TILE as usize);
+        let tile = kernel.quantity.tile() as usize;
+        let over_tiles = (n.div_ceil(tile) + n) as f64 * Precision::F64.unit_roundoff();
+        let additions = n.min(tile);
         // As of a force: see `bounds::pair_ulps`. Tides have 1/√ five times where that has it three times.
         let ulps = match kernel.quantity {
             QuantityName::Field => 43.5,

@@ -3,7 +3,7 @@
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{AT_POINTS, Entry, SUM_AT_POINTS, Work};
 use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::points::{QuantityName, TILE, sources_of_a_slice};
+use gpu_kernels::schedule::points::QuantityName;
 use gpu_kernels::schedule::test_particles::room;
 
 use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, one_dimensional};
@@ -13,7 +13,7 @@ const BLOCK: u32 = 128;
 
 /// Blocks per multiprocessor, at least, if there are sources enough: of some eight that run at a time, so
 /// that the last to run leave little of a GPU idle.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 256;
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 512;
 
 /// Points of a launch, at most: what bounds its memory and keeps all indices within 32 bits.
 pub const MOST_POINTS: usize = 1 << 22;
@@ -71,16 +71,18 @@ pub fn plan(
     let points = points as u32;
     super::stride(entry, sources)?;
     let sources = sources as u32; // fits, as the stride does
-    let tile_bytes = TILE * entry.layout.tile_bytes;
+    let tile_bytes = quantity.tile() * entry.layout.tile_bytes;
     let over_points = Launch {
         shared_bytes: tile_bytes,
         ..one_dimensional(entry, points.div_ceil(lane), BLOCK, limits)?
     };
     let [blocks, ..] = over_points.grid;
     let wanted = multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
-    let wanted = wanted.div_ceil(blocks).min(sources.div_ceil(TILE));
+    let wanted = wanted
+        .div_ceil(blocks)
+        .min(sources.div_ceil(quantity.tile()));
     // As many as have sources.
-    let slices = sources.div_ceil(sources_of_a_slice(sources, wanted));
+    let slices = sources.div_ceil(quantity.sources_of_a_slice(sources, wanted));
     let params = Params {
         n: points,
         stride: room(points),
@@ -128,8 +130,8 @@ mod tests {
                     };
                     assert!((blocks * BLOCK * lane) as usize >= points);
                     assert_eq!(slices, plan.params.partials);
-                    let of_slice = sources_of_a_slice(sources as u32, slices);
-                    assert!(of_slice.is_multiple_of(TILE));
+                    let of_slice = quantity.sources_of_a_slice(sources as u32, slices);
+                    assert!(of_slice.is_multiple_of(quantity.tile()));
                     assert!(of_slice * (slices - 1) < sources as u32);
                     assert!(u64::from(of_slice) * u64::from(slices) >= sources as u64);
                     let sums = u64::from(slices) * points as u64 * u64::from(quantity.sums());

@@ -212,6 +212,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     if let Some(line) = options.force.units_line(&physics, is_made) {
         writeln!(out, "{line}")?;
     }
+    if options.force.units.is_some() && !format.records_units() {
+        let format = format.summary();
+        writeln!(out, "snapshots do not record these units: {format} cannot")?;
+    }
     if let Some(remark) = remark {
         writeln!(out, "{remark}")?;
     }
@@ -288,10 +292,15 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let pace = pace(options, start, || {
         let accelerations = backend.accelerations()?;
         if options.eta.is_some() {
-            return Ok(suggest::longest_step(&bodies, &accelerations));
+            return Ok(suggest::longest_step(
+                &bodies,
+                &accelerations,
+                backend.external(),
+            ));
         }
         let times = options.advice().leapfrogs_a_step(options.method());
-        let chosen = suggest::choose_step(&bodies, &physics, &accelerations, times);
+        let external = backend.external();
+        let chosen = suggest::choose_step(&bodies, &physics, &accelerations, external, times);
         step_why = Some(chosen.why);
         Ok(chosen.value)
     })?;

@@ -35,6 +35,10 @@ pub(super) fn lines(
     let Some((account, look)) = recording.test_particles(simulation)? else {
         return Ok(vec![]);
     };
+    let physics = *simulation.physics();
+    if Kinds::of(simulation.bodies()?, &physics).massless == 0 {
+        return Ok(vec!["test particles: none are left".to_owned()]);
+    }
     let (mean, spread) = account.at_start();
     let [mean, spread, now, spread_now] = [mean, spread, look.mean, look.spread].map(super::figure);
     let energies = format!(
@@ -42,7 +46,7 @@ pub(super) fn lines(
          (mean ± spread); the largest change of one is {} of its potential at the start",
         super::scientific(look.largest_change)
     );
-    let (physics, external) = (*simulation.physics(), simulation.external());
+    let external = simulation.external();
     let why = Account::no_jacobi(simulation.bodies()?, &physics, &external);
     let jacobi = match why {
         Some(why) => format!("no Jacobi constant: {why}"),

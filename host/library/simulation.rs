@@ -603,12 +603,11 @@ impl Simulation {
                 let whole = (left * (1.0 + 1e-12)).floor();
                 let last = first.saturating_add(whole as u64);
                 let of_full_length = last.min(bound).saturating_sub(self.clock.steps);
-                if self.run(of_full_length, &mut watch)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
+                let told = self.run(of_full_length, &mut watch)?;
                 let remains = left - whole > STRETCH;
-                if self.clock.steps < last || (remains && self.clock.steps >= bound) {
-                    return Ok(ControlFlow::Continue(()));
+                let breaks_off = told.is_break() || self.clock.steps >= bound;
+                if self.clock.steps < last || (remains && breaks_off) {
+                    return Ok(told);
                 }
                 if remains {
                     self.watched(|simulation| {
@@ -621,11 +620,12 @@ impl Simulation {
                         Ok(())
                     })?;
                 }
+                // Also where it was broken off after the last step: when is a matter of wall time.
                 self.clock.time = time;
                 self.clock.counted_from = (time, self.clock.steps);
                 match self.stopped_by() {
                     Some(_) => Ok(ControlFlow::Break(())),
-                    None => Ok(ControlFlow::Continue(())),
+                    None => Ok(told),
                 }
             }
         }

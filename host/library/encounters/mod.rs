@@ -229,10 +229,13 @@ impl Encounters {
         let centre = present.centre_of_mass().unwrap_or_default();
         let velocity = present.centre_of_mass_velocity().unwrap_or_default();
         let centre_before = before.centre_of_mass().unwrap_or_default();
+        let mut left = present.len();
         for i in (0..bodies.len()).filter(|&i| !gone[i]).collect::<Vec<_>>() {
             let body = bodies.body(i);
             let was_within = distance(before.body(i).position, centre_before) <= radius;
-            if distance(body.position, centre) > radius && was_within {
+            // The last one is the centre of mass itself.
+            let stays = action == OnEscape::Remove && left == 1;
+            if distance(body.position, centre) > radius && was_within && !stays {
                 tell(Happening::Escape {
                     id: body.id,
                     mass: body.mass,
@@ -240,17 +243,19 @@ impl Encounters {
                     speed: distance(body.velocity, velocity),
                     outcome: action,
                 });
-                gone[i] = action == OnEscape::Remove;
+                if action == OnEscape::Remove {
+                    (gone[i], left) = (true, left - 1);
+                }
             }
         }
     }
 }
 
 /// Two bodies as one, which keeps mass, momentum and the motion of their centre of mass, and the name of
-/// the first, which is not the lighter one.
+/// the first, which is not the lighter one. Two massless ones are taken for equal.
 fn merged(first: Body, second: Body) -> Body {
     let mass = first.mass + second.mass;
-    let share = if mass > 0.0 { second.mass / mass } else { 0.0 };
+    let share = if mass > 0.0 { second.mass / mass } else { 0.5 };
     let mean = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|k| a[k] + share * (b[k] - a[k]));
     Body {
         position: mean(first.position, second.position),

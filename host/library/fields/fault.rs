@@ -127,6 +127,21 @@ pub enum FieldFault {
         /// Index of a heavier one.
         heavier: usize,
     },
+    /// A body beside the dominant one that is not light.
+    #[error(
+        "the field 1pn is of a dominant mass on light bodies, and body {other} has {share:.2} times the mass of \
+         body {body}: at most {most} times is light"
+    )]
+    NotLight {
+        /// Index of the dominant body.
+        body: usize,
+        /// Index of the other one.
+        other: usize,
+        /// Its mass, in that of the dominant one.
+        share: f64,
+        /// The largest share that is light.
+        most: f64,
+    },
     /// A dominant body that is no more.
     #[error(
         "body {body}, which the field 1pn is of, has escaped and would be taken away: log its escape, or \

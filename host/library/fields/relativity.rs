@@ -18,6 +18,10 @@ pub(crate) struct Relativity {
     term: kernels::Relativity,
 }
 
+/// The largest share of the dominant mass that another body may have: terms that are left out are of this share of
+/// the term.
+const LARGEST_SHARE: f64 = 0.1;
+
 impl Relativity {
     /// The term of one of the bodies, which must be the heaviest.
     pub(super) fn new(
@@ -33,6 +37,15 @@ impl Relativity {
         let heaviest = (0..n).find(|&i| bodies.mass[i] > mass);
         if let Some(heavier) = heaviest {
             return Err(FieldFault::NotDominant { body, heavier });
+        }
+        let other = (0..n).find(|&i| i != body && bodies.mass[i] > LARGEST_SHARE * mass);
+        if let Some(other) = other {
+            return Err(FieldFault::NotLight {
+                body,
+                other,
+                share: bodies.mass[other] / mass,
+                most: LARGEST_SHARE,
+            });
         }
         Ok(Self {
             body,

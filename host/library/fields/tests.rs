@@ -628,6 +628,14 @@ fn mercurys_perihelion_advances() {
     };
     assert!(refused("1pn:body=1").contains("body 0 is heavier"));
     assert!(refused("1pn:body=2").contains("there are 2 bodies"));
+    let mut comparable = bodies.clone();
+    comparable.mass[1] = 0.5 * comparable.mass[0];
+    let fields = parse("1pn", Some(&units), 1.0).expect("a field");
+    let fault = External::of_bodies(&fields, &comparable, &GRAVITY).expect_err("two are heavy");
+    assert!(
+        fault.to_string().contains("body 1 has 0.50 times"),
+        "{fault}"
+    );
     assert!(parse("1pn", None, 1.0).is_err_and(|error| error.to_string().contains("`c`")));
 }
 

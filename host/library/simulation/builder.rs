@@ -360,11 +360,14 @@ impl SimulationBuilder {
             None => {
                 backend.accelerate()?;
                 let accelerations = backend.accelerations()?;
+                let (bodies, external) = (&self.bodies, backend.external());
                 let suggested = match self.accuracy_of_steps() {
-                    Some(_) => suggest::longest_step(&self.bodies, &accelerations),
+                    Some(_) => suggest::longest_step(bodies, &accelerations, external),
                     None => {
                         let times = self.advice().leapfrogs_a_step(self.method());
-                        suggest::choose_step(&self.bodies, &physics, &accelerations, times).value
+                        let chosen =
+                            suggest::choose_step(bodies, &physics, &accelerations, external, times);
+                        chosen.value
                     }
                 };
                 if suggested == 0.0 {

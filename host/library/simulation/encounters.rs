@@ -2,10 +2,10 @@
 
 use super::step::reach;
 use super::{Clock, Simulation};
-use crate::backend::{Backend, ForceError, block_steps};
+use crate::backend::{Backend, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
-use crate::encounters::{EncounterFault, Encounters, Event, Step, StepOfBody};
+use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Step, StepOfBody};
 use crate::fields::{External, FieldFault, Relativity};
 use crate::integrator::{Pace, TimeSteps};
 use crate::physics::Physics;
@@ -167,7 +167,19 @@ impl Simulation {
             return Ok((before, None, self.clock.time - began.time));
         }
         let saved = self.backend.save()?;
-        step(self)?;
+        let mut taken = step(self);
+        // Bodies that fall onto each other need steps without end beyond their contact.
+        let mut length = self.longest_block_step();
+        while matches!(taken, Err(ForceError::StepTooShort { .. }))
+            && encounters.on_collision != OnCollision::Log
+            && began.time + length != began.time
+        {
+            length *= 0.5;
+            block_steps(&mut *self.backend)?.take_steps();
+            self.go_back(&saved, began)?;
+            taken = self.step_until(began.time + length);
+        }
+        taken?;
         loop {
             self.backend.download(&mut self.bodies)?;
             let parts = block_steps(&mut *self.backend)?.take_steps();
@@ -185,10 +197,23 @@ impl Simulation {
             let Some(end) = end.filter(|&end| end != began.time) else {
                 return Ok((before, Some(parts), dt));
             };
-            self.backend.restore(&saved)?;
-            self.backend.set_time(began.time);
-            self.clock = began;
+            self.go_back(&saved, began)?;
             self.step_until(end)?;
+        }
+    }
+
+    fn go_back(&mut self, saved: &SavedState, clock: Clock) -> Result<(), ForceError> {
+        self.backend.restore(saved)?;
+        self.backend.set_time(clock.time);
+        self.clock = clock;
+        Ok(())
+    }
+
+    /// The longest step of block time steps; 0 where there are none.
+    fn longest_block_step(&self) -> f64 {
+        match self.pace {
+            Pace::Adaptive { longest, .. } => longest,
+            Pace::Fixed(_) => 0.0,
         }
     }
 

@@ -160,6 +160,29 @@ fn shortened_steps_do_not_depend_on_stops() {
     assert_eq!(run(&[8, 1, 1]), whole);
 }
 
+/// Breaking off at any moment, as looks do that are due by wall time, changes nothing: neither the times.
+#[test]
+fn times_do_not_depend_on_when_a_run_is_broken_off() {
+    let run = |breaks_off: bool| {
+        let builder = Simulation::builder(binary()).device(DeviceChoice::Cpu);
+        let mut orbit = builder.softening(0.0).dt(0.005).build().expect("sound");
+        let mut times = vec![];
+        for snapshot in 1..=10 {
+            let time = f64::from(snapshot) * 0.1;
+            while orbit.time() < time {
+                let told = match breaks_off {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
+                let _ = orbit.run_within(7, time, |_| told).expect("runs");
+            }
+            times.push(orbit.clock());
+        }
+        times
+    };
+    assert_eq!(run(true), run(false));
+}
+
 /// Steps that end between two of the given length follow the orbit as the others do.
 #[test]
 fn shortened_steps_keep_to_the_orbit() {

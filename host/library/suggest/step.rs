@@ -1,7 +1,10 @@
 //! The time step that suits bodies.
 
+use rayon::prelude::*;
+
 use super::{Chosen, FEW, distance, median};
 use crate::bodies::Bodies;
+use crate::fields::External;
 use crate::neighbours::nearest;
 use crate::physics::{ForceLaw, Physics};
 
@@ -9,23 +12,51 @@ use crate::physics::{ForceLaw, Physics};
 const LEAST_SHARE: f64 = 0.002;
 
 /// The dynamical time of a system: the median over its bodies of `√(r / a)`, r being the distance from
-/// the centre of mass. 0 where nothing is accelerated.
-pub fn dynamical_time(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
+/// the centre of mass, or of the time in which external fields turn it by a radian, if that is shorter. 0 where
+/// nothing is accelerated.
+pub fn dynamical_time(
+    bodies: &Bodies,
+    accelerations: &[[f64; 3]],
+    external: Option<&External>,
+) -> f64 {
     let centre = bodies.centre_of_mass().unwrap_or_default();
     let times = bodies
         .iter()
         .zip(accelerations)
         .map(|(body, a)| (distance(body.position, centre) / distance(*a, [0.0; 3])).sqrt());
-    let times: Vec<f64> = times
-        .filter(|time| time.is_finite() && *time > 0.0)
-        .collect();
+    let is_time = |time: &f64| *time > 0.0 && time.is_finite();
+    let shorter = |(a, b): (f64, f64)| match (is_time(&a), is_time(&b)) {
+        (true, true) => a.min(b),
+        (false, true) => b,
+        _ => a,
+    };
+    let times = times.zip(times_in_fields(bodies, external)).map(shorter);
+    let times: Vec<f64> = times.filter(is_time).collect();
     if times.is_empty() { 0.0 } else { median(times) }
+}
+
+/// Time in which external fields turn each body by a radian: 1/Ω of a circular orbit about a point mass, whose tidal
+/// tensor has the norm √6 Ω². Infinite without fields, and where the tensor of one's own is not known.
+fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> Vec<f64> {
+    let Some(external) = external.filter(|external| !external.is_none()) else {
+        return vec![f64::INFINITY; bodies.len()];
+    };
+    let time = |i: usize| {
+        let tides = external.tides(bodies.body(i).position);
+        let square: f64 = tides.as_flattened().iter().map(|t| t * t).sum();
+        (6.0 / square).sqrt().sqrt()
+    };
+    (0..bodies.len()).into_par_iter().map(time).collect()
 }
 
 /// The longest step of bodies whose steps follow the motion, an eighth of the
 /// [dynamical time](dynamical_time): few bodies could take longer ones. 0 where nothing is accelerated.
-pub fn longest_step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
-    dynamical_time(bodies, accelerations) / 8.0
+pub fn longest_step(
+    bodies: &Bodies,
+    accelerations: &[[f64; 3]],
+    external: Option<&External>,
+) -> f64 {
+    dynamical_time(bodies, accelerations, external) / 8.0
 }
 
 /// A time step of a fixed-step integrator, from the state and the accelerations at the start, and
@@ -34,7 +65,8 @@ pub fn longest_step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
 /// With softening, `√(2 η ε / a)` for the largest acceleration and η = 0.025, the criterion of
 /// Springel (2005, MNRAS 364, 1105, eq. 34). Without, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
-/// circular orbit. 0 where nothing is accelerated.
+/// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian,
+/// wherever their centres are. 0 where nothing is accelerated.
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without
 /// softening the step is also at most a hundredth of the time in which a pair would turn by a radian
@@ -42,6 +74,26 @@ pub fn longest_step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
 /// otherwise. Pairs are those that are bound and pull each other apart from what others do: any two of
 /// fewer than 100 bodies, else the heaviest and any other, and a body and its nearest neighbour.
 pub fn choose_step(
+    bodies: &Bodies,
+    physics: &Physics,
+    accelerations: &[[f64; 3]],
+    external: Option<&External>,
+    times: f64,
+) -> Chosen {
+    let of_bodies = step_of_bodies(bodies, physics, accelerations, times);
+    let share = 0.01 * times;
+    let of_fields = share * shortest(times_in_fields(bodies, external).into_iter());
+    match of_fields > 0.0 && (of_fields < of_bodies.value || of_bodies.value == 0.0) {
+        true => Chosen::new(
+            of_fields,
+            format!("{share} of the shortest time in which fields turn a body by a radian"),
+        ),
+        false => of_bodies,
+    }
+}
+
+/// As [`choose_step`], for what bodies do to each other.
+fn step_of_bodies(
     bodies: &Bodies,
     physics: &Physics,
     accelerations: &[[f64; 3]],

@@ -1,5 +1,6 @@
 use super::*;
 use crate::bodies::{Body, BodyKind};
+use crate::fields::{External, ExternalField};
 use crate::force::reference;
 use crate::initial_conditions::{
     GENERATORS, J2000, Options, Parameter, kepler_ring, plummer, solar_system, two_body,
@@ -221,7 +222,7 @@ fn generators_carry_their_softening() {
 
 /// The step of a leapfrog.
 fn step(bodies: &Bodies, accelerations: &[[f64; 3]]) -> f64 {
-    choose_step(bodies, &GRAVITY, accelerations, 1.0).value
+    choose_step(bodies, &GRAVITY, accelerations, None, 1.0).value
 }
 
 #[test]
@@ -231,6 +232,32 @@ fn a_circular_orbit_takes_some_600_steps() {
     let steps = std::f64::consts::TAU / step(&bodies, &accelerations);
     assert!((steps - 628.3).abs() < 0.1, "{steps}");
     assert_eq!(step(&bodies, &[[0.0; 3]; 2]), 0.0);
+}
+
+/// Wherever the centre of a field is, and where the only body rests in its own centre of mass.
+#[test]
+fn steps_follow_fields() {
+    let radius = 0.01_f64;
+    for (centre, mass) in [(0.0, 0.0), (1000.0, 0.0), (1000.0, 1e-9)] {
+        let mut bodies = Bodies::default();
+        bodies.push(Body {
+            position: [centre + radius, 0.0, 0.0],
+            velocity: [0.0, radius.powf(-0.5), 0.0],
+            mass,
+            id: 0,
+            kind: BodyKind::Star,
+        });
+        let field = ExternalField::point(1.0).at([centre, 0.0, 0.0]);
+        let fields = [field].into_iter().collect();
+        let external = External::new(&fields, 1.0);
+        let accelerations = [external.acceleration([centre + radius, 0.0, 0.0])];
+        let period = std::f64::consts::TAU * radius.powf(1.5);
+        let chosen = choose_step(&bodies, &GRAVITY, &accelerations, Some(&external), 1.0);
+        let steps = period / chosen.value;
+        assert!((steps - 628.3).abs() < 0.1, "at {centre}: {steps}");
+        let longest = longest_step(&bodies, &accelerations, Some(&external));
+        assert!((period / longest - 50.3).abs() < 0.1, "{longest}");
+    }
 }
 
 /// The largest error of the energy at 200 times until `until`, from the default step.
@@ -264,16 +291,16 @@ fn default_steps_follow_pericentres() {
     // And of one of many massless bodies around a heavy one.
     let mut ring = kepler_ring(150, 1, 0.0, 0.5).expect("bodies");
     let accelerations = reference::accelerations(&ring, &GRAVITY);
-    let circular = choose_step(&ring, &GRAVITY, &accelerations, 1.0);
+    let circular = choose_step(&ring, &GRAVITY, &accelerations, None, 1.0);
     ring.vx[7] *= 0.2;
     ring.vy[7] *= 0.2;
-    let eccentric = choose_step(&ring, &GRAVITY, &accelerations, 1.0);
+    let eccentric = choose_step(&ring, &GRAVITY, &accelerations, None, 1.0);
     assert!(eccentric.value < 0.1 * circular.value, "{eccentric:?}");
     assert!(eccentric.why.contains("bodies 0 and 7"), "{eccentric:?}");
     // A fall into the centre has no pericentre that a fixed step could follow.
     ring.vx[7] = 0.0;
     ring.vy[7] = 0.0;
-    let falling = choose_step(&ring, &GRAVITY, &accelerations, 1.0);
+    let falling = choose_step(&ring, &GRAVITY, &accelerations, None, 1.0);
     assert!(
         falling.value > 0.0 && falling.why.contains("hermite4"),
         "{falling:?}"

@@ -19,7 +19,7 @@ pub struct Path {
 #[non_exhaustive]
 pub enum PathFault {
     /// A row with another number of columns, or with something that is not a number.
-    #[error("line {line} of the path should have t x y z, or t x y z vx vy vz: `{text}`")]
+    #[error("line {line} of the path should have numbers t x y z, or t x y z vx vy vz: `{text}`")]
     Row {
         /// Number of the line.
         line: usize,
@@ -112,7 +112,13 @@ impl Path {
             let width = rows.first().map_or(words.len(), Vec::len);
             match row {
                 _ if names => {}
-                Ok(row) if row.len() == width && [4, WIDTH].contains(&width) => rows.push(row),
+                Ok(row)
+                    if row.len() == width
+                        && [4, WIDTH].contains(&width)
+                        && row.iter().all(|number| number.is_finite()) =>
+                {
+                    rows.push(row);
+                }
                 _ => {
                     let text = trimmed.to_owned();
                     return Err(PathFault::Row { line, text });

@@ -892,7 +892,7 @@ fn paths_are_read_and_refused() {
         ("0 1 2 3\n0 1 2 3\n", "must increase"),
         ("0 1 2 3\n1 2 3\n", "line 2"),
         ("0 1 2 3\n1 2 3 x\n", "line 2"),
-        ("0 1 2 3\n1 2 3 inf\n", "inf"),
+        ("0 1 2 3\n1 2 3 inf\n", "line 2"),
     ] {
         let error = Path::parse(text).expect_err(text).to_string();
         assert!(error.contains(part), "{text}: {error}");

@@ -167,9 +167,9 @@ impl Simulation {
             return Ok((before, None, self.clock.time - began.time));
         }
         let saved = self.backend.save()?;
+        let mut length = self.next_span();
         let mut taken = step(self);
         // Bodies that fall onto each other need steps without end beyond their contact.
-        let mut length = self.longest_block_step();
         while matches!(taken, Err(ForceError::StepTooShort { .. }))
             && encounters.on_collision != OnCollision::Log
             && began.time + length != began.time
@@ -209,10 +209,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// The longest step of block time steps; 0 where there are none.
-    fn longest_block_step(&self) -> f64 {
+    /// Length of the next span of block time steps; 0 where there are none.
+    fn next_span(&self) -> f64 {
         match self.pace {
-            Pace::Adaptive { longest, .. } => longest,
+            Pace::Adaptive { longest, end, .. } => longest.min(end - self.clock.time),
             Pace::Fixed(_) => 0.0,
         }
     }

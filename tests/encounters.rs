@@ -74,6 +74,26 @@ fn what_follows_from_a_collision() {
     }
 }
 
+/// A bounce is elastic, and in a step that is too long for it the energy changes.
+#[test]
+fn bounces_that_change_the_energy_are_warned_of() {
+    let at = tempfile::tempdir().expect("a folder");
+    let rows = [
+        "x,y,z,vx,vy,vz,m",
+        "-1,0,0,1,0.1,0,2",
+        "1,0.05,0,-1,0,0.2,1",
+    ];
+    fs::write(at.path().join("two.csv"), rows.join("\n") + "\n").expect("written");
+    let run = "run two.csv --softening 0 --integrator hermite4 --radius-of-bodies 0.1 --on-collision bounce --until 2";
+    let coarse = try_in(at.path(), &format!("{run} --dt 0.01 --out coarse"));
+    coarse.expect(0, &["energy lost in encounters"]);
+    let warning = "bounces are elastic, and changed the energy by";
+    assert!(coarse.complained.contains(warning), "{coarse}");
+    let fine = try_in(at.path(), &format!("{run} --dt 0.0001 --out fine"));
+    fine.expect(0, &["1 collision"]);
+    assert!(!fine.complained.contains("elastic"), "{}", fine.complained);
+}
+
 /// A run with mergers and escapes that was stopped leaves what one that was not does; on a device, too.
 #[test]
 fn a_resumed_run_meets_the_same_bodies() {

@@ -63,6 +63,13 @@ pub(super) fn drive(
     if !warned && end.has_drifted(drift.bound) {
         drift.warn(&EnergyLook::from(&end));
     }
+    let energies = [recording.origin().energy.total(), end.conserved.energy.lost];
+    let warning = simulation
+        .encounters()
+        .and_then(|encounters| encounters::lost_in_bounces(encounters, energies, drift.bound));
+    if let Some(warning) = warning {
+        eprintln!("allpairs: warning: {warning}");
+    }
     let largest = recording.largest_drift();
     writeln!(
         out,

@@ -85,6 +85,24 @@ impl EncounterOptions {
     }
 }
 
+/// Warning where bounces, which lose nothing, changed the energy by more than this share of it.
+pub(super) fn lost_in_bounces(
+    encounters: &Encounters,
+    [before, lost]: [f64; 2],
+    bound: f64,
+) -> Option<String> {
+    let others = matches!(encounters.escape, Some((_, OnEscape::Remove)));
+    let share = (lost / before).abs();
+    (encounters.on_collision == OnCollision::Bounce && !others && share > bound).then(|| {
+        format!(
+            "bounces are elastic, and changed the energy by {} of it, more than --max-drift {}: shorter steps \
+             would change it less",
+            super::scientific(share),
+            super::plain(bound)
+        )
+    })
+}
+
 /// Line that a run prints about its encounters before it starts.
 pub(super) fn header(encounters: &Encounters) -> String {
     let largest = encounters.radii.iter().copied().fold(0.0, f64::max);

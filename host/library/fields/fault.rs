@@ -137,7 +137,7 @@ pub enum FieldFault {
         body: usize,
         /// Index of the other one.
         other: usize,
-        /// Its mass, in that of the dominant one.
+        /// Mass of the other, in that of the dominant one.
         share: f64,
         /// The largest share that is light.
         most: f64,

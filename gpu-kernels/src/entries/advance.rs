@@ -26,7 +26,7 @@ macro_rules! energy {
 macro_rules! layouts {
     ($($name:literal: $layout:ty;)*) => {
         /// The kernels beside the force, one row per layout.
-        pub const LAYOUTS: &[[Entry; 7]] = &[$({
+        pub const LAYOUTS: &[[Entry; 9]] = &[$({
             type Word = <$layout as Layout>::Word;
             [
                 entry!(
@@ -53,6 +53,19 @@ macro_rules! layouts {
                     Work::External,
                     (state: *const Word, acceleration: *mut Word, fields: *const f64)
                         => external::accelerate::<$layout>
+                ),
+                entry!(
+                    concat!("kick_in_fields_", $name),
+                    $layout,
+                    Work::KickInFields,
+                    (state: *mut Word, acceleration: *const Word, of_fields: *const Word)
+                        => external::kick::<$layout>
+                ),
+                entry!(
+                    concat!("unite_", $name),
+                    $layout,
+                    Work::Unite,
+                    (acceleration: *mut Word, of_fields: *mut Word) => external::unite::<$layout>
                 ),
                 energy!(concat!("energy_", $name, "_unit"), $layout, Unit),
                 energy!(concat!("energy_", $name, "_gravity"), $layout, Gravity),

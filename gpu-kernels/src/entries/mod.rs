@@ -210,9 +210,13 @@ pub enum Work {
     SystemStep,
     /// `v *= f`, with f the velocity factor: pointer `(state)`.
     Damp,
-    /// Accelerations of [external fields](crate::fields), added: pointers `(state, acceleration,
+    /// Accelerations of [external fields](crate::fields) alone: pointers `(state, acceleration,
     /// fields)`.
     External,
+    /// `v += dt (a + b)`, with b of the fields: pointers `(state, acceleration, b)`.
+    KickInFields,
+    /// `a += b` and `b = 0`: pointers `(acceleration, b)`.
+    Unite,
     /// Accelerations and jerks of external fields, added: pointers `(state, acceleration, jerk,
     /// fields)`.
     ExternalJerks,

@@ -18,8 +18,9 @@ type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 /// Sums of the energies over each block's bodies.
 ///
 /// # Formula
-/// `T = Σ_i w_i |v_i|² / 2` and `U = Σ_i w_i Σ_{j≠i} φ_ij / 2`, with the law's weights and the
-/// potential φ of a pair: `−G w_j / d` for gravity.
+/// `T = Σ_i w_i |v_i|² / 2` and `U = Σ_{i<j} w_i φ_ij`, with the law's weights and the potential φ of a
+/// pair: `−G w_j / d` for gravity. Each pair of tiles comes [once](Tiles); within a tile, each pair of
+/// bodies twice.
 ///
 /// # Arguments
 /// `state`: n bodies of layout `L` with `params.stride`, read. `sums`: two values per block, T and U,
@@ -59,9 +60,11 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
         };
 
         let constants = Constants::of(&params);
+        let tiles = Tiles::of(&params);
         let mut depth = 0.0;
-        let mut first = 0;
-        while first < params.n {
+        let mut step = 0;
+        while step < tiles.count {
+            let first = tiles.at(step) * block;
             thread::sync_threads();
             if first + slot < params.n {
                 let source = L::source(state, params.stride, first + slot);
@@ -73,6 +76,7 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
             }
             thread::sync_threads();
             let count = (params.n - first).min(block);
+            let mut of_tile = 0.0;
             let mut k = 0;
             while k < count {
                 if first + k != i {
@@ -84,14 +88,15 @@ pub unsafe fn energy<L: Layout, W: PairLaw>(state: *const L::Word, sums: *mut f6
                         ],
                         mass: shared.load(4 * k + 3),
                     };
-                    depth += W::depth::<Double>(position, source, &constants);
+                    of_tile += W::depth::<Double>(position, source, &constants);
                 }
                 k += 1;
             }
-            first += block;
+            depth += Tiles::share(step) * of_tile;
+            step += 1;
         }
 
-        keep(sums, [kinetic_energy(weight, v), -0.5 * weight * depth]);
+        keep(sums, [kinetic_energy(weight, v), -weight * depth]);
     }
 }
 
@@ -139,9 +144,11 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
     unsafe {
         let own = i.min(params.n - 1);
         let body = L::source(state, params.stride, own);
+        let tiles = Tiles::of(&params);
         let mut depth = 0.0;
-        let mut first = 0;
-        while first < params.n {
+        let mut step = 0;
+        while step < tiles.count {
+            let first = tiles.at(step) * tile.capacity();
             let count = tile.fetch(state, params.stride, params.n, first);
             let mut sum = 0.0_f32;
             let mut add = |slot| {
@@ -159,8 +166,8 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
             } else {
                 sweep::<16>(count, &mut add);
             }
-            depth += sum.to_f64();
-            first += tile.capacity();
+            depth += Tiles::share(step) * sum.to_f64();
+            step += 1;
         }
         let weight = if i < params.n {
             W::weight(body.mass.to_f64())
@@ -168,8 +175,48 @@ pub unsafe fn quick<L: Layout<Real = f32>, W: PairLaw>(
             0.0
         };
         let v = L::velocity(state, params.stride, own).map(GpuFloat::to_f64);
-        let potential = -0.5 * params.g * weight * depth;
+        let potential = -params.g * weight * depth;
         keep(sums, [kinetic_energy(weight, v), potential]);
+    }
+}
+
+/// The tiles that a block goes through: its own, and those after it, cyclically, half-way around. So each
+/// pair of tiles comes once; of two that are half-way around from each other, the first has both.
+struct Tiles {
+    own: u32,
+    all: u32,
+    count: u32,
+}
+
+impl Tiles {
+    /// Tiles of this block, each of as many bodies as a block has threads.
+    #[inline(always)]
+    fn of(params: &Params) -> Self {
+        let own = params.share.first + thread::block_idx_x();
+        let all = params.n.div_ceil(thread::block_dim_x());
+        let half = all / 2;
+        let count = match own >= half && 2 * half == all {
+            true => half,
+            false => half + 1,
+        };
+        Self { own, all, count }
+    }
+
+    /// The tile of a step.
+    #[inline(always)]
+    fn at(&self, step: u32) -> u32 {
+        let tile = self.own + step;
+        if tile < self.all {
+            tile
+        } else {
+            tile - self.all
+        }
+    }
+
+    /// Part of a step's sum that counts: in its own tile, the first, a block has each pair twice.
+    #[inline(always)]
+    fn share(step: u32) -> f64 {
+        if step == 0 { 0.5 } else { 1.0 }
     }
 }
 

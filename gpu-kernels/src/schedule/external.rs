@@ -1,22 +1,23 @@
-//! External fields, added to the forces of the bodies.
+//! External fields, beside the forces of the bodies.
 
 use crate::abi::Params;
 use crate::fields::{Header, OnDevice, Relativity};
 use crate::layout::Layout;
+use crate::schedule::advance::add_scaled;
 use cuda_std::{GpuFloat, global, thread};
 
-/// Adds the accelerations of external fields.
+/// Accelerations of external fields.
 ///
 /// # Formula
-/// [`fields`](crate::fields), in f64; the sum is rounded to the type of the accelerations.
+/// [`fields`](crate::fields), in f64, rounded to the type of the accelerations.
 ///
 /// # Arguments
-/// `state`: n bodies, read. `acceleration`: n vectors, added to. Both of layout `L` with
+/// `state`: n bodies, read. `acceleration`: n vectors, written. Both of layout `L` with
 /// `params.stride`. `fields`: a buffer of fields, read, with the units of both. `params.time`: in the
 /// units of the run.
 ///
 /// # Thread mapping
-/// One-dimensional; thread i adds to body i, threads beyond n do nothing.
+/// One-dimensional; thread i computes that of body i, threads beyond n do nothing.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -39,24 +40,102 @@ pub unsafe fn accelerate<L: Layout>(
     unsafe {
         let fields = OnDevice::new(fields);
         let x = widened(L::source(state, stride, i).position);
-        let a = widened(L::vector(acceleration, stride, i));
         let moving = [x, [0.0; 3], [0.0; 3]];
-        let forces = [a, [0.0; 3], [0.0; 3]];
-        let [a, ..] = Header::of(&fields).add_local::<1>(&fields, params.time, moving, forces);
+        let zero = [[0.0; 3]; 3];
+        let [a, ..] = Header::of(&fields).add_local::<1>(&fields, params.time, moving, zero);
         L::set_vector(acceleration, stride, i, narrowed(a));
     }
 }
 
-/// Adds the accelerations and jerks of external fields.
+/// `v += dt · (a + b)`, with the accelerations b of external fields.
 ///
 /// # Formula
-/// As of [`accelerate`].
+/// A sum and a fused multiply–add a component.
 ///
 /// # Arguments
-/// As of [`accelerate`]; `jerk`: n vectors, added to.
+/// `state`: n bodies, their velocities updated. `acceleration`, `of_fields`: n vectors, read. All of layout
+/// `L` with `params.stride`; `params.dt` in their time unit.
 ///
 /// # Thread mapping
-/// As of [`accelerate`].
+/// One-dimensional; thread i advances body i, threads beyond n do nothing.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// As of [`advance::kick`](super::advance::kick).
+#[inline(always)]
+pub unsafe fn kick<L: Layout>(
+    state: *mut L::Word,
+    acceleration: *const L::Word,
+    of_fields: *const L::Word,
+    params: Params,
+) {
+    let Params { n, stride, dt, .. } = params;
+    let i = thread::index_1d();
+    if i >= n {
+        return;
+    }
+    // SAFETY: body i is this thread's alone.
+    unsafe {
+        let a = sum(
+            L::vector(acceleration, stride, i),
+            L::vector(of_fields, stride, i),
+        );
+        let v = L::velocity(state, stride, i);
+        L::set_velocity(state, stride, i, add_scaled(v, L::Real::from_f64(dt), a));
+    }
+}
+
+/// `a += b`, `b = 0`, with the accelerations b of external fields.
+///
+/// # Formula
+/// The sum that [`kick`] takes.
+///
+/// # Arguments
+/// `acceleration`: n vectors, added to. `of_fields`: n vectors, read and set to zero. Both of layout `L`
+/// with `params.stride`.
+///
+/// # Thread mapping
+/// One-dimensional; thread i adds the i-th vectors, threads beyond n do nothing.
+///
+/// # Safety
+/// The buffers are as said and do not overlap.
+///
+/// # Source
+/// As of [`kick`].
+#[inline(always)]
+pub unsafe fn unite<L: Layout>(
+    acceleration: *mut L::Word,
+    of_fields: *mut L::Word,
+    params: Params,
+) {
+    let Params { n, stride, .. } = params;
+    let i = thread::index_1d();
+    if i >= n {
+        return;
+    }
+    // SAFETY: vector i is this thread's alone.
+    unsafe {
+        let a = sum(
+            L::vector(acceleration, stride, i),
+            L::vector(of_fields, stride, i),
+        );
+        L::set_vector(acceleration, stride, i, a);
+        L::set_vector(of_fields, stride, i, [L::Real::from_f64(0.0); 3]);
+    }
+}
+
+/// Adds the accelerations and jerks of external fields, of which some depend on all other forces.
+///
+/// # Formula
+/// As of [`accelerate`]; the sum is rounded to the type of the accelerations.
+///
+/// # Arguments
+/// As of [`accelerate`], but for `acceleration` and `jerk`: n vectors, added to.
+///
+/// # Thread mapping
+/// One-dimensional; thread i adds to body i, threads beyond n do nothing.
 ///
 /// # Safety
 /// As of [`accelerate`].
@@ -176,7 +255,7 @@ fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 #[inline(always)]
-fn sum(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+fn sum<R: GpuFloat>(a: [R; 3], b: [R; 3]) -> [R; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 

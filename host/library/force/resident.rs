@@ -147,8 +147,9 @@ impl<D: Device> Resident<D> {
     }
 
     fn launch_force(&self) -> Result<(), ForceError> {
+        self.begin_external()?;
         self.launch_pairs()?;
-        self.launch_external()
+        self.end_external()
     }
 
     /// The force without external fields.
@@ -242,20 +243,20 @@ impl<D: Device> Resident<D> {
         Ok(sums)
     }
 
-    /// The energy of these blocks together.
-    fn total_energy(&mut self, sums: &[[f64; 2]]) -> Result<Energy, ForceError> {
+    /// The energy of these blocks together, and that in external fields.
+    fn total_energy(&self, sums: &[[f64; 2]], external: f64) -> Energy {
         let total = |which: usize| {
             let mut sum = CompensatedSum::default();
             sums.iter().for_each(|block| sum.add(block[which]));
             self.frame.energy_from_local(&self.physics, sum.value())
         };
         let (kinetic, potential) = (total(0), total(1));
-        Ok(Energy {
+        Energy {
             kinetic,
             potential,
-            external: self.external_energy()?,
+            external,
             lost: 0.0,
-        })
+        }
     }
 
     /// Positions in local units.
@@ -293,6 +294,9 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        if let Some(apart) = self.apart() {
+            return self.kick_in_fields(apart, dt);
+        }
         let buffers = [&self.state, &self.acceleration];
         let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
         // SAFETY: state and acceleration buffers of the kick's layout and stride.
@@ -377,6 +381,7 @@ impl<D: Device> Backend for Resident<D> {
 
     fn save(&mut self) -> Result<SavedState, ForceError> {
         let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
+        self.unite()?;
         let slots = self.slots()?;
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
         let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
@@ -413,6 +418,9 @@ impl<D: Device> Backend for Resident<D> {
         let by_slot = slots.to_slots(&saved.accelerations);
         pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
         self.device.upload(&self.acceleration, vectors.bytes())?;
+        if let Some(apart) = self.apart() {
+            self.device.zero(&apart.accelerations)?;
+        }
         self.restore_jerks(&saved.jerks)?;
         self.restore_blocks(saved)
     }
@@ -432,6 +440,7 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
+        self.unite()?;
         let stride = self.params.stride;
         let vectors = self.fetch(
             &self.acceleration,
@@ -443,9 +452,10 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
+        self.fetch_fielded()?;
         self.launch_energy()?;
-        let sums = self.energy_sums()?;
-        self.total_energy(&sums)
+        let external = self.external_energy(); // by the host, meanwhile
+        Ok(self.total_energy(&self.energy_sums()?, external))
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

@@ -524,6 +524,8 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::SystemStep
         | Work::Damp
         | Work::External
+        | Work::KickInFields
+        | Work::Unite
         | Work::ExternalJerks
         | Work::Relativity
         | Work::Predict

@@ -1,4 +1,4 @@
-//! External fields on a device: a launch after that of the forces.
+//! External fields on a device: accelerations beside those of the bodies, or added to them.
 
 use std::mem;
 
@@ -10,16 +10,33 @@ use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
 use crate::fields::{External, FieldFault, Relativity};
 use crate::force::device::Device;
+use crate::force::pack;
 
 /// Fields, and where a device has them.
 pub(super) struct Fielded<D: Device> {
     external: External,
-    kernel: &'static Entry,
     numbers: D::Buffer,
-    /// The term of relativity, if it is one of the fields.
-    relativity: Option<Term<D>>,
+    launches: Launches<D>,
     /// With the masses, for the energy.
     bodies: Bodies,
+}
+
+/// Launches of the kernels of fields.
+enum Launches<D: Device> {
+    /// Of accelerations, which wait for no forces.
+    Beside(Apart<D>),
+    /// Of accelerations and jerks, some of which depend on the forces; and of the term of relativity, if it
+    /// is one of the fields.
+    After(&'static Entry, Option<Term<D>>),
+}
+
+/// Accelerations of fields apart from those of the bodies, so that they can be computed beside them: what
+/// accelerates a body is the sum.
+pub(super) struct Apart<D: Device> {
+    pub(super) accelerations: D::Buffer,
+    fields: &'static Entry,
+    kick: &'static Entry,
+    unite: &'static Entry,
 }
 
 /// A term of relativity on a device.
@@ -40,7 +57,10 @@ impl<D: Device> Fielded<D> {
 
     /// The dominant body of the term of relativity and its constants, if it is one of the fields.
     pub(super) fn centre(&self) -> Option<&D::Buffer> {
-        self.relativity.as_ref().map(|term| &term.centre)
+        match &self.launches {
+            Launches::After(_, Some(term)) => Some(&term.centre),
+            Launches::After(_, None) | Launches::Beside(_) => None,
+        }
     }
 
     pub(super) fn changes(&self) -> bool {
@@ -64,24 +84,37 @@ impl<D: Device> Resident<D> {
         if let Some(field) = external.of_host() {
             return Err(FieldFault::OnDevice(field.name()).into());
         }
-        let work = match self.jerks {
-            Some(_) => Work::ExternalJerks,
-            None => Work::External,
+        let prepared = |work| -> Result<&'static Entry, ForceError> {
+            let kernel = self.kernels.force.partner(work);
+            let kernel = kernel.expect("every layout has it");
+            self.device.prepare(kernel)?;
+            Ok(kernel)
         };
-        let kernel = self.kernels.force.partner(work);
-        let kernel = kernel.expect("every layout has it");
-        self.device.prepare(kernel)?;
+        let relativity = external
+            .relativity()
+            .map(|relativity| self.term(relativity))
+            .transpose()?;
+        let launches = match self.jerks {
+            Some(_) => Launches::After(prepared(Work::ExternalJerks)?, relativity),
+            None => {
+                let vectors = pack::empty_vectors(&self.layout, self.params.stride);
+                let accelerations = self.device.allocate(vectors.bytes().len())?;
+                self.device.zero(&accelerations)?;
+                Launches::Beside(Apart {
+                    accelerations,
+                    fields: prepared(Work::External)?,
+                    kick: prepared(Work::KickInFields)?,
+                    unite: prepared(Work::Unite)?,
+                })
+            }
+        };
         let numbers = external.numbers(&self.frame);
         let buffer = self.device.allocate(size_of_val(&*numbers))?;
         self.device.upload(&buffer, &numbers)?;
-        let relativity = external
-            .relativity()
-            .map(|relativity| self.term(relativity));
         self.external = Some(Fielded {
-            relativity: relativity.transpose()?,
             external,
-            kernel,
             numbers: buffer,
+            launches,
             bodies: bodies.clone(),
         });
         Ok(self)
@@ -133,46 +166,105 @@ impl<D: Device> Resident<D> {
         external.map_or(0.0, External::time)
     }
 
-    /// Adds the fields to the forces.
-    pub(super) fn launch_external(&self) -> Result<(), ForceError> {
-        let Some(fielded) = &self.external else {
+    /// Accelerations of the fields, where they are apart from those of the bodies.
+    pub(super) fn apart(&self) -> Option<&Apart<D>> {
+        match &self.external.as_ref()?.launches {
+            Launches::Beside(apart) => Some(apart),
+            Launches::After(..) => None,
+        }
+    }
+
+    /// Scalars of launches of the fields.
+    fn external_params(&self) -> Params {
+        Params {
+            time: self.field_time(),
+            ..self.params
+        }
+    }
+
+    /// Begins to compute the fields that do not wait for the forces, which are launched next.
+    pub(super) fn begin_external(&self) -> Result<(), ForceError> {
+        let (Some(Fielded { numbers, .. }), Some(apart)) = (&self.external, self.apart()) else {
             return Ok(());
         };
-        let mut buffers = vec![&self.state, &self.acceleration];
-        if self.jerks.is_some() {
-            buffers.push(self.jerks()?.jerk());
-        }
-        buffers.push(&fielded.numbers);
-        let params = Params {
-            time: fielded.external.time(),
-            ..self.params
-        };
-        let launch = self.elementwise_launch;
-        // SAFETY: state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
-        // of both.
+        let (launch, params) = (self.elementwise_launch, self.external_params());
+        let buffers = [&self.state, &apart.accelerations, numbers];
+        // SAFETY: a state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
+        // of both; no other launch touches these vectors until `end_external` has joined this one.
         unsafe {
             self.device
-                .launch(fielded.kernel, launch, &buffers, params)?
-        };
-        let Some(Term { kernel, centre }) = &fielded.relativity else {
+                .launch_beside(apart.fields, launch, &buffers, params)
+        }
+    }
+
+    /// Makes the fields part of what accelerates the bodies, after their own forces.
+    pub(super) fn end_external(&self) -> Result<(), ForceError> {
+        let Some(Fielded {
+            launches, numbers, ..
+        }) = &self.external
+        else {
             return Ok(());
         };
+        let (kernel, relativity) = match launches {
+            Launches::Beside(_) => return self.device.join_beside(),
+            Launches::After(kernel, relativity) => (kernel, relativity),
+        };
+        let (launch, params) = (self.elementwise_launch, self.external_params());
         let jerk = self.jerks()?.jerk();
+        let buffers = [&self.state, &self.acceleration, jerk, numbers];
+        // SAFETY: state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
+        // of both.
+        unsafe { self.device.launch(kernel, launch, &buffers, params)? };
+        let Some(Term { kernel, centre }) = relativity else {
+            return Ok(());
+        };
         let buffers = [&self.state, &self.acceleration, jerk, centre];
         // SAFETY: as above, and the numbers of one of the bodies, in their units.
         unsafe { self.device.launch(kernel, launch, &buffers, params) }
     }
 
-    /// Energy of the bodies in the fields, by the host.
-    pub(super) fn external_energy(&mut self) -> Result<f64, ForceError> {
+    pub(super) fn kick_in_fields(&self, apart: &Apart<D>, dt: f64) -> Result<(), ForceError> {
+        let buffers = [&self.state, &self.acceleration, &apart.accelerations];
+        let (launch, params) = (self.elementwise_launch, self.stepping(dt));
+        // SAFETY: a state and vectors of the kernel's layout and stride.
+        unsafe { self.device.launch(apart.kick, launch, &buffers, params) }
+    }
+
+    /// Adds the accelerations of the fields to those of the bodies, where they are apart.
+    pub(super) fn unite(&self) -> Result<(), ForceError> {
+        let Some(apart) = self.apart() else {
+            return Ok(());
+        };
+        let buffers = [&self.acceleration, &apart.accelerations];
+        let launch = self.elementwise_launch;
+        // SAFETY: two buffers of vectors of the kernel's layout and stride.
+        unsafe {
+            self.device
+                .launch(apart.unite, launch, &buffers, self.params)
+        }
+    }
+
+    /// Lets the host know the bodies as they are now, where it computes their energy in fields.
+    pub(super) fn fetch_fielded(&mut self) -> Result<(), ForceError> {
         let Some(fielded) = &mut self.external else {
-            return Ok(0.0);
+            return Ok(());
         };
         let mut bodies = mem::take(&mut fielded.bodies);
         let downloaded = self.download(&mut bodies);
-        let fielded = self.external.as_mut().expect("as above");
-        let energy = fielded.external.energy(&bodies, &self.physics);
-        fielded.bodies = bodies;
-        downloaded.map(|()| energy)
+        if let Some(fielded) = &mut self.external {
+            fielded.bodies = bodies;
+        }
+        downloaded
+    }
+
+    /// Energy in the fields of the bodies as they were last fetched, by the host.
+    pub(super) fn external_energy(&self) -> f64 {
+        let fielded = self.external.as_ref();
+        fielded.map_or(
+            0.0,
+            |Fielded {
+                 external, bodies, ..
+             }| { external.energy(bodies, &self.physics) },
+        )
     }
 }

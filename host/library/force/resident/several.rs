@@ -124,8 +124,10 @@ impl<D: Peers> Several<D> {
 
     /// The force on all bodies, on all devices.
     fn force(&self) -> Result<(), ForceError> {
+        let mut parts = self.parts.iter();
+        parts.try_for_each(Resident::begin_external)?;
         self.pairs()?;
-        self.parts.iter().try_for_each(Resident::launch_external)
+        self.parts.iter().try_for_each(Resident::end_external)
     }
 
     /// The force without external fields, on all devices.
@@ -348,14 +350,17 @@ impl<D: Peers> Backend for Several<D> {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
+        self.first().fetch_fielded()?;
         if let Some(exchange) = &self.exchange {
-            let sums = exchange.energy_sums(&self.parts[0]);
-            return self.first().total_energy(&sums);
+            let part = &self.parts[0];
+            let sums = exchange.energy_sums(part);
+            return Ok(part.total_energy(&sums, part.external_energy()));
         }
         self.parts.iter().try_for_each(Resident::launch_energy)?;
+        let external = self.parts[0].external_energy();
         let sums = self.parts.iter().map(Resident::energy_sums);
         let sums = sums.collect::<Result<Vec<_>, _>>()?.concat();
-        self.first().total_energy(&sums)
+        Ok(self.parts[0].total_energy(&sums, external))
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {

@@ -1,12 +1,19 @@
 //! Spatial sort of a device's bodies along the Hilbert curve.
 
-use gpu_kernels::abi::Separation;
+use std::panic;
+use std::slice;
+use std::thread::{self, JoinHandle};
+
+use gpu_kernels::abi::{Params, Separation};
+use gpu_kernels::entries::LayoutDescription;
+use rayon::ThreadPoolBuilder;
 
 use super::Resident;
 use crate::backend::ForceError;
 use crate::force::device::Device;
 use crate::force::order::{self, Slots};
-use crate::force::pack;
+use crate::force::pack::{self, Scalars};
+use crate::physics::ForceLaw;
 use crate::plan::Step;
 use crate::plan::spatial_sort::{self as plan, SortBuffer};
 
@@ -16,9 +23,13 @@ const MOST_STEPS_IN_ORDER: u64 = 4;
 /// So many bodies or more are put in order after every step.
 const IN_ORDER_EACH_STEP: u32 = 1 << 18;
 
-/// Steps for which what is known of all bodies together is kept: how large their system is, and what
-/// is far in it.
+/// Steps from one look at all bodies together to the next: how large their system is, and what is
+/// far in it.
 const STEPS_MEASURED: u64 = 64;
+
+/// Steps which the device takes while the host works on a look. Results come into use after so many
+/// and not when they are there, which would be different each time.
+const STEPS_TO_MEASURE: u64 = 2 * MOST_STEPS_IN_ORDER;
 
 /// Steps for which an order of so many bodies is kept: what sorting them costs grows as their number, what it costs
 /// that they have moved on as its square. A power of two.
@@ -27,7 +38,8 @@ fn steps_in_order(n: u32) -> u64 {
     MOST_STEPS_IN_ORDER.min(1 << steps.ilog2())
 }
 
-const _: () = assert!(STEPS_MEASURED.is_multiple_of(2 * MOST_STEPS_IN_ORDER));
+const _: () =
+    assert!(STEPS_TO_MEASURE < STEPS_MEASURED && STEPS_MEASURED.is_multiple_of(STEPS_TO_MEASURE));
 
 /// Memory of a device for the spatial sort.
 pub(super) struct SpatialSort<D: Device> {
@@ -35,12 +47,31 @@ pub(super) struct SpatialSort<D: Device> {
     scratch: Vec<D::Buffer>,
     /// Steps for which an order is kept.
     steps_in_order: u64,
-    /// Steps since the bodies were measured.
+    /// Steps since the last look.
     age: u64,
+    /// The last look, until its results are in use.
+    look: Option<JoinHandle<Measured>>,
 }
 
 /// Result of a look at all bodies: what is far, and the cube around them.
 type Measured = (Separation, [f32; 4]);
+
+/// Bodies as a look finds them.
+struct Seen {
+    layout: LayoutDescription,
+    state: Scalars,
+    params: Params,
+    law: ForceLaw,
+}
+
+impl Seen {
+    fn measured(&self) -> Measured {
+        let (stride, n) = (self.params.stride, self.params.n);
+        let (positions, masses) = pack::local_sources(&self.layout, stride, &self.state, n);
+        let softening = self.params.softening_squared.sqrt();
+        order::measured(&positions, &masses, self.law, softening)
+    }
+}
 
 impl<D: Device> SpatialSort<D> {
     /// With bodies in the slots of their numbers.
@@ -54,7 +85,21 @@ impl<D: Device> SpatialSort<D> {
             scratch,
             steps_in_order: steps_in_order(n),
             age: 0,
+            look: None,
         })
+    }
+
+    /// Whether the step just taken is the one after which a look's results come into use.
+    const fn has_results(&self) -> bool {
+        self.age == STEPS_TO_MEASURE && self.look.is_some()
+    }
+
+    /// Steps until a look begins, or until its results come into use.
+    const fn until_look(&self) -> u64 {
+        match self.look {
+            Some(_) => STEPS_TO_MEASURE - self.age,
+            None => STEPS_MEASURED - self.age,
+        }
     }
 }
 
@@ -78,35 +123,63 @@ impl<D: Device> Resident<D> {
         self.sort()
     }
 
+    /// Looks, and puts the results into use at once.
     fn measure(&mut self) -> Result<(), ForceError> {
-        match self.measured()? {
-            Some(measured) => self.set_measured(&measured),
+        match self.seen()? {
+            Some(seen) => self.set_measured(&seen.measured()),
             None => Ok(()),
         }
     }
 
-    /// Measures what is far in the system, and the cube around it; nothing where it does not matter.
-    fn measured(&self) -> Result<Option<Measured>, ForceError> {
-        if self.spatial_sort.is_none() {
-            return Ok(None);
+    /// Begins a look whose results come into use later.
+    fn begin_to_measure(&mut self) -> Result<(), ForceError> {
+        let look = self.seen()?.map(|seen| {
+            thread::spawn(move || {
+                // The global pool's threads may all be waiting for looks of their own.
+                let pool = ThreadPoolBuilder::new().num_threads(1).build();
+                pool.expect("there is a thread").install(|| seen.measured())
+            })
+        });
+        if let Some(kept) = &mut self.spatial_sort {
+            kept.look = look;
         }
-        let (layout, stride) = (&self.layout, self.params.stride);
-        let mut state = pack::empty_sources(layout, stride);
+        Ok(())
+    }
+
+    /// Downloads what a look needs; nothing where it does not matter.
+    fn seen(&mut self) -> Result<Option<Seen>, ForceError> {
+        let Some(kept) = &mut self.spatial_sort else {
+            return Ok(None);
+        };
+        (kept.age, kept.look) = (0, None);
+        let (layout, stride) = (self.layout, self.params.stride);
+        let mut state = pack::empty_sources(&layout, stride);
         self.device.download(&self.state, state.bytes_mut())?;
-        let (positions, masses) = pack::local_sources(layout, stride, &state, self.params.n);
-        let softening = self.params.softening_squared.sqrt();
-        let law = self.physics.law;
-        Ok(Some(order::measured(&positions, &masses, law, softening)))
+        let (params, law) = (self.params, self.physics.law);
+        Ok(Some(Seen {
+            layout,
+            state,
+            params,
+            law,
+        }))
+    }
+
+    /// Waits for the results of the look that was begun, if one was.
+    fn measured(&mut self) -> Option<Measured> {
+        let look = self.spatial_sort.as_mut()?.look.take()?;
+        Some(
+            look.join()
+                .unwrap_or_else(|panic| panic::resume_unwind(panic)),
+        )
     }
 
     fn set_measured(&mut self, (separation, cube): &Measured) -> Result<(), ForceError> {
-        let Some(kept) = &mut self.spatial_sort else {
+        let Some(kept) = &self.spatial_sort else {
             return Ok(());
         };
         self.device
             .upload(&kept.scratch[SortBuffer::Bounds as usize], cube)?;
         self.params.separation = *separation;
-        kept.age = 0;
         Ok(())
     }
 
@@ -122,21 +195,39 @@ impl<D: Device> Resident<D> {
                 part.sort()?;
             }
         }
-        let ages = parts.iter().filter_map(|part| part.spatial_sort.as_ref());
-        if ages.map(|kept| kept.age).max() != Some(STEPS_MEASURED) {
-            return Ok(());
-        }
-        // All have the same bodies: one look is enough.
-        let Some(measured) = parts[0].measured()? else {
+        Self::keep_measured(parts)
+    }
+
+    /// Begins a look at the bodies, which all parts have, and puts its results into use, where it is
+    /// time.
+    fn keep_measured(parts: &mut [Self]) -> Result<(), ForceError> {
+        let Some(kept) = &parts[0].spatial_sort else {
             return Ok(());
         };
-        parts
-            .iter_mut()
-            .try_for_each(|part| part.set_measured(&measured))
+        if kept.has_results() {
+            let results = parts[0].measured();
+            return results.iter().try_for_each(|results| {
+                let mut parts = parts.iter_mut();
+                parts.try_for_each(|part| part.set_measured(results))
+            });
+        }
+        if kept.age == STEPS_MEASURED {
+            for kept in parts
+                .iter_mut()
+                .filter_map(|part| part.spatial_sort.as_mut())
+            {
+                kept.age = 0;
+            }
+            return parts[0].begin_to_measure();
+        }
+        Ok(())
     }
 
     /// Launches only: state, accelerations and numbers exchange places with their copies.
     fn sort(&mut self) -> Result<(), ForceError> {
+        if self.spatial_sort.is_some() {
+            self.unite()?; // those of fields are not sorted
+        }
         let Some(mut kept) = self.spatial_sort.take() else {
             return Ok(());
         };
@@ -163,11 +254,11 @@ impl<D: Device> Resident<D> {
         while let Some(kept) = &self.spatial_sort
             && left > 0
         {
-            let (age, in_order) = (kept.age, kept.steps_in_order);
+            let (age, until_look, in_order) = (kept.age, kept.until_look(), kept.steps_in_order);
             let until_order = in_order - age % in_order;
             // After two orders everything is where it was, and what was launched can be repeated.
             let both = 2 * in_order;
-            let rounds = left.min(STEPS_MEASURED - age) / both;
+            let rounds = left.min(until_look) / both;
             let taken = if until_order == in_order && rounds > 0 {
                 device.repeat(rounds, &mut || {
                     for _ in 0..2 {
@@ -186,10 +277,9 @@ impl<D: Device> Resident<D> {
                 now
             };
             left -= taken;
-            if age + taken == STEPS_MEASURED {
-                self.measure()?;
-            } else if let Some(kept) = &mut self.spatial_sort {
+            if let Some(kept) = &mut self.spatial_sort {
                 kept.age += taken;
+                Self::keep_measured(slice::from_mut(self))?;
             }
         }
         device.repeat(left, &mut || step(self))
@@ -291,6 +381,18 @@ mod tests {
             assert!(after < before / 50.0, "{before} {after}");
             resident.settle().expect("emulated");
         }
+    }
+
+    /// A look is done although the pool's only thread waits for it.
+    #[test]
+    fn looks_need_no_thread_of_the_pool() {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build();
+        let run = || {
+            let mut resident = resident(&plummer(100, 3).expect("in range"));
+            let steps = STEPS_MEASURED + STEPS_TO_MEASURE;
+            resident.repeat(steps, &[Operation::Drift(0.1)])
+        };
+        pool.expect("a thread").install(run).expect("emulated");
     }
 
     #[test]

@@ -106,9 +106,14 @@ pub(super) fn drive(
     }
     if let Some(condition) = recording.stopped_by() {
         let (folder, steps) = (outputs.folder.display(), simulation.clock().steps);
+        // The bodies still meet it when they are looked at next; the time is counted anew.
+        let but = match condition.needs_looks() {
+            true => format!(", once `stop-if` is taken out of {folder}/run.toml"),
+            false => String::new(),
+        };
         writeln!(
             out,
-            "stopped after step {steps} by \"{condition}\": `allpairs resume {folder}` continues"
+            "stopped after step {steps} by \"{condition}\": `allpairs resume {folder}` continues{but}"
         )?;
         return Ok(());
     }

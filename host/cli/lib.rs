@@ -336,18 +336,9 @@ fn report(error: &anyhow::Error) -> u8 {
         )
     {
         code::UNAVAILABLE
-    } else if error.is::<WriteError>()
-        || error.is::<PictureError>()
-        || matches!(
-            error.downcast_ref(),
-            Some(FigureError::Picture(_) | FigureError::Chart(_))
-        )
-        || error.is::<MovieError>()
-        || error.is::<ViewError>()
-        || error.is::<ChartError>()
-        || error.is::<io::Error>()
-        || error.is::<RecordingError>()
-    {
+    } else if let Some(code) = code_of_output(error) {
+        code
+    } else if error.is::<WriteError>() || error.is::<io::Error>() || error.is::<RecordingError>() {
         code::IO
     } else if error.is::<ChecksFailed>() {
         code::FAILED
@@ -364,6 +355,39 @@ fn report(error: &anyhow::Error) -> u8 {
         None => eprintln!("allpairs: {message}"),
     }
     code
+}
+
+/// The exit code of a picture, chart, movie or page that could not be made.
+fn code_of_output(error: &anyhow::Error) -> Option<u8> {
+    let picture = |error: &PictureError| match error {
+        PictureError::File { .. } => code::IO,
+        PictureError::Bodies(_) => code::DATA,
+        _ => code::USAGE,
+    };
+    let chart = |error: &ChartError| match error {
+        ChartError::File { .. } | ChartError::Drawing(_) => code::IO,
+        _ => code::USAGE,
+    };
+    let figure = |error: &FigureError| match error {
+        FigureError::Picture(error) => picture(error),
+        FigureError::Chart(error) => chart(error),
+        _ => code::USAGE,
+    };
+    let movie = |error: &MovieError| match error {
+        MovieError::File { .. } | MovieError::Ffmpeg { .. } => code::IO,
+        MovieError::NoFfmpeg(_) => code::UNAVAILABLE,
+        _ => code::USAGE,
+    };
+    let view = |error: &ViewError| match error {
+        ViewError::File { .. } => code::IO,
+        ViewError::Bodies(_) => code::DATA,
+        _ => code::USAGE,
+    };
+    (error.downcast_ref().map(picture))
+        .or_else(|| error.downcast_ref().map(chart))
+        .or_else(|| error.downcast_ref().map(figure))
+        .or_else(|| error.downcast_ref().map(movie))
+        .or_else(|| error.downcast_ref().map(view))
 }
 
 /// Reads a number of bodies: 16384, or 1e6, as `--bodies` of `run` takes it.

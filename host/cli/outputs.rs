@@ -89,12 +89,8 @@ impl Outputs {
     /// Removes what an earlier run left, if that was asked for, and what was never finished.
     pub(super) fn clear(&self, out: &mut impl Write) -> anyhow::Result<()> {
         let mut files = recording::leftovers(&self.folder)?;
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if is_final(&path) || path.ends_with(CONFIG) {
-                files.push(path);
-            }
-        }
+        files.extend(finals(&self.folder)?);
+        files.extend(Some(self.folder.join(CONFIG)).filter(|path| path.exists()));
         for path in files {
             ensure!(
                 self.overwrite == Overwrite::Allow || is_partial(&path),
@@ -145,11 +141,16 @@ impl Outputs {
     }
 }
 
-/// Returns whether a file is the final snapshot of a run, in whatever format, or its picture.
-fn is_final(path: &Path) -> bool {
-    let is_picture = path.extension().is_some_and(|extension| extension == "png");
-    path.file_stem().is_some_and(|stem| stem == "final")
-        && (is_picture || Format::from_path(path).is_some())
+/// Final snapshots of a run in this folder, in whatever formats, and their picture.
+pub(super) fn finals(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let is_final = |path: &PathBuf| {
+        let is_picture = path.extension().is_some_and(|extension| extension == "png");
+        path.file_stem().is_some_and(|stem| stem == "final")
+            && (is_picture || Format::from_path(path).is_some())
+    };
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(is_final).collect())
 }
 
 /// `allpairs-out/galaxy`, or `galaxy-2`, … if that is there.

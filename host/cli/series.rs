@@ -12,7 +12,7 @@ use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
 use super::config;
-use super::outputs::CONFIG;
+use super::outputs::{self, CONFIG};
 
 /// Snapshot files.
 #[derive(Debug, clap::Args)]
@@ -41,12 +41,27 @@ impl Series {
         let mut files = vec![];
         for path in &self.files {
             if path.is_dir() {
-                files.extend(in_folder(path)?);
+                let snapshots = in_folder(path)?;
+                let last = self.final_after(path, &snapshots)?;
+                files.extend(snapshots.into_iter().chain(last));
             } else {
                 files.push(path.clone());
             }
         }
         Ok(files.into_iter().step_by(self.every as usize).collect())
+    }
+
+    /// The final snapshot of a run in this folder, where it is later than all others: a run can stop
+    /// between the times of two.
+    fn final_after(&self, folder: &Path, snapshots: &[PathBuf]) -> anyhow::Result<Option<PathBuf>> {
+        let is_other =
+            |path: &PathBuf| Format::from_path(path).is_some() && !snapshots.contains(path);
+        let path = outputs::finals(folder)?.into_iter().find(is_other);
+        let (Some(path), Some(latest)) = (path, snapshots.last()) else {
+            return Ok(None);
+        };
+        let time = |path| allpairs::io::load(path, self.format).map(|loaded| loaded.snapshot.time);
+        Ok((time(&path)? > time(latest)?).then_some(path))
     }
 
     /// Reads a snapshot.
@@ -176,6 +191,8 @@ fn natural(a: &str, b: &str) -> Ordering {
 
 #[cfg(test)]
 mod tests {
+    use allpairs::io::Overwrite;
+
     use super::*;
 
     #[test]
@@ -186,6 +203,29 @@ mod tests {
             names,
             ["r1", "s.bin", "s9-a", "s9.bin", "s10.bin", "s010.bin", "é2"]
         );
+    }
+
+    #[test]
+    fn a_final_snapshot_belongs_to_the_series_if_it_is_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, time| {
+            let bodies = allpairs::initial_conditions::plummer(3, 1).unwrap();
+            let snapshot = Snapshot { time, bodies };
+            let path = folder.path().join(name);
+            allpairs::io::write(&path, Format::Csv, &snapshot, Overwrite::Allow).unwrap();
+        };
+        let series = Series {
+            files: vec![folder.path().to_owned()],
+            format: None,
+            every: 1,
+            units: None,
+            told: RefCell::default(),
+        };
+        write("snapshot-1.csv", 1.0);
+        for (time, files) in [(1.0, 1), (1.5, 2)] {
+            write("final.csv", time);
+            assert_eq!(series.files().unwrap().len(), files, "{time}");
+        }
     }
 
     #[test]

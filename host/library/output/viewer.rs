@@ -9,7 +9,8 @@
 //! within s, and yet no escaper, however far, leaves the page or takes digits from the others.
 //!
 //! Between snapshots the page draws bodies on smooth curves through four of them, if all snapshots
-//! hold the same bodies; else each snapshot stands until the next.
+//! hold the same bodies; else each snapshot stands until the next. The trails of a few bodies leave
+//! out those that go round between two snapshots, of which such a curve knows nothing.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -41,14 +42,14 @@ pub struct Viewer {
     names: Vec<String>,
     /// The ids of the bodies shown, as long as every snapshot had all of them once.
     tracked: Option<Vec<u64>>,
-    /// Bodies of the first snapshot, shown or not.
-    bodies: usize,
     frames: Vec<Frame>,
 }
 
 #[derive(Clone, Debug)]
 struct Frame {
     time: f64,
+    /// Number of the snapshot's bodies, shown or not.
+    bodies: usize,
     places: Vec<[f64; 3]>,
     speeds: Vec<f32>,
     kinds: Vec<u8>,
@@ -64,6 +65,16 @@ pub enum ViewError {
     /// Nothing to show.
     #[error("there is nothing to show: no snapshot, or none with bodies")]
     Empty,
+    /// A snapshot before one that was added earlier.
+    #[error(
+        "a snapshot of time {time} comes after one of time {before}: give them in the order of time"
+    )]
+    Order {
+        /// Time of the snapshot.
+        time: f64,
+        /// That of the one before.
+        before: f64,
+    },
     /// The file could not be written.
     #[error("cannot write page `{}`: {fault}", path.display())]
     File {
@@ -78,31 +89,37 @@ pub enum ViewError {
 #[derive(Serialize)]
 struct About {
     times: Vec<f64>,
+    /// Bodies of each snapshot.
+    bodies: Vec<usize>,
+    /// Those shown.
     counts: Vec<usize>,
     /// True if body i is the same body in all snapshots.
     tracked: bool,
-    /// s, and asinh(R/s).
+    /// s, and asinh(R/s), with the distance of most of the bodies from the centre as unit of length.
     pack: [f64; 2],
-    /// Distance from the centre that the page shows at first: that of most of the bodies.
-    extent: f64,
     /// True if all bodies lie in the xy plane.
     flat: bool,
     /// The speeds of the first and the last colour.
     speeds: [f64; 2],
-    /// Bodies of each kind in the first snapshot.
-    kinds: [usize; 3],
+    /// Bodies shown of each kind, in each snapshot.
+    kinds: Vec<[usize; 3]>,
     colours: String,
-    facts: String,
     /// Units that lengths, times and speeds are shown in.
     units: [Shown; 3],
+    /// Bodies that go round between two snapshots, where they are few enough to have trails.
+    untraced: Vec<usize>,
     /// Names of the bodies shown, where they have names and are few.
     names: Vec<String>,
     /// True if dark matter is left out until it is asked for: it would hide the rest.
     hides_dark: bool,
 }
 
-/// Most bodies whose names are shown.
-const MOST_NAMES: usize = 64;
+/// Most bodies whose names and trails are shown.
+const FEW: usize = 64;
+
+/// A body that comes less far than this part of its way has gone round: on a circle, by a third of it or
+/// more.
+const STRAIGHT: f64 = 0.83;
 
 impl Viewer {
     /// A page of this title that shows at most `most_bodies` of each snapshot, evenly chosen.
@@ -113,7 +130,6 @@ impl Viewer {
             units: None,
             names: vec![],
             tracked: None,
-            bodies: 0,
             frames: vec![],
         }
     }
@@ -131,13 +147,19 @@ impl Viewer {
         Self { names, ..self }
     }
 
-    /// Adds a snapshot; add them in the order of time.
+    /// Adds a snapshot.
     ///
     /// # Errors
-    /// Bodies that fail [`Bodies::check`].
+    /// Bodies that fail [`Bodies::check`], and a time before that of the last snapshot added.
     pub fn add(&mut self, snapshot: &Snapshot) -> Result<(), ViewError> {
         let bodies = &snapshot.bodies;
         bodies.check()?;
+        let time = snapshot.time;
+        if let Some(before) = self.frames.last().map(|frame| frame.time)
+            && time < before
+        {
+            return Err(ViewError::Order { time, before });
+        }
         let shown = self.most_bodies.min(bodies.len());
         let even = || {
             (0..shown)
@@ -146,7 +168,6 @@ impl Viewer {
         };
         let chosen = if self.frames.is_empty() {
             let chosen = even();
-            self.bodies = bodies.len();
             let ids: Vec<u64> = chosen.iter().map(|&i| bodies.id[i]).collect();
             self.tracked = find(bodies, &ids).map(|_| ids);
             chosen
@@ -161,10 +182,11 @@ impl Viewer {
         };
         let speed = |&i: &usize| {
             let [x, y, z] = bodies.body(i).velocity;
-            x.hypot(y).hypot(z) as f32
+            x.hypot(y).hypot(z).min(f64::from(f32::MAX)) as f32
         };
         self.frames.push(Frame {
-            time: snapshot.time,
+            time,
+            bodies: bodies.len(),
             places: chosen.iter().map(|&i| bodies.body(i).position).collect(),
             speeds: chosen.iter().map(speed).collect(),
             kinds: chosen.iter().map(|&i| bodies.kind[i].number()).collect(),
@@ -218,19 +240,15 @@ impl Viewer {
 
     fn about(&self, packing: &Packing, speeds: [f64; 2]) -> About {
         let first = &self.frames[0];
-        let kind = |kind: u8| first.kinds.iter().filter(|k| **k == kind).count();
+        let kinds = |frame: &Frame| {
+            let kind = |kind: u8| frame.kinds.iter().filter(|k| **k == kind).count();
+            [0, 1, 2].map(kind)
+        };
+        let kinds: Vec<[usize; 3]> = self.frames.iter().map(kinds).collect();
         let all = || self.frames.iter().flat_map(|frame| &frame.places);
-        let mut facts = format!("{} bodies", grouped(self.bodies));
-        if first.places.len() < self.bodies {
-            facts += &format!(", {} shown", grouped(first.places.len()));
-        }
-        if self.frames.len() > 1 {
-            facts += &format!(" · {} snapshots", grouped(self.frames.len()));
-        }
-        let kinds = [kind(0), kind(1), kind(2)];
         let dark = BodyKind::Dark.number();
-        let hides_dark =
-            kinds[usize::from(dark)] > 0 && kinds[usize::from(dark)] < first.places.len();
+        let of_dark = kinds[0][usize::from(dark)];
+        let hides_dark = of_dark > 0 && of_dark < first.places.len();
         let shown = self
             .frames
             .iter()
@@ -246,28 +264,36 @@ impl Viewer {
             name: "",
             factor: 1.0,
         };
-        let names = self.tracked.as_ref().filter(|ids| ids.len() <= MOST_NAMES);
+        let names = self.tracked.as_ref().filter(|ids| ids.len() <= FEW);
         let name = |id: &u64| self.names.get(usize::try_from(*id).ok()?).cloned();
+        let [length, time, speed] = self.units.map_or([NUMBER; 3], |units| {
+            [
+                units.shown_length(extent),
+                units.shown_time(latest),
+                units.shown_speed(speeds[1]),
+            ]
+        });
         About {
-            units: self.units.map_or([NUMBER; 3], |units| {
-                [
-                    units.shown_length(extent),
-                    units.shown_time(latest),
-                    units.shown_speed(speeds[1]),
-                ]
-            }),
+            units: [
+                Shown {
+                    factor: length.factor * extent,
+                    ..length
+                },
+                time,
+                speed,
+            ],
+            untraced: self.untraced(),
             names: names.map_or(vec![], |ids| ids.iter().filter_map(name).collect()),
             hides_dark,
             times: self.frames.iter().map(|frame| frame.time).collect(),
+            bodies: self.frames.iter().map(|frame| frame.bodies).collect(),
             counts: self.frames.iter().map(|frame| frame.places.len()).collect(),
             tracked: self.tracked.is_some(),
-            pack: [packing.length, packing.range],
-            extent,
+            pack: [packing.length / extent, packing.range],
             flat: all().all(|place| place[2] == first.places[0][2]),
             speeds,
             kinds,
             colours: base64(&speed_colours()),
-            facts,
         }
     }
 
@@ -285,7 +311,25 @@ impl Viewer {
         let speeds: Vec<f64> = speeds.map(|v| f64::from(*v)).collect();
         let slow = quantile(speeds.clone(), 0.01);
         let fast = quantile(speeds, 0.99);
-        [slow, if fast > slow { fast } else { slow + 1.0 }]
+        [slow, fast]
+    }
+
+    /// Bodies, if they are few and followed, that come less far from one snapshot to the next than
+    /// their speed takes them.
+    fn untraced(&self) -> Vec<usize> {
+        let few = self.tracked.as_ref().map_or(0, Vec::len);
+        let goes_round = |body: &usize| {
+            self.frames.windows(2).any(|pair| {
+                let [before, after] = [0, 1].map(|k| pair[k].places[*body]);
+                let speed =
+                    0.5 * (f64::from(pair[0].speeds[*body]) + f64::from(pair[1].speeds[*body]));
+                let way = speed * (pair[1].time - pair[0].time);
+                distance(before, after) < STRAIGHT * way
+            })
+        };
+        (0..if few <= FEW { few } else { 0 })
+            .filter(goes_round)
+            .collect()
     }
 }
 
@@ -327,7 +371,8 @@ impl Frame {
         for place in &self.places {
             bytes.extend(packing.pack(*place).iter().flat_map(|q| q.to_le_bytes()));
         }
-        let shade = |v: &f32| ((f64::from(*v) - slow) / (fast - slow)).clamp(0.0, 1.0);
+        let range = positive(fast - slow);
+        let shade = |v: &f32| ((f64::from(*v) - slow) / range).clamp(0.0, 1.0);
         let speed = |v: &f32| (255.0 * shade(v)).round() as u8;
         bytes.extend(self.speeds.iter().map(speed));
         bytes.extend(&self.kinds);
@@ -360,19 +405,6 @@ fn positive(value: f64) -> f64 {
 
 fn quantile(values: Vec<f64>, fraction: f64) -> f64 {
     super::framing::quantile(values, fraction).unwrap_or_default()
-}
-
-/// `20 000`, with thin spaces.
-fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push('\u{2009}');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// The template as pieces of text, each with the name in double braces that follows it; the last
@@ -418,7 +450,10 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::TAU;
+
     use super::*;
+    use crate::bodies::Body;
     use crate::initial_conditions::plummer;
 
     fn snapshot(time: f64, bodies: Bodies) -> Snapshot {
@@ -476,16 +511,52 @@ mod tests {
         assert!(viewer.tracked.is_some());
         assert_eq!(viewer.frames[0].places, viewer.frames[1].places);
         let packing = Packing::of(&viewer.frames, viewer.centre());
-        assert_eq!(
-            viewer.about(&packing, [0.0, 1.0]).facts,
-            "100 bodies, 10 shown · 2 snapshots"
-        );
+        let about = viewer.about(&packing, [0.0, 1.0]);
+        assert_eq!((about.bodies, about.counts), (vec![100; 2], vec![10; 2]));
 
         // One body is gone: nothing is followed any more, everything is shown.
         let fewer: Bodies = bodies.iter().skip(1).collect();
         viewer.add(&snapshot(0.0, fewer)).unwrap();
         assert!(viewer.tracked.is_none());
         assert_eq!(viewer.frames[2].places.len(), 10);
+    }
+
+    /// On a circle, by a quarter of it and by half from one snapshot to the next.
+    #[test]
+    fn bodies_that_go_round_between_snapshots_have_no_trail() {
+        let at = |angle: f64| Body {
+            position: [angle.cos(), angle.sin(), 0.0],
+            velocity: [-angle.sin(), angle.cos(), 0.0],
+            mass: 1.0,
+            id: 0,
+            kind: BodyKind::Star,
+        };
+        for (parts, untraced) in [(4, vec![]), (2, vec![0])] {
+            let step = TAU / f64::from(parts);
+            let mut viewer = Viewer::new("t", 10);
+            for time in [0.0, step, 2.0 * step] {
+                let bodies = [at(time)].into_iter().collect();
+                viewer.add(&snapshot(time, bodies)).unwrap();
+            }
+            assert_eq!(viewer.untraced(), untraced);
+        }
+    }
+
+    /// Lengths that f32 does not hold are as good as others: the page has its own unit.
+    #[test]
+    fn lengths_of_any_size_are_shown() {
+        for scale in [1e-200, 1.0, 1e200] {
+            let mut bodies = plummer(500, 3).unwrap();
+            for column in [&mut bodies.x, &mut bodies.y, &mut bodies.z] {
+                column.iter_mut().for_each(|x| *x *= scale);
+            }
+            let mut viewer = Viewer::new("t", 1_000);
+            viewer.add(&snapshot(0.0, bodies)).unwrap();
+            let about = viewer.about(&Packing::of(&viewer.frames, viewer.centre()), [0.0, 1.0]);
+            assert!((0.1..1.0).contains(&about.pack[0]), "{:?}", about.pack);
+            let extent = about.units[0].factor / scale;
+            assert!((1.0..5.0).contains(&extent), "{extent}");
+        }
     }
 
     #[test]
@@ -506,6 +577,18 @@ mod tests {
         let refusal = viewer.write(&path, Overwrite::Refuse).unwrap_err();
         assert!(matches!(refusal, ViewError::File { ref fault, .. }
             if fault.kind() == io::ErrorKind::AlreadyExists));
+    }
+
+    #[test]
+    fn snapshots_out_of_order_are_refused() {
+        let mut viewer = Viewer::new("t", 10);
+        let mut add = |time| viewer.add(&snapshot(time, plummer(3, 1).unwrap()));
+        assert!(add(2.0).is_ok() && add(2.0).is_ok());
+        let refusal = add(1.0).unwrap_err().to_string();
+        assert!(
+            refusal.contains("time 1 comes after one of time 2"),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 "use strict";
-// The data: see host/output/viewer.rs, which writes it. `about` tells the snapshots' times and
+// The data: see host/library/output/viewer.rs, which writes it. `about` tells the snapshots' times and
 // numbers of bodies and how coordinates are packed; script `#f0` holds the first snapshot, and so on.
+// The unit of length is the distance from the centre within which most of the bodies are.
 const about = JSON.parse(document.getElementById("about").textContent);
 const element = (id) => document.getElementById(id);
 const count = about.times.length;
@@ -164,7 +165,9 @@ function resize() {
 }
 
 // ---- view -------------------------------------------------------------------------------------
-const SPREAD = Math.tan(Math.PI / 10), START = 1.05 * about.extent / SPREAD;
+const SPREAD = Math.tan(Math.PI / 10), START = 1.05 / SPREAD;
+// Nearer than this, the steps would show in which places are packed.
+const NEAREST = Math.max(START * 1e-4, 100 * about.pack[0] * about.pack[1] / 32767 / SPREAD);
 let turn, focus, distance;
 function rotation(axis, angle) {
   const [c, s] = [Math.cos(angle), Math.sin(angle)];
@@ -185,7 +188,7 @@ function reset() {
   distance = START;
   changed = true;
 }
-function zoom(factor) { distance = Math.min(Math.max(distance * factor, START * 1e-4), START * 1e3); changed = true; }
+function zoom(factor) { distance = Math.min(Math.max(distance * factor, NEAREST), START * 1e3); changed = true; }
 function move(dx, dy) { // pixels of the page
   const length = 2 * SPREAD * distance / Math.min(innerWidth, innerHeight);
   for (let i = 0; i < 3; i++) focus[i] -= length * (dx * turn[i] - dy * turn[3 + i]);
@@ -207,14 +210,20 @@ function lensOf(uniforms) {
   gl.uniform3fv(uniforms.focus, focus);
   gl.uniform4f(uniforms.lens, side / width / SPREAD, side / height / SPREAD, distance, 0);
 }
+function litAt(k) {
+  return Math.max(about.counts[k] - about.kinds[k].reduce((hidden, of, kind) => hidden + (seen[kind] ? 0 : of), 0), 1);
+}
+// Diameter of a body at the distance of the centre, in pixels of the page.
+function diameter(lit) {
+  return Math.min(Math.max(180 / Math.sqrt(lit), 3.6), 22) * 2 ** element("size").value * (START / distance) ** 0.8;
+}
 function draw() {
   resize();
   let k = Math.min(Math.floor(at), count - 1), part = at - k;
   if (!about.tracked) part = 0;
   const near = [k - 1, k, k + 1, k + 2].map((i) => Math.min(Math.max(i, 0), count - 1)).map((i) => (about.tracked ? i : k));
   near.forEach(load);
-  const n = about.counts[k], ratio = height / innerHeight;
-  const lit = Math.max(n - about.kinds.reduce((hidden, of, kind) => hidden + (seen[kind] ? 0 : of), 0), 1);
+  const n = about.counts[k], ratio = height / innerHeight, lit = litAt(k);
   gl.bindFramebuffer(gl.FRAMEBUFFER, film);
   gl.viewport(0, 0, width, height);
   gl.clearColor(0, 0, 0, 1);
@@ -237,7 +246,7 @@ function draw() {
     gl.enableVertexAttribArray(4);
     gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 16, 0);
     gl.vertexAttribPointer(4, 1, gl.FLOAT, false, 16, 12);
-    for (let i = 0; i < curves.bodies; i++) gl.drawArrays(gl.LINE_STRIP, i * curves.points, curves.points);
+    for (let i = 0; i < curves.bodies; i++) if (!about.untraced.includes(i)) gl.drawArrays(gl.LINE_STRIP, i * curves.points, curves.points);
   }
   const { made, uniforms } = bodies;
   gl.useProgram(made);
@@ -248,7 +257,7 @@ function draw() {
   bind(6, frames[k].kinds, 1, gl.UNSIGNED_BYTE, false);
   gl.uniform2fv(uniforms.unpack, about.pack);
   gl.uniform1f(uniforms.part, part);
-  gl.uniform1f(uniforms.size, ratio * Math.min(Math.max(180 / Math.sqrt(lit), 3.6), 22) * 2 ** element("size").value * START / distance ** 0.8 / START ** 0.2);
+  gl.uniform1f(uniforms.size, ratio * diameter(lit));
   gl.uniform1f(uniforms.nearest, 2.2 * ratio);
   gl.uniform1f(uniforms.light, light);
   gl.uniform1i(uniforms.mode, mode);
@@ -271,7 +280,7 @@ function draw() {
 // ---- names ------------------------------------------------------------------------------------
 const labels = named ? about.names.map((name) => element("names").appendChild(Object.assign(document.createElement("span"), { textContent: name }))) : [];
 function name() {
-  const k = Math.min(Math.floor(at), count - 1), taken = [], side = Math.min(innerWidth, innerHeight);
+  const k = Math.min(Math.floor(at), count - 1), taken = [], side = Math.min(innerWidth, innerHeight), size = diameter(litAt(k));
   for (const [body, label] of labels.entries()) {
     const p = [0, 1, 2].map((axis) => along(k, at - k, 3 * body + axis) - focus[axis]);
     const [x, y, z] = [0, 3, 6].map((row) => turn[row] * p[0] + turn[row + 1] * p[1] + turn[row + 2] * p[2]);
@@ -281,7 +290,8 @@ function name() {
     const hidden = depth <= 0 || taken.some(([l, t]) => Math.abs(l - left) < 58 && Math.abs(t - top) < 14);
     if (!hidden) taken.push([left, top]);
     label.style.visibility = hidden ? "hidden" : "visible";
-    label.style.transform = `translate(${left + 9}px, ${top - 9}px)`;
+    const beside = 4 + Math.min(size * distance / Math.max(depth, 1e-30), 90) / 3; // most of a disc's light is within
+    label.style.transform = `translate(${left + beside}px, ${top - 9}px)`;
   }
 }
 
@@ -297,18 +307,33 @@ function say() {
   const span = periods.factor * Math.abs(about.times[count - 1] - about.times[0]);
   const digits = span > 0 ? Math.min(Math.max(2 - Math.floor(Math.log10(span)), 0), 8) : 0;
   const time = timeAt();
-  element("now").textContent = "t = " + (span === 0 || Math.abs(time) >= 1e6 || span < 1e-6 ? tidy(time) : time.toFixed(digits)) + unit(periods);
+  const now = "t = " + (span === 0 || Math.abs(time) >= 1e6 || span < 1e-6 ? tidy(time) : time.toFixed(digits)) + unit(periods);
+  element("now").textContent = now;
   element("time").value = at;
+  element("time").setAttribute("aria-valuetext", now);
   element("time").style.setProperty("--done", (100 * at) / Math.max(count - 1, 1) + "%");
   const length = lengths.factor * 2 * SPREAD * distance / Math.min(innerWidth, innerHeight); // of a pixel of the page
   const raw = 110 * length, power = 10 ** Math.floor(Math.log10(raw)), nice = power * [5, 2, 1].find((m) => m * power <= raw);
   element("scale").firstChild.style.width = nice / length + "px";
   element("scale").lastChild.textContent = tidy(nice) + unit(lengths);
 }
+const grouped = (n) => n.toLocaleString("en").replaceAll(",", "\u2009");
+let told = null;
+function tell() { // what changes from snapshot to snapshot
+  const k = Math.min(Math.floor(at), count - 1), all = about.bodies[k], shown = about.counts[k];
+  if (k === told) return;
+  told = k;
+  element("facts").textContent = [
+    `${grouped(all)} ${all === 1 ? "body" : "bodies"}` + (shown < all ? `, ${grouped(shown)} shown` : ""),
+    ...(count > 1 ? [`${grouped(count)} snapshots`] : []),
+    ...(about.untraced.length ? [`too far apart to trace ${grouped(about.untraced.length)} of the bodies`] : []),
+  ].join(" · ");
+  if (mode === 1) show(mode);
+}
 function show(chosen) {
   mode = chosen;
   changed = true;
-  [...element("colour").children].forEach((button) => button.setAttribute("aria-checked", String(+button.dataset.mode === mode)));
+  [...element("colour").children].forEach((button) => button.setAttribute("aria-pressed", String(+button.dataset.mode === mode)));
   const legend = element("legend");
   legend.replaceChildren();
   if (mode === 0) {
@@ -317,15 +342,17 @@ function show(chosen) {
     const pen = strip.getContext("2d"), row = pen.createImageData(256, 1);
     for (let i = 0; i < 256; i++) row.data.set([map[3 * i], map[3 * i + 1], map[3 * i + 2], 255], 4 * i);
     pen.putImageData(row, 0, 0);
-    const ends = document.createElement("div");
-    for (const text of [tidy(paces.factor * about.speeds[0]), "speed" + (paces.name ? " [" + paces.name + "]" : ""), tidy(paces.factor * about.speeds[1])]) ends.append(Object.assign(document.createElement("span"), { textContent: text }));
-    legend.append(strip, ends);
+    const ends = document.createElement("div"), title = document.createElement("p");
+    title.textContent = "speed" + (paces.name ? " [" + paces.name + "]" : "");
+    for (const speed of new Set(about.speeds)) ends.append(Object.assign(document.createElement("span"), { textContent: tidy(paces.factor * speed) }));
+    legend.append(title, strip, ends);
   } else if (mode === 1) {
     for (const [index, [name, colour]] of kinds.entries()) {
-      if (!about.kinds[index]) continue;
+      const of = about.kinds[Math.min(Math.floor(at), count - 1)][index];
+      if (!of) continue;
       const row = document.createElement("span"), dot = document.createElement("b");
       dot.style.background = `rgb(${colour.map((c) => Math.round(255 * c))})`;
-      row.append(dot, `${name} ${about.kinds[index].toLocaleString("en")}`);
+      row.append(dot, `${name} ${grouped(of)}`);
       row.style.display = "block";
       legend.append(row);
     }
@@ -342,11 +369,11 @@ function seek(value) { at = Math.min(Math.max(value, 0), count - 1); changed = t
 for (const [index, name] of ["speed", "kind", "plain"].entries()) {
   const button = Object.assign(document.createElement("button"), { textContent: name });
   button.dataset.mode = index;
-  button.setAttribute("role", "radio");
   button.addEventListener("click", () => show(index));
   element("colour").append(button);
 }
-element("facts").textContent = about.facts;
+const several = kinds.filter((_, kind) => about.kinds.some((of) => of[kind])).length > 1;
+element("colour").children[1].hidden = !several; // one kind tells nothing
 element("dark").parentElement.hidden = !about.hides_dark;
 element("dark").addEventListener("change", () => { seen[1] = element("dark").checked; changed = true; });
 element("time").max = count - 1;
@@ -389,7 +416,8 @@ canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 canvas.addEventListener("dblclick", reset);
 addEventListener("resize", () => { changed = true; });
 addEventListener("keydown", (event) => {
-  if (event.target.tagName === "INPUT" && event.key !== " " || event.target.tagName === "BUTTON" && event.key === " ") return;
+  const { tagName, type } = event.target, ofElement = event.key === " " ? tagName === "BUTTON" || type === "checkbox" : tagName === "INPUT";
+  if (ofElement || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = {
     " ": () => setPlaying(!playing), ArrowLeft: () => spin(-0.08, 0), ArrowRight: () => spin(0.08, 0),
     ArrowUp: () => spin(0, -0.08), ArrowDown: () => spin(0, 0.08), "+": () => zoom(0.9), "=": () => zoom(0.9), "-": () => zoom(1 / 0.9),
@@ -401,8 +429,18 @@ addEventListener("keydown", (event) => {
 canvas.addEventListener("webglcontextlost", () => fail("The graphics processor was taken away; reload the page."));
 
 // ---- time -------------------------------------------------------------------------------------
-// The whole series takes 3 to 20 seconds to play.
-const RATE = (count - 1) / Math.min(Math.max((count - 1) / 12, 3), 20);
+// The whole series takes 3 to 20 seconds to play, each snapshot as long as it is from the next.
+const LENGTH = Math.min(Math.max((count - 1) / 12, 3), 20);
+const spans = about.times.slice(1).map((time, k) => time - about.times[k]);
+const whole = spans.reduce((sum, span) => sum + span, 0);
+function advance(seconds) {
+  let left = seconds / LENGTH;
+  while (left > 0 && at < count - 1) {
+    const k = Math.floor(at), share = whole > 0 ? spans[k] / whole : 1 / (count - 1), rest = (k + 1 - at) * share;
+    at = left < rest ? at + left / share : k + 1;
+    left -= rest;
+  }
+}
 let last = null, first = true;
 function tick(now) {
   const passed = last === null ? 0 : Math.min((now - last) / 1000, 0.1);
@@ -410,14 +448,15 @@ function tick(now) {
   const until = performance.now() + 8; // the rest of the data, without holding up the view
   while (!first && loaded < count && performance.now() < until) { load(loaded++); changed = true; }
   if (playing) {
-    at += passed * RATE;
-    if (at >= count - 1) { at = count - 1; setPlaying(false); }
+    advance(passed);
+    if (at >= count - 1) setPlaying(false);
     changed = true;
   }
   if (changed) {
     changed = false;
     draw();
     say();
+    tell();
     name();
     if (first) drawn();
     first = false;

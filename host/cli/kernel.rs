@@ -111,6 +111,7 @@ impl KernelOptions {
             integrator,
             steps,
             steps_alone,
+            several_gpus: true,
         };
         let selection = match ranks::team() {
             Some(team) => select_on_ranks(&request, &team)?,

@@ -5,6 +5,7 @@ mod device_choice;
 mod eligible;
 mod numbers;
 mod place;
+mod together;
 
 pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use device_choice::{DeviceChoice, UnknownDevice};
@@ -98,6 +99,9 @@ pub struct Request {
     /// True if whole steps are to be taken, one after another, with nothing else that moves bodies or looks
     /// at them after each: neither external fields nor encounters.
     pub steps_alone: bool,
+    /// True if several GPUs may be taken where they are faster than one, for a device and a kernel that are
+    /// left to be chosen.
+    pub several_gpus: bool,
 }
 
 impl Request {
@@ -115,6 +119,7 @@ impl Request {
             integrator: Integrator::Leapfrog,
             steps: TimeSteps::Shared,
             steps_alone: false,
+            several_gpus: false,
         }
     }
 
@@ -257,6 +262,20 @@ fn choose(
         }
     };
     eligible(variant, &place, law)?;
+    let is_open = request.several_gpus && kernel.is_none() && request.device == DeviceChoice::Auto;
+    let place = match &place {
+        Place::Gpu(one) if is_open => match together::faster(request, variant, one) {
+            Some(several) => {
+                why = format!(
+                    "{} GPUs, together faster than one for so many bodies, their preferred kernel",
+                    several.devices()
+                );
+                several
+            }
+            None => place,
+        },
+        _ => place,
+    };
     Ok(Selection {
         variant,
         shape: Shape::default(),

@@ -7,7 +7,7 @@ use super::{GpuNumbers, MOST_DEVICES};
 /// Device to run on, as a user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first GPU, or the CPU where there is none.
+    /// The first GPU, or the CPU where there is none; or several GPUs, where a request allows them.
     Auto,
     /// The CPU.
     Cpu,

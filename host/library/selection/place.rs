@@ -65,7 +65,9 @@ impl Place {
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
             Self::Gpus(infos) => DeviceChoice::Gpus(numbers(infos)),
             Self::RankEmulators(_) => DeviceChoice::Emulator,
-            Self::RankGpus(_) => DeviceChoice::Gpu,
+            Self::RankGpus(infos) => {
+                named_by_ranks(infos).map_or(DeviceChoice::Gpu, DeviceChoice::Cuda)
+            }
         }
     }
 
@@ -129,6 +131,14 @@ impl Place {
             Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_)
         )
     }
+}
+
+/// The number by which all ranks name their GPU, where the first that is free would be another.
+fn named_by_ranks(infos: &[DeviceInfo]) -> Option<u32> {
+    let number = infos.first()?.ordinal;
+    let is_shared = (1..infos.len()).any(|k| infos[..k].iter().any(|it| it.uuid == infos[k].uuid));
+    let is_named = infos.iter().all(|info| info.ordinal == number) && (is_shared || number > 0);
+    is_named.then_some(number)
 }
 
 fn numbers(infos: &[DeviceInfo]) -> GpuNumbers {

@@ -2,6 +2,29 @@
 
 use super::*;
 
+/// A GPU, as the driver would describe it.
+pub(super) fn gpu(ordinal: u32, name: &str) -> DeviceInfo {
+    DeviceInfo {
+        ordinal,
+        name: name.into(),
+        uuid: [ordinal as u8; 16],
+        compute_capability: (9, 0),
+        sm_count: 132,
+        sm_clock_khz: 1_980_000,
+        memory_clock_khz: 3_201_000,
+        memory_bus_bits: 6144,
+        memory_bytes: 1 << 37,
+        l2_bytes: 1 << 26,
+        warp_size: 32,
+        max_threads_per_block: 1024,
+        max_threads_per_sm: 2048,
+        registers_per_sm: 65_536,
+        shared_bytes_per_sm: 233_472,
+        max_shared_bytes_per_block: 232_448,
+        driver_version: (13, 0),
+    }
+}
+
 #[test]
 fn devices_are_named() {
     assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
@@ -82,4 +105,20 @@ fn several_devices_share_what_is_preferred() {
             }
         }
     }
+}
+
+/// What a run records of its place leads there again.
+#[test]
+fn ranks_that_share_a_gpu_name_it() {
+    let of_ranks = |gpus: &[(u32, u8)]| {
+        let gpus = gpus.iter().map(|&(ordinal, uuid)| DeviceInfo {
+            uuid: [uuid; 16],
+            ..gpu(ordinal, "a")
+        });
+        Place::RankGpus(gpus.collect()).choice().to_string()
+    };
+    assert_eq!(of_ranks(&[(0, 1), (1, 2)]), "cuda");
+    assert_eq!(of_ranks(&[(0, 1), (0, 2)]), "cuda");
+    assert_eq!(of_ranks(&[(0, 1), (0, 1), (0, 2)]), "cuda:0");
+    assert_eq!(of_ranks(&[(1, 1), (1, 2)]), "cuda:1");
 }

@@ -472,6 +472,7 @@ impl SimulationBuilder {
             steps_alone: self.scheme.is_none()
                 && self.encounters.is_none()
                 && self.fields.is_empty(),
+            several_gpus: true,
         }
     }
 

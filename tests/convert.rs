@@ -100,6 +100,24 @@ fn convert_changes_units() {
     }
 }
 
+/// A run's snapshots are in its units, whether or not their format records any.
+#[test]
+fn units_of_a_run_are_those_of_its_snapshots() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let run = "run plummer --bodies 20 --mass 100Msun --radius 1pc --steps 1 --snapshot-format csv";
+    try_in(folder, &format!("{run} --device cpu --out R")).expect(0, &[]);
+    for of_run in ["info R/final.csv", "convert R/final.csv a.csv --units si"] {
+        let ended = try_in(folder, of_run);
+        assert!(ended.complained.contains("run.toml beside it"), "{ended}");
+        ended.expect(0, &["units"]);
+    }
+    // Its name alone says that it is the run's.
+    fs::copy(folder.join("R/final.csv"), folder.join("R/other.csv")).unwrap();
+    let other = "convert R/other.csv b.csv --units si";
+    try_in(folder, other).expect(USAGE, &["records no units"]);
+}
+
 /// Large and small numbers keep their digits, and are not drowned in zeros.
 #[test]
 fn numbers_of_any_size_are_shown() {

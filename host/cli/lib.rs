@@ -47,10 +47,12 @@ mod watch;
 
 pub use resume::{KeptRun, kept_run};
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use allpairs::backend::ForceError;
 use allpairs::io::{Format, Loaded, Printable, ReadError, WriteError};
@@ -411,7 +413,8 @@ fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     Ok(loaded)
 }
 
-/// Units of the bodies of a file: those that it records, or those `asked` for where it records none.
+/// Units of the bodies of a file: those that it records, or those `asked` for where it records none, or
+/// those of the run that wrote it, which is said once.
 ///
 /// # Errors
 /// If both are known and differ: numbers would get another meaning.
@@ -429,7 +432,20 @@ fn units_of(
             file = Printable(path.display())
         );
     }
-    Ok(asked.or(recorded))
+    if let Some(known) = asked.or(recorded) {
+        return Ok(Some(known));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let units = outputs::units_of_run(folder).filter(|_| outputs::is_of_run(path));
+    if let Some(units) = units {
+        static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(folder.to_owned()) {
+            let config = format!("in units of {units}, by the run.toml beside it");
+            tell_note(path, &config);
+        }
+    }
+    Ok(units)
 }
 
 fn tell_note(path: &Path, note: &impl Display) {

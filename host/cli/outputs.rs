@@ -141,6 +141,17 @@ impl Outputs {
     }
 }
 
+/// Units of the run that lies in a folder, if they are known.
+pub(super) fn units_of_run(folder: &Path) -> Option<Units> {
+    config::units(&config::read(&folder.join(CONFIG)).ok()?)
+}
+
+/// Returns whether a file has the name of a run's snapshot.
+pub(super) fn is_of_run(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem == "final" || stem.starts_with("snapshot")
+}
+
 /// Final snapshots of a run in this folder, in whatever formats, and their picture.
 pub(super) fn finals(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let is_final = |path: &PathBuf| {

@@ -14,8 +14,7 @@ use allpairs_lab::table_chart::TableChart;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 
-use super::config;
-use super::outputs::CONFIG;
+use super::outputs;
 use super::series::Series;
 
 /// Most bodies whose paths are drawn where none are chosen.
@@ -130,7 +129,7 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
                 }),
                 false => read.map_err(Into::into),
             };
-            let units = path.parent().and_then(units_of);
+            let units = path.parent().and_then(outputs::units_of_run);
             let charts = run_charts(&read?, &path.display().to_string(), units)?;
             target.write(&charts, out)
         }
@@ -173,11 +172,6 @@ pub(super) fn plot(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             target.write(&[(stem.into_owned(), chart.of_file(table)?)], out)
         }
     }
-}
-
-/// Units of the run that lies in a folder, if they are known.
-fn units_of(folder: &Path) -> Option<Units> {
-    config::units(&config::read(&folder.join(CONFIG)).ok()?)
 }
 
 /// The log itself, or the one in a run's folder.
@@ -249,7 +243,6 @@ fn paths(
         }
         times.push(snapshot.time);
     }
-    let units = units.or_else(|| config::units(&series.run()?.1));
     ensure!(
         names.is_empty() || names.len() == wanted.len(),
         "there are {} names for {} bodies",

@@ -91,7 +91,7 @@ struct About {
     times: Vec<f64>,
     /// Bodies of each snapshot.
     bodies: Vec<usize>,
-    /// Those shown.
+    /// Number of those shown.
     counts: Vec<usize>,
     /// True if body i is the same body in all snapshots.
     tracked: bool,

@@ -107,7 +107,7 @@ fn several_devices_share_what_is_preferred() {
     }
 }
 
-/// What a run records of its place leads there again.
+/// The place that a run records leads there again.
 #[test]
 fn ranks_that_share_a_gpu_name_it() {
     let of_ranks = |gpus: &[(u32, u8)]| {

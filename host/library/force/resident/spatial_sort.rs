@@ -89,7 +89,7 @@ impl<D: Device> SpatialSort<D> {
         })
     }
 
-    /// Whether the step just taken is the one after which a look's results come into use.
+    /// Returns whether the step just taken is the one after which a look's results come into use.
     const fn has_results(&self) -> bool {
         self.age == STEPS_TO_MEASURE && self.look.is_some()
     }

@@ -60,6 +60,14 @@ fn the_field_of_a_point_mass() {
         let b = if k % 13 < 3 { *b } else { 2.0 * b };
         assert!((a - b).abs() <= 1e-14, "{k}: {a} {b}");
     }
+    // Where it is no number, this is said.
+    fs::write(at.path().join("centre.csv"), "x,y,z\n0,0,0\n").expect("writable");
+    let centre = "field mass.csv --at centre.csv --device cpu --field point:mass=2 --out d.npy";
+    let ended = try_in(at.path(), centre);
+    assert!(
+        ended.complained.contains("not finite at 1 point"),
+        "{ended}"
+    );
     // The bodies of a snapshot are points too.
     try_in(at.path(), "field mass.csv --at mass.csv --out c.csv").expect(0, &["2 points"]);
 

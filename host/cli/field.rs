@@ -134,6 +134,18 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         super::counted(points.len(), "point", "points"),
         super::figure(physics.softening)
     )?;
+    let is_broken = |row: &&[f64]| row.iter().any(|value| !value.is_finite());
+    let mut broken = numbers.chunks_exact(COLUMNS.len()).filter(is_broken);
+    if let Some([x, y, z, ..]) = broken.next() {
+        let points = super::counted(1 + broken.count(), "point", "points");
+        let at = [x, y, z]
+            .map(|coordinate| super::figure(*coordinate))
+            .join(", ");
+        let note = format!(
+            "the field is not finite at {points}, as at the centre of one without a core: first at {at}"
+        );
+        super::tell_note(&options.at, &note);
+    }
     if let Some(line) = said_of_points {
         writeln!(out, "{line}")?;
     }

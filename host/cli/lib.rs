@@ -495,8 +495,9 @@ fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str
 #[derive(Debug, clap::Args)]
 struct Where {
     /// Device to run on: auto (the first GPU, or the CPU where there is none; for a run of many bodies
-    /// all GPUs of its kind), cpu, emulator, cuda, or cuda:1 for the second GPU; or GPUs that compute one system together: cuda:0,1, cuda:all,
-    /// emulator:3. Where an MPI launcher starts several ranks, cuda is a GPU of its own for each
+    /// all GPUs of its kind), cpu, emulator, cuda, or cuda:1 for the second GPU; or GPUs that compute
+    /// one system together: cuda:0,1, cuda:all, emulator:3. Where an MPI launcher starts several
+    /// ranks, cuda is a GPU of its own for each
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
 }

@@ -19,7 +19,7 @@ type Single = Numerics<f32, Fused, Approximate, Unsoftened>;
 ///
 /// # Formula
 /// `T = Σ_i w_i |v_i|² / 2` and `U = Σ_{i<j} w_i φ_ij`, with the law's weights and the potential φ of a
-/// pair: `−G w_j / d` for gravity. Each pair of tiles comes [once](Tiles); within a tile, each pair of
+/// pair: `−G w_j / d` for gravity. Each pair of tiles comes once; within a tile, each pair of
 /// bodies twice.
 ///
 /// # Arguments

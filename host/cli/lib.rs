@@ -5,6 +5,7 @@ mod bench;
 mod bench_rows;
 mod bench_study;
 mod choices;
+mod code;
 mod config;
 mod convert;
 #[cfg(test)]
@@ -47,24 +48,17 @@ mod watch;
 
 pub use resume::{KeptRun, kept_run};
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use allpairs::backend::ForceError;
-use allpairs::io::{Format, Loaded, Printable, ReadError, WriteError};
+use allpairs::io::{Format, Loaded, Printable, ReadError};
 use allpairs::memory;
-use allpairs::output::movie::MovieError;
-use allpairs::output::run_log::LogError;
-use allpairs::output::viewer::ViewError;
-use allpairs::output::{ChartError, FigureError, PictureError};
-use allpairs::recording::RecordingError;
-use allpairs::selection::{DeviceChoice, SelectionError};
+use allpairs::selection::DeviceChoice;
 use allpairs::units::Units;
-use allpairs_lab::bench_record::RecordError;
 use anyhow::{Context, ensure};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use comfy_table::{
@@ -138,18 +132,6 @@ enum Command {
 /// The commit that this program was built from, in a release build within its repository or from
 /// its package; "unknown" elsewhere.
 const COMMIT: &str = env!("ALLPAIRS_COMMIT");
-
-/// Exit codes, after BSD's sysexits.
-mod code {
-    pub(super) const SUCCESS: u8 = 0;
-    pub(super) const FAILED: u8 = 1;
-    pub(super) const USAGE: u8 = 2;
-    pub(super) const DATA: u8 = 65;
-    pub(super) const UNAVAILABLE: u8 = 69;
-    pub(super) const IO: u8 = 74;
-    /// 128 and the number of SIGINT, as shells say it.
-    pub(super) const INTERRUPTED: u8 = 130;
-}
 
 /// A failed check, which has been reported: only the exit code is left to give.
 #[derive(Debug, thiserror::Error)]
@@ -315,40 +297,15 @@ fn without_exponent(argument: OsString) -> OsString {
 }
 
 fn report(error: &anyhow::Error) -> u8 {
-    let code = if error.is::<ReadError>()
-        || error.is::<config::Unreadable>()
-        || error.is::<LogError>()
-        || error.is::<RecordError>()
-    {
-        code::DATA
-    } else if let Some(clap) = error.downcast_ref::<clap::Error>() {
+    let code = code::of(error);
+    if let (code::USAGE, Some(clap)) = (code, error.downcast_ref::<clap::Error>()) {
         let place = error.to_string();
         if place != clap.to_string() {
             eprintln!("allpairs: {place}:"); // such as a file that has the option
         }
         let _ = clap.print(); // in colour, with suggestions
-        return code::USAGE;
-    } else if matches!(error.downcast_ref(), Some(ForceError::Field(_))) {
-        code::USAGE
-    } else if error.is::<SelectionError>()
-        || error.is::<ForceError>()
-        || matches!(
-            error.downcast_ref(),
-            Some(RecordingError::Force(_) | RecordingError::Stopped(_))
-        )
-    {
-        code::UNAVAILABLE
-    } else if let Some(code) = code_of_output(error) {
-        code
-    } else if error.is::<WriteError>() || error.is::<io::Error>() || error.is::<RecordingError>() {
-        code::IO
-    } else if error.is::<ChecksFailed>() {
-        code::FAILED
-    } else if error.is::<Interrupted>() {
-        code::INTERRUPTED
-    } else {
-        code::USAGE
-    };
+        return code;
+    }
     // Which machine's disk is full, or has no such file.
     let of_files = matches!(code, code::IO | code::DATA);
     let message = flags::message(error);
@@ -357,39 +314,6 @@ fn report(error: &anyhow::Error) -> u8 {
         None => eprintln!("allpairs: {message}"),
     }
     code
-}
-
-/// The exit code of a picture, chart, movie or page that could not be made.
-fn code_of_output(error: &anyhow::Error) -> Option<u8> {
-    let picture = |error: &PictureError| match error {
-        PictureError::File { .. } => code::IO,
-        PictureError::Bodies(_) => code::DATA,
-        _ => code::USAGE,
-    };
-    let chart = |error: &ChartError| match error {
-        ChartError::File { .. } | ChartError::Drawing(_) => code::IO,
-        _ => code::USAGE,
-    };
-    let figure = |error: &FigureError| match error {
-        FigureError::Picture(error) => picture(error),
-        FigureError::Chart(error) => chart(error),
-        _ => code::USAGE,
-    };
-    let movie = |error: &MovieError| match error {
-        MovieError::File { .. } | MovieError::Ffmpeg { .. } => code::IO,
-        MovieError::NoFfmpeg(_) => code::UNAVAILABLE,
-        _ => code::USAGE,
-    };
-    let view = |error: &ViewError| match error {
-        ViewError::File { .. } => code::IO,
-        ViewError::Bodies(_) => code::DATA,
-        _ => code::USAGE,
-    };
-    (error.downcast_ref().map(picture))
-        .or_else(|| error.downcast_ref().map(chart))
-        .or_else(|| error.downcast_ref().map(figure))
-        .or_else(|| error.downcast_ref().map(movie))
-        .or_else(|| error.downcast_ref().map(view))
 }
 
 /// Reads a number of bodies: 16384, or 1e6, as `--bodies` of `run` takes it.
@@ -435,17 +359,20 @@ fn units_of(
     if let Some(known) = asked.or(recorded) {
         return Ok(Some(known));
     }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let units = outputs::units_of_run(folder).filter(|_| outputs::is_of_run(path));
-    if let Some(units) = units {
-        static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(folder.to_owned()) {
-            let config = format!("in units of {units}, by the run.toml beside it");
-            tell_note(path, &config);
-        }
+    if !outputs::is_of_run(path) {
+        return Ok(None);
     }
-    Ok(units)
+    // Of many snapshots, one asks and says it.
+    static OF_RUNS: Mutex<BTreeMap<PathBuf, Option<Units>>> = Mutex::new(BTreeMap::new());
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut of_runs = OF_RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let units = of_runs.entry(folder.to_owned()).or_insert_with(|| {
+        let units = outputs::units_of_run(folder)?;
+        let note = format!("in units of {units}, by the run.toml beside it");
+        tell_note(path, &note);
+        Some(units)
+    });
+    Ok(*units)
 }
 
 fn tell_note(path: &Path, note: &impl Display) {

@@ -14,6 +14,7 @@ use allpairs_lab::table_chart::TableChart;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 
+use super::config;
 use super::outputs;
 use super::series::Series;
 
@@ -243,6 +244,7 @@ fn paths(
         }
         times.push(snapshot.time);
     }
+    let units = units.or_else(|| config::units(&series.run()?.1));
     ensure!(
         names.is_empty() || names.len() == wanted.len(),
         "there are {} names for {} bodies",

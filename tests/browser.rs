@@ -29,7 +29,7 @@ fn page(folder: &Path) -> PathBuf {
         .map(|i| first.bodies.body(i))
         .collect();
     let path = folder.join("page.html");
-    let mut viewer = allpairs::output::Viewer::new("Two snapshots", 100_000);
+    let mut viewer = allpairs::output::Viewer::new("Two snapshots", 10_000);
     viewer.add(&first).unwrap();
     viewer.add(&second).unwrap();
     viewer
@@ -38,8 +38,9 @@ fn page(folder: &Path) -> PathBuf {
     path
 }
 
-/// The title of the page once it has drawn, which with `#check` tells what came of it.
-fn title(chromium: &str, page: &Path, folder: &Path) -> String {
+/// The title of the page once it has drawn, which with `#check` tells what came of it; and the page as it
+/// is then.
+fn drawn(chromium: &str, page: &Path, folder: &Path) -> (String, String) {
     let output = Command::new(chromium)
         .args(["--headless=new", "--no-sandbox", "--use-angle=swiftshader"])
         .args([
@@ -64,9 +65,10 @@ fn title(chromium: &str, page: &Path, folder: &Path) -> String {
         .arg(format!("file://{}#check", page.display()))
         .output()
         .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let head = dom.split_once("<title>").expect("a page").1;
-    head.split_once("</title>").expect("a title").0.to_owned()
+    let title = head.split_once("</title>").expect("a title").0.to_owned();
+    (title, dom)
 }
 
 #[test]
@@ -77,7 +79,10 @@ fn the_page_draws_the_bodies() {
     };
     let folder = tempfile::tempdir().unwrap();
     let path = page(folder.path());
-    assert_eq!(title(chromium, &path, folder.path()), "ok");
+    let (title, dom) = drawn(chromium, &path, folder.path());
+    assert_eq!(title, "ok");
+    let facts = "20\u{2009}000 bodies, 10\u{2009}000 shown · 2 snapshots";
+    assert!(dom.contains(facts), "no {facts}");
 
     // The check can fail: without light nothing is to be seen, and a broken shader is a fault.
     let page = std::fs::read_to_string(&path).unwrap();
@@ -85,7 +90,7 @@ fn the_page_draws_the_bodies() {
         assert!(page.contains(from), "{from}");
         let path = folder.path().join("broken.html");
         std::fs::write(&path, page.replace(from, to)).unwrap();
-        title(chromium, &path, folder.path())
+        drawn(chromium, &path, folder.path()).0
     };
     assert_eq!(broken("tint * tint * light * fade", "vec3(0.0)"), "dark");
     assert_eq!(broken("vec4 project(", "vec4 projected("), "Two snapshots");

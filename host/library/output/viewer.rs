@@ -106,7 +106,9 @@ struct About {
     colours: String,
     /// Units that lengths, times and speeds are shown in.
     units: [Shown; 3],
-    /// Bodies that go round between two snapshots, where they are few enough to have trails.
+    /// True if bodies are followed and few enough for names and trails.
+    few: bool,
+    /// Bodies that go round between two snapshots, of those few.
     untraced: Vec<usize>,
     /// Names of the bodies shown, where they have names and are few.
     names: Vec<String>,
@@ -264,7 +266,6 @@ impl Viewer {
             name: "",
             factor: 1.0,
         };
-        let names = self.tracked.as_ref().filter(|ids| ids.len() <= FEW);
         let name = |id: &u64| self.names.get(usize::try_from(*id).ok()?).cloned();
         let [length, time, speed] = self.units.map_or([NUMBER; 3], |units| {
             [
@@ -282,8 +283,9 @@ impl Viewer {
                 time,
                 speed,
             ],
+            few: !self.few().is_empty(),
             untraced: self.untraced(),
-            names: names.map_or(vec![], |ids| ids.iter().filter_map(name).collect()),
+            names: self.few().iter().filter_map(name).collect(),
             hides_dark,
             times: self.frames.iter().map(|frame| frame.time).collect(),
             bodies: self.frames.iter().map(|frame| frame.bodies).collect(),
@@ -314,10 +316,15 @@ impl Viewer {
         [slow, fast]
     }
 
-    /// Bodies, if they are few and followed, that come less far from one snapshot to the next than
-    /// their speed takes them.
+    /// Ids of the bodies shown, if they are followed and few.
+    fn few(&self) -> &[u64] {
+        let ids = self.tracked.as_deref().unwrap_or_default();
+        if ids.len() <= FEW { ids } else { &[] }
+    }
+
+    /// Numbers of the few bodies that come less far from one snapshot to the next than their speed
+    /// takes them.
     fn untraced(&self) -> Vec<usize> {
-        let few = self.tracked.as_ref().map_or(0, Vec::len);
         let goes_round = |body: &usize| {
             self.frames.windows(2).any(|pair| {
                 let [before, after] = [0, 1].map(|k| pair[k].places[*body]);
@@ -327,9 +334,7 @@ impl Viewer {
                 distance(before, after) < STRAIGHT * way
             })
         };
-        (0..if few <= FEW { few } else { 0 })
-            .filter(goes_round)
-            .collect()
+        (0..self.few().len()).filter(goes_round).collect()
     }
 }
 

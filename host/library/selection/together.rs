@@ -10,8 +10,8 @@ use crate::variants::{Method, Variant};
 /// fast with as many (benchmarks/record/nvidia-h200/several-gpus.md).
 const FEWEST: usize = 65_536;
 
-/// As [`FEWEST`], where a step needs jerks: at 65 536 bodies two H200s are as fast as one, at as many 1.98
-/// times.
+/// As [`FEWEST`], where a step needs jerks: two H200s are as fast as one at 65 536 bodies, and 1.98 times as
+/// fast at as many as here.
 const FEWEST_WITH_JERKS: usize = 262_144;
 
 /// All GPUs like this one, if the request leaves it open how many to take and they are faster.

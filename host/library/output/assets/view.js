@@ -108,7 +108,7 @@ function buffer(data) {
   return made;
 }
 const frames = new Array(count);
-const few = about.tracked && about.counts[0] <= 64 && count > 2;
+const few = about.few && count > 2;
 const named = about.names.length === about.counts[0] && about.names.length > 0;
 const paths = [];
 function load(index) {

@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 use std::time::Instant;
 
-use cuda_driver::{BlasError, DriverError, NoGpu};
+use cuda_driver::{BlasError, DriverError, NcclError, NoGpu};
 use cuda_std::emu::Fault;
 
 use crate::bodies::Bodies;
@@ -636,6 +636,9 @@ pub enum ForceError {
     /// There is no library for linear algebra, or it refused.
     #[error(transparent)]
     Blas(#[from] BlasError),
+    /// There is no library for exchanges between GPUs, or it refused.
+    #[error(transparent)]
+    Nccl(#[from] NcclError),
     /// The emulator found a kernel at fault.
     #[error("the kernel is at fault: {0}")]
     Kernel(#[from] Box<Fault>),
@@ -757,7 +760,7 @@ impl ForceError {
     pub(crate) const fn is_of_a_device(&self) -> bool {
         matches!(
             self,
-            Self::Driver(_) | Self::NoGpu(_) | Self::Blas(_) | Self::Kernel(_)
+            Self::Driver(_) | Self::NoGpu(_) | Self::Blas(_) | Self::Nccl(_) | Self::Kernel(_)
         )
     }
 }

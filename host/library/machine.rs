@@ -218,10 +218,9 @@ impl Machine {
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
         let limits = self.place.limits();
         let recipe = Recipe::new(variant, bodies, physics, frame, &limits)?;
-        // Denormals of f32 are of no use to block time steps, whose state is f64.
-        let build = match self.block_steps_in_fields() {
-            Some((_, DigitsName::Single | DigitsName::Mixed)) => Build::Ftz,
-            Some((_, DigitsName::Double)) | None => build,
+        let build = match self.block_digits() {
+            Some(digits) => build.of_blocks(digits),
+            None => build,
         };
         match &self.place {
             Place::Gpu(info) => {
@@ -242,7 +241,7 @@ impl Machine {
                 let several = Several::new(gpus, &recipe, bodies)?;
                 self.stepped_together(several.in_fields(&external, bodies)?)
             }
-            Place::RankGpus(_) | Place::RankEmulators(_) => Err(self.other_ranks()),
+            Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
                 let several = Several::new(emulators.collect(), &recipe, bodies)?;

@@ -11,7 +11,7 @@ pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use device_choice::{DeviceChoice, UnknownDevice};
 pub use eligible::{Ineligible, eligible, fits, library};
 pub use numbers::{GpuNumbers, MOST_DEVICES};
-pub use place::Place;
+pub use place::{Place, Way};
 
 use cuda_driver::{DeviceInfo, NoGpu, devices};
 
@@ -211,13 +211,6 @@ fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection
         _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
         _ => vec![preferred::with_jerks(accuracy)],
     })?;
-    let on_ranks = matches!(
-        selection.place,
-        Place::RankGpus(_) | Place::RankEmulators(_)
-    );
-    if blocks && on_ranks {
-        return Err(SelectionError::Ineligible(Ineligible::BlockStepsOnRanks));
-    }
     if !selection.variant.gives_jerks() {
         return Err(SelectionError::Ineligible(Ineligible::NoJerks {
             kernel: selection.variant.name,
@@ -241,7 +234,7 @@ fn choose(
     let Request { kernel, law, .. } = *request;
     let host_only = kernel.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
     let (place, mut why) = match team {
-        Some(team) => place_of_ranks(request.device, host_only, team)?,
+        Some(team) => place_of_ranks(request, host_only, team)?,
         None => place_for(request.device, host_only)?,
     };
     let variant = match kernel {
@@ -285,10 +278,19 @@ fn choose(
 }
 
 fn place_of_ranks(
-    device: DeviceChoice,
+    request: &Request,
     host_only: bool,
     team: &Team,
 ) -> Result<(Place, String), SelectionError> {
+    let device = request.device;
+    let gpus = |seen: &[gpus::Seen], gpus: Vec<DeviceInfo>, why: &str| {
+        let (way, by) = gpus::way(seen, &gpus);
+        let why = match request.systems {
+            1 => format!("{why}, {by}"),
+            _ => why.to_owned(), // nothing is exchanged
+        };
+        (Place::RankGpus(gpus, way), why)
+    };
     match device {
         DeviceChoice::Cpu => place_for(device, host_only),
         DeviceChoice::Auto if host_only => place_for(device, host_only),
@@ -300,20 +302,19 @@ fn place_of_ranks(
             Err(SelectionError::SeveralOfRank(device))
         }
         DeviceChoice::Gpu => {
-            let gpus = gpus::one_each(&gpus::seen_by_all(team))?;
-            Ok((Place::RankGpus(gpus), "GPUs as asked".into()))
+            let seen = gpus::seen_by_all(team);
+            Ok(gpus(&seen, gpus::one_each(&seen)?, "GPUs as asked"))
         }
         DeviceChoice::Cuda(asked) => {
-            let gpus = gpus::numbered(&gpus::seen_by_all(team), asked)?;
-            Ok((Place::RankGpus(gpus), "GPUs as asked".into()))
+            let seen = gpus::seen_by_all(team);
+            Ok(gpus(&seen, gpus::numbered(&seen, asked)?, "GPUs as asked"))
         }
         DeviceChoice::Auto => {
             let seen = gpus::seen_by_all(team);
-            if seen.iter().all(Result::is_err) {
+            if seen.iter().all(|seen| seen.gpus.is_err()) {
                 return Ok((Place::Cpu, "no GPUs, so the CPU".into()));
             }
-            let gpus = gpus::one_each(&seen)?;
-            Ok((Place::RankGpus(gpus), "a GPU for each rank".into()))
+            Ok(gpus(&seen, gpus::one_each(&seen)?, "a GPU for each rank"))
         }
     }
 }

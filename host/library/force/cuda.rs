@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use cuda_driver::{
-    Blas, Columns, DeviceMemory, DriverError, Event, Function, Gpu, Graph, Module, PinnedMemory,
-    Stream,
+    Blas, Columns, Communicator, CommunicatorId, DeviceMemory, DriverError, Event, Function, Gpu,
+    Graph, Module, Piece, PinnedMemory, Stream,
 };
 use cuda_std::constant;
 use gpu_kernels::abi::Params;
@@ -26,6 +26,9 @@ use crate::variants::Bus;
 /// Dynamic shared memory that a function gets without asking.
 const SHARED_BYTES_UNASKED: u32 = 48 * 1024;
 
+/// GPUs of several ranks that exchange by NCCL.
+pub type Members = Arc<Mutex<Communicator>>;
+
 /// A GPU with kernels to choose from, and a stream of its own: while one backend records work in its
 /// stream, another, perhaps on another thread, launches in its own.
 pub struct Cuda {
@@ -40,6 +43,8 @@ pub struct Cuda {
     passed_on: OnceLock<Event>,
     /// The library for linear algebra, once it was needed.
     blas: Mutex<Option<Blas>>,
+    /// GPUs of other ranks, if it can exchange with them by itself.
+    members: Option<Members>,
     /// Shared by all that compute on this GPU with these kernels: each is compiled once.
     functions: Arc<Mutex<HashMap<&'static str, Loaded>>>,
 }
@@ -112,6 +117,7 @@ impl Cuda {
             reached: OnceLock::new(),
             passed_on: OnceLock::new(),
             blas: Mutex::default(),
+            members: None,
             functions: Arc::default(),
         })
     }
@@ -129,8 +135,29 @@ impl Cuda {
             reached: OnceLock::new(),
             passed_on: OnceLock::new(),
             blas: Mutex::default(),
+            members: self.members.clone(),
             functions: Arc::clone(&self.functions),
         })
+    }
+
+    /// Joins a communicator of the GPUs of so many ranks, and waits for the others.
+    ///
+    /// # Errors
+    /// NCCL's refusal.
+    pub fn join(
+        &self,
+        id: CommunicatorId,
+        rank: usize,
+        ranks: usize,
+    ) -> Result<Communicator, ForceError> {
+        Ok(self.gpu.communicator(id, rank, ranks)?)
+    }
+
+    /// As one of the members of a communicator that it has joined.
+    #[must_use]
+    pub fn of_members(self, members: Members) -> Self {
+        let members = Some(members);
+        Self { members, ..self }
     }
 
     fn reached(&self) -> Result<&Event, DriverError> {
@@ -473,6 +500,28 @@ impl Peers for Cuda {
     ) -> Result<(), ForceError> {
         let (target, source) = (&target.memory, &source.memory);
         Ok(target.copy_from(at, source, bytes, &self.stream)?)
+    }
+
+    fn swap_directly(
+        &self,
+        sent: (&CudaMemory, &[(usize, Range<usize>)]),
+        received: (&CudaMemory, &[(usize, Range<usize>)]),
+    ) -> Result<bool, ForceError> {
+        let Some(members) = &self.members else {
+            return Ok(false);
+        };
+        let [sent, received] = [sent, received].map(|(buffer, pieces)| -> Vec<_> {
+            let piece = |(member, bytes): &(usize, Range<usize>)| Piece {
+                member: *member,
+                memory: &buffer.memory,
+                bytes: bytes.clone(),
+            };
+            pieces.iter().map(piece).collect()
+        });
+        let members = members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.exchange(&sent, &received, &self.stream)?;
+        self.stream.synchronize()?;
+        Ok(true)
     }
 }
 

@@ -143,21 +143,8 @@ pub trait Peers: Streams {
     /// until this device is done with it.
     fn kept_address(&self, buffer: &Self::Buffer) -> u64;
 
-    /// Allocates memory of this device with the [addresses](Self::kept_address) of buffers, for kernels that
-    /// read them by these.
-    ///
-    /// # Errors
-    /// The machine's refusal.
-    fn addresses(&self, buffers: &[&Self::Buffer]) -> Result<Self::Buffer, ForceError> {
-        let addresses = buffers.iter().map(|buffer| self.kept_address(buffer));
-        let addresses: Vec<u64> = addresses.collect();
-        let memory = self.allocate(size_of_val(&*addresses))?;
-        self.upload(&memory, &addresses)?;
-        Ok(memory)
-    }
-
     /// As [`launch`](Device::launch), of a kernel that also reads `others`, whose
-    /// [addresses](Self::addresses) are in one of `buffers`. Their devices have [met](Self::meet) this one
+    /// [addresses](Self::kept_address) are in one of `buffers`. Their devices have [met](Self::meet) this one
     /// since they were given the work that writes them, and will before they are given work that
     /// overwrites them.
     ///
@@ -195,6 +182,20 @@ pub trait Peers: Streams {
         source: &Self::Buffer,
         bytes: Range<usize>,
     ) -> Result<(), ForceError>;
+
+    /// Sends bytes of a buffer to devices of other ranks, by their numbers, and receives others from them, all at a
+    /// time and after what was queued; waits for it. False, and nothing is done, where a device reaches no
+    /// others but through its host.
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    fn swap_directly(
+        &self,
+        _sent: (&Self::Buffer, &[(usize, Range<usize>)]),
+        _received: (&Self::Buffer, &[(usize, Range<usize>)]),
+    ) -> Result<bool, ForceError> {
+        Ok(false)
+    }
 }
 
 /// A machine that runs kernels, one after another, on memory of its own.

@@ -7,6 +7,7 @@
 
 mod command;
 pub(crate) mod gpus;
+mod members;
 mod systems;
 
 use std::ops::ControlFlow;
@@ -28,18 +29,20 @@ use super::independent::Independent;
 use super::resident::Several;
 use super::systems::ManySystems;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation, Pipeline,
-    SavedState, block_steps, timed_by_the_host,
+    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Hermite, HighestDerivative, Operation,
+    Pipeline, SavedState, block_steps, timed_by_the_host,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::{External, Fields};
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::plan::block_steps::BlockScheme;
 use crate::plan::systems::{bodies_each, dealt};
 use crate::plan::{Limits, PlanError, Recipe};
 use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE};
+use crate::selection::Way;
 use crate::simd::InstructionSet;
 use crate::timeline::Span;
 use crate::variants::{self, Build, Masses, Method, SystemsPath, Variant};
@@ -70,7 +73,8 @@ pub(crate) fn lead(
     lead_by(team, in_fields, physics, means, systems)
 }
 
-/// Puts a system, or the independent ones of a variant, on a device of each rank, in this frame, as rank 0.
+/// Puts a system, or the independent ones of a variant, on a device of each rank, in this frame, as rank 0; with
+/// block time steps of a scheme, if there is one.
 ///
 /// # Errors
 /// If a field cannot be of these bodies, or is a function of this process alone; if the variant is none that
@@ -79,12 +83,12 @@ pub(crate) fn lead_on_devices(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (variant, frame): (&Variant, Frame),
-    devices: Devices,
+    (variant, blocks): (&Variant, Option<BlockScheme>),
+    (frame, devices): (Frame, Devices),
 ) -> Result<Box<dyn Backend>, ForceError> {
     let means = match (variant.method, Kernel::of(variant)) {
         (Method::Systems(path), _) => Means::Systems(path, frame, devices),
-        (_, Some(kernel)) => Means::Devices(kernel, frame, devices),
+        (_, Some(kernel)) => Means::Devices(kernel.with_blocks(blocks), frame, devices),
         (_, None) => return Err(ForceError::OneProcess("this kernel is run")),
     };
     lead_by(team, in_fields, physics, means, variant.systems)
@@ -219,14 +223,20 @@ impl Begin {
             Means::Devices(kernel, frame, Devices::Emulators(seed)) => {
                 self.device(Ok(Emulator::new(seed)), kernel, frame, team)
             }
-            Means::Devices(kernel, frame, Devices::Gpus(numbers)) => {
-                let gpu = gpu(numbers[team.rank()], kernel.build);
+            Means::Devices(kernel, frame, Devices::Gpus(numbers, way)) => {
+                let gpu = gpu(numbers[team.rank()], kernel.build());
+                let gpu = match way {
+                    Way::Hosts => gpu,
+                    Way::Nccl => {
+                        of_all(gpu, team).and_then(|gpu| members::join(gpu, &numbers, team))
+                    }
+                };
                 self.device(gpu, kernel, frame, team)
             }
             Means::Systems(path, frame, Devices::Emulators(seed)) => {
                 self.device_each(|| Ok(Emulator::new(seed)), path, frame, team)
             }
-            Means::Systems(path, frame, Devices::Gpus(numbers)) => {
+            Means::Systems(path, frame, Devices::Gpus(numbers, _)) => {
                 let gpu = || gpu(numbers[team.rank()], path.build);
                 self.device_each(gpu, path, frame, team)
             }
@@ -310,7 +320,11 @@ impl Begin {
             let (bodies, physics) = (&self.bodies, self.physics);
             let recipe = Recipe::new(&kernel.variant(), bodies, physics, frame, &limits)?;
             let several = Several::on_ranks(device, team, (&recipe, &limits), bodies)?;
-            several.in_fields(&self.external()?, bodies)
+            let several = several.in_fields(&self.external()?, bodies)?;
+            match kernel.blocks {
+                Some(scheme) => several.with_block_steps(scheme, GUARD),
+                None => Ok(several),
+            }
         };
         Ok(Box::new(of_all(system(), team)?))
     }

@@ -113,7 +113,7 @@ impl Machine {
     }
 
     /// The block time steps of several devices, if they are asked for.
-    fn shared_scheme(&self) -> Option<BlockScheme> {
+    pub(super) fn shared_scheme(&self) -> Option<BlockScheme> {
         let steps = self.block_steps_in_fields();
         steps.map(|(order, digits)| BlockScheme {
             order,
@@ -145,6 +145,10 @@ impl Machine {
         let external = !self.fields.is_empty();
         let unsoftened = softening_squared < scheme.digits.precision().smallest_square();
         let plan = plan(scheme, part, external, unsoftened, n, limits)?;
-        Ok(plan.device_bytes(n))
+        let of_ranks = match self.team {
+            Some(_) => devices * plan.row, // what they receive
+            None => 0,
+        };
+        Ok(plan.device_bytes(n) + of_ranks as u64)
     }
 }

@@ -58,7 +58,7 @@ impl Machine {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 Box::new(Written::new(emulator, variant, n, extent, physics)?)
             }
-            Place::RankGpus(_) | Place::RankEmulators(_) => return Err(self.other_ranks()),
+            Place::RankGpus(..) | Place::RankEmulators(_) => return Err(self.other_ranks()),
             Place::Gpus(_) | Place::Emulators(_) => {
                 return Err(ForceError::OneDevice("arrays on a GPU are computed there"));
             }

@@ -27,9 +27,10 @@ impl Machine {
             return Ok(self.place.devices() as u32);
         };
         let there = match &self.place {
-            Place::Gpus(_) | Place::Emulators(_) | Place::RankGpus(_) | Place::RankEmulators(_) => {
-                self.place.devices()
-            }
+            Place::Gpus(_)
+            | Place::Emulators(_)
+            | Place::RankGpus(..)
+            | Place::RankEmulators(_) => self.place.devices(),
             _ if gpus == Gpus::One => 1,
             Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
             Place::Emulator | Place::Cpu => EMULATED_GPUS,
@@ -54,7 +55,7 @@ impl Machine {
                 let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
                 Ok(Box::new(many))
             }
-            Place::RankGpus(_) | Place::RankEmulators(_) => Err(self.other_ranks()),
+            Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(_) => {
                 let emulator = |_| Arc::new(Emulator::new(self.thread_order));
                 let gpus: Vec<_> = (0..named).map(emulator).collect();

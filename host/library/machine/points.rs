@@ -181,7 +181,7 @@ impl Machine {
                 let sums = task.compute(&Emulator::new(self.thread_order), quantity)?;
                 (task, sums)
             }
-            Place::RankGpus(_) | Place::RankEmulators(_) => return Err(self.other_ranks()),
+            Place::RankGpus(..) | Place::RankEmulators(_) => return Err(self.other_ranks()),
             Place::Gpus(_) | Place::Emulators(_) => {
                 return Err(ForceError::OneDevice("fields at points are computed"));
             }

@@ -48,22 +48,21 @@ impl Machine {
             return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
         let devices = match &self.place {
-            Place::RankGpus(_) | Place::RankEmulators(_) if self.place.devices() != team.size() => {
+            Place::RankGpus(..) | Place::RankEmulators(_)
+                if self.place.devices() != team.size() =>
+            {
                 return Err(self.other_ranks());
             }
-            Place::RankGpus(infos) => {
-                Devices::Gpus(infos.iter().map(|info| info.ordinal).collect())
+            Place::RankGpus(infos, way) => {
+                let numbers = infos.iter().map(|info| info.ordinal).collect();
+                Devices::Gpus(numbers, *way)
             }
             Place::RankEmulators(_) => Devices::Emulators(self.thread_order),
             _ => return Err(ForceError::OneProcess("this kernel is run")),
         };
-        if self.block_steps.is_some() {
-            return Err(ForceError::OneProcess(
-                "block time steps of a device are taken",
-            ));
-        }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
-        lead_on_devices(team, in_fields, physics, (variant, frame), devices)
+        let kernel = (variant, self.shared_scheme());
+        lead_on_devices(team, in_fields, physics, kernel, (frame, devices))
     }
 
     /// The refusal of a place of other ranks.

@@ -40,6 +40,8 @@ pub enum Part {
 /// The launches of an order's kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockKernels {
+    /// Order of Hermite's scheme that they are of.
+    order: u32,
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
     /// Sums of these over a device's slices, if it is one of several.
@@ -97,9 +99,14 @@ impl BlockKernels {
         [self.force.0, self.correct.0].into_iter().chain(others)
     }
 
-    fn with_relativity(self, order: u32) -> Self {
+    /// Bytes of the sums over a device's sources for a target.
+    pub const fn row_bytes(&self) -> usize {
+        row_bytes(self.order) as usize
+    }
+
+    fn with_relativity(self) -> Self {
         let (_, launch) = self.correct;
-        let relativity = entries::of(Work::BlockRelativity { order });
+        let relativity = entries::of(Work::BlockRelativity { order: self.order });
         Self {
             relativity: Some((relativity, launch)),
             ..self
@@ -112,8 +119,8 @@ impl BlockPlan {
     #[must_use]
     pub fn with_relativity(self) -> Self {
         Self {
-            steps: self.steps.with_relativity(self.order),
-            first: self.first.with_relativity(6),
+            steps: self.steps.with_relativity(),
+            first: self.first.with_relativity(),
             ..self
         }
     }
@@ -229,6 +236,7 @@ fn kernels(
         }
     };
     Ok(BlockKernels {
+        order,
         force: launch(force, beside(threads) + chunk * source)?,
         gather,
         relativity: None,

@@ -41,6 +41,11 @@ pub trait Ranks: Send + Sync + fmt::Debug {
     /// Sends bytes to one rank and receives as many as fit from another.
     fn exchange(&self, to: usize, sent: &[u8], from: usize, received: &mut [u8]);
 
+    /// Does something that waits for other ranks by another way; notices where it waits in vain.
+    fn waiting(&self, _what: &'static str, wait: &mut dyn FnMut()) {
+        wait();
+    }
+
     /// Ends all ranks, with a message that names this one.
     fn abort(&self, code: u8, why: &str) -> !;
 }
@@ -188,11 +193,6 @@ impl Team {
         all
     }
 
-    /// Gives all ranks the bytes of all, in the order of ranks; `counts` says how many each has.
-    pub(crate) fn gather_bytes(&self, mine: &[u8], all: &mut [u8], counts: &[usize]) {
-        self.ranks.gather(mine, all, counts);
-    }
-
     /// Values of each rank.
     pub(crate) fn gather_ragged<T: Pod>(&self, mine: &[T]) -> Vec<Vec<T>> {
         let counts = self.gather_each(&[mine.len() as u64]);
@@ -223,6 +223,13 @@ impl Team {
             );
             self.abort(UNAVAILABLE, &why); // for all
         }
+    }
+
+    /// Does something that waits for other ranks by another way than theirs.
+    pub(crate) fn waiting<T>(&self, what: &'static str, mut wait: impl FnMut() -> T) -> T {
+        let mut result = None;
+        self.ranks.waiting(what, &mut || result = Some(wait()));
+        result.expect("it was done")
     }
 
     /// Completes values of which each rank has computed its share.

@@ -1,6 +1,6 @@
 //! Eligibility: which variant can run where, and why not.
 
-use cuda_driver::{DeviceInfo, NoBlas, blas_library};
+use cuda_driver::{DeviceInfo, NoLibrary, blas_library};
 
 use super::Place;
 use crate::physics::ForceLaw;
@@ -34,12 +34,6 @@ pub enum Ineligible {
          tensor or hermite-f64"
     )]
     NotShared(&'static str),
-    /// Block time steps on the devices of several ranks.
-    #[error(
-        "block time steps on a device are taken by one process: start it without the MPI launcher, or \
-         choose the `device` cpu, or leave out `block_steps`"
-    )]
-    BlockStepsOnRanks,
     /// The integrator needs more than it computes.
     #[error(
         "kernel `{kernel}` computes no jerks, which {integrator} needs: choose the `kernel` \
@@ -63,7 +57,7 @@ pub enum Ineligible {
         /// The variant.
         kernel: &'static str,
         /// Reason why it is not.
-        why: NoBlas,
+        why: NoLibrary,
     },
     /// The GPU is older than the oldest PTX here, or lacks what the variant's kernels need.
     #[error(

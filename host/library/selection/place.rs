@@ -25,7 +25,16 @@ pub enum Place {
     /// An emulator of each of so many ranks, which compute one system together, or each systems of its own.
     RankEmulators(u32),
     /// A GPU of each rank, which compute one system together, or each systems of its own.
-    RankGpus(Vec<DeviceInfo>),
+    RankGpus(Vec<DeviceInfo>, Way),
+}
+
+/// Way by which the GPUs of ranks exchange what they have computed of one system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Through the memory of their hosts, by MPI.
+    Hosts,
+    /// From GPU to GPU, by NCCL.
+    Nccl,
 }
 
 impl fmt::Display for Place {
@@ -42,7 +51,7 @@ impl fmt::Display for Place {
             Self::RankEmulators(ranks) => {
                 write!(f, "CPU emulators of a GPU for each of {ranks} ranks")
             }
-            Self::RankGpus(infos) => {
+            Self::RankGpus(infos, _) => {
                 write!(
                     f,
                     "a GPU of each of {} ranks ({})",
@@ -65,7 +74,7 @@ impl Place {
             Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
             Self::Gpus(infos) => DeviceChoice::Gpus(numbers(infos)),
             Self::RankEmulators(_) => DeviceChoice::Emulator,
-            Self::RankGpus(infos) => {
+            Self::RankGpus(infos, _) => {
                 named_by_ranks(infos).map_or(DeviceChoice::Gpu, DeviceChoice::Cuda)
             }
         }
@@ -75,7 +84,7 @@ impl Place {
     pub fn device(&self) -> String {
         match self {
             Self::Gpu(info) => info.name.clone(),
-            Self::Gpus(infos) | Self::RankGpus(infos) => names(infos),
+            Self::Gpus(infos) | Self::RankGpus(infos, _) => names(infos),
             other => other.to_string(),
         }
     }
@@ -84,7 +93,7 @@ impl Place {
     pub fn limits(&self) -> Limits {
         match self {
             Self::Gpu(info) => Limits::of(info),
-            Self::Gpus(infos) | Self::RankGpus(infos) => {
+            Self::Gpus(infos) | Self::RankGpus(infos, _) => {
                 let all = infos.iter().map(Limits::of);
                 all.reduce(Limits::of_both).expect("at least one")
             }
@@ -104,7 +113,7 @@ impl Place {
     pub fn gpus(&self) -> &[DeviceInfo] {
         match self {
             Self::Gpu(info) => std::slice::from_ref(&**info),
-            Self::Gpus(infos) | Self::RankGpus(infos) => infos,
+            Self::Gpus(infos) | Self::RankGpus(infos, _) => infos,
             Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => &[],
         }
     }
@@ -113,7 +122,7 @@ impl Place {
     pub fn devices(&self) -> usize {
         match self {
             Self::Emulators(count) | Self::RankEmulators(count) => *count as usize,
-            Self::Gpus(infos) | Self::RankGpus(infos) => infos.len(),
+            Self::Gpus(infos) | Self::RankGpus(infos, _) => infos.len(),
             Self::Cpu | Self::Emulator | Self::Gpu(_) => 1,
         }
     }

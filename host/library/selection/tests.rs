@@ -115,7 +115,9 @@ fn ranks_that_share_a_gpu_name_it() {
             uuid: [uuid; 16],
             ..gpu(ordinal, "a")
         });
-        Place::RankGpus(gpus.collect()).choice().to_string()
+        Place::RankGpus(gpus.collect(), Way::Hosts)
+            .choice()
+            .to_string()
     };
     assert_eq!(of_ranks(&[(0, 1), (1, 2)]), "cuda");
     assert_eq!(of_ranks(&[(0, 1), (0, 2)]), "cuda");

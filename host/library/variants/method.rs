@@ -3,6 +3,7 @@
 use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::Reduction;
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Method of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,18 @@ pub enum Build {
     Precise,
     /// Denormal numbers flushed to zero.
     Ftz,
+}
+
+impl Build {
+    /// That of block time steps with pairs in such digits: denormals of f32 are of no use to them, whose state
+    /// is f64.
+    #[must_use]
+    pub const fn of_blocks(self, digits: DigitsName) -> Self {
+        match digits {
+            DigitsName::Single | DigitsName::Mixed => Self::Ftz,
+            DigitsName::Double => self,
+        }
+    }
 }
 
 /// Launch geometry that is not the variant's own: where given, it takes the place of that.

@@ -1,15 +1,13 @@
 //! CUDA's library for linear algebra, cuBLAS, found when it is needed: a program that can use it
 //! neither links nor needs it. Of its functions there is the one that is used here.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
-use libloading::Library;
-
 use crate::device::Gpu;
-use crate::error::{AttemptList, DriverError, LibraryAttempt};
-use crate::library::{self, Found, NotFound};
+use crate::error::{DriverError, NoLibrary};
+use crate::library::{Found, Wanted};
 use crate::memory::DeviceMemory;
 use crate::stream::Stream;
 
@@ -17,43 +15,21 @@ use crate::stream::Stream;
 /// behave as if there were none.
 pub const BLAS_VARIABLE: &str = "ALLPAIRS_LIBCUBLAS";
 
-/// Tried in order, where the loader looks: its second interface is the same in all of them.
-const LIBRARY_NAMES: &[&str] = if cfg!(windows) {
-    &["cublas64_13.dll", "cublas64_12.dll", "cublas64_11.dll"]
-} else {
-    &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11"]
+const CUBLAS: Wanted = Wanted {
+    name: "cuBLAS",
+    origin: "the CUDA toolkit",
+    variable: BLAS_VARIABLE,
+    // Its second interface is the same in all of them.
+    names: if cfg!(windows) {
+        &["cublas64_13.dll", "cublas64_12.dll", "cublas64_11.dll"]
+    } else {
+        &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11"]
+    },
 };
 
 /// Memory that the library works in. It would allocate some when it needs it, and must not while
 /// work is recorded.
 const WORKSPACE_BYTES: usize = 4 << 20;
-
-/// Reason why cuBLAS cannot be used. Each is one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoBlas {
-    /// The environment variable [`BLAS_VARIABLE`] says `none`.
-    #[error("cuBLAS is switched off by {BLAS_VARIABLE}=none")]
-    SwitchedOff,
-    /// The library could not be loaded under any of its names.
-    #[error(
-        "there is no cuBLAS: tried {}; it comes with the CUDA toolkit, and {BLAS_VARIABLE} says where \
-         it is",
-        AttemptList(tried)
-    )]
-    NoLibrary {
-        /// The attempts, in order.
-        tried: Vec<LibraryAttempt>,
-    },
-    /// It has not the functions of cuBLAS.
-    #[error("the library {library} is no cuBLAS: it has no function {function}")]
-    NoFunction {
-        /// Name of the library.
-        library: String,
-        /// The missing function.
-        function: &'static str,
-    },
-}
 
 /// Failure of work for cuBLAS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +37,7 @@ pub enum NoBlas {
 pub enum BlasError {
     /// There is none.
     #[error(transparent)]
-    NoBlas(#[from] NoBlas),
+    NoLibrary(#[from] NoLibrary),
     /// The driver refused.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -95,13 +71,12 @@ type Handle = *mut c_void;
 
 /// Functions of the library that are used; it is never unloaded.
 struct Functions {
-    name: String,
+    found: Found,
     create: unsafe extern "C" fn(*mut Handle) -> c_int,
     destroy: unsafe extern "C" fn(Handle) -> c_int,
     set_stream: unsafe extern "C" fn(Handle, *mut c_void) -> c_int,
     set_workspace: unsafe extern "C" fn(Handle, *mut c_void, usize) -> c_int,
     multiply: Multiply,
-    _library: Library,
 }
 
 /// `cublasSgemv_v2`: handle, transposition, rows, columns, α, matrix and its leading dimension, x and
@@ -121,47 +96,22 @@ type Multiply = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-fn functions() -> Result<&'static Functions, &'static NoBlas> {
-    static FUNCTIONS: OnceLock<Result<Functions, NoBlas>> = OnceLock::new();
-    FUNCTIONS.get_or_init(find).as_ref()
+fn functions() -> Result<&'static Functions, &'static NoLibrary> {
+    static FUNCTIONS: OnceLock<Result<Functions, NoLibrary>> = OnceLock::new();
+    FUNCTIONS.get_or_init(look_up).as_ref()
 }
 
-fn find() -> Result<Functions, NoBlas> {
-    let Found { library, name } =
-        library::find(BLAS_VARIABLE, LIBRARY_NAMES).map_err(|why| match why {
-            NotFound::SwitchedOff => NoBlas::SwitchedOff,
-            NotFound::NoLibrary(tried) => NoBlas::NoLibrary { tried },
-        })?;
-    look_up(library, name)
-}
-
-fn look_up(library: Library, name: String) -> Result<Functions, NoBlas> {
-    /// # Safety
-    /// `T` is the type of the function of this name.
-    unsafe fn get<T: Copy>(
-        library: &Library,
-        name: &str,
-        function: &'static CStr,
-    ) -> Result<T, NoBlas> {
-        // SAFETY: the caller's promise.
-        let symbol = unsafe { library.get::<T>(function) };
-        symbol
-            .map(|symbol| *symbol)
-            .map_err(|_| NoBlas::NoFunction {
-                library: name.to_owned(),
-                function: function.to_str().unwrap_or_default(),
-            })
-    }
+fn look_up() -> Result<Functions, NoLibrary> {
+    let found = CUBLAS.find()?;
     // SAFETY: the types are those of the library's header, a C enum being an int.
     unsafe {
         Ok(Functions {
-            create: get(&library, &name, c"cublasCreate_v2")?,
-            destroy: get(&library, &name, c"cublasDestroy_v2")?,
-            set_stream: get(&library, &name, c"cublasSetStream_v2")?,
-            set_workspace: get(&library, &name, c"cublasSetWorkspace_v2")?,
-            multiply: get(&library, &name, c"cublasSgemv_v2")?,
-            name,
-            _library: library,
+            create: CUBLAS.function(&found, c"cublasCreate_v2")?,
+            destroy: CUBLAS.function(&found, c"cublasDestroy_v2")?,
+            set_stream: CUBLAS.function(&found, c"cublasSetStream_v2")?,
+            set_workspace: CUBLAS.function(&found, c"cublasSetWorkspace_v2")?,
+            multiply: CUBLAS.function(&found, c"cublasSgemv_v2")?,
+            found,
         })
     }
 }
@@ -171,10 +121,10 @@ fn look_up(library: Library, name: String) -> Result<Functions, NoBlas> {
 /// # Errors
 ///
 /// Why there is none.
-pub fn blas_library() -> Result<&'static str, NoBlas> {
+pub fn blas_library() -> Result<&'static str, NoLibrary> {
     functions()
-        .map(|functions| functions.name.as_str())
-        .map_err(NoBlas::clone)
+        .map(|functions| functions.found.name.as_str())
+        .map_err(NoLibrary::clone)
 }
 
 /// A matrix in memory, column after column.
@@ -200,7 +150,7 @@ pub struct Blas {
 
 impl std::fmt::Debug for Functions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Functions").field(&self.name).finish()
+        f.debug_tuple("Functions").field(&self.found.name).finish()
     }
 }
 
@@ -218,7 +168,7 @@ impl Drop for Blas {
 
 impl Blas {
     pub(crate) fn new(gpu: &Gpu, stream: &Stream) -> Result<Self, BlasError> {
-        let functions = functions().map_err(NoBlas::clone)?;
+        let functions = functions().map_err(NoLibrary::clone)?;
         let workspace = gpu.allocate(WORKSPACE_BYTES)?;
         gpu.bind()?;
         let mut handle = null_mut();
@@ -326,20 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told_in_a_line() {
-        let tried = LIBRARY_NAMES.iter().map(|name| LibraryAttempt {
-            name: (*name).to_owned(),
-            reason: "not there".to_owned(),
-        });
-        let text = NoBlas::NoLibrary {
-            tried: tried.collect(),
-        }
-        .to_string();
-        assert_eq!(text.lines().count(), 1);
-        assert!(
-            text.contains(BLAS_VARIABLE) && text.contains("not there"),
-            "{text}"
-        );
+    fn a_refusal_is_told_by_name() {
         let refused = BlasError::Refused {
             call: "cublasSgemv_v2",
             status: 13,

@@ -13,6 +13,7 @@ use crate::blas::{Blas, BlasError};
 use crate::error::{DriverError, NoGpu, check, check_cust};
 use crate::memory::DeviceMemory;
 use crate::module::{Function, Module};
+use crate::nccl::{Communicator, CommunicatorId, NcclError};
 use crate::pinned::PinnedMemory;
 use crate::shim;
 use crate::stream::{Event, Stream};
@@ -398,6 +399,22 @@ impl Gpu {
     /// If there is no such library (see [`blas_library`](crate::blas_library)), or it refuses.
     pub fn blas(&self, stream: &Stream) -> Result<Blas, BlasError> {
         Blas::new(self, stream)
+    }
+
+    /// Joins a communicator of so many members as number `member`, and waits for the others. Each is of
+    /// another process.
+    ///
+    /// # Errors
+    ///
+    /// If there is no NCCL (see [`nccl_version`](crate::nccl_version)), or it refuses: as where two members
+    /// are on one GPU.
+    pub fn communicator(
+        &self,
+        id: CommunicatorId,
+        member: usize,
+        members: usize,
+    ) -> Result<Communicator, NcclError> {
+        Communicator::new(self, id, [member, members])
     }
 
     pub(crate) fn bind(&self) -> Result<(), DriverError> {

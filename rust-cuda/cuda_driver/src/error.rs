@@ -33,6 +33,45 @@ pub enum NoGpu {
     },
 }
 
+/// Reason why one of NVIDIA's libraries beside the driver cannot be used. Each is one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoLibrary {
+    /// Its environment variable says `none`.
+    #[error("{what} is switched off by {variable}=none")]
+    SwitchedOff {
+        /// Name of what was looked for.
+        what: &'static str,
+        /// The variable.
+        variable: &'static str,
+    },
+    /// It could not be loaded under any of its names.
+    #[error(
+        "there is no {what}: tried {}; it comes with {origin}, and {variable} says where it is",
+        AttemptList(tried)
+    )]
+    NotFound {
+        /// Name of what was looked for.
+        what: &'static str,
+        /// Where it comes from.
+        origin: &'static str,
+        /// Environment variable that holds its path.
+        variable: &'static str,
+        /// The attempts, in order.
+        tried: Vec<LibraryAttempt>,
+    },
+    /// It has not the functions of what was looked for.
+    #[error("the library {library} is no {what}: it has no function {function}")]
+    NoFunction {
+        /// Name of what was looked for.
+        what: &'static str,
+        /// Name of the library.
+        library: String,
+        /// The missing function.
+        function: &'static str,
+    },
+}
+
 /// One name under which the driver library was looked for in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryAttempt {
@@ -212,6 +251,25 @@ mod tests {
         assert_eq!(
             NoGpu::NoLibrary { tried }.to_string(),
             "no NVIDIA driver library: tried a, b: not there; c: wrong class"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_told_in_a_line() {
+        let text = NoLibrary::NotFound {
+            what: "cuBLAS",
+            origin: "the CUDA toolkit",
+            variable: "ALLPAIRS_LIBCUBLAS",
+            tried: vec![LibraryAttempt {
+                name: "libcublas.so.13".to_owned(),
+                reason: "not there".to_owned(),
+            }],
+        }
+        .to_string();
+        assert_eq!(
+            text,
+            "there is no cuBLAS: tried libcublas.so.13: not there; it comes with the CUDA toolkit, and \
+             ALLPAIRS_LIBCUBLAS says where it is"
         );
     }
 

@@ -26,7 +26,8 @@
 //! `DeviceBuffer::cast` (a double free if sizes differ), `DeviceBuffer::zeroed(0)`, nor the option
 //! `DetermineTargetFromContext` (reads beyond its arrays).
 //!
-//! And cuBLAS, found in the same way ([`blas_library`]): [`Gpu::blas`].
+//! And cuBLAS and NCCL, found in the same way ([`blas_library`], [`nccl_version`]): [`Gpu::blas`],
+//! [`Gpu::communicator`].
 //!
 //! # Threads
 //!
@@ -75,18 +76,20 @@ mod graph;
 mod library;
 mod memory;
 mod module;
+mod nccl;
 mod pinned;
 mod shim;
 mod stream;
 
 pub use cust;
 
-pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, NoBlas, blas_library};
+pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, blas_library};
 pub use device::{DeviceInfo, Gpu, Link, devices, keeping_context, link};
-pub use error::{DriverError, LibraryAttempt, NoGpu};
+pub use error::{DriverError, LibraryAttempt, NoGpu, NoLibrary};
 pub use graph::Graph;
 pub use memory::DeviceMemory;
 pub use module::{Function, FunctionAttributes, Module};
+pub use nccl::{Communicator, CommunicatorId, NCCL_VARIABLE, NcclError, Piece, nccl_version};
 pub use pinned::PinnedMemory;
 pub use shim::{LIBRARY_VARIABLE, last_error_code, library, symbol};
 pub use stream::{Event, Stream};

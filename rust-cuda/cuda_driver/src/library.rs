@@ -1,10 +1,63 @@
 //! Libraries that are found when the program runs.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 
 use libloading::Library;
 
-use crate::error::LibraryAttempt;
+use crate::error::{LibraryAttempt, NoLibrary};
+
+/// One of NVIDIA's libraries beside the driver.
+pub(crate) struct Wanted {
+    pub(crate) name: &'static str,
+    /// Where it comes from, for people.
+    pub(crate) origin: &'static str,
+    /// Environment variable that overrides the search: the path of a library, or `none` to behave as
+    /// if there were none.
+    pub(crate) variable: &'static str,
+    /// Tried in order, where the loader looks.
+    pub(crate) names: &'static [&'static str],
+}
+
+impl Wanted {
+    /// Finds it.
+    pub(crate) fn find(&self) -> Result<Found, NoLibrary> {
+        let &Self {
+            name: what,
+            origin,
+            variable,
+            names,
+        } = self;
+        find(variable, names).map_err(|why| match why {
+            NotFound::SwitchedOff => NoLibrary::SwitchedOff { what, variable },
+            NotFound::NoLibrary(tried) => NoLibrary::NotFound {
+                what,
+                origin,
+                variable,
+                tried,
+            },
+        })
+    }
+
+    /// A function of the library that was found.
+    ///
+    /// # Safety
+    /// `T` is the type of the function of this name.
+    pub(crate) unsafe fn function<T: Copy>(
+        &self,
+        found: &Found,
+        function: &'static CStr,
+    ) -> Result<T, NoLibrary> {
+        // SAFETY: the caller's promise.
+        let symbol = unsafe { found.library.get::<T>(function) };
+        symbol
+            .map(|symbol| *symbol)
+            .map_err(|_| NoLibrary::NoFunction {
+                what: self.name,
+                library: found.name.clone(),
+                function: function.to_str().unwrap_or_default(),
+            })
+    }
+}
 
 /// A library, and the name under which it was found.
 pub(crate) struct Found {

@@ -377,6 +377,21 @@ impl DeviceMemory {
         check(CALL, result)
     }
 
+    /// As [`place`](Self::place), of memory of this GPU.
+    pub(crate) fn place_on(
+        &self,
+        gpu: &Gpu,
+        call: &'static str,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<Option<CUdeviceptr>, DriverError> {
+        if self.context.raw() != gpu.context.raw() {
+            let reason = "reaching for memory of another GPU".to_owned();
+            return Err(DriverError::refused(call, reason));
+        }
+        self.place(call, offset, bytes)
+    }
+
     /// Address of `bytes` bytes from `offset` on, for the GPU to use; `None` if there is nothing to
     /// do.
     fn place(

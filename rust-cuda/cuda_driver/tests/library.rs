@@ -6,7 +6,10 @@ use std::ffi::c_int;
 
 use cuda_driver::cust::error::CudaError;
 use cuda_driver::cust::{self, CudaFlags, sys};
-use cuda_driver::{BLAS_VARIABLE, Gpu, NoBlas, NoGpu, blas_library, devices, library, symbol};
+use cuda_driver::{
+    BLAS_VARIABLE, Gpu, NCCL_VARIABLE, NoGpu, NoLibrary, blas_library, devices, library,
+    nccl_version, symbol,
+};
 use support::{Library, in_child};
 
 #[test]
@@ -174,7 +177,7 @@ fn without_a_library_for_linear_algebra() {
         "without_a_library_for_linear_algebra",
         Library::Fake(&[(BLAS_VARIABLE, "none")]),
         || {
-            assert_eq!(blas_library(), Err(NoBlas::SwitchedOff));
+            assert!(matches!(blas_library(), Err(NoLibrary::SwitchedOff { .. })));
             let gpu = Gpu::open(0).unwrap();
             let refusal = gpu.blas(&gpu.stream().unwrap()).unwrap_err().to_string();
             assert_eq!(refusal, "cuBLAS is switched off by ALLPAIRS_LIBCUBLAS=none");
@@ -196,6 +199,18 @@ fn no_library_for_linear_algebra_is_found() {
     );
 }
 
+#[test]
+fn without_a_library_for_exchanges() {
+    in_child(
+        "without_a_library_for_exchanges",
+        Library::Fake(&[(NCCL_VARIABLE, "none")]),
+        || {
+            let refusal = nccl_version().unwrap_err().to_string();
+            assert_eq!(refusal, "NCCL is switched off by ALLPAIRS_LIBNCCL=none");
+        },
+    );
+}
+
 /// A library of another kind is told from one that is not there.
 #[test]
 fn another_library_is_no_cublas() {
@@ -203,7 +218,9 @@ fn another_library_is_no_cublas() {
         "another_library_is_no_cublas",
         Library::Fake(&[(BLAS_VARIABLE, "libc.so.6")]),
         || match blas_library() {
-            Err(NoBlas::NoFunction { library, function }) => {
+            Err(NoLibrary::NoFunction {
+                library, function, ..
+            }) => {
                 assert_eq!((&library[..], function), ("libc.so.6", "cublasCreate_v2"));
             }
             other => panic!("{other:?}"),

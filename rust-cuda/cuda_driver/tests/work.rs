@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 
 use cuda_driver::cust::sys;
 use cuda_driver::{
-    BlasError, Columns, DriverError, Gpu, Module, blas_library, devices, keeping_context, library,
-    link,
+    BlasError, Columns, CommunicatorId, DriverError, Gpu, Module, NcclError, Piece, blas_library,
+    devices, keeping_context, library, link, nccl_version,
 };
 use support::{Library, fake_number, in_child};
 
@@ -46,6 +46,8 @@ fn on_the_fake_driver() {
         exercise().unwrap();
         assert!(blas_library().unwrap().ends_with("libcuda.so.1"));
         products().unwrap();
+        assert_eq!(nccl_version(), Ok(22703));
+        exchanges().unwrap();
         assert_eq!(
             fake_number(c"fake_faults"),
             0,
@@ -145,6 +147,10 @@ fn on_the_gpu() {
                 Err(why) => println!("SKIPPED: {why}"),
                 Ok(_) => products().unwrap(),
             }
+            match nccl_version() {
+                Err(why) => println!("SKIPPED: {why}"),
+                Ok(_) => exchanges().unwrap(),
+            }
         }
     });
 }
@@ -184,6 +190,65 @@ fn graphs() -> Result<(), DriverError> {
 }
 
 /// A matrix of three rows, which a fourth number follows in each of its two columns.
+/// A communicator of one member, which sends to itself.
+fn exchanges() -> Result<(), NcclError> {
+    let gpu = Gpu::open(0)?;
+    let stream = gpu.stream()?;
+    let members = gpu.communicator(CommunicatorId::new()?, 0, 1)?;
+    let [from, to] = [8, 8].map(|bytes| gpu.allocate(bytes).unwrap());
+    from.upload(0, &[1_u8, 2, 3, 4, 5, 6, 7, 8], &stream)?;
+    to.fill(0, 8, 0, &stream)?;
+    let piece = |memory, bytes| Piece {
+        member: 0,
+        memory,
+        bytes,
+    };
+    let sent = [piece(&from, 0..3), piece(&from, 6..8), piece(&from, 4..4)];
+    let received = [piece(&to, 1..4), piece(&to, 4..6)];
+    members.exchange(&sent, &received, &stream)?;
+    let mut bytes = [0_u8; 8];
+    to.download(0, &mut bytes, &stream)?;
+    assert_eq!(bytes, [0, 1, 2, 3, 7, 8, 0, 0]);
+    let beyond = members.exchange(&[piece(&from, 6..9)], &[], &stream);
+    let error = beyond.unwrap_err().to_string();
+    assert!(error.contains("3 bytes at byte 6 of 8"), "{error}");
+    members.exchange(&[], &[], &stream)
+}
+
+/// What failed in the background is told by the next exchange, and what a group lacks by its end.
+#[test]
+fn exchanges_that_fail_are_told() {
+    fn failed() -> String {
+        let gpu = Gpu::open(0).unwrap();
+        let stream = gpu.stream().unwrap();
+        let members = gpu
+            .communicator(CommunicatorId::new().unwrap(), 0, 1)
+            .unwrap();
+        let memory = gpu.allocate(4).unwrap();
+        let sent = [Piece {
+            member: 0,
+            memory: &memory,
+            bytes: 0..4,
+        }];
+        members
+            .exchange(&sent, &[], &stream)
+            .unwrap_err()
+            .to_string()
+    }
+    in_child("exchanges_that_fail_are_told", Library::Fake(&[]), || {
+        let text = failed();
+        assert!(
+            text.starts_with("ncclGroupEnd: invalid usage (code 5)"),
+            "{text}"
+        );
+        assert!(text.contains("ALLPAIRS_LIBNCCL=none"), "{text}");
+        // SAFETY: this process has no other threads that read it.
+        unsafe { std::env::set_var("FAKE_NCCL", "6") };
+        let text = failed();
+        assert!(text.starts_with("an exchange before: "), "{text}");
+    });
+}
+
 fn products() -> Result<(), BlasError> {
     let gpu = Gpu::open(0)?;
     let stream = gpu.stream()?;

@@ -45,6 +45,18 @@ impl From<u64> for Post {
     }
 }
 
+/// Number of targets by the posts of all blocks, whose sums a block step computes; 0 where somebody guessed
+/// another time, or needs shorter steps than there are.
+#[inline(always)]
+pub fn targets(posts: &[u64]) -> u32 {
+    let posts = || posts.iter().map(|&post| Post::from(post));
+    let finest = posts().map(|post| post.finest).max().unwrap_or(0);
+    if finest == TOO_FINE || posts().any(|post| post.guess != finest) {
+        return 0;
+    }
+    posts().map(|post| post.count).sum()
+}
+
 /// Summary of the posts of all blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Posts {
@@ -370,5 +382,21 @@ mod tests {
         } = Post::from(u64::from(post));
         assert_eq!((finest, guess, count), (TOO_FINE, 40, u32::MAX - 1));
         assert_eq!(regular, MOST_REGULAR);
+    }
+
+    #[test]
+    fn targets_are_those_of_a_time_that_all_agree_on() {
+        let post = |finest, guess, count| {
+            u64::from(Post {
+                finest,
+                guess,
+                count,
+                regular: 0,
+            })
+        };
+        assert_eq!(targets(&[post(3, 5, 7), post(5, 5, 0), post(0, 5, 2)]), 9);
+        assert_eq!(targets(&[post(3, 5, 7), post(5, 4, 1)]), 0);
+        assert_eq!(targets(&[post(3, 5, 7), post(4, 5, 1)]), 0);
+        assert_eq!(targets(&[post(TOO_FINE, TOO_FINE, 7)]), 0);
     }
 }

@@ -2,13 +2,16 @@
 
 use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 use crate::backend::{HighestDerivative, Operation, SavedState, Sphere};
 use crate::bodies::{Bodies, BodyKind};
 use crate::force::cpu::Choices;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
+use crate::plan::block_steps::BlockScheme;
 use crate::ranks::Team;
+use crate::selection::Way;
 use crate::variants::{
     self, Build, Gpus, Method, PairsName, Positions, Queues, RootName, SystemsPath, Threads,
     Transfers, Variant,
@@ -86,9 +89,11 @@ pub(super) enum Means {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kernel {
     row: Row,
-    pub(super) build: Build,
+    build: Build,
     block: u32,
     by_masses: bool,
+    /// Block time steps, if they are taken.
+    pub(super) blocks: Option<BlockScheme>,
 }
 
 /// A device for each rank.
@@ -96,8 +101,8 @@ pub(super) struct Kernel {
 pub(crate) enum Devices {
     /// An emulator, which runs threads in the order of this seed.
     Emulators(u64),
-    /// The GPU of this number.
-    Gpus(Vec<u32>),
+    /// The GPU of this number, and the way between them.
+    Gpus(Vec<u32>, Way),
 }
 
 /// Words of a command that are broadcast at once; the first is their number.
@@ -108,6 +113,8 @@ const PRECISIONS: [Precision; 2] = [Precision::F64, Precision::F32];
 const ROOTS: [RootName; 3] = [RootName::Exact, RootName::Refined, RootName::Estimated];
 const PAIRS: [PairsName; 3] = [PairsName::Twice, PairsName::Once, PairsName::ByNumber];
 const THREADS: [Threads; 2] = [Threads::All, Threads::One];
+const DIGITS: [DigitsName; 3] = [DigitsName::Single, DigitsName::Mixed, DigitsName::Double];
+const WAYS: [Way; 2] = [Way::Hosts, Way::Nccl];
 const BUILDS: [Build; 2] = [Build::Precise, Build::Ftz];
 const TRANSFERS: [Transfers; 3] = [
     Transfers::Apart,
@@ -335,6 +342,7 @@ impl Means {
                 words.number(place(&BUILDS, kernel.build));
                 words.number(kernel.block.into());
                 words.number(kernel.by_masses.into());
+                write_scheme(kernel.blocks, words);
                 write_frame(frame, words);
                 devices.write(words);
             }
@@ -365,6 +373,7 @@ impl Means {
                     build: BUILDS[words.number() as usize],
                     block: words.number() as u32,
                     by_masses: words.number() != 0,
+                    blocks: read_scheme(words),
                 };
                 Self::Devices(kernel, read_frame(words), Devices::read(words))
             }
@@ -381,9 +390,10 @@ impl Devices {
                 words.number(0);
                 words.number(*seed);
             }
-            Self::Gpus(numbers) => {
+            Self::Gpus(numbers, way) => {
                 words.number(numbers.len() as u64);
                 numbers.iter().for_each(|&gpu| words.number(gpu.into()));
+                words.number(place(&WAYS, *way));
             }
         }
     }
@@ -391,8 +401,37 @@ impl Devices {
     fn read(words: &mut Reader<'_>) -> Self {
         match words.number() {
             0 => Self::Emulators(words.number()),
-            ranks => Self::Gpus((0..ranks).map(|_| words.number() as u32).collect()),
+            ranks => {
+                let numbers = (0..ranks).map(|_| words.number() as u32).collect();
+                Self::Gpus(numbers, WAYS[words.number() as usize])
+            }
         }
+    }
+}
+
+fn write_scheme(scheme: Option<BlockScheme>, words: &mut Writer) {
+    let Some(scheme) = scheme else {
+        words.number(0);
+        return;
+    };
+    let BlockScheme {
+        order,
+        digits,
+        slices,
+    } = scheme;
+    words.number(order.into());
+    words.number(place(&DIGITS, digits));
+    words.number(slices.into());
+}
+
+fn read_scheme(words: &mut Reader<'_>) -> Option<BlockScheme> {
+    match words.number() {
+        0 => None,
+        order => Some(BlockScheme {
+            order: order as u32,
+            digits: DIGITS[words.number() as usize],
+            slices: words.number() as u32,
+        }),
     }
 }
 
@@ -462,8 +501,23 @@ impl Kernel {
                 build,
                 block,
                 by_masses,
+                blocks: None,
             }),
             _ => None,
+        }
+    }
+
+    /// With block time steps, if there is a scheme.
+    #[must_use]
+    pub(super) fn with_blocks(self, blocks: Option<BlockScheme>) -> Self {
+        Self { blocks, ..self }
+    }
+
+    /// The build that its steps take.
+    pub(super) fn build(&self) -> Build {
+        match self.blocks {
+            Some(scheme) => self.build.of_blocks(scheme.digits),
+            None => self.build,
         }
     }
 
@@ -699,24 +753,36 @@ mod tests {
             ..Choices::default()
         };
         let on_cpu = Means::Cpu(Precision::F32, choices);
-        let on = |kernel: &str, devices| {
-            let kernel = Kernel::of(variants::find(kernel).expect("listed"));
+        let on = |kernel: &str, blocks, devices| {
+            let kernel = Kernel::of(variants::find(kernel).expect("listed")).expect("shared");
             let frame = Frame {
                 time: 0.5,
                 ..Frame::IDENTITY
             };
-            Means::Devices(kernel.expect("shared"), frame, devices)
+            Means::Devices(Kernel { blocks, ..kernel }, frame, devices)
+        };
+        let blocks = |digits| {
+            let (order, slices) = (6, 132);
+            Some(BlockScheme {
+                order,
+                digits,
+                slices,
+            })
         };
         let mut commands = vec![
             Command::Wait,
             Command::Part,
             Command::Gpus,
             begin(ForceLaw::Gravity, 0, on_cpu),
-            begin(ForceLaw::Unit, 1, on("symmetric", Devices::Emulators(7))),
+            begin(
+                ForceLaw::Unit,
+                1,
+                on("symmetric", None, Devices::Emulators(7)),
+            ),
             begin(
                 repulsion,
                 100,
-                on("hermite-f64", Devices::Gpus(vec![2, 0, 1])),
+                on("hermite-f64", None, Devices::Gpus(vec![2, 0, 1], Way::Nccl)),
             ),
             Command::SetTime(-1.5),
             Command::FirstStep(0.02, f64::INFINITY),
@@ -731,6 +797,10 @@ mod tests {
             Command::Gathered(Asked::End),
             Command::Gathered(Asked::Seconds(0.25, 7)),
         ];
+        for digits in DIGITS {
+            let means = on("hermite-f64", blocks(digits), Devices::Emulators(0));
+            commands.push(begin(ForceLaw::Gravity, 3, means));
+        }
         let of_systems = variants::VARIANTS.iter().filter_map(|v| match v.method {
             Method::Systems(path) => Some(path),
             _ => None,
@@ -742,7 +812,8 @@ mod tests {
             paths.push(of_tiles.queued(queues).copied(Transfers::DepthFirst));
         }
         for path in paths {
-            let means = Means::Systems(path, Frame::IDENTITY, Devices::Gpus(vec![0, 3]));
+            let means =
+                Means::Systems(path, Frame::IDENTITY, Devices::Gpus(vec![0, 3], Way::Hosts));
             commands.push(begin(ForceLaw::Gravity, 2, means));
         }
         // Lengths on both sides of what is told at once.

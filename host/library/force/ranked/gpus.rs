@@ -2,13 +2,20 @@
 
 use std::collections::HashSet;
 
-use cuda_driver::{DeviceInfo, devices};
+use cuda_driver::{DeviceInfo, NCCL_VARIABLE, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
 use crate::ranks::Team;
+use crate::selection::Way;
 
-/// GPUs that a rank sees, or why it sees none.
-pub(crate) type Seen = Result<Vec<DeviceInfo>, String>;
+/// What a rank has to compute with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen {
+    /// GPUs, or why there are none.
+    pub(crate) gpus: Result<Vec<DeviceInfo>, String>,
+    /// Version of NCCL, or why there is none.
+    nccl: Result<u32, String>,
+}
 
 /// Reason why there is no GPU for a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +66,10 @@ pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
 
 /// GPUs that each rank sees, as all ranks.
 pub(super) fn gathered(team: &Team) -> Vec<Seen> {
-    let seen = devices().map_err(|why| why.to_string());
+    let seen = Seen {
+        gpus: devices().map_err(|why| why.to_string()),
+        nccl: nccl_version().map_err(|why| why.to_string()),
+    };
     let all = team.gather_ragged(&to_words(&seen));
     all.iter().map(|words| from_words(words)).collect()
 }
@@ -98,12 +108,49 @@ fn of_rank(rank: usize, seen: &Seen) -> Result<&[DeviceInfo], NoGpuOfRank> {
         rank,
         why: why.clone(),
     };
-    seen.as_deref().map_err(none)
+    seen.gpus.as_deref().map_err(none)
+}
+
+/// Way by which the GPUs that ranks take exchange what they compute, and why, for people.
+///
+/// By NCCL, if all ranks have it in one version. It refuses two ranks on one GPU; if this process has been told
+/// which library to take, that is left to the library.
+pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
+    let is_named = std::env::var_os(NCCL_VARIABLE).is_some_and(|name| !name.is_empty());
+    let by_hosts = |why: String| {
+        (
+            Way::Hosts,
+            format!("exchanged through the hosts' memory ({why})"),
+        )
+    };
+    let mut version = None;
+    for (rank, seen) in seen.iter().enumerate() {
+        match (&seen.nccl, version) {
+            (Err(why), _) => return by_hosts(format!("rank {rank}: {why}")),
+            (Ok(its), Some(first)) if *its != first => {
+                let [its, first] = [*its, first].map(numbered_version);
+                return by_hosts(format!("rank {rank} has NCCL {its}, and rank 0 {first}"));
+            }
+            (Ok(its), _) => version = Some(*its),
+        }
+    }
+    let mut uuids = HashSet::new();
+    if !is_named && !taken.iter().all(|gpu| uuids.insert(gpu.uuid)) {
+        return by_hosts("ranks share a GPU".to_owned());
+    }
+    let version = numbered_version(version.unwrap_or(0));
+    (Way::Nccl, format!("exchanged by NCCL {version}"))
+}
+
+/// A version as NCCL numbers them: 22703 is 2.27.3.
+fn numbered_version(version: u32) -> String {
+    let [major, minor, patch] = [version / 10_000, version / 100 % 100, version % 100];
+    format!("{major}.{minor}.{patch}")
 }
 
 fn to_words(seen: &Seen) -> Vec<u64> {
     let mut words = Writer(vec![]);
-    match seen {
+    match &seen.gpus {
         Err(why) => {
             words.number(0);
             words.text(why);
@@ -114,14 +161,30 @@ fn to_words(seen: &Seen) -> Vec<u64> {
             gpus.iter().for_each(|gpu| write(gpu, &mut words));
         }
     }
+    match &seen.nccl {
+        Err(why) => {
+            words.number(0);
+            words.text(why);
+        }
+        Ok(version) => {
+            words.number(1);
+            words.number((*version).into());
+        }
+    }
     words.0
 }
 
 fn from_words(words: &[u64]) -> Seen {
     let words = &mut Reader(words);
-    match words.number() {
-        0 => Err(words.text()),
-        _ => Ok((0..words.number()).map(|_| read(words)).collect()),
+    Seen {
+        gpus: match words.number() {
+            0 => Err(words.text()),
+            _ => Ok((0..words.number()).map(|_| read(words)).collect()),
+        },
+        nccl: match words.number() {
+            0 => Err(words.text()),
+            _ => Ok(words.number() as u32),
+        },
     }
 }
 
@@ -225,7 +288,18 @@ mod tests {
 
     /// GPUs that a rank sees, by their identities.
     fn seen(identities: &[u8]) -> Seen {
-        Ok((0..).zip(identities).map(|(n, &of)| gpu(n, of)).collect())
+        let gpus = (0..).zip(identities).map(|(n, &of)| gpu(n, of));
+        Seen {
+            gpus: Ok(gpus.collect()),
+            nccl: Ok(22703),
+        }
+    }
+
+    fn seeing_none(why: &str) -> Seen {
+        Seen {
+            gpus: Err(why.to_owned()),
+            nccl: Err("no NCCL either".to_owned()),
+        }
     }
 
     fn identities(taken: Result<Vec<DeviceInfo>, NoGpuOfRank>) -> Result<Vec<u8>, NoGpuOfRank> {
@@ -245,7 +319,7 @@ mod tests {
         let taken = NoGpuOfRank::Taken { rank, count };
         assert_eq!(one_each(&vec![seen(&[1, 2]); 3]), Err(taken));
         let (rank, why) = (1, "no driver".to_owned());
-        let without = [seen(&[1, 2]), Err(why.clone())];
+        let without = [seen(&[1, 2]), seeing_none(&why)];
         assert_eq!(one_each(&without), Err(NoGpuOfRank::None { rank, why }));
     }
 
@@ -259,8 +333,39 @@ mod tests {
     }
 
     #[test]
+    fn exchanges_are_by_nccl_where_all_have_it() {
+        let two = [seen(&[1, 2]), seen(&[1, 2])];
+        let way_of = |seen: &[Seen], taken: &[u8]| {
+            let taken: Vec<_> = (0..).zip(taken).map(|(n, &of)| gpu(n, of)).collect();
+            way(seen, &taken)
+        };
+        let (way, by) = way_of(&two, &[1, 2]);
+        assert_eq!((way, &*by), (Way::Nccl, "exchanged by NCCL 2.27.3"));
+        let (way, by) = way_of(&two, &[1, 1]);
+        assert_eq!(way, Way::Hosts);
+        assert!(by.contains("ranks share a GPU"), "{by}");
+        let older = Seen {
+            nccl: Ok(21805),
+            ..seen(&[1])
+        };
+        let (way, by) = way_of(&[seen(&[1]), older], &[1, 2]);
+        assert_eq!(way, Way::Hosts);
+        assert!(
+            by.contains("rank 1 has NCCL 2.18.5, and rank 0 2.27.3"),
+            "{by}"
+        );
+        let without = Seen {
+            nccl: Err("there is no NCCL".to_owned()),
+            ..seen(&[2])
+        };
+        let (way, by) = way_of(&[seen(&[1]), without], &[1, 2]);
+        assert_eq!(way, Way::Hosts);
+        assert!(by.contains("rank 1: there is no NCCL"), "{by}");
+    }
+
+    #[test]
     fn what_is_seen_is_told() {
-        for seen in [seen(&[]), seen(&[200, 3]), Err("keiner — none".into())] {
+        for seen in [seen(&[]), seen(&[200, 3]), seeing_none("keiner — none")] {
             assert_eq!(from_words(&to_words(&seen)), seen);
         }
     }

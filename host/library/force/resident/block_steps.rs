@@ -39,8 +39,8 @@ pub(super) struct Blocks<D: Device> {
     steps: D::Buffer,
     targets: D::Buffer,
     partials: D::Buffer,
-    posts: D::Buffer,
-    time: D::Buffer,
+    pub(super) posts: D::Buffer,
+    pub(super) time: D::Buffer,
     /// [`RECORDED`] block steps.
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.

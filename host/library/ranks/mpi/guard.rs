@@ -132,7 +132,7 @@ pub fn asked_to_stop() {
 }
 
 /// Makes a call that waits for other ranks.
-pub(super) fn waiting(what: &'static str, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn waiting<T>(what: &'static str, call: impl FnOnce() -> T) -> T {
     let set = |waiting| *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
     set(Some((what, Instant::now())));
     let result = call();

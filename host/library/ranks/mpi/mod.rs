@@ -354,6 +354,10 @@ impl Ranks for Processes {
         });
     }
 
+    fn waiting(&self, what: &'static str, wait: &mut dyn FnMut()) {
+        guard::waiting(what, wait);
+    }
+
     fn abort(&self, code: u8, why: &str) -> ! {
         guard::say(&format!(
             "rank {} of {}: {why}: all ranks end",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use cuda_driver::{BLAS_VARIABLE, LIBRARY_VARIABLE};
+use cuda_driver::{BLAS_VARIABLE, LIBRARY_VARIABLE, NCCL_VARIABLE};
 
 /// Set in the process that runs a test's body.
 const CHILD_VARIABLE: &str = "CUDA_DRIVER_TEST_BODY";
@@ -49,6 +49,7 @@ pub(crate) fn in_child(test: &str, library: Library, body: fn()) {
             child
                 .env(LIBRARY_VARIABLE, path)
                 .env(BLAS_VARIABLE, path)
+                .env(NCCL_VARIABLE, path)
                 .envs(variables.iter().copied());
         }
         Library::FakeByUsualName => {

@@ -2,10 +2,11 @@
 //! fixed order those of one.
 
 use super::*;
-use crate::initial_conditions::plummer;
+use crate::initial_conditions::{plummer, two_body};
 use crate::machine::Machine;
 use crate::selection::{DeviceChoice, Place, Request, SelectionError, select_on_ranks};
 use crate::variants;
+use crate::variants::preferred::ForceAccuracy;
 
 /// The backend of a rank's device among those of a team.
 fn on_ranks(team: &Arc<Team>, kernel: &Variant, bodies: &Bodies) -> Box<dyn Backend> {
@@ -61,10 +62,9 @@ fn kernels_of_fixed_order_have_the_bits_of_one_device() {
     }
 }
 
-/// On the emulator, which carries blocks out in order.
+/// On the emulator, which carries blocks out in order. Of the fewest bodies some ranks have none.
 #[test]
 fn other_kernels_have_the_bits_of_as_many_devices() {
-    let bodies = plummer(300, 5).expect("in range");
     for (kernel, integrator) in [
         ("symmetric", Integrator::Leapfrog),
         ("symmetric-lane2-block32", Integrator::LeapfrogDkd),
@@ -74,7 +74,8 @@ fn other_kernels_have_the_bits_of_as_many_devices() {
         ("hermite-f64", Integrator::Hermite4),
     ] {
         let kernel = find(kernel);
-        for threads in [ONES[1], ONES[2]] {
+        for (threads, n) in [(ONES[1], 300), (ONES[2], 300), (ONES[3], 40)] {
+            let bodies = plummer(n, 5).expect("in range");
             let machine = Machine::emulators(threads.len() as u32, 0);
             let several = steps(backend(&machine, &kernel, &bodies), integrator);
             let found = led(threads, |team| {
@@ -83,6 +84,128 @@ fn other_kernels_have_the_bits_of_as_many_devices() {
             assert!(found == several, "{}, {threads:?}", kernel.name);
         }
     }
+}
+
+/// With fewer bodies than slices, and on to another number of ranks.
+#[test]
+fn block_time_steps_have_the_bits_of_as_many_devices() {
+    let fields: Fields = [ExternalField::plummer(2.0, 0.5)].into_iter().collect();
+    for (integrator, eta, n, threads, accuracy) in [
+        (
+            Integrator::Hermite4,
+            0.02,
+            257,
+            ONES[1],
+            ForceAccuracy::Single,
+        ),
+        (
+            Integrator::Hermite6,
+            0.4,
+            130,
+            ONES[2],
+            ForceAccuracy::Double,
+        ),
+        (
+            Integrator::Hermite6,
+            0.4,
+            37,
+            ONES[3],
+            ForceAccuracy::Single,
+        ),
+        (
+            Integrator::Hermite4,
+            0.02,
+            1,
+            ONES[1],
+            ForceAccuracy::Double,
+        ),
+        (
+            Integrator::Hermite4,
+            0.02,
+            40,
+            ONES[0],
+            ForceAccuracy::Double,
+        ),
+    ] {
+        let bodies = match n {
+            1 => Bodies::at_rest(&[[0.25; 3]], &[1.0]),
+            _ => plummer(n, 7).expect("in range"),
+        };
+        let in_blocks = |machine: Machine| {
+            let steps = (integrator, TimeSteps::Blocks);
+            let machine = machine.block_steps(steps.0, steps.1, Some(eta), Some(accuracy));
+            machine.fields(fields.clone())
+        };
+        let kernel = find("hermite-f64");
+        let begun = |machine: Machine| {
+            let mut backend = backend(&in_blocks(machine), &kernel, &bodies);
+            backend
+                .jerks()
+                .expect("there")
+                .accelerate_with_jerk()
+                .expect("runs");
+            backend
+        };
+        let advance = |mut backend: Box<dyn Backend>, times: u32| {
+            let mut counts = BlockCounts::NONE;
+            for _ in 0..times {
+                let blocks = block_steps(&mut *backend).expect("taken");
+                counts += blocks.advance(1.0 / 64.0, eta).expect("runs");
+            }
+            let energy = backend.energy().expect("runs");
+            (counts, energy, backend.save().expect("there"))
+        };
+        let on_ranks = |team: &Arc<Team>| {
+            let place = Place::RankEmulators(team.size() as u32);
+            begun(Machine::new(place).ranks(Arc::clone(team)))
+        };
+        let together = Machine::emulators(threads.len() as u32, 0);
+        let expected = advance(begun(together), 2);
+        let found = led(threads, |team| advance(on_ranks(team), 2));
+        assert!(found == expected, "{integrator:?}, {n} bodies, {threads:?}");
+        let (_, _, half) = led(threads, |team| advance(on_ranks(team), 1));
+        let (_, _, end) = led(threads, |team| {
+            let mut backend = on_ranks(team);
+            backend.restore(&half).expect("the same bodies");
+            advance(backend, 1)
+        });
+        assert!(end == expected.2, "{integrator:?}, {n} bodies, {threads:?}");
+    }
+}
+
+/// Two bodies that fall onto each other: rank 0 has the error, and all are there for what follows.
+#[test]
+fn steps_that_get_too_short_are_an_error_of_all_ranks() {
+    let mut bodies = two_body(0.5, 0.0).expect("bound");
+    for v in [&mut bodies.vx, &mut bodies.vy, &mut bodies.vz] {
+        v.fill(0.0);
+    }
+    let refused = led(ONES[2], |team| {
+        let machine = Machine::new(Place::RankEmulators(3)).ranks(Arc::clone(team));
+        let blocks = (Integrator::Hermite4, TimeSteps::Blocks);
+        let accuracy = Some(ForceAccuracy::Double);
+        let machine = machine.block_steps(blocks.0, blocks.1, Some(0.01), accuracy);
+        let physics = Physics {
+            softening: 0.0,
+            ..physics()
+        };
+        let backend = machine.backend(&find("hermite-f64"), &bodies, physics);
+        let mut backend = backend.expect("runs");
+        backend
+            .jerks()
+            .expect("there")
+            .accelerate_with_jerk()
+            .expect("runs");
+        let refused = block_steps(&mut *backend)
+            .expect("taken")
+            .advance(4.0, 0.01);
+        backend.energy().expect("all ranks go on");
+        refused
+    });
+    assert!(
+        matches!(refused, Err(ForceError::StepTooShort { .. })),
+        "{refused:?}"
+    );
 }
 
 /// The first step is tried and taken back, on all ranks.
@@ -163,12 +286,6 @@ fn what_ranks_do_not_share_is_refused() {
         assert!(several.contains("emulator:3"), "{several}");
         let alone = refused(emulator.by(Some(variants::find("tiled").expect("listed"))));
         assert!(alone.contains("one process"), "{alone}");
-        let blocks = refused(Request {
-            integrator: Integrator::Hermite4,
-            steps: TimeSteps::Blocks,
-            ..emulator
-        });
-        assert!(blocks.contains("leave out `block_steps`"), "{blocks}");
         let selected = select_on_ranks(&emulator, team).expect("runs");
         assert_eq!(selected.place, Place::RankEmulators(2));
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);

@@ -1,5 +1,6 @@
 //! Block time steps on several devices: each computes the forces of a part of the sources on all active
-//! bodies, and ends the steps of all bodies by the sums of all devices, which it reads in their memory.
+//! bodies, and ends the steps of all bodies by the sums of all devices, which it reads in their memory, or
+//! has received from other ranks.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +10,7 @@ use super::Several;
 use crate::backend::{BlockCounts, BlockSteps, ForceError};
 use crate::force::device::Peers;
 use crate::force::resident::Resident;
-use crate::force::resident::block_steps::{RECORDED, run_span};
+use crate::force::resident::block_steps::{RECORDED, Words, run_span};
 use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme, Part};
 
 /// Sums over the sources of a device, which all devices read.
@@ -29,16 +30,23 @@ impl<D: Peers> Several<D> {
     /// As there; or if devices do not reach the memory of each other, or are not of one kind.
     ///
     /// # Panics
-    /// If there are more than 255 devices, or devices of several ranks.
+    /// If there are more than 255 devices.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
-        assert!(self.exchange.is_none(), "devices of one process");
         D::check_together(&self.devices, "block time steps are taken")?;
-        let devices = u8::try_from(self.parts.len()).expect("so many devices are not named");
-        let parts = (0..devices).zip(self.parts).map(|(device, part)| {
+        let (first, devices) = match &self.exchange {
+            Some(exchange) => exchange.place(),
+            None => (0, self.parts.len()),
+        };
+        let devices = u8::try_from(devices).expect("so many devices are not named");
+        let parts = (first as u8..).zip(self.parts).map(|(device, part)| {
             let share = Part::OfSeveral { device, devices };
             part.with_part_of_block_steps(scheme, share, guard)
         });
         self.parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let exchange = self
+            .exchange
+            .map(|exchange| exchange.with_blocks(&self.parts[0]));
+        self.exchange = exchange.transpose()?;
         let sums = |part: &Resident<D>| -> Result<_, ForceError> {
             let bytes = part.blocks()?.plan.row;
             Ok([part.device.allocate(bytes)?, part.device.allocate(bytes)?])
@@ -47,8 +55,14 @@ impl<D: Peers> Several<D> {
         let sums = sums.collect::<Result<Vec<_>, _>>()?;
         let addresses = |device: &D| -> Result<_, ForceError> {
             let of = |parity: usize| {
-                let rows: Vec<_> = sums.iter().map(|sums| &sums[parity]).collect();
-                device.addresses(&rows)
+                let own: Vec<_> = sums.iter().map(|sums| &sums[parity]).collect();
+                let addresses = match &self.exchange {
+                    Some(exchange) => exchange.addresses(device, own[0])?,
+                    None => own.iter().map(|row| device.kept_address(row)).collect(),
+                };
+                let memory = device.allocate(size_of_val(&*addresses))?;
+                device.upload(&memory, &addresses)?;
+                Ok::<_, ForceError>(memory)
             };
             Ok([of(0)?, of(1)?])
         };
@@ -61,15 +75,32 @@ impl<D: Peers> Several<D> {
         Ok(self)
     }
 
-    /// The forces on active bodies, on all devices; what they do after it waits for those of all.
-    fn launch_block_forces(&self, kernels: &BlockKernels, parity: u16) -> Result<(), ForceError> {
+    /// The forces on active bodies, on all devices; what they do after it waits for those of all. False where ranks
+    /// know that the span is over.
+    fn launch_block_forces(&self, kernels: &BlockKernels, parity: u16) -> Result<bool, ForceError> {
+        let of_parity = usize::from(parity);
+        if let Some(exchange) = &self.exchange {
+            exchange.ask_for_targets(&self.parts[0])?;
+        }
         for (part, rows) in self.parts.iter().zip(&self.rows) {
             part.launch_block_force(kernels, parity)?;
             // Others have read the sums that are overwritten: in the block step before the last, since which this
             // device has waited for them.
-            part.launch_block_gather(kernels, parity, &rows.sums[usize::from(parity)])?;
+            part.launch_block_gather(kernels, parity, &rows.sums[of_parity])?;
         }
-        self.meet()
+        match &self.exchange {
+            Some(exchange) => {
+                let part = &self.parts[0];
+                let targets = exchange.targets(part, parity)?;
+                let bytes = targets.unwrap_or(0) * kernels.row_bytes();
+                exchange.swap_rows(&part.device, &self.rows[0].sums[of_parity], bytes)?;
+                Ok(targets.is_some())
+            }
+            None => {
+                self.meet()?;
+                Ok(true)
+            }
+        }
     }
 
     fn launch_block_corrects(
@@ -80,7 +111,10 @@ impl<D: Peers> Several<D> {
     ) -> Result<(), ForceError> {
         let (entry, launch) = kernels.correct;
         let of_parity = usize::from(parity);
-        let sums: Vec<_> = self.rows.iter().map(|rows| &rows.sums[of_parity]).collect();
+        let mut sums: Vec<_> = self.rows.iter().map(|rows| &rows.sums[of_parity]).collect();
+        if let Some(exchange) = &self.exchange {
+            sums.push(exchange.rows()?);
+        }
         let read = match phase {
             Phase::Step | Phase::First => &*sums,
             Phase::All | Phase::Begin => &[],
@@ -110,6 +144,31 @@ impl<D: Peers> Several<D> {
         }
         self.launch_block_corrects(&steps, Phase::Begin, 1)
     }
+
+    /// Goes through a span; the words of the clock then, which is the same on all devices, or none if `watch`
+    /// broke off.
+    fn through_span(
+        &mut self,
+        span: f64,
+        eta: f64,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<Words>, ForceError> {
+        self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
+        self.begin_span()?;
+        let steps = self.parts[0].blocks()?.plan.steps;
+        let mut launch = || {
+            for step in 0..RECORDED {
+                let parity = step % 2;
+                let goes_on = self.launch_block_forces(&steps, parity)?;
+                if !goes_on && parity == 0 {
+                    break; // an even number of steps is done
+                }
+                self.launch_block_corrects(&steps, Phase::Step, parity)?;
+            }
+            Ok(())
+        };
+        run_span(&mut launch, &|| self.parts[0].look(), watch)
+    }
 }
 
 impl<D: Peers> BlockSteps for Several<D> {
@@ -119,18 +178,12 @@ impl<D: Peers> BlockSteps for Several<D> {
         eta: f64,
         watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<BlockCounts>, ForceError> {
-        self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
-        self.begin_span()?;
-        let steps = self.parts[0].blocks()?.plan.steps;
-        let mut launch = || {
-            (0..RECORDED).try_for_each(|step| {
-                let parity = step % 2;
-                self.launch_block_forces(&steps, parity)?;
-                self.launch_block_corrects(&steps, Phase::Step, parity)
-            })
+        let words = self.through_span(span, eta, watch);
+        let words = match &self.exchange {
+            Some(exchange) => exchange.or_end(words),
+            None => words?,
         };
-        // All devices have the same clock.
-        let Some(words) = run_span(&mut launch, &|| self.parts[0].look(), watch)? else {
+        let Some(words) = words else {
             return Ok(None);
         };
         let counts = self.parts[0].counts(&words, span)?;

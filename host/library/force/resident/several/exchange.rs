@@ -1,9 +1,11 @@
 //! One system on the devices of several ranks, of which each has one: what devices of one process copy
-//! from each other, ranks exchange through the memory of their hosts.
+//! from each other, ranks exchange from device to device where they can, else through the memory of their hosts.
 
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
+
+use gpu_kernels::schedule::block_steps::{SPAN, clock, targets};
 
 use super::{Adder, Several};
 use crate::backend::ForceError;
@@ -19,13 +21,35 @@ use crate::ranks::{Team, UNAVAILABLE};
 pub(super) struct Exchange<D: Streams> {
     team: Arc<Team>,
     /// Host memory of what is sent, at the places that it has on the device.
-    sent: RefCell<D::HostMemory>,
-    /// Host memory of what is received.
-    received: RefCell<D::HostMemory>,
+    sent: RefCell<Room<D>>,
+    /// Host memory of what is received, at the places that it will have on the device.
+    received: RefCell<Room<D>>,
     /// Ranks that have terms of a sum that goes from one to the next.
     chain: Vec<usize>,
     /// Numbers of sums that make up the energy, of each rank.
     energies: Vec<usize>,
+    /// If block time steps are taken.
+    blocks: Option<BlockExchange<D>>,
+}
+
+/// Page-locked memory that grows as it is needed.
+struct Room<D: Streams>(Option<(D::HostMemory, usize)>);
+
+/// Bytes of a device's buffer for each rank, or of each; what is this rank's own does not count.
+#[derive(Clone, Copy)]
+struct Pieces<'a, D: Streams> {
+    buffer: &'a D::Buffer,
+    of_ranks: &'a [Range<usize>],
+}
+
+/// What an exchange of block time steps needs.
+struct BlockExchange<D: Streams> {
+    /// Sums over the sources of each rank, with room for so many bytes; not this rank's.
+    rows: D::Buffer,
+    row: usize,
+    /// Host memory of posts and of the clock.
+    posts: RefCell<D::HostMemory>,
+    time: RefCell<D::HostMemory>,
 }
 
 impl<D: Peers> Several<D> {
@@ -50,21 +74,20 @@ impl<D: Peers> Several<D> {
         let energies = parts.iter().map(|part| part.energy_launch.grid[0] as usize);
         let energies = energies.collect();
         let part = Resident::new(Arc::clone(&device), parts[rank].clone(), bodies)?;
-        let (mut adders, mut to_add) = (vec![], 0);
+        let mut adders = vec![];
         if let Union::Sums { bodies, add } = &union {
             let most = bodies.iter().map(|slice| slice.end - slice.start).max();
             let (mine, most) = (&bodies[rank], most.unwrap_or(0));
             let adder = Adder::new(&part, add, [mine.end - mine.start, most], size)?;
-            to_add = size * adder.part_bytes;
             adders.push(adder);
         }
-        let all = part.bytes_of(0..part.params.n).len();
         let exchange = Exchange {
             team: Arc::clone(team),
-            sent: RefCell::new(device.host_memory(all, true)?),
-            received: RefCell::new(device.host_memory(all.max(to_add), true)?),
+            sent: RefCell::new(Room(None)),
+            received: RefCell::new(Room(None)),
             chain,
             energies,
+            blocks: None,
         };
         Ok(Self {
             devices: vec![device],
@@ -100,7 +123,8 @@ impl<D: Peers> Exchange<D> {
         self.team.gather(&mine, &self.energies)
     }
 
-    fn or_end<T>(&self, result: Result<T, ForceError>) -> T {
+    /// Ends all ranks where this one's device fails.
+    pub(super) fn or_end<T>(&self, result: Result<T, ForceError>) -> T {
         result.unwrap_or_else(|error| self.team.abort(UNAVAILABLE, &error.to_string()))
     }
 
@@ -122,30 +146,18 @@ impl<D: Peers> Exchange<D> {
         adder: &Adder<D>,
         bodies: &[Range<u32>],
     ) -> Result<(), ForceError> {
-        let (rank, size, device) = (self.team.rank(), self.team.size(), &*part.device);
+        let (rank, device) = (self.team.rank(), &*part.device);
         let slices = slices(part, bodies);
         let mine = slices[rank].clone();
-        let places = |from: usize| {
+        let place = |from: usize| {
             let at = from * adder.part_bytes;
             at..at + mine.len()
         };
+        let places: Vec<_> = (0..slices.len()).map(place).collect();
         part.launch_pairs()?;
-        {
-            let (mut sent, mut received) = (self.sent.borrow_mut(), self.received.borrow_mut());
-            let all = part.bytes_of(0..part.params.n);
-            device.copy_out(&part.acceleration, &mut sent, all, device.own_stream())?;
-            let (sent, into) = (device.read(&sent)?, device.write(&mut received)?);
-            for step in 1..size {
-                let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-                let sent = &sent[slices[to].clone()];
-                self.team.exchange(to, sent, from, &mut into[places(from)]);
-            }
-            for from in (0..size).filter(|&from| from != rank && !mine.is_empty()) {
-                let (parts, queue) = (&adder.parts, device.own_stream());
-                device.copy_in(&received, parts, places(from), queue)?;
-            }
-        }
-        let own = places(rank).start;
+        let sent = Pieces::new(&part.acceleration, &slices);
+        self.swap(device, sent, Pieces::new(&adder.parts, &places))?;
+        let own = places[rank].start;
         device.copy_from(&adder.parts, own, &part.acceleration, mine.clone())?;
         adder.launch(device)?;
         device.copy_from(&part.acceleration, mine.start, &adder.sums, 0..mine.len())?;
@@ -156,68 +168,230 @@ impl<D: Peers> Exchange<D> {
     fn chain(&self, part: &Resident<D>) -> Result<(), ForceError> {
         let (rank, device) = (self.team.rank(), &*part.device);
         let all = part.bytes_of(0..part.params.n);
+        let hand = |to: Option<usize>, from: Option<usize>| {
+            let only = |other: Option<usize>| -> Vec<_> {
+                let bytes = |of| match Some(of) == other {
+                    true => all.clone(),
+                    false => 0..0,
+                };
+                (0..self.team.size()).map(bytes).collect()
+            };
+            let (to, from) = (only(to), only(from));
+            let sums = &part.acceleration;
+            self.swap(device, Pieces::new(sums, &to), Pieces::new(sums, &from))
+        };
         if let Some(place) = self.chain.iter().position(|&of| of == rank) {
             let (terms, sum) = part.terms_and_sum();
             part.carry_out(terms, &part.scratch, part.force_params())?;
-            if let Some(before) = place.checked_sub(1).map(|before| self.chain[before]) {
-                let mut received = self.received.borrow_mut();
-                let into = &mut device.write(&mut received)?[all.clone()];
-                self.team.exchange::<u8>(before, &[], before, into);
-                let queue = device.own_stream();
-                device.copy_in(&received, &part.acceleration, all.clone(), queue)?;
+            if place > 0 {
+                hand(None, Some(self.chain[place - 1]))?;
             }
             part.carry_out(sum, &part.scratch, part.force_params())?;
             if let Some(&next) = self.chain.get(place + 1) {
-                let mut sent = self.sent.borrow_mut();
-                let queue = device.own_stream();
-                device.copy_out(&part.acceleration, &mut sent, all.clone(), queue)?;
-                let sent = &device.read(&sent)?[all.clone()];
-                self.team.exchange::<u8>(next, sent, next, &mut []);
+                hand(Some(next), None)?;
             }
         }
         let Some(&last) = self.chain.last() else {
             return Ok(());
         };
-        let slice = |of: usize| match of.cmp(&last) {
-            std::cmp::Ordering::Less => 0..0,
-            std::cmp::Ordering::Equal => all.clone(),
-            std::cmp::Ordering::Greater => all.end..all.end,
+        let slice = |of: usize| match of == last {
+            true => all.clone(),
+            false => 0..0,
         };
         let slices: Vec<_> = (0..self.team.size()).map(slice).collect();
         self.complete(device, &part.acceleration, &slices)
     }
 
-    /// Completes a buffer of which each rank's device has such a slice of bytes; they follow one another.
+    /// Completes a buffer of which each rank's device has such a slice of bytes.
     fn complete(
         &self,
         device: &D,
         buffer: &D::Buffer,
         slices: &[Range<usize>],
     ) -> Result<(), ForceError> {
-        let mine = slices[self.team.rank()].clone();
-        let counts: Vec<usize> = slices.iter().map(Range::len).collect();
-        let all = counts.iter().sum();
-        let (mut sent, mut received) = (self.sent.borrow_mut(), self.received.borrow_mut());
-        let queue = device.own_stream();
-        if !mine.is_empty() {
-            device.copy_out(buffer, &mut sent, mine.clone(), queue)?;
-        }
-        let (own, into) = (
-            &device.read(&sent)?[mine.clone()],
-            device.write(&mut received)?,
+        let mine = vec![slices[self.team.rank()].clone(); slices.len()];
+        self.swap(
+            device,
+            Pieces::new(buffer, &mine),
+            Pieces::new(buffer, slices),
+        )
+    }
+
+    /// Sends each other rank its piece, and receives its own from each. Two ranks leave out what is
+    /// nothing in both directions.
+    fn swap(
+        &self,
+        device: &D,
+        sent: Pieces<'_, D>,
+        received: Pieces<'_, D>,
+    ) -> Result<(), ForceError> {
+        let (rank, size) = (self.team.rank(), self.team.size());
+        // In each round a rank has one partner, which has it.
+        let partners = (0..size).map(|round| (round + size - rank) % size);
+        let partners = partners.filter(|&partner| partner != rank);
+        let (to, from) = (
+            sent.of_partners(partners.clone()),
+            received.of_partners(partners.clone()),
         );
-        self.team.gather_bytes(own, &mut into[..all], &counts);
-        for others in [0..mine.start, mine.end..all] {
-            if !others.is_empty() {
-                device.copy_in(&received, buffer, others, queue)?;
+        let swapped = self.team.waiting("an exchange between GPUs", || {
+            device.swap_directly((sent.buffer, &to), (received.buffer, &from))
+        });
+        if swapped? {
+            return Ok(());
+        }
+        let queue = device.own_stream();
+        let (mut out, mut room) = (self.sent.borrow_mut(), self.received.borrow_mut());
+        let out = out.at_least(device, end_of(&to))?;
+        let hull = to.iter().map(|(_, bytes)| bytes.clone()).reduce(hull);
+        if let Some(bytes) = hull {
+            device.copy_out(sent.buffer, out, bytes, queue)?;
+        }
+        let room = room.at_least(device, end_of(&from))?;
+        {
+            let (out, room) = (device.read(out)?, device.write(room)?);
+            for partner in partners {
+                let [sent, received] = [&sent, &received].map(|all| all.of(partner));
+                if !(sent.is_empty() && received.is_empty()) {
+                    let (sent, received) = (&out[sent], &mut room[received]);
+                    self.team.exchange(partner, sent, partner, received);
+                }
             }
+        }
+        for (_, bytes) in from {
+            device.copy_in(room, received.buffer, bytes, queue)?;
         }
         Ok(())
     }
+
+    /// Makes room for block time steps on this rank's device.
+    pub(super) fn with_blocks(mut self, part: &Resident<D>) -> Result<Self, ForceError> {
+        let (device, plan, size) = (&*part.device, part.blocks()?.plan, self.team.size());
+        self.blocks = Some(BlockExchange {
+            rows: device.allocate(size * plan.row)?,
+            row: plan.row,
+            posts: RefCell::new(device.host_memory(plan.posts, true)?),
+            time: RefCell::new(device.host_memory(plan.time, true)?),
+        });
+        Ok(self)
+    }
+
+    fn blocks(&self) -> Result<&BlockExchange<D>, ForceError> {
+        self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
+    }
+
+    /// The number of this rank and how many there are.
+    pub(super) fn place(&self) -> (usize, usize) {
+        (self.team.rank(), self.team.size())
+    }
+
+    /// The sums of the other ranks over their sources.
+    pub(super) fn rows(&self) -> Result<&D::Buffer, ForceError> {
+        Ok(&self.blocks()?.rows)
+    }
+
+    /// Addresses of the sums of all ranks, this one's being in `own`.
+    pub(super) fn addresses(&self, device: &D, own: &D::Buffer) -> Result<Vec<u64>, ForceError> {
+        let BlockExchange { rows, row, .. } = self.blocks()?;
+        let address = |rank: usize| match rank == self.team.rank() {
+            true => device.kept_address(own),
+            false => device.kept_address(rows) + (rank * row) as u64,
+        };
+        Ok((0..self.team.size()).map(address).collect())
+    }
+
+    /// Asks this rank's device for the targets of the block step that is about to be launched.
+    pub(super) fn ask_for_targets(&self, part: &Resident<D>) -> Result<(), ForceError> {
+        let (told, device, own) = (self.blocks()?, &*part.device, part.blocks()?);
+        let ask = |from: &D::Buffer, to: &RefCell<D::HostMemory>, bytes: usize| {
+            device.copy_out(from, &mut to.borrow_mut(), 0..bytes, device.own_stream())
+        };
+        ask(&own.posts, &told.posts, own.plan.posts)?;
+        ask(&own.time, &told.time, own.plan.time)
+    }
+
+    /// Number of those targets, the same on all ranks; none where the span is over.
+    pub(super) fn targets(
+        &self,
+        part: &Resident<D>,
+        parity: u16,
+    ) -> Result<Option<usize>, ForceError> {
+        let (told, device, parity) = (self.blocks()?, &*part.device, usize::from(parity));
+        let time = told.time.borrow();
+        let words: &[u64] = bytemuck::cast_slice(device.read(&time)?);
+        if words[clock::NOW as usize + parity] >= SPAN {
+            return Ok(None);
+        }
+        let posts = told.posts.borrow();
+        let posts: &[u64] = bytemuck::cast_slice(device.read(&posts)?);
+        let of_parity = posts.chunks(posts.len() / 2).nth(parity);
+        Ok(of_parity.map(|posts| targets(posts) as usize))
+    }
+
+    /// Exchanges the sums of so many bytes that each rank has computed, this one to `own`.
+    pub(super) fn swap_rows(
+        &self,
+        device: &D,
+        own: &D::Buffer,
+        bytes: usize,
+    ) -> Result<(), ForceError> {
+        let BlockExchange { rows, row, .. } = self.blocks()?;
+        let size = self.team.size();
+        let (sent, received) = (
+            vec![0..bytes; size],
+            (0..size).map(|rank| rank * row..rank * row + bytes),
+        );
+        let received: Vec<_> = received.collect();
+        let (sent, received) = (Pieces::new(own, &sent), Pieces::new(rows, &received));
+        self.swap(device, sent, received)
+    }
+}
+
+impl<'a, D: Streams> Pieces<'a, D> {
+    const fn new(buffer: &'a D::Buffer, of_ranks: &'a [Range<usize>]) -> Self {
+        Self { buffer, of_ranks }
+    }
+
+    /// That of a rank; nothing is at the beginning, wherever it is said to be.
+    fn of(&self, rank: usize) -> Range<usize> {
+        let bytes = self.of_ranks[rank].clone();
+        if bytes.is_empty() { 0..0 } else { bytes }
+    }
+
+    /// Those of these ranks that are not empty.
+    fn of_partners(&self, partners: impl Iterator<Item = usize>) -> Vec<(usize, Range<usize>)> {
+        let pieces = partners.map(|partner| (partner, self.of(partner)));
+        pieces.filter(|(_, bytes)| !bytes.is_empty()).collect()
+    }
+}
+
+impl<D: Streams> Room<D> {
+    /// Memory with room for so many bytes.
+    fn at_least(&mut self, device: &D, bytes: usize) -> Result<&mut D::HostMemory, ForceError> {
+        let enough = self.0.take().filter(|(_, room)| *room >= bytes);
+        let kept = match enough {
+            Some(kept) => kept,
+            None => {
+                let room = bytes.next_power_of_two();
+                (device.host_memory(room, true)?, room)
+            }
+        };
+        Ok(&mut self.0.insert(kept).0)
+    }
+}
+
+/// End of the last of these bytes.
+fn end_of(pieces: &[(usize, Range<usize>)]) -> usize {
+    let ends = pieces.iter().map(|(_, bytes)| bytes.end);
+    ends.max().unwrap_or(0)
 }
 
 /// Places of the bodies of all ranks in a buffer of vectors.
 fn slices<D: Peers>(part: &Resident<D>, bodies: &[Range<u32>]) -> Vec<Range<usize>> {
     let slices = bodies.iter().map(|bodies| part.bytes_of(bodies.clone()));
     slices.collect()
+}
+
+/// The smallest range that has both.
+fn hull(one: Range<usize>, other: Range<usize>) -> Range<usize> {
+    one.start.min(other.start)..one.end.max(other.end)
 }

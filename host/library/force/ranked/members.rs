@@ -1,0 +1,39 @@
+//! GPUs of ranks that exchange by NCCL.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_driver::CommunicatorId;
+
+use super::of_all;
+use crate::backend::ForceError;
+use crate::force::cuda::{Cuda, Members};
+use crate::ranks::Team;
+
+/// The communicator of the GPUs of these numbers, of which each rank has one: made once, for it lasts as long as the
+/// process.
+static MADE: Mutex<Option<(Vec<u32>, Members)>> = Mutex::new(None);
+
+/// This rank's GPU among those of all ranks, whose numbers are these.
+///
+/// # Errors
+/// If NCCL refuses here.
+pub(super) fn join(gpu: Cuda, numbers: &[u32], team: &Team) -> Result<Cuda, ForceError> {
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let members = match &*made {
+        Some((of, members)) if of == numbers => Arc::clone(members),
+        _ => {
+            let id = match team.rank() {
+                0 => CommunicatorId::new().map_err(ForceError::from),
+                _ => Ok(CommunicatorId([0; 128])),
+            };
+            let mut id = of_all(id, team)?;
+            team.broadcast(&mut id.0);
+            let (rank, size) = (team.rank(), team.size());
+            let joined = team.waiting("making a communicator", || gpu.join(id, rank, size));
+            let members = Arc::new(Mutex::new(of_all(joined, team)?));
+            *made = Some((numbers.to_vec(), Arc::clone(&members)));
+            members
+        }
+    };
+    Ok(gpu.of_members(members))
+}

@@ -9,7 +9,9 @@
 
 mod part;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use gpu_kernels::layout::Field;
@@ -227,28 +229,46 @@ impl<D: Streams> ManySystems<D> {
 
     /// Carries out some steps: copies, launches, copies.
     fn run(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
-        for k in 0..self.parts.len() {
-            let records = self.records(&self.parts[k], step);
-            self.parts[k].queue(records, steps, &mut None)?;
-        }
-        self.parts.iter().try_for_each(Part::join)
+        let carried_out = self.on_all(step, |_, part, records| {
+            part.queue(records, steps, &mut None)?;
+            part.join()
+        });
+        carried_out.map(drop)
     }
 
     fn run_marked(&mut self, step: Step, steps: u32) -> Result<Vec<Span>, ForceError> {
-        let mut marked = vec![];
-        for k in 0..self.parts.len() {
-            let records = self.records(&self.parts[k], step);
-            let origin = self.parts[k].mark()?;
-            let mut items = Some(vec![]);
-            self.parts[k].queue(records, steps, &mut items)?;
-            marked.push((origin, items.unwrap_or_default()));
+        let spans = self.on_all(step, |gpu, part, records| {
+            let (origin, mut items) = (part.mark()?, Some(vec![]));
+            part.queue(records, steps, &mut items)?;
+            part.join()?;
+            part.spans(gpu, &origin, items.unwrap_or_default())
+        })?;
+        Ok(spans.concat())
+    }
+
+    /// Does some work with the number and the records of each part, in a thread for each: what takes the host
+    /// time for one GPU, thousands of launches among it, holds up no other.
+    fn on_all<T: Send>(
+        &mut self,
+        step: Step,
+        work: impl Fn(usize, &mut Part<D>, Vec<Record>) -> Result<T, ForceError> + Sync,
+    ) -> Result<Vec<T>, ForceError> {
+        let records = self.parts.iter().map(|part| self.records(part, step));
+        let records: Vec<_> = records.collect();
+        let mut parts = self.parts.iter_mut().zip(records).enumerate();
+        if parts.len() == 1 {
+            return parts
+                .map(|(gpu, (part, records))| work(gpu, part, records))
+                .collect();
         }
-        self.parts.iter().try_for_each(Part::join)?;
-        let mut spans = vec![];
-        for (gpu, (part, (origin, items))) in self.parts.iter().zip(marked).enumerate() {
-            spans.extend(part.spans(gpu, &origin, items)?);
-        }
-        Ok(spans)
+        thread::scope(|scope| {
+            let work = &work;
+            let begin = |(gpu, (part, records))| scope.spawn(move || work(gpu, part, records));
+            let begun: Vec<_> = parts.by_ref().map(begin).collect();
+            let ends = begun.into_iter().map(|of_part| of_part.join());
+            ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
     }
 
     /// To be carried out with the same steps before it, or after them.

@@ -17,6 +17,7 @@ use super::host_state::Beginning;
 use super::in_memory::InMemory;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Targets};
 use crate::encounters::StepOfBody;
+use crate::ranks::Team;
 
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
@@ -27,6 +28,9 @@ const PATIENCE: Duration = Duration::from_micros(100);
 
 /// The fewest bodies for whose blocks threads wait awake: those of fewer are soon done by one.
 const FEWEST_TO_WAIT_FOR: usize = 1024;
+
+/// Interactions of each thread after which ranks ask whether they go on with a span: some hundredths of a second.
+const BETWEEN_QUESTIONS: u64 = 1 << 23;
 
 /// A span on its way: what those who compute it and those who wait for its end tell each other.
 #[derive(Debug, Default)]
@@ -176,6 +180,20 @@ impl<B: InMemory> BlockSteps for B {
     }
 }
 
+/// Returns whether a span goes on: where there are ranks, as rank 0 says, which is asked after as many interactions on
+/// each.
+fn all_go_on(goes_on: bool, team: Option<&Team>, since_question: &mut u64) -> bool {
+    let Some(team) = team else {
+        return goes_on;
+    };
+    let threads: usize = team.threads().iter().sum();
+    if *since_question < threads as u64 * BETWEEN_QUESTIONS {
+        return true;
+    }
+    *since_question = 0;
+    team.as_rank_0_says(goes_on)
+}
+
 /// Steps with which bodies begin a run of either order.
 fn first_steps(backend: &impl InMemory, eta: f64) -> Vec<f64> {
     let forces = backend.forces(&backend.frame(), Targets::All, HighestDerivative::Snap);
@@ -218,13 +236,15 @@ fn advance<S: Scheme>(
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
+    let mut since_question = 0;
     while now < SPAN {
-        if !way.goes_on(now) {
+        if !all_go_on(way.goes_on(now), backend.team(), &mut since_question) {
             return Ok(None);
         }
         now = ends.iter().copied().min().unwrap_or(SPAN);
         block.clear();
         block.extend((0..n).filter(|&i| ends[i] == now));
+        since_question += (block.len() * n) as u64;
         let state = backend.state_mut();
         state.external.set_time(start + time(now));
         let since = |i: usize| time(now - begun[i]);

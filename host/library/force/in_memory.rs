@@ -13,6 +13,7 @@ use crate::diagnostics::{Energy, kinetic};
 use crate::fields::{BODIES_OF_A_TASK, External, Relativity};
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::ranks::Team;
 
 /// Force on a body.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +51,11 @@ pub(super) trait InMemory: Send {
         _way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         Err(NeighboursFault::Device.into())
+    }
+
+    /// Ranks that compute together, if they are several.
+    fn team(&self) -> Option<&Team> {
+        None
     }
 
     /// Computes the accelerations of the current positions by pairs, into the state.

@@ -150,7 +150,12 @@ pub fn follow(team: &Arc<Team>) {
                 with(&|backend| backend.jerks()?.first_step(eta, longest).map(drop));
             }
             Command::Advance(span, eta) => {
-                with(&|backend| block_steps(backend)?.advance(span, eta).map(drop));
+                with(&|backend| {
+                    let blocks = block_steps(backend)?;
+                    let counts =
+                        blocks.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()));
+                    counts.map(drop)
+                });
             }
             Command::Energy => with(&|backend| backend.energy().map(drop)),
             Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
@@ -547,15 +552,14 @@ impl Hermite for Leader {
 }
 
 impl BlockSteps for Leader {
-    /// All ranks go through the whole span.
     fn advance_unless(
         &mut self,
         span: f64,
         eta: f64,
-        _watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let (_turn, backend) = self.all(&Command::Advance(span, eta));
-        block_steps(backend)?.advance(span, eta).map(Some)
+        block_steps(backend)?.advance_unless(span, eta, watch)
     }
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {

@@ -225,6 +225,13 @@ impl Team {
         }
     }
 
+    /// What rank 0 says, to all ranks.
+    pub(crate) fn as_rank_0_says(&self, yes: bool) -> bool {
+        let mut said = [u8::from(yes)];
+        self.broadcast(&mut said);
+        said[0] != 0
+    }
+
     /// Does something that waits for other ranks by another way than theirs.
     pub(crate) fn waiting<T>(&self, what: &'static str, mut wait: impl FnMut() -> T) -> T {
         let mut result = None;

@@ -206,6 +206,10 @@ impl<R: Lane> InMemory for Cpu<R> {
         neighbour_scheme::advance(self, neighbours, (span, eta), way)
     }
 
+    fn team(&self) -> Option<&Team> {
+        Some(&*self.team).filter(|team| !team.is_alone())
+    }
+
     fn pull(&mut self) {
         if let Some(kinds) = self.kinds.clone() {
             return self.pull_by_massive(&kinds);

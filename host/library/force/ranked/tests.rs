@@ -181,6 +181,50 @@ fn bodies_merge_and_escape_on_all_ranks() {
     }
 }
 
+/// Where rank 0 breaks off, all do, and go on from what was saved.
+#[test]
+fn spans_are_left_together() {
+    let bodies = cloud(300, 3);
+    let (span, eta) = (2.0, 0.01);
+    let place = Place::RankEmulators(2);
+    let on_devices = |team: &Arc<Team>| {
+        let machine = Machine::new(place.clone()).ranks(Arc::clone(team));
+        let steps = (Integrator::Hermite4, TimeSteps::Blocks);
+        let machine = machine.block_steps(steps.0, steps.1, Some(eta), None);
+        let kernel = variants::find("hermite-f64").expect("listed");
+        machine.backend(kernel, &bodies, physics()).expect("runs")
+    };
+    let on_cpus = |team: &Arc<Team>| on_ranks(team, &bodies, Precision::F64, Choices::default());
+    spans_are_left(on_cpus, (span, eta));
+    spans_are_left(on_devices, (span, eta));
+}
+
+fn spans_are_left(
+    backend: impl Fn(&Arc<Team>) -> Box<dyn Backend> + Sync,
+    (span, eta): (f64, f64),
+) {
+    led(&[1, 1], |team| {
+        let mut backend = backend(team);
+        let jerks = backend.jerks().expect("there");
+        jerks.accelerate_with_jerk().expect("runs");
+        let saved = backend.save().expect("there");
+        let blocks = block_steps(&mut *backend).expect("there");
+        let mut looks = 0;
+        let left = blocks.advance_unless(span, eta, &mut |share| {
+            looks += 1;
+            assert!((0.0..1.0).contains(&share), "{share}");
+            ControlFlow::Break(())
+        });
+        assert_eq!(left.expect("runs"), None);
+        assert!(looks > 0);
+        backend.restore(&saved).expect("the same bodies");
+        assert_eq!(backend.save().expect("there"), saved);
+        let blocks = block_steps(&mut *backend).expect("there");
+        blocks.advance(span / 512.0, eta).expect("runs");
+        backend.energy().expect("all ranks hold the same bodies");
+    });
+}
+
 #[test]
 fn a_run_goes_on_with_another_number_of_ranks() {
     let bodies = cloud(70, 3);

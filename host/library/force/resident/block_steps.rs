@@ -66,7 +66,7 @@ pub(super) const RECORDED: u16 = 64;
 const LOOK: Duration = Duration::from_millis(40);
 
 /// Most records between two looks.
-const MOST_RECORDS: u64 = 64;
+pub(super) const MOST_RECORDS: u64 = 64;
 
 impl<D: Device> Resident<D> {
     /// With block time steps of `scheme` and the guard `c`: no step in which a pair would change its
@@ -350,7 +350,7 @@ impl<D: Device> Resident<D> {
             let mut all = || (0..RECORDED).try_for_each(|k| self.launch_block_step(k % 2));
             self.device.again(&mut record, &mut all)
         };
-        let words = run_span(&mut recorded, &|| self.look(), watch)?;
+        let words = run_span(&mut recorded, MOST_RECORDS, &|| self.look(), watch)?;
         if let Some(blocks) = &mut self.blocks {
             blocks.record = record;
         }
@@ -402,10 +402,11 @@ impl<D: Device> Resident<D> {
     }
 }
 
-/// Launches [`RECORDED`] block steps at a time by `launch` until the clock, at which `look` looks, has
+/// Launches [`RECORDED`] block steps at a time by `launch`, and at most so many times between two looks, until the clock, at which `look` looks, has
 /// gone through a span; returns its words then, or none if `watch` broke off.
 pub(super) fn run_span(
     launch: &mut dyn FnMut() -> Result<(), ForceError>,
+    most_records: u64,
     look: &dyn Fn() -> Result<Words, ForceError>,
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<Words>, ForceError> {
@@ -432,7 +433,7 @@ pub(super) fn run_span(
         } else {
             records
         };
-        records = longer.min(rest).clamp(1, MOST_RECORDS);
+        records = longer.min(rest).clamp(1, most_records);
         before = now;
     }
 }

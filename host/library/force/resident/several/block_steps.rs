@@ -10,7 +10,7 @@ use super::Several;
 use crate::backend::{BlockCounts, BlockSteps, ForceError};
 use crate::force::device::Peers;
 use crate::force::resident::Resident;
-use crate::force::resident::block_steps::{RECORDED, Words, run_span};
+use crate::force::resident::block_steps::{MOST_RECORDS, RECORDED, Words, run_span};
 use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme, Part};
 
 /// Sums over the sources of a device, which all devices read.
@@ -167,7 +167,14 @@ impl<D: Peers> Several<D> {
             }
             Ok(())
         };
-        run_span(&mut launch, &|| self.parts[0].look(), watch)
+        let look = || self.parts[0].look();
+        match &self.exchange {
+            None => run_span(&mut launch, MOST_RECORDS, &look, watch),
+            // All ranks look after the same block steps, and do as rank 0 says.
+            Some(exchange) => run_span(&mut launch, 1, &look, &mut |share| {
+                exchange.as_rank_0_says(watch(share))
+            }),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! from each other, ranks exchange from device to device where they can, else through the memory of their hosts.
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use gpu_kernels::schedule::block_steps::{SPAN, clock, targets};
@@ -282,6 +282,14 @@ impl<D: Peers> Exchange<D> {
     /// The number of this rank and how many there are.
     pub(super) fn place(&self) -> (usize, usize) {
         (self.team.rank(), self.team.size())
+    }
+
+    /// What rank 0 is told, to all ranks.
+    pub(super) fn as_rank_0_says(&self, told: ControlFlow<()>) -> ControlFlow<()> {
+        match self.team.as_rank_0_says(told.is_continue()) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     }
 
     /// The sums of the other ranks over their sources.

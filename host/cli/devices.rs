@@ -45,6 +45,15 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
     }
     writeln!(out, "{table}")?;
     links(&gpus, out)?;
+    match cuda_driver::nccl_version() {
+        Ok(version) => writeln!(out, "Ranks with GPUs exchange by NCCL {version}.")?,
+        Err(why) => {
+            writeln!(
+                out,
+                "Ranks with GPUs exchange through their hosts' memory: {why}."
+            )?;
+        }
+    }
     writeln!(
         out,
         "Limits are interactions/s of a kernel that computes each pair for one body: 12 instructions \

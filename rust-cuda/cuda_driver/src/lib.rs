@@ -89,7 +89,9 @@ pub use error::{DriverError, LibraryAttempt, NoGpu, NoLibrary};
 pub use graph::Graph;
 pub use memory::DeviceMemory;
 pub use module::{Function, FunctionAttributes, Module};
-pub use nccl::{Communicator, CommunicatorId, NCCL_VARIABLE, NcclError, Piece, nccl_version};
+pub use nccl::{
+    Communicator, CommunicatorId, NCCL_VARIABLE, NcclError, NcclVersion, Piece, nccl_version,
+};
 pub use pinned::PinnedMemory;
 pub use shim::{LIBRARY_VARIABLE, last_error_code, library, symbol};
 pub use stream::{Event, Stream};

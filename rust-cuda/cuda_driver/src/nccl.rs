@@ -2,6 +2,7 @@
 //! program that can use it neither links nor needs it. Of its functions there are those that copy.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
@@ -111,24 +112,36 @@ impl Functions {
     }
 }
 
-impl std::fmt::Debug for Functions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Functions").field(&self.found.name).finish()
     }
 }
 
-/// Version of the NCCL in use, as it numbers them: 22703 is 2.27.3. Loads it, but does not initialise it.
+/// A version of NCCL as it numbers them: 22703 is 2.27.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NcclVersion(pub u32);
+
+impl fmt::Display for NcclVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number) = self;
+        let [major, minor, patch] = [number / 10_000, number / 100 % 100, number % 100];
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+/// Version of the NCCL in use. Loads it, but does not initialise it.
 ///
 /// # Errors
 ///
 /// Why there is none.
-pub fn nccl_version() -> Result<u32, NcclError> {
+pub fn nccl_version() -> Result<NcclVersion, NcclError> {
     let functions = functions().map_err(NoLibrary::clone)?;
     let mut version = 0;
     // SAFETY: a place for the number.
     let code = unsafe { (functions.version)(&mut version) };
     functions.done("ncclGetVersion", code)?;
-    Ok(version.unsigned_abs())
+    Ok(NcclVersion(version.unsigned_abs()))
 }
 
 impl CommunicatorId {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuda_driver::{DeviceInfo, NCCL_VARIABLE, devices, nccl_version};
+use cuda_driver::{DeviceInfo, NCCL_VARIABLE, NcclVersion, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
 use crate::ranks::Team;
@@ -14,7 +14,7 @@ pub(crate) struct Seen {
     /// GPUs, or why there are none.
     pub(crate) gpus: Result<Vec<DeviceInfo>, String>,
     /// Version of NCCL, or why there is none.
-    nccl: Result<u32, String>,
+    nccl: Result<NcclVersion, String>,
 }
 
 /// Reason why there is no GPU for a rank.
@@ -128,8 +128,8 @@ pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
         match (&seen.nccl, version) {
             (Err(why), _) => return by_hosts(format!("rank {rank}: {why}")),
             (Ok(its), Some(first)) if *its != first => {
-                let [its, first] = [*its, first].map(numbered_version);
-                return by_hosts(format!("rank {rank} has NCCL {its}, and rank 0 {first}"));
+                let why = format!("rank {rank} has NCCL {its}, and rank 0 {first}");
+                return by_hosts(why);
             }
             (Ok(its), _) => version = Some(*its),
         }
@@ -138,14 +138,10 @@ pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
     if !is_named && !taken.iter().all(|gpu| uuids.insert(gpu.uuid)) {
         return by_hosts("ranks share a GPU".to_owned());
     }
-    let version = numbered_version(version.unwrap_or(0));
-    (Way::Nccl, format!("exchanged by NCCL {version}"))
-}
-
-/// A version as NCCL numbers them: 22703 is 2.27.3.
-fn numbered_version(version: u32) -> String {
-    let [major, minor, patch] = [version / 10_000, version / 100 % 100, version % 100];
-    format!("{major}.{minor}.{patch}")
+    match version {
+        Some(version) => (Way::Nccl, format!("exchanged by NCCL {version}")),
+        None => by_hosts("there are no ranks".to_owned()),
+    }
 }
 
 fn to_words(seen: &Seen) -> Vec<u64> {
@@ -168,7 +164,7 @@ fn to_words(seen: &Seen) -> Vec<u64> {
         }
         Ok(version) => {
             words.number(1);
-            words.number((*version).into());
+            words.number(version.0.into());
         }
     }
     words.0
@@ -183,7 +179,7 @@ fn from_words(words: &[u64]) -> Seen {
         },
         nccl: match words.number() {
             0 => Err(words.text()),
-            _ => Ok(words.number() as u32),
+            _ => Ok(NcclVersion(words.number() as u32)),
         },
     }
 }
@@ -291,7 +287,7 @@ mod tests {
         let gpus = (0..).zip(identities).map(|(n, &of)| gpu(n, of));
         Seen {
             gpus: Ok(gpus.collect()),
-            nccl: Ok(22703),
+            nccl: Ok(NcclVersion(22703)),
         }
     }
 
@@ -345,7 +341,7 @@ mod tests {
         assert_eq!(way, Way::Hosts);
         assert!(by.contains("ranks share a GPU"), "{by}");
         let older = Seen {
-            nccl: Ok(21805),
+            nccl: Ok(NcclVersion(21805)),
             ..seen(&[1])
         };
         let (way, by) = way_of(&[seen(&[1]), older], &[1, 2]);

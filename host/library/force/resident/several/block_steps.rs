@@ -91,7 +91,7 @@ impl<D: Peers> Several<D> {
         match &self.exchange {
             Some(exchange) => {
                 let part = &self.parts[0];
-                let targets = exchange.targets(part, parity)?;
+                let targets = exchange.number_of_targets(part, parity)?;
                 let bytes = targets.unwrap_or(0) * kernels.row_bytes();
                 exchange.swap_rows(&part.device, &self.rows[0].sums[of_parity], bytes)?;
                 Ok(targets.is_some())

@@ -233,6 +233,9 @@ impl<D: Peers> Exchange<D> {
             sent.of_partners(partners.clone()),
             received.of_partners(partners.clone()),
         );
+        if to.is_empty() && from.is_empty() {
+            return Ok(());
+        }
         let swapped = self.team.waiting("an exchange between GPUs", || {
             device.swap_directly((sent.buffer, &to), (received.buffer, &from))
         });
@@ -318,19 +321,21 @@ impl<D: Peers> Exchange<D> {
     }
 
     /// Number of those targets, the same on all ranks; none where the span is over.
-    pub(super) fn targets(
+    pub(super) fn number_of_targets(
         &self,
         part: &Resident<D>,
         parity: u16,
     ) -> Result<Option<usize>, ForceError> {
         let (told, device, parity) = (self.blocks()?, &*part.device, usize::from(parity));
-        let time = told.time.borrow();
-        let words: &[u64] = bytemuck::cast_slice(device.read(&time)?);
-        if words[clock::NOW as usize + parity] >= SPAN {
+        let words = |memory: &RefCell<D::HostMemory>| -> Result<Vec<u64>, ForceError> {
+            let memory = memory.borrow();
+            let words = device.read(&memory)?.as_chunks().0.iter();
+            Ok(words.map(|&word| u64::from_ne_bytes(word)).collect())
+        };
+        if words(&told.time)?[clock::NOW as usize + parity] >= SPAN {
             return Ok(None);
         }
-        let posts = told.posts.borrow();
-        let posts: &[u64] = bytemuck::cast_slice(device.read(&posts)?);
+        let posts = words(&told.posts)?;
         let of_parity = posts.chunks(posts.len() / 2).nth(parity);
         Ok(of_parity.map(|posts| targets(posts) as usize))
     }

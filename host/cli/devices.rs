@@ -46,7 +46,10 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "{table}")?;
     links(&gpus, out)?;
     match cuda_driver::nccl_version() {
-        Ok(version) => writeln!(out, "Ranks with GPUs exchange by NCCL {version}.")?,
+        Ok(version) => writeln!(
+            out,
+            "Ranks with GPUs exchange by NCCL {version}, where all have it."
+        )?,
         Err(why) => {
             writeln!(
                 out,

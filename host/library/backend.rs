@@ -687,6 +687,12 @@ pub enum ForceError {
         /// Number of the GPU whose memory it is.
         to: u32,
     },
+    /// More devices than block time steps are shared by.
+    #[error(
+        "block time steps on a device are shared by at most 255 ranks, and there are {0}: start fewer, or choose \
+         the `device` cpu"
+    )]
+    TooManyDevices(usize),
     /// A neighbour scheme where there is none.
     #[error(transparent)]
     Neighbours(#[from] NeighboursFault),

@@ -135,7 +135,7 @@ impl Cuda {
             reached: OnceLock::new(),
             passed_on: OnceLock::new(),
             blas: Mutex::default(),
-            members: self.members.clone(),
+            members: None, // whose exchanges are in the other stream
             functions: Arc::clone(&self.functions),
         })
     }
@@ -146,7 +146,7 @@ impl Cuda {
     /// NCCL's refusal.
     pub fn join(
         &self,
-        id: CommunicatorId,
+        id: &CommunicatorId,
         rank: usize,
         ranks: usize,
     ) -> Result<Communicator, ForceError> {

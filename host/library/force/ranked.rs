@@ -226,15 +226,13 @@ impl Begin {
                 }
             }
             Means::Devices(kernel, frame, Devices::Emulators(seed)) => {
-                self.device(Ok(Emulator::new(seed)), kernel, frame, team)
+                self.device(Emulator::new(seed), kernel, frame, team)
             }
             Means::Devices(kernel, frame, Devices::Gpus(numbers, way)) => {
-                let gpu = gpu(numbers[team.rank()], kernel.build());
+                let gpu = of_all(gpu(numbers[team.rank()], kernel.build()), team)?;
                 let gpu = match way {
                     Way::Hosts => gpu,
-                    Way::Nccl => {
-                        of_all(gpu, team).and_then(|gpu| members::join(gpu, &numbers, team))
-                    }
+                    Way::Nccl => members::join(gpu, &numbers, team)?,
                 };
                 self.device(gpu, kernel, frame, team)
             }
@@ -314,12 +312,12 @@ impl Begin {
 
     fn device<D: Peers + 'static>(
         self,
-        device: Result<D, ForceError>,
+        device: D,
         kernel: Kernel,
         frame: Frame,
         team: &Arc<Team>,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let device = Arc::new(of_all(device, team)?);
+        let device = Arc::new(device);
         let limits = common_limits(device.limits(), team);
         let system = || {
             let (bodies, physics) = (&self.bodies, self.physics);

@@ -11,7 +11,7 @@ use crate::force::device::{Device, Peers};
 use crate::force::resident::{Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
-use crate::plan::{Limits, PlanError, Recipe};
+use crate::plan::{Limits, Recipe};
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{Method, Variant};
 
@@ -129,13 +129,13 @@ impl Machine {
         recipe: &Recipe,
         devices: usize,
         limits: &Limits,
-    ) -> Result<u64, PlanError> {
+    ) -> Result<u64, ForceError> {
         let Some(scheme) = self.shared_scheme() else {
             return Ok(0);
         };
         let part = Part::OfSeveral {
             device: 0,
-            devices: devices as u8,
+            devices: u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?,
         };
         let Params {
             n,

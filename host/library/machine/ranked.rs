@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cuda_driver::DeviceInfo;
+
 use super::Machine;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
@@ -60,9 +62,26 @@ impl Machine {
             Place::RankEmulators(_) => Devices::Emulators(self.thread_order),
             _ => return Err(ForceError::OneProcess("this kernel is run")),
         };
+        if self.block_steps.is_some() {
+            self.check_one_kind()?;
+        }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
         let kernel = (variant, self.shared_scheme());
         lead_on_devices(team, in_fields, physics, kernel, (frame, devices))
+    }
+
+    /// Checks that GPUs of all ranks compute the same bits: in block time steps each says for itself how many bodies
+    /// are active.
+    fn check_one_kind(&self) -> Result<(), ForceError> {
+        let gpus = self.place.gpus();
+        let is_other = |gpu: &DeviceInfo| gpu.compute_capability != gpus[0].compute_capability;
+        match gpus.iter().position(is_other) {
+            None => Ok(()),
+            Some(other) => Err(ForceError::OtherGpus {
+                work: "block time steps are taken",
+                gpus: [0, other].map(|rank| format!("that of rank {rank} is {}", gpus[rank].name)),
+            }),
+        }
     }
 
     /// The refusal of a place of other ranks.

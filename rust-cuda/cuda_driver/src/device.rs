@@ -410,7 +410,7 @@ impl Gpu {
     /// are on one GPU.
     pub fn communicator(
         &self,
-        id: CommunicatorId,
+        id: &CommunicatorId,
         member: usize,
         members: usize,
     ) -> Result<Communicator, NcclError> {

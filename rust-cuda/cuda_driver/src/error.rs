@@ -72,7 +72,7 @@ pub enum NoLibrary {
     },
 }
 
-/// One name under which the driver library was looked for in vain.
+/// One name under which a library was looked for in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryAttempt {
     /// File name or path.

@@ -54,7 +54,7 @@ type Handle = *mut c_void;
 /// What all members of a communicator know of it before there is one: an `ncclUniqueId`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommunicatorId(pub [u8; 128]);
+pub struct CommunicatorId([u8; 128]);
 
 /// Functions of the library that are used; it is never unloaded.
 struct Functions {
@@ -118,15 +118,16 @@ impl fmt::Debug for Functions {
     }
 }
 
-/// A version of NCCL as it numbers them: 22703 is 2.27.3.
+/// A version of NCCL as it numbers them: 22703 is 2.27.3, and before 2.9 2804 is 2.8.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NcclVersion(pub u32);
 
 impl fmt::Display for NcclVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(number) = self;
-        let [major, minor, patch] = [number / 10_000, number / 100 % 100, number % 100];
-        write!(f, "{major}.{minor}.{patch}")
+        let of_major = if *number < 10_000 { 1_000 } else { 10_000 };
+        let (major, minor) = (number / of_major, number % of_major / 100);
+        write!(f, "{major}.{minor}.{}", number % 100)
     }
 }
 
@@ -158,6 +159,20 @@ impl CommunicatorId {
         functions.done("ncclGetUniqueId", code)?;
         Ok(id)
     }
+
+    /// The bytes to tell.
+    pub fn bytes(&self) -> &[u8; 128] {
+        &self.0
+    }
+
+    /// That of which these are the bytes.
+    ///
+    /// # Safety
+    /// They are the [`bytes`](Self::bytes) of one that a library of the same version made: it takes them for
+    /// addresses and the like, unchecked.
+    pub unsafe fn from_bytes(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
 }
 
 /// Bytes of a GPU's memory that a member is sent or sends.
@@ -188,7 +203,7 @@ impl Communicator {
     /// Waits for all members.
     pub(crate) fn new(
         gpu: &Gpu,
-        id: CommunicatorId,
+        id: &CommunicatorId,
         [member, members]: [usize; 2],
     ) -> Result<Self, NcclError> {
         const CALL: &str = "ncclCommInitRank";
@@ -199,8 +214,9 @@ impl Communicator {
         };
         gpu.bind()?;
         let mut handle = null_mut();
-        // SAFETY: a context is current and `handle` is a valid place for the handle.
-        let code = unsafe { (functions.join)(&mut handle, size, id, rank) };
+        // SAFETY: a context is current, `handle` is a valid place for the handle, and the identity is the library's
+        // own.
+        let code = unsafe { (functions.join)(&mut handle, size, *id, rank) };
         functions.done(CALL, code)?;
         let handle = NonNull::new(handle).ok_or_else(|| NcclError::Refused {
             call: CALL,
@@ -218,8 +234,8 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// Code 1 for bytes beyond the end of memory or of another GPU, or while the host is looking at it
-    /// ([`DeviceMemory::on_host`]); else the library's refusal, or what has failed since the last exchange.
+    /// Code 1 for bytes beyond the end of memory, for memory or a stream of another GPU, or while the host is
+    /// looking at the bytes ([`DeviceMemory::on_host`]); else the library's refusal, or what has failed since the last exchange.
     pub fn exchange(
         &self,
         sent: &[Piece<'_>],
@@ -228,6 +244,11 @@ impl Communicator {
     ) -> Result<(), NcclError> {
         /// `ncclUint8`
         const BYTES: c_int = 1;
+        const CALL: &str = "ncclGroupStart";
+        if stream.context().raw() != self.gpu.context.raw() {
+            let reason = "exchanging in a stream of another GPU".to_owned();
+            return Err(DriverError::refused(CALL, reason).into());
+        }
         let functions = self.functions;
         let handle = self.handle.as_ptr();
         let places = |call: &'static str, pieces: &[Piece<'_>]| {
@@ -235,9 +256,11 @@ impl Communicator {
                 let (memory, bytes) = (piece.memory, &piece.bytes);
                 let place = memory.place_on(&self.gpu, call, bytes.start, bytes.len());
                 let pointer = place.transpose()?;
+                // What is no number of a member is none for the library either.
+                let member = c_int::try_from(piece.member).unwrap_or(c_int::MAX);
                 Some(pointer.map(|pointer| {
                     let place = std::ptr::with_exposed_provenance_mut(pointer as usize);
-                    (place, bytes.len(), piece.member as c_int)
+                    (place, bytes.len(), member)
                 }))
             });
             places.collect::<Result<Vec<(*mut c_void, _, _)>, DriverError>>()
@@ -251,10 +274,11 @@ impl Communicator {
         functions.done("an exchange before", fault)?;
         let stream = stream.raw().cast();
         // SAFETY: no pointers.
-        functions.done("ncclGroupStart", unsafe { (functions.begin)() })?;
+        functions.done(CALL, unsafe { (functions.begin)() })?;
         let queue = || {
             for (place, bytes, member) in sent {
-                // SAFETY: the bytes lie within their memory, as checked above, which outlives queued work.
+                // SAFETY: the bytes lie within their memory, of the GPU whose stream this is, as checked above: it
+                // outlives what is queued there. The library refuses numbers that no member has.
                 let code = unsafe { (functions.send)(place, bytes, BYTES, member, handle, stream) };
                 functions.done("ncclSend", code)?;
             }

@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 
 use cuda_driver::cust::sys;
 use cuda_driver::{
-    BlasError, Columns, CommunicatorId, DriverError, Gpu, Module, NcclError, Piece, blas_library,
-    devices, keeping_context, library, link, nccl_version,
+    BlasError, Columns, CommunicatorId, DriverError, Gpu, Module, NcclError, NcclVersion, Piece,
+    blas_library, devices, keeping_context, library, link, nccl_version,
 };
 use support::{Library, fake_number, in_child};
 
@@ -47,6 +47,7 @@ fn on_the_fake_driver() {
         assert!(blas_library().unwrap().ends_with("libcuda.so.1"));
         products().unwrap();
         assert_eq!(nccl_version().unwrap().to_string(), "2.27.3");
+        assert_eq!(NcclVersion(2804).to_string(), "2.8.4");
         exchanges().unwrap();
         assert_eq!(
             fake_number(c"fake_faults"),
@@ -189,12 +190,11 @@ fn graphs() -> Result<(), DriverError> {
     stream.synchronize() // and the stream is of use again
 }
 
-/// A matrix of three rows, which a fourth number follows in each of its two columns.
 /// A communicator of one member, which sends to itself.
 fn exchanges() -> Result<(), NcclError> {
     let gpu = Gpu::open(0)?;
     let stream = gpu.stream()?;
-    let members = gpu.communicator(CommunicatorId::new()?, 0, 1)?;
+    let members = gpu.communicator(&CommunicatorId::new()?, 0, 1)?;
     let [from, to] = [8, 8].map(|bytes| gpu.allocate(bytes).unwrap());
     from.upload(0, &[1_u8, 2, 3, 4, 5, 6, 7, 8], &stream)?;
     to.fill(0, 8, 0, &stream)?;
@@ -222,7 +222,7 @@ fn exchanges_that_fail_are_told() {
         let gpu = Gpu::open(0).unwrap();
         let stream = gpu.stream().unwrap();
         let members = gpu
-            .communicator(CommunicatorId::new().unwrap(), 0, 1)
+            .communicator(&CommunicatorId::new().unwrap(), 0, 1)
             .unwrap();
         let memory = gpu.allocate(4).unwrap();
         let sent = [Piece {
@@ -249,6 +249,7 @@ fn exchanges_that_fail_are_told() {
     });
 }
 
+/// A matrix of three rows, which a fourth number follows in each of its two columns.
 fn products() -> Result<(), BlasError> {
     let gpu = Gpu::open(0)?;
     let stream = gpu.stream()?;

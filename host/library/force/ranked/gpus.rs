@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuda_driver::{DeviceInfo, NCCL_VARIABLE, NcclVersion, devices, nccl_version};
+use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
 use crate::ranks::Team;
@@ -15,7 +15,12 @@ pub(crate) struct Seen {
     pub(crate) gpus: Result<Vec<DeviceInfo>, String>,
     /// Version of NCCL, or why there is none.
     nccl: Result<NcclVersion, String>,
+    /// Name of the machine as NCCL is told it; mostly none.
+    host: String,
 }
+
+/// Environment variable by which NCCL tells machines apart, where it is set.
+const NCCL_HOST: &str = "NCCL_HOSTID";
 
 /// Reason why there is no GPU for a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,9 +71,14 @@ pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
 
 /// GPUs that each rank sees, as all ranks.
 pub(super) fn gathered(team: &Team) -> Vec<Seen> {
+    let gpus = devices().map_err(|why| why.to_string());
     let seen = Seen {
-        gpus: devices().map_err(|why| why.to_string()),
-        nccl: nccl_version().map_err(|why| why.to_string()),
+        nccl: match &gpus {
+            Ok(_) => nccl_version().map_err(|why| why.to_string()),
+            Err(why) => Err(why.clone()),
+        },
+        gpus,
+        host: std::env::var(NCCL_HOST).unwrap_or_default(),
     };
     let all = team.gather_ragged(&to_words(&seen));
     all.iter().map(|words| from_words(words)).collect()
@@ -113,34 +123,38 @@ fn of_rank(rank: usize, seen: &Seen) -> Result<&[DeviceInfo], NoGpuOfRank> {
 
 /// Way by which the GPUs that ranks take exchange what they compute, and why, for people.
 ///
-/// By NCCL, if all ranks have it in one version. It refuses two ranks on one GPU; if this process has been told
-/// which library to take, that is left to the library.
+/// By NCCL, if all ranks have it in one version, and none share a GPU, which it refuses.
 pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
-    let is_named = std::env::var_os(NCCL_VARIABLE).is_some_and(|name| !name.is_empty());
-    let by_hosts = |why: String| {
-        (
-            Way::Hosts,
-            format!("exchanged through the hosts' memory ({why})"),
-        )
-    };
-    let mut version = None;
-    for (rank, seen) in seen.iter().enumerate() {
-        match (&seen.nccl, version) {
-            (Err(why), _) => return by_hosts(format!("rank {rank}: {why}")),
-            (Ok(its), Some(first)) if *its != first => {
-                let why = format!("rank {rank} has NCCL {its}, and rank 0 {first}");
-                return by_hosts(why);
-            }
-            (Ok(its), _) => version = Some(*its),
+    match version_of_all(seen, taken) {
+        Ok(version) => {
+            let by = format!("exchanged by NCCL {version}, which all ranks have");
+            (Way::Nccl, by)
+        }
+        Err(why) => {
+            let by = format!("exchanged through the hosts' memory ({why})");
+            (Way::Hosts, by)
         }
     }
-    let mut uuids = HashSet::new();
-    if !is_named && !taken.iter().all(|gpu| uuids.insert(gpu.uuid)) {
-        return by_hosts("ranks share a GPU".to_owned());
+}
+
+/// The version of NCCL by which the GPUs that ranks take can exchange, or why there is none.
+fn version_of_all(seen: &[Seen], taken: &[DeviceInfo]) -> Result<NcclVersion, String> {
+    let of_rank = |rank: usize| {
+        let version = seen[rank].nccl.as_ref();
+        version.map_err(|why| format!("rank {rank}: {why}"))
+    };
+    let first = *of_rank(0)?;
+    for rank in 1..seen.len() {
+        let its = *of_rank(rank)?;
+        if its != first {
+            return Err(format!("rank {rank} has NCCL {its}, and rank 0 {first}"));
+        }
     }
-    match version {
-        Some(version) => (Way::Nccl, format!("exchanged by NCCL {version}")),
-        None => by_hosts("there are no ranks".to_owned()),
+    let mut there = HashSet::new();
+    let mut all = taken.iter().zip(seen);
+    match all.all(|(gpu, seen)| there.insert((gpu.uuid, &seen.host))) {
+        true => Ok(first),
+        false => Err("ranks share a GPU".to_owned()),
     }
 }
 
@@ -167,6 +181,7 @@ fn to_words(seen: &Seen) -> Vec<u64> {
             words.number(version.0.into());
         }
     }
+    words.text(&seen.host);
     words.0
 }
 
@@ -181,6 +196,7 @@ fn from_words(words: &[u64]) -> Seen {
             0 => Err(words.text()),
             _ => Ok(NcclVersion(words.number() as u32)),
         },
+        host: words.text(),
     }
 }
 
@@ -257,10 +273,10 @@ fn read(words: &mut Reader<'_>) -> DeviceInfo {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn gpu(ordinal: u32, identity: u8) -> DeviceInfo {
+    pub(in crate::force::ranked) fn gpu(ordinal: u32, identity: u8) -> DeviceInfo {
         DeviceInfo {
             ordinal,
             name: format!("GPU {identity}"),
@@ -288,6 +304,7 @@ mod tests {
         Seen {
             gpus: Ok(gpus.collect()),
             nccl: Ok(NcclVersion(22703)),
+            host: String::new(),
         }
     }
 
@@ -295,6 +312,7 @@ mod tests {
         Seen {
             gpus: Err(why.to_owned()),
             nccl: Err("no NCCL either".to_owned()),
+            host: "elsewhere".to_owned(),
         }
     }
 
@@ -336,10 +354,16 @@ mod tests {
             way(seen, &taken)
         };
         let (way, by) = way_of(&two, &[1, 2]);
-        assert_eq!((way, &*by), (Way::Nccl, "exchanged by NCCL 2.27.3"));
+        assert_eq!(way, Way::Nccl);
+        assert!(by.contains("by NCCL 2.27.3"), "{by}");
         let (way, by) = way_of(&two, &[1, 1]);
         assert_eq!(way, Way::Hosts);
         assert!(by.contains("ranks share a GPU"), "{by}");
+        let apart = ["a", "b"].map(|host| Seen {
+            host: host.to_owned(),
+            ..seen(&[1, 2])
+        });
+        assert_eq!(way_of(&apart, &[1, 1]).0, Way::Nccl);
         let older = Seen {
             nccl: Ok(NcclVersion(21805)),
             ..seen(&[1])

@@ -402,8 +402,9 @@ impl<D: Device> Resident<D> {
     }
 }
 
-/// Launches [`RECORDED`] block steps at a time by `launch`, and at most so many times between two looks, until the clock, at which `look` looks, has
-/// gone through a span; returns its words then, or none if `watch` broke off.
+/// Launches [`RECORDED`] block steps at a time by `launch`, `most_records` times at most between two looks, until the
+/// clock, at which `look` looks, has gone through a span; returns its words then, or none if `watch` broke
+/// off.
 pub(super) fn run_span(
     launch: &mut dyn FnMut() -> Result<(), ForceError>,
     most_records: u64,

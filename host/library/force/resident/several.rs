@@ -5,7 +5,7 @@
 //! not depend on which is ready first, so that all devices always hold the same bits.
 //!
 //! Devices of one process copy from each other's memory. Those of ranks, of which each has one, exchange
-//! the same bytes through the memory of their hosts.
+//! the same bytes by NCCL or through the memory of their hosts.
 
 mod block_steps;
 mod exchange;

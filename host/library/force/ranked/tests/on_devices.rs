@@ -1,6 +1,9 @@
 //! Ranks with a device each: the bits of as many devices of one process, and with kernels that add in a
 //! fixed order those of one.
 
+use cuda_driver::DeviceInfo;
+
+use super::super::gpus::tests::gpu;
 use super::*;
 use crate::initial_conditions::{plummer, two_body};
 use crate::machine::Machine;
@@ -286,6 +289,18 @@ fn what_ranks_do_not_share_is_refused() {
         assert!(several.contains("emulator:3"), "{several}");
         let alone = refused(emulator.by(Some(variants::find("tiled").expect("listed"))));
         assert!(alone.contains("one process"), "{alone}");
+        let other = |gpu: DeviceInfo| DeviceInfo {
+            compute_capability: (8, 0),
+            ..gpu
+        };
+        let gpus = vec![gpu(0, 1), other(gpu(0, 2))];
+        let machine = Machine::new(Place::RankGpus(gpus, Way::Hosts)).ranks(Arc::clone(team));
+        let machine =
+            machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
+        let bodies = plummer(10, 1).expect("in range");
+        let refused = machine.backend(&find("hermite-f64"), &bodies, physics());
+        let refused = refused.err().expect("of two kinds").to_string();
+        assert!(refused.contains("that of rank 1 is GPU 2"), "{refused}");
         let selected = select_on_ranks(&emulator, team).expect("runs");
         assert_eq!(selected.place, Place::RankEmulators(2));
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);

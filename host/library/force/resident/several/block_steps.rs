@@ -27,17 +27,15 @@ impl<D: Peers> Several<D> {
     /// depend on the number of devices too.
     ///
     /// # Errors
-    /// As there; or if devices do not reach the memory of each other, or are not of one kind.
-    ///
-    /// # Panics
-    /// If there are more than 255 devices.
+    /// As there; or if devices of this process do not reach the memory of each other, or are not of one kind; or
+    /// if there are more than 255.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
         D::check_together(&self.devices, "block time steps are taken")?;
         let (first, devices) = match &self.exchange {
             Some(exchange) => exchange.place(),
             None => (0, self.parts.len()),
         };
-        let devices = u8::try_from(devices).expect("so many devices are not named");
+        let devices = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
         let parts = (first as u8..).zip(self.parts).map(|(device, part)| {
             let share = Part::OfSeveral { device, devices };
             part.with_part_of_block_steps(scheme, share, guard)
@@ -85,7 +83,7 @@ impl<D: Peers> Several<D> {
         for (part, rows) in self.parts.iter().zip(&self.rows) {
             part.launch_block_force(kernels, parity)?;
             // Others have read the sums that are overwritten: in the block step before the last, since which this
-            // device has waited for them.
+            // device has waited for them; or they have been sent, which is waited for.
             part.launch_block_gather(kernels, parity, &rows.sums[of_parity])?;
         }
         match &self.exchange {

@@ -236,6 +236,7 @@ impl<D: Peers> Exchange<D> {
         if to.is_empty() && from.is_empty() {
             return Ok(());
         }
+        device.synchronize()?; // what this rank computes is no waiting for others
         let swapped = self.team.waiting("an exchange between GPUs", || {
             device.swap_directly((sent.buffer, &to), (received.buffer, &from))
         });
@@ -244,12 +245,16 @@ impl<D: Peers> Exchange<D> {
         }
         let queue = device.own_stream();
         let (mut out, mut room) = (self.sent.borrow_mut(), self.received.borrow_mut());
-        let out = out.at_least(device, end_of(&to))?;
-        let hull = to.iter().map(|(_, bytes)| bytes.clone()).reduce(hull);
-        if let Some(bytes) = hull {
-            device.copy_out(sent.buffer, out, bytes, queue)?;
+        let hulls = [&to, &from].map(|pieces| {
+            let bytes = pieces.iter().map(|(_, bytes)| bytes.clone());
+            bytes.reduce(hull).unwrap_or_default()
+        });
+        let [sending, receiving] = hulls;
+        let out = out.at_least(device, sending.end)?;
+        if !sending.is_empty() {
+            device.copy_out(sent.buffer, out, sending, queue)?;
         }
-        let room = room.at_least(device, end_of(&from))?;
+        let room = room.at_least(device, receiving.end)?;
         {
             let (out, room) = (device.read(out)?, device.write(room)?);
             for partner in partners {
@@ -383,19 +388,10 @@ impl<D: Streams> Room<D> {
         let enough = self.0.take().filter(|(_, room)| *room >= bytes);
         let kept = match enough {
             Some(kept) => kept,
-            None => {
-                let room = bytes.next_power_of_two();
-                (device.host_memory(room, true)?, room)
-            }
+            None => (device.host_memory(bytes, true)?, bytes),
         };
         Ok(&mut self.0.insert(kept).0)
     }
-}
-
-/// End of the last of these bytes.
-fn end_of(pieces: &[(usize, Range<usize>)]) -> usize {
-    let ends = pieces.iter().map(|(_, bytes)| bytes.end);
-    ends.max().unwrap_or(0)
 }
 
 /// Places of the bodies of all ranks in a buffer of vectors.

@@ -11,7 +11,7 @@ pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use device_choice::{DeviceChoice, UnknownDevice};
 pub use eligible::{Ineligible, eligible, fits, library};
 pub use numbers::{GpuNumbers, MOST_DEVICES};
-pub use place::{Place, Way};
+pub use place::Place;
 
 use cuda_driver::{DeviceInfo, NoGpu, devices};
 

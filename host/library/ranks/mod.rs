@@ -50,6 +50,15 @@ pub trait Ranks: Send + Sync + fmt::Debug {
     fn abort(&self, code: u8, why: &str) -> !;
 }
 
+/// Way by which the GPUs of ranks exchange what they have computed of one system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Through the memory of their hosts, by MPI.
+    Hosts,
+    /// From GPU to GPU, by NCCL.
+    Nccl,
+}
+
 /// One process.
 #[derive(Debug)]
 struct Alone;
@@ -225,7 +234,7 @@ impl Team {
         }
     }
 
-    /// What rank 0 says, to all ranks.
+    /// Tells all ranks what rank 0 says.
     pub(crate) fn as_rank_0_says(&self, yes: bool) -> bool {
         let mut said = [u8::from(yes)];
         self.broadcast(&mut said);

@@ -7,6 +7,7 @@ use cuda_driver::DeviceInfo;
 use super::{DeviceChoice, GpuNumbers};
 use crate::force::emulated::Emulator;
 use crate::plan::Limits;
+use crate::ranks::Way;
 use crate::simd::InstructionSet;
 
 /// A place that can run variants.
@@ -26,15 +27,6 @@ pub enum Place {
     RankEmulators(u32),
     /// A GPU of each rank, which compute one system together, or each systems of its own.
     RankGpus(Vec<DeviceInfo>, Way),
-}
-
-/// Way by which the GPUs of ranks exchange what they have computed of one system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Through the memory of their hosts, by MPI.
-    Hosts,
-    /// From GPU to GPU, by NCCL.
-    Nccl,
 }
 
 impl fmt::Display for Place {

@@ -1,6 +1,7 @@
 //! Are choices understood, and refused with their reasons?
 
 use super::*;
+use crate::ranks::Way;
 
 /// A GPU, as the driver would describe it.
 pub(super) fn gpu(ordinal: u32, name: &str) -> DeviceInfo {

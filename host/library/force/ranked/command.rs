@@ -10,8 +10,7 @@ use crate::force::cpu::Choices;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
 use crate::plan::block_steps::BlockScheme;
-use crate::ranks::Team;
-use crate::selection::Way;
+use crate::ranks::{Team, Way};
 use crate::variants::{
     self, Build, Gpus, Method, PairsName, Positions, Queues, RootName, SystemsPath, Threads,
     Transfers, Variant,

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
-use crate::ranks::Team;
-use crate::selection::Way;
+use crate::ranks::{Team, Way};
 
 /// What a rank has to compute with.
 #[derive(Clone, Debug, PartialEq)]

@@ -37,7 +37,7 @@ pub enum NoGpu {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLibrary {
-    /// Its environment variable says `none`.
+    /// Set to `none` in the environment.
     #[error("{what} is switched off by {variable}=none")]
     SwitchedOff {
         /// Name of what was looked for.

@@ -51,7 +51,7 @@ pub enum NcclError {
 /// `ncclComm_t`.
 type Handle = *mut c_void;
 
-/// What all members of a communicator know of it before there is one: an `ncclUniqueId`.
+/// Identity of a communicator, which all its members know before there is one: an `ncclUniqueId`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommunicatorId([u8; 128]);
@@ -182,7 +182,7 @@ pub struct Piece<'a> {
     pub member: usize,
     /// Memory.
     pub memory: &'a DeviceMemory,
-    /// Its bytes.
+    /// Bytes of that memory.
     pub bytes: Range<usize>,
 }
 

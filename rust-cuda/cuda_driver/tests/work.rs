@@ -215,7 +215,7 @@ fn exchanges() -> Result<(), NcclError> {
     members.exchange(&[], &[], &stream)
 }
 
-/// What failed in the background is told by the next exchange, and what a group lacks by its end.
+/// A failure in the background is told by the next exchange, and what a group lacks by its end.
 #[test]
 fn exchanges_that_fail_are_told() {
     fn failed() -> String {

@@ -7,7 +7,7 @@ use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 use super::command::{Command, Reader, Writer};
 use crate::ranks::{Team, Way};
 
-/// What a rank has to compute with.
+/// Means that a rank has to compute with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     /// GPUs, or why there are none.

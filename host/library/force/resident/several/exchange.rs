@@ -42,7 +42,7 @@ struct Pieces<'a, D: Streams> {
     of_ranks: &'a [Range<usize>],
 }
 
-/// What an exchange of block time steps needs.
+/// Buffers that an exchange of block time steps needs.
 struct BlockExchange<D: Streams> {
     /// Sums over the sources of each rank, with room for so many bytes; not this rank's.
     rows: D::Buffer,
@@ -292,7 +292,7 @@ impl<D: Peers> Exchange<D> {
         (self.team.rank(), self.team.size())
     }
 
-    /// What rank 0 is told, to all ranks.
+    /// Tells all ranks what rank 0 is told.
     pub(super) fn as_rank_0_says(&self, told: ControlFlow<()>) -> ControlFlow<()> {
         match self.team.as_rank_0_says(told.is_continue()) {
             true => ControlFlow::Continue(()),
@@ -375,7 +375,7 @@ impl<'a, D: Streams> Pieces<'a, D> {
         if bytes.is_empty() { 0..0 } else { bytes }
     }
 
-    /// Those of these ranks that are not empty.
+    /// The pieces of these ranks that are not empty.
     fn of_partners(&self, partners: impl Iterator<Item = usize>) -> Vec<(usize, Range<usize>)> {
         let pieces = partners.map(|partner| (partner, self.of(partner)));
         pieces.filter(|(_, bytes)| !bytes.is_empty()).collect()

@@ -520,7 +520,7 @@ impl Peers for Cuda {
         });
         let members = members.lock().unwrap_or_else(PoisonError::into_inner);
         members.exchange(&sent, &received, &self.stream)?;
-        self.stream.synchronize()?;
+        members.wait(&self.stream)?;
         Ok(true)
     }
 }

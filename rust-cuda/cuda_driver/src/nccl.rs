@@ -6,6 +6,8 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::device::Gpu;
 use crate::error::{DriverError, NoLibrary};
@@ -23,6 +25,13 @@ const NCCL: Wanted = Wanted {
     variable: NCCL_VARIABLE,
     names: &["libnccl.so.2"],
 };
+
+/// Time for which a host that waits for an exchange looks all the time: many take some 30 µs.
+const AWAKE: Duration = Duration::from_millis(1);
+/// Divisor of the time waited so far: for so small a part of it the host then sleeps between two looks.
+const SLEEP: u32 = 32;
+/// The longest sleep.
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// Failure of an exchange by NCCL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -267,11 +276,7 @@ impl Communicator {
         };
         let (sent, received) = (places("ncclSend", sent)?, places("ncclRecv", received)?);
         self.gpu.bind()?;
-        let mut fault = 0;
-        // SAFETY: the handle lives as long as the process, and `fault` is a place for a number.
-        let code = unsafe { (functions.fault)(handle, &mut fault) };
-        functions.done("ncclCommGetAsyncError", code)?;
-        functions.done("an exchange before", fault)?;
+        self.check("an exchange before")?;
         let stream = stream.raw().cast();
         // SAFETY: no pointers.
         functions.done(CALL, unsafe { (functions.begin)() })?;
@@ -294,5 +299,35 @@ impl Communicator {
         // SAFETY: no pointers. Ended also after a refusal, or what follows would be of this group.
         let ended = functions.done("ncclGroupEnd", unsafe { (functions.end)() });
         queued.and(ended)
+    }
+
+    /// Waits until all that was queued on a stream is done, exchanges among it. An exchange that has failed, for a
+    /// member or the way to it is lost, may never be done: it is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of any queued work that has not been reported yet, or what the library says of the
+    /// exchange.
+    pub fn wait(&self, stream: &Stream) -> Result<(), NcclError> {
+        let began = Instant::now();
+        while !stream.is_done()? {
+            let waited = began.elapsed();
+            if waited < AWAKE {
+                thread::yield_now();
+            } else {
+                self.check("an exchange")?;
+                thread::sleep((waited / SLEEP).min(LONGEST_SLEEP));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing has failed in the background.
+    fn check(&self, what: &'static str) -> Result<(), NcclError> {
+        let (functions, mut fault) = (self.functions, 0);
+        // SAFETY: the handle lives as long as the process, and `fault` is a place for a number.
+        let code = unsafe { (functions.fault)(self.handle.as_ptr(), &mut fault) };
+        functions.done("ncclCommGetAsyncError", code)?;
+        functions.done(what, fault)
     }
 }

@@ -71,6 +71,20 @@ impl Stream {
         })
     }
 
+    /// True if everything queued so far is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::synchronize`].
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        self.context().bind()?;
+        // SAFETY: the handle is alive as long as `self`.
+        match unsafe { sys::cuStreamQuery(self.raw()) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => check("cuStreamQuery", result).map(|()| true),
+        }
+    }
+
     /// Lets work queued on this stream from now on wait, on the GPU, for the last recording of
     /// `event`. An event that was never recorded holds nothing up. The event may belong to
     /// another GPU.

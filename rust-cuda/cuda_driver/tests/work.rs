@@ -206,6 +206,8 @@ fn exchanges() -> Result<(), NcclError> {
     let sent = [piece(&from, 0..3), piece(&from, 6..8), piece(&from, 4..4)];
     let received = [piece(&to, 1..4), piece(&to, 4..6)];
     members.exchange(&sent, &received, &stream)?;
+    members.wait(&stream)?;
+    assert!(stream.is_done()?);
     let mut bytes = [0_u8; 8];
     to.download(0, &mut bytes, &stream)?;
     assert_eq!(bytes, [0, 1, 2, 3, 7, 8, 0, 0]);
@@ -247,6 +249,36 @@ fn exchanges_that_fail_are_told() {
         let text = failed();
         assert!(text.starts_with("an exchange before: "), "{text}");
     });
+}
+
+/// The fake driver never ends what is queued then.
+#[test]
+fn an_exchange_that_fails_is_not_waited_for() {
+    fn waited() -> Result<(), NcclError> {
+        let gpu = Gpu::open(0)?;
+        let stream = gpu.stream()?;
+        let members = gpu.communicator(&CommunicatorId::new()?, 0, 1)?;
+        let memory = gpu.allocate(8)?;
+        let piece = |bytes| Piece {
+            member: 0,
+            memory: &memory,
+            bytes,
+        };
+        members.exchange(&[piece(0..4)], &[piece(4..8)], &stream)?;
+        // SAFETY: this process has no other threads that read it.
+        unsafe { std::env::set_var("FAKE_NCCL", "6") };
+        let waited = members.wait(&stream);
+        stream.synchronize()?; // which ends it on the fake driver alone
+        waited
+    }
+    in_child(
+        "an_exchange_that_fails_is_not_waited_for",
+        Library::Fake(&[("FAKE_STUCK", "1")]),
+        || {
+            let error = waited().unwrap_err().to_string();
+            assert!(error.starts_with("an exchange: "), "{error}");
+        },
+    );
 }
 
 /// A matrix of three rows, which a fourth number follows in each of its two columns.

@@ -217,6 +217,12 @@ int cuStreamCreate(void **stream, unsigned flags) {
 }
 int cuStreamDestroy_v2(void *stream) { alive--; free(stream); return SUCCESS; }
 int cuStreamSynchronize(void *stream) { (void)stream; return do_noted(); }
+/* Done after some looks, if it ever is. */
+int cuStreamQuery(void *stream) {
+    static int looks;
+    (void)stream;
+    return count && (setting("FAKE_STUCK") || ++looks % 4) ? NOT_READY : do_noted();
+}
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)stream, (void)event, (void)flags; return SUCCESS; }
 
 struct event { int timed, recorded, captured; };

@@ -70,6 +70,7 @@ fn describe(status: i32) -> &'static str {
 type Handle = *mut c_void;
 
 /// Functions of the library that are used; it is never unloaded.
+#[derive(Debug)]
 struct Functions {
     found: Found,
     create: unsafe extern "C" fn(*mut Handle) -> c_int,
@@ -146,12 +147,6 @@ pub struct Blas {
     gpu: Gpu,
     _stream: Stream,
     workspace: DeviceMemory,
-}
-
-impl std::fmt::Debug for Functions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Functions").field(&self.found.name).finish()
-    }
 }
 
 // SAFETY: the library's handle may change threads; not `Sync`, for it may serve one at a time only.

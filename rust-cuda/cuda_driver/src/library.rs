@@ -60,6 +60,7 @@ impl Wanted {
 }
 
 /// A library, and the name under which it was found.
+#[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) library: Library,
     pub(crate) name: String,

@@ -48,7 +48,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
     match cuda_driver::nccl_version() {
         Ok(version) => writeln!(
             out,
-            "Ranks with GPUs exchange by NCCL {version}, where all have it."
+            "Ranks with GPUs exchange by NCCL {version}, where all have this version and a GPU of their own."
         )?,
         Err(why) => {
             writeln!(

@@ -150,7 +150,7 @@ pub fn nccl_version() -> Result<NcclVersion, NcclError> {
 }
 
 impl CommunicatorId {
-    /// That of a communicator that is to be made, for one of its members to tell the others.
+    /// Identity of a communicator that is to be made, for one of its members to tell the others.
     ///
     /// # Errors
     ///
@@ -169,10 +169,10 @@ impl CommunicatorId {
         &self.0
     }
 
-    /// That of which these are the bytes.
+    /// Identity that another process has told.
     ///
     /// # Safety
-    /// They are the [`bytes`](Self::bytes) of one that a library of the same version made: it takes them for
+    /// These are the [`bytes`](Self::bytes) of one that a library of the same version made: it takes them for
     /// addresses and the like, unchecked.
     pub unsafe fn from_bytes(bytes: [u8; 128]) -> Self {
         Self(bytes)
@@ -234,7 +234,8 @@ impl Communicator {
         })
     }
 
-    /// Queues sending and receiving bytes, all at a time. The other members send and receive as many.
+    /// Queues sending and receiving bytes, all at a time. Each member must receive what another sends it: as many
+    /// pieces, of the same lengths, in the same order.
     ///
     /// # Errors
     ///
@@ -260,7 +261,7 @@ impl Communicator {
                 let (memory, bytes) = (piece.memory, &piece.bytes);
                 let place = memory.place_on(&self.gpu, call, bytes.start, bytes.len());
                 let pointer = place.transpose()?;
-                // What is no number of a member is none for the library either.
+                // The library refuses this number, which no member has.
                 let member = c_int::try_from(piece.member).unwrap_or(c_int::MAX);
                 Some(pointer.map(|pointer| {
                     let place = std::ptr::with_exposed_provenance_mut(pointer as usize);

@@ -28,7 +28,7 @@ pub(super) struct Exchange<D: Streams> {
     chain: Vec<usize>,
     /// Numbers of sums that make up the energy, of each rank.
     energies: Vec<usize>,
-    /// If block time steps are taken.
+    /// Buffers of block time steps, where these are taken.
     blocks: Option<BlockExchange<D>>,
 }
 
@@ -217,8 +217,8 @@ impl<D: Peers> Exchange<D> {
         )
     }
 
-    /// Sends each other rank its piece, and receives its own from each. Two ranks leave out what is
-    /// nothing in both directions.
+    /// Sends each other rank its piece, and receives its own from each. Two ranks that have nothing for each other
+    /// do not exchange.
     fn swap(
         &self,
         device: &D,
@@ -369,7 +369,7 @@ impl<'a, D: Streams> Pieces<'a, D> {
         Self { buffer, of_ranks }
     }
 
-    /// That of a rank; nothing is at the beginning, wherever it is said to be.
+    /// Piece of a rank; an empty one is `0..0`.
     fn of(&self, rank: usize) -> Range<usize> {
         let bytes = self.of_ranks[rank].clone();
         if bytes.is_empty() { 0..0 } else { bytes }

@@ -62,6 +62,7 @@ mod tests {
             ordinal: 0,
             name: "NVIDIA H200".into(),
             uuid: [0; 16],
+            pci: (0, 0, 0),
             compute_capability: (9, 0),
             sm_count: 132,
             sm_clock_khz: 1_980_000,

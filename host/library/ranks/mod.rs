@@ -12,6 +12,7 @@ pub mod mpi;
 pub(crate) mod threads;
 
 use std::fmt;
+use std::fs;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,18 @@ pub use member::{Differs, Member};
 
 /// Exit code of ranks that cannot go on: that of devices that cannot be used.
 pub(crate) const UNAVAILABLE: u8 = 69;
+
+/// Bytes that tell machines apart: names alone may be the same in containers.
+pub(crate) fn host() -> Vec<u8> {
+    let files = [
+        "/proc/sys/kernel/random/boot_id",
+        "/proc/sys/kernel/hostname",
+    ];
+    files
+        .iter()
+        .flat_map(|file| fs::read(file).unwrap_or_default())
+        .collect()
+}
 
 /// Processes that exchange bytes. All of them make the same calls in the same order.
 ///

@@ -9,6 +9,7 @@ pub(super) fn gpu(ordinal: u32, name: &str) -> DeviceInfo {
         ordinal,
         name: name.into(),
         uuid: [ordinal as u8; 16],
+        pci: (0, ordinal, 0),
         compute_capability: (9, 0),
         sm_count: 132,
         sm_clock_khz: 1_980_000,

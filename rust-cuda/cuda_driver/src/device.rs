@@ -27,6 +27,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// Identity of the GPU, or of the part of one that it is: the same in every process.
     pub uuid: [u8; 16],
+    /// Address on the PCI bus of its machine (domain, bus, device), which the parts of a GPU share.
+    pub pci: (u32, u32, u32),
     /// Compute capability (major, minor): (9, 0) for `sm_90`.
     pub compute_capability: (u32, u32),
     /// Number of streaming multiprocessors.
@@ -66,6 +68,11 @@ impl DeviceInfo {
             ordinal,
             name: check_cust("cuDeviceGetName", device.name())?,
             uuid: uuid(device)?,
+            pci: (
+                get(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+                get(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+                get(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
+            ),
             compute_capability: (
                 get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
                 get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
@@ -94,7 +101,7 @@ fn attribute(device: Device, which: CUdevice_attribute) -> Result<u32, DriverErr
     let result = unsafe { sys::cuDeviceGetAttribute(&mut value, which, device.as_raw()) };
     check("cuDeviceGetAttribute", result)
         .map_err(|error| error.doing(format!("asking for {which:?}")))?;
-    // All attributes asked for here are counts, sizes and clocks.
+    // All attributes asked for here are counts, sizes, clocks and addresses.
     Ok(u32::try_from(value).unwrap_or(0))
 }
 

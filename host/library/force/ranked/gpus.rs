@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
-use crate::ranks::{Team, Way};
+use crate::ranks::{self, Team, Way};
 
 /// Means that a rank has to compute with.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub(crate) struct Seen {
     nccl: Result<NcclVersion, String>,
     /// Name of the machine as NCCL is told it; mostly none.
     host: String,
+    /// Name by which NCCL tells machines apart: the same, or where there is none their own.
+    machine: String,
 }
 
 /// Environment variable by which NCCL tells machines apart, where it is set.
@@ -71,13 +73,18 @@ pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
 /// GPUs that each rank sees, as all ranks.
 pub(super) fn gathered(team: &Team) -> Vec<Seen> {
     let gpus = devices().map_err(|why| why.to_string());
+    let host = std::env::var(NCCL_HOST).unwrap_or_default();
     let seen = Seen {
         nccl: match &gpus {
             Ok(_) => nccl_version().map_err(|why| why.to_string()),
             Err(why) => Err(why.clone()),
         },
         gpus,
-        host: std::env::var(NCCL_HOST).unwrap_or_default(),
+        machine: match &*host {
+            "" => String::from_utf8_lossy(&ranks::host()).into_owned(),
+            host => host.to_owned(),
+        },
+        host,
     };
     let all = team.gather_ragged(&to_words(&seen));
     all.iter().map(|words| from_words(words)).collect()
@@ -122,7 +129,7 @@ fn of_rank(rank: usize, seen: &Seen) -> Result<&[DeviceInfo], NoGpuOfRank> {
 
 /// Way by which the GPUs that ranks take exchange what they compute, and why, for people.
 ///
-/// By NCCL, if all ranks have it in one version, and none share a GPU, which it refuses.
+/// By NCCL, if all ranks have it in one version, and none share a GPU or have parts of one, which it refuses.
 pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
     match version_of_all(seen, taken) {
         Ok(version) => {
@@ -149,11 +156,15 @@ fn version_of_all(seen: &[Seen], taken: &[DeviceInfo]) -> Result<NcclVersion, St
             return Err(format!("rank {rank} has NCCL {its}, and rank 0 {first}"));
         }
     }
-    let mut there = HashSet::new();
+    let (mut there, mut slots) = (HashSet::new(), HashSet::new());
     let mut all = taken.iter().zip(seen);
-    match all.all(|(gpu, seen)| there.insert((gpu.uuid, &seen.host))) {
+    let are_apart = all.all(|(gpu, seen)| {
+        // NCCL takes what is at one address of a machine for one GPU.
+        there.insert((gpu.uuid, &seen.host)) && slots.insert((gpu.pci, &seen.machine))
+    });
+    match are_apart {
         true => Ok(first),
-        false => Err("ranks share a GPU".to_owned()),
+        false => Err("ranks share a GPU, or parts of one".to_owned()),
     }
 }
 
@@ -181,6 +192,7 @@ fn to_words(seen: &Seen) -> Vec<u64> {
         }
     }
     words.text(&seen.host);
+    words.text(&seen.machine);
     words.0
 }
 
@@ -196,6 +208,7 @@ fn from_words(words: &[u64]) -> Seen {
             _ => Ok(NcclVersion(words.number() as u32)),
         },
         host: words.text(),
+        machine: words.text(),
     }
 }
 
@@ -204,6 +217,7 @@ fn write(gpu: &DeviceInfo, words: &mut Writer) {
         ordinal,
         name,
         uuid,
+        pci,
         compute_capability,
         sm_count,
         sm_clock_khz,
@@ -226,6 +240,9 @@ fn write(gpu: &DeviceInfo, words: &mut Writer) {
     }
     for number in [
         *ordinal,
+        pci.0,
+        pci.1,
+        pci.2,
         compute_capability.0,
         compute_capability.1,
         *sm_count,
@@ -255,6 +272,7 @@ fn read(words: &mut Reader<'_>) -> DeviceInfo {
         memory_bytes,
         uuid,
         ordinal: number(),
+        pci: (number(), number(), number()),
         compute_capability: (number(), number()),
         sm_count: number(),
         sm_clock_khz: number(),
@@ -280,6 +298,7 @@ pub(super) mod tests {
             ordinal,
             name: format!("GPU {identity}"),
             uuid: [identity; 16],
+            pci: (17, identity.into(), 18),
             compute_capability: (9, 1),
             sm_count: 2,
             sm_clock_khz: 3,
@@ -304,6 +323,7 @@ pub(super) mod tests {
             gpus: Ok(gpus.collect()),
             nccl: Ok(NcclVersion(22703)),
             host: String::new(),
+            machine: "here".to_owned(),
         }
     }
 
@@ -312,6 +332,7 @@ pub(super) mod tests {
             gpus: Err(why.to_owned()),
             nccl: Err("no NCCL either".to_owned()),
             host: "elsewhere".to_owned(),
+            machine: "elsewhere".to_owned(),
         }
     }
 
@@ -357,12 +378,24 @@ pub(super) mod tests {
         assert!(by.contains("by NCCL 2.27.3"), "{by}");
         let (way, by) = way_of(&two, &[1, 1]);
         assert_eq!(way, Way::Hosts);
-        assert!(by.contains("ranks share a GPU"), "{by}");
+        assert!(by.contains("ranks share a GPU, or parts of one"), "{by}");
         let apart = ["a", "b"].map(|host| Seen {
             host: host.to_owned(),
+            machine: host.to_owned(),
             ..seen(&[1, 2])
         });
         assert_eq!(way_of(&apart, &[1, 1]).0, Way::Nccl);
+        // Two parts of a GPU, and two GPUs in the same places of two machines.
+        let parts = [1, 2].map(|part| DeviceInfo {
+            pci: (0, 3, 0),
+            ..gpu(0, part)
+        });
+        assert_eq!(super::way(&two, &parts).0, Way::Hosts);
+        let machines = ["a", "b"].map(|machine| Seen {
+            machine: machine.to_owned(),
+            ..seen(&[1])
+        });
+        assert_eq!(super::way(&machines, &parts).0, Way::Nccl);
         let older = Seen {
             nccl: Ok(NcclVersion(21805)),
             ..seen(&[1])

@@ -24,7 +24,7 @@ pub use guard::asked_to_stop;
 pub use launcher::Launcher;
 pub use supervisor::supervise;
 
-use super::Ranks;
+use super::{Ranks, host};
 use launcher::LIBRARY;
 use library::{Constants, Functions, Handle, Mpi};
 
@@ -231,18 +231,6 @@ impl Processes {
 pub fn machine() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
-}
-
-/// Bytes that tell machines apart: names alone may be the same in containers.
-fn host() -> Vec<u8> {
-    let files = [
-        "/proc/sys/kernel/random/boot_id",
-        "/proc/sys/kernel/hostname",
-    ];
-    files
-        .iter()
-        .flat_map(|file| fs::read(file).unwrap_or_default())
-        .collect()
 }
 
 impl fmt::Debug for Processes {

@@ -63,6 +63,11 @@ impl Machine {
             _ => return Err(ForceError::OneProcess("this kernel is run")),
         };
         if self.block_steps.is_some() {
+            if self.fields.have_relativity() {
+                return Err(ForceError::OneProcess(
+                    "block time steps with the field 1pn are taken",
+                ));
+            }
             self.check_one_kind()?;
         }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));

@@ -301,6 +301,19 @@ fn what_ranks_do_not_share_is_refused() {
         let refused = machine.backend(&find("hermite-f64"), &bodies, physics());
         let refused = refused.err().expect("of two kinds").to_string();
         assert!(refused.contains("that of rank 1 is GPU 2"), "{refused}");
+        let relativity = ExternalField::first_post_newtonian(0, 1e4);
+        let machine = Machine::new(Place::RankEmulators(2)).ranks(Arc::clone(team));
+        let machine = machine.fields([relativity].into_iter().collect());
+        let machine =
+            machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
+        let mut with_a_star = plummer(10, 1).expect("in range");
+        with_a_star.mass[0] = 1e6;
+        let refused = machine.backend(&find("hermite-f64"), &with_a_star, physics());
+        let refused = refused.err().expect("on one device").to_string();
+        assert!(
+            refused.contains("1pn are taken by one process"),
+            "{refused}"
+        );
         let selected = select_on_ranks(&emulator, team).expect("runs");
         assert_eq!(selected.place, Place::RankEmulators(2));
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);

@@ -36,7 +36,9 @@ impl<D: Peers> Several<D> {
             None => (0, self.parts.len()),
         };
         let devices = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
-        let parts = (first as u8..).zip(self.parts).map(|(device, part)| {
+        // In this order: beyond the last part there may be no number.
+        let parts = self.parts.into_iter().zip(first as u8..);
+        let parts = parts.map(|(part, device)| {
             let share = Part::OfSeveral { device, devices };
             part.with_part_of_block_steps(scheme, share, guard)
         });
@@ -417,6 +419,21 @@ mod tests {
                 assert!(devices != 3 || resumed == whole, "{steps:?}");
             }
         }
+    }
+
+    #[test]
+    fn as_many_devices_as_there_are_numbers_take_them() {
+        let bodies = plummer(8, 3).expect("in range");
+        let on = |devices: u64| {
+            let emulators = (1..=devices).map(|seed| Arc::new(Emulator::new(seed)));
+            let several = Several::new(emulators.collect(), &recipe(&bodies, GRAVITY), &bodies);
+            let several = several
+                .expect("fits")
+                .with_block_steps(scheme(STEPS[1]), GUARD);
+            several.map(|several| several.parts.len())
+        };
+        assert_eq!(on(255).expect("fits"), 255);
+        assert!(matches!(on(256), Err(ForceError::TooManyDevices(256))));
     }
 
     /// Two bodies that fall onto each other without softening.

@@ -673,6 +673,18 @@ pub enum ForceError {
         /// Two of the GPUs.
         gpus: [String; 2],
     },
+    /// GPUs of ranks that may not compute the same bits, for work that needs it.
+    #[error(
+        "{work} on GPUs of one kind with drivers of one version, and rank {} has {}, rank {} {}: start the ranks on \
+         machines with the same GPUs and drivers, or choose the `device` cpu",
+        gpus[0].0, gpus[0].1, gpus[1].0, gpus[1].1
+    )]
+    OtherGpusOfRanks {
+        /// Work that was to be done.
+        work: &'static str,
+        /// Two of the ranks, and what they have.
+        gpus: [(usize, String); 2],
+    },
     /// Several GPUs that do not read each other's memory, for work that needs it.
     #[error(
         "{work} on GPUs that read each other's memory directly, and GPU {from} cannot read that of GPU {to}: \

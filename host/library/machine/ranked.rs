@@ -76,15 +76,22 @@ impl Machine {
     }
 
     /// Checks that GPUs of all ranks compute the same bits: in block time steps each says for itself how many bodies
-    /// are active.
+    /// are active. Drivers of other versions may compile other code.
     fn check_one_kind(&self) -> Result<(), ForceError> {
         let gpus = self.place.gpus();
-        let is_other = |gpu: &DeviceInfo| gpu.compute_capability != gpus[0].compute_capability;
-        match gpus.iter().position(is_other) {
+        let kind = |gpu: &DeviceInfo| (gpu.compute_capability, gpu.driver_version);
+        match gpus.iter().position(|gpu| kind(gpu) != kind(&gpus[0])) {
             None => Ok(()),
-            Some(other) => Err(ForceError::OtherGpus {
+            Some(other) => Err(ForceError::OtherGpusOfRanks {
                 work: "block time steps are taken",
-                gpus: [0, other].map(|rank| format!("that of rank {rank} is {}", gpus[rank].name)),
+                gpus: [0, other].map(|rank| {
+                    let DeviceInfo {
+                        name,
+                        driver_version: (major, minor),
+                        ..
+                    } = &gpus[rank];
+                    (rank, format!("{name} (CUDA {major}.{minor})"))
+                }),
             }),
         }
     }

@@ -289,18 +289,28 @@ fn what_ranks_do_not_share_is_refused() {
         assert!(several.contains("emulator:3"), "{several}");
         let alone = refused(emulator.by(Some(variants::find("tiled").expect("listed"))));
         assert!(alone.contains("one process"), "{alone}");
-        let other = |gpu: DeviceInfo| DeviceInfo {
+        let other = DeviceInfo {
             compute_capability: (8, 0),
-            ..gpu
+            ..gpu(0, 2)
         };
-        let gpus = vec![gpu(0, 1), other(gpu(0, 2))];
-        let machine = Machine::new(Place::RankGpus(gpus, Way::Hosts)).ranks(Arc::clone(team));
-        let machine =
-            machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
-        let bodies = plummer(10, 1).expect("in range");
-        let refused = machine.backend(&find("hermite-f64"), &bodies, physics());
-        let refused = refused.err().expect("of two kinds").to_string();
-        assert!(refused.contains("that of rank 1 is GPU 2"), "{refused}");
+        let older = DeviceInfo {
+            driver_version: (12, 8),
+            ..gpu(0, 2)
+        };
+        for (second, named) in [
+            (other, "rank 1 GPU 2 (CUDA 14.15)"),
+            (older, "rank 1 GPU 2 (CUDA 12.8)"),
+        ] {
+            let place = Place::RankGpus(vec![gpu(0, 1), second], Way::Hosts);
+            let machine = Machine::new(place).ranks(Arc::clone(team));
+            let machine =
+                machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
+            let bodies = plummer(10, 1).expect("in range");
+            let refused = machine.backend(&find("hermite-f64"), &bodies, physics());
+            let refused = refused.err().expect("of two kinds").to_string();
+            assert!(refused.contains(named), "{refused}");
+            assert!(!refused.contains("name others"), "{refused}");
+        }
         let relativity = ExternalField::first_post_newtonian(0, 1e4);
         let machine = Machine::new(Place::RankEmulators(2)).ranks(Arc::clone(team));
         let machine = machine.fields([relativity].into_iter().collect());

@@ -13,6 +13,9 @@ use crate::ranks::{Team, UNAVAILABLE};
 /// process.
 static MADE: Mutex<Option<(Vec<u32>, Members)>> = Mutex::new(None);
 
+/// Name of the wait for the other ranks, with what helps where it is in vain.
+const START: &str = "the start of NCCL (NCCL_SOCKET_IFNAME chooses its network, ALLPAIRS_LIBNCCL=none does without it)";
+
 /// This rank's GPU among those of all ranks, whose numbers are these.
 ///
 /// Where NCCL refuses the GPU of a rank, all ranks end: the others wait for it.
@@ -33,7 +36,7 @@ pub(super) fn join(gpu: Cuda, numbers: &[u32], team: &Team) -> Result<Cuda, Forc
             // SAFETY: rank 0 has just made it, in the same version of the library.
             let id = unsafe { CommunicatorId::from_bytes(id) };
             let (rank, size) = (team.rank(), team.size());
-            let joined = team.waiting("making a communicator", || gpu.join(&id, rank, size));
+            let joined = team.waiting(START, || gpu.join(&id, rank, size));
             let joined = joined.unwrap_or_else(|why| team.abort(UNAVAILABLE, &why.to_string()));
             let members = Arc::new(Mutex::new(joined));
             *made = Some((numbers.to_vec(), Arc::clone(&members)));

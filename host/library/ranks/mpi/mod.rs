@@ -233,6 +233,24 @@ pub fn machine() -> String {
     name.trim().to_owned()
 }
 
+/// Parts in which two ranks exchange messages, at most so many bytes at once each way: as many, and of the same
+/// lengths, as the other rank finds, for which the messages are the other way round.
+fn in_parts<'a>(
+    mut sent: &'a [u8],
+    mut received: &'a mut [u8],
+    most: usize,
+) -> Vec<(&'a [u8], &'a mut [u8])> {
+    let mut parts = vec![];
+    while !(sent.is_empty() && received.is_empty()) {
+        let (now, later) = sent.split_at(sent.len().min(most));
+        let end = received.len().min(most);
+        let (room, rest) = received.split_at_mut(end);
+        parts.push((now, room));
+        (sent, received) = (later, rest);
+    }
+    parts
+}
+
 impl fmt::Debug for Processes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Processes")
@@ -310,11 +328,11 @@ impl Ranks for Processes {
 
     fn exchange(&self, to: usize, sent: &[u8], from: usize, received: &mut [u8]) {
         if to == from && sent.len().max(received.len()) > MOST_AT_ONCE {
-            // In parts, as the other does. Among more than two, some would not know of further messages.
-            let (sent, rest) = sent.split_at(sent.len().min(MOST_AT_ONCE));
-            let (received, room) = received.split_at_mut(received.len().min(MOST_AT_ONCE));
-            self.exchange(to, sent, from, received);
-            return self.exchange(to, rest, from, room);
+            // As the other does. Among more than two, some would not know of further messages.
+            for (sent, received) in in_parts(sent, received, MOST_AT_ONCE) {
+                self.exchange(to, sent, from, received);
+            }
+            return;
         }
         let Constants {
             byte,
@@ -359,5 +377,36 @@ impl Ranks for Processes {
             self.rank, self.size
         ));
         guard::abort_all(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ranks_exchange_the_same_parts() {
+        let bytes: Vec<u8> = (0..100).collect();
+        for (there, back) in [
+            (25, 7),
+            (7, 25),
+            (30, 20),
+            (11, 0),
+            (0, 11),
+            (10, 10),
+            (0, 0),
+        ] {
+            let (mut at_one, mut at_other) = (vec![0; back], vec![0; there]);
+            let of_one = in_parts(&bytes[..there], &mut at_one, 10);
+            let of_other = in_parts(&bytes[50..50 + back], &mut at_other, 10);
+            assert_eq!(of_one.len(), of_other.len(), "{there}, {back}");
+            for ((sent, room), (answer, place)) in of_one.into_iter().zip(of_other) {
+                assert!(sent.len().max(answer.len()) <= 10);
+                place.copy_from_slice(sent); // panics where lengths differ
+                room.copy_from_slice(answer);
+            }
+            assert_eq!(at_other, bytes[..there]);
+            assert_eq!(at_one, bytes[50..50 + back]);
+        }
     }
 }

@@ -32,6 +32,9 @@ const FEWEST_TO_WAIT_FOR: usize = 1024;
 /// Interactions of each thread after which ranks ask whether they go on with a span: some hundredths of a second.
 const BETWEEN_QUESTIONS: u64 = 1 << 23;
 
+/// Blocks after which they ask in any case: those of few bodies have few interactions, and take long all the same.
+const BLOCKS_BETWEEN_QUESTIONS: u64 = 256;
+
 /// A span on its way: what those who compute it and those who wait for its end tell each other.
 #[derive(Debug, Default)]
 struct OnItsWay {
@@ -180,17 +183,25 @@ impl<B: InMemory> BlockSteps for B {
     }
 }
 
-/// Returns whether a span goes on: where there are ranks, as rank 0 says, which is asked after as many interactions on
-/// each.
-fn all_go_on(goes_on: bool, team: Option<&Team>, since_question: &mut u64) -> bool {
+/// Work of a span since ranks last asked whether they go on with it; all have the same.
+#[derive(Default)]
+struct SinceQuestion {
+    interactions: u64,
+    blocks: u64,
+}
+
+/// Returns whether a span goes on: where there are ranks, as rank 0 says, which is asked from time to time.
+fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQuestion) -> bool {
     let Some(team) = team else {
         return goes_on;
     };
     let threads: usize = team.threads().iter().sum();
-    if *since_question < threads as u64 * BETWEEN_QUESTIONS {
+    if since.interactions < threads as u64 * BETWEEN_QUESTIONS
+        && since.blocks < BLOCKS_BETWEEN_QUESTIONS
+    {
         return true;
     }
-    *since_question = 0;
+    *since = SinceQuestion::default();
     team.as_rank_0_says(goes_on)
 }
 
@@ -236,7 +247,7 @@ fn advance<S: Scheme>(
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
-    let mut since_question = 0;
+    let mut since_question = SinceQuestion::default();
     while now < SPAN {
         if !all_go_on(way.goes_on(now), backend.team(), &mut since_question) {
             return Ok(None);
@@ -244,7 +255,8 @@ fn advance<S: Scheme>(
         now = ends.iter().copied().min().unwrap_or(SPAN);
         block.clear();
         block.extend((0..n).filter(|&i| ends[i] == now));
-        since_question += (block.len() * n) as u64;
+        since_question.blocks += 1;
+        since_question.interactions += (block.len() * n) as u64;
         let state = backend.state_mut();
         state.external.set_time(start + time(now));
         let since = |i: usize| time(now - begun[i]);

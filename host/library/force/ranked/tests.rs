@@ -184,7 +184,7 @@ fn bodies_merge_and_escape_on_all_ranks() {
 /// Where rank 0 breaks off, all do, and go on from what was saved.
 #[test]
 fn spans_are_left_together() {
-    let bodies = cloud(300, 3);
+    let (bodies, few) = (cloud(300, 3), cloud(12, 3));
     let (span, eta) = (2.0, 0.01);
     let place = Place::RankEmulators(2);
     let on_devices = |team: &Arc<Team>| {
@@ -194,8 +194,11 @@ fn spans_are_left_together() {
         let kernel = variants::find("hermite-f64").expect("listed");
         machine.backend(kernel, &bodies, physics()).expect("runs")
     };
-    let on_cpus = |team: &Arc<Team>| on_ranks(team, &bodies, Precision::F64, Choices::default());
-    spans_are_left(on_cpus, (span, eta));
+    let on_cpus = |team: &Arc<Team>, bodies: &Bodies| {
+        on_ranks(team, bodies, Precision::F64, Choices::default())
+    };
+    spans_are_left(|team| on_cpus(team, &bodies), (span, eta));
+    spans_are_left(|team| on_cpus(team, &few), (32.0 * span, eta));
     spans_are_left(on_devices, (span, eta));
 }
 

@@ -333,8 +333,9 @@ pub trait BlockSteps {
     }
 
     /// As [`advance`](Self::advance), unless `watch` breaks off, which is told several times a second the
-    /// share of the span that is done: then there are no counts, and bodies stand within the span until
-    /// their state is [restored](Backend::restore). Where a span cannot be left, `watch` is not asked.
+    /// share of the span that is done. It is not asked again then, and there are no counts, even if the span ends
+    /// before it can be left: bodies stand somewhere in the span until their state is
+    /// [restored](Backend::restore). Where a span cannot be left, `watch` is not asked.
     ///
     /// # Errors
     /// As there.

@@ -152,9 +152,12 @@ impl<B: InMemory> BlockSteps for B {
                 // Refused by nobody: the receiver waits for it.
                 let _ = sender.send(span_of(self, span, eta, way, scope));
             });
+            let is_left = || way.is_left.load(Ordering::Relaxed);
             loop {
                 match receiver.recv_timeout(LOOK) {
-                    Ok(ended) => return ended,
+                    // Left also where the end came first: the caller, who broke off, is not told to go on.
+                    Ok(ended) => return ended.map(|counts| counts.filter(|_| !is_left())),
+                    Err(RecvTimeoutError::Timeout) if is_left() => {} // until the next block
                     Err(RecvTimeoutError::Timeout) => {
                         let share = way.done.load(Ordering::Relaxed) as f64 / SPAN as f64;
                         if watch(share).is_break() {
@@ -311,5 +314,41 @@ pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError
             shortest: span.abs() / SPAN as f64,
         }),
         level => Ok(level),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Hermite;
+    use crate::force::cpu::samples::cloud;
+    use crate::force::cpu::{Choices, Cpu};
+    use crate::physics::{ForceLaw, Physics};
+
+    /// In spans of one block, which cannot be left, of twice as many bodies until one takes long.
+    #[test]
+    fn a_watch_that_breaks_off_is_asked_once_and_heard() {
+        let physics = Physics {
+            law: ForceLaw::Gravity,
+            g: 1.0,
+            softening: 0.05,
+        };
+        for bodies in (10..).map(|k| cloud(1 << k, k)) {
+            let mut cpu = Cpu::<f64>::with(&bodies, physics, Choices::default());
+            cpu.accelerate_with_jerk().expect("a CPU does not refuse");
+            let (span, eta) = (1e-9, 0.01);
+            let first = cpu.advance(span, eta).expect("a CPU does not refuse");
+            assert_eq!(first.blocks, 1);
+            let (began, mut looks) = (Instant::now(), 0);
+            let left = cpu.advance_unless(span, eta, &mut |_| {
+                looks += 1;
+                ControlFlow::Break(())
+            });
+            let left = left.expect("a CPU does not refuse").is_none();
+            assert_eq!((left, looks), (looks > 0, looks.min(1)));
+            if began.elapsed() > 4 * LOOK {
+                break;
+            }
+        }
     }
 }

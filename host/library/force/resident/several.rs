@@ -9,15 +9,18 @@
 
 mod block_steps;
 mod exchange;
+mod neighbours;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
 use self::block_steps::Rows;
 use self::exchange::Exchange;
+use self::neighbours::Addresses;
 use super::Resident;
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
@@ -37,8 +40,12 @@ pub struct Several<D: Peers> {
     union: Union,
     /// Of each device of this process, where parts of sums are added.
     adders: Vec<Adder<D>>,
-    /// Of each device, if it takes block time steps.
+    /// Of each device, if it takes block time steps without neighbours.
     rows: Vec<Rows<D>>,
+    /// Of each device of this process, if these take block time steps of a neighbour scheme together.
+    addresses: Vec<Addresses<D>>,
+    /// [`RECORDED`](super::block_steps::RECORDED) block steps of the devices of this process.
+    record: Option<Graph>,
     /// The way to the devices of other ranks, if this process is one of several.
     exchange: Option<Exchange<D>>,
 }
@@ -91,8 +98,23 @@ impl<D: Peers> Several<D> {
             union,
             adders,
             rows: vec![],
+            addresses: vec![],
+            record: None,
             exchange: None,
         })
+    }
+
+    /// The number of this process's first device among all, and how many there are.
+    ///
+    /// # Errors
+    /// If there are more than 255.
+    fn place(&self) -> Result<(u8, u8), ForceError> {
+        let (first, devices) = match &self.exchange {
+            Some(exchange) => exchange.place(),
+            None => (0, self.parts.len()),
+        };
+        let devices = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
+        Ok((first as u8, devices))
     }
 
     /// The first device's bodies, which are those of all.
@@ -327,9 +349,9 @@ impl<D: Peers> Backend for Several<D> {
     }
 
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        match self.rows[..] {
-            [] => None,
-            _ => Some(self),
+        match self.first().blocks {
+            Some(_) => Some(self),
+            None => None,
         }
     }
 

@@ -33,6 +33,7 @@ fn scheme(order: u32, digits: DigitsName, slices: u32) -> BlockScheme {
         order,
         digits,
         slices,
+        neighbours: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{Table, assert_none, repetition_failure, rms_error, softened};
-use allpairs::backend::Backend;
+use allpairs::backend::{Backend, Neighbours};
 use allpairs::bodies::{Bodies, Body};
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::fields::ExternalField;
@@ -322,6 +322,61 @@ fn several_gpus_take_block_steps_together() {
             again.restore(&ends[0]).expect("of the same bodies");
             assert!(
                 advance(&mut *again) == ends[1],
+                "{place}: resumed, other bits"
+            );
+        }
+    }
+}
+
+/// On the first GPU taken for three, and on all GPUs together: the bits of one GPU in a neighbour scheme, also of a
+/// run that goes on.
+#[test]
+fn several_gpus_have_neighbours_together() {
+    let _alone = alone();
+    let place = |device| Some(select(&Request::new(0).on(device)).ok()?.place);
+    let Some(one) = place(DeviceChoice::Cuda(0)) else {
+        return; // said aloud above
+    };
+    let thrice = GpuNumbers::new(&[0, 0, 0]).map(DeviceChoice::Gpus);
+    let several = [thrice, Some(DeviceChoice::AllGpus)].into_iter().flatten();
+    let kernel = catalogue().find("hermite-f64").expect("listed");
+    let physics = Physics {
+        law: ForceLaw::Gravity,
+        g: 1.0,
+        softening: 1e-3,
+    };
+    for (bodies, eta) in [(1_001, 0.04), (40_000, 0.16)] {
+        let bodies = plummer(bodies, 5).expect("in range");
+        let start = |place: &Place| {
+            let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
+            let machine =
+                Machine::new(place.clone()).block_steps(integrator, steps, Some(eta), None);
+            let machine = machine.neighbours(Some(Neighbours::Auto));
+            let mut backend = machine.backend(kernel, &bodies, physics).expect("runs");
+            integrator.prepare(&mut *backend).expect("runs");
+            backend
+        };
+        let advance = |backend: &mut dyn Backend| {
+            let blocks = backend.block_steps().expect("taken there");
+            blocks.advance(1.0 / 64.0, eta).expect("long enough");
+            backend.save().expect("there")
+        };
+        let mut alone = start(&one);
+        let expected = [0; 2].map(|_| advance(&mut *alone));
+        for place in several.clone().filter_map(place) {
+            if place.devices() < 2 {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED neighbours on all GPUs together: there is one"
+                );
+                continue;
+            }
+            let mut together = start(&place);
+            let ends = [0; 2].map(|_| advance(&mut *together));
+            assert!(ends == expected, "{place}: other bits");
+            together.restore(&ends[0]).expect("of the same bodies");
+            assert!(
+                advance(&mut *together) == ends[1],
                 "{place}: resumed, other bits"
             );
         }

@@ -195,6 +195,7 @@ fn many_slices_are_as_few() {
             order: 4,
             digits: DigitsName::Mixed,
             slices,
+            neighbours: None,
         };
         let resident = resident.with_block_steps(scheme, GUARD).expect("it fits");
         let mut resident = resident.with_neighbours(10, &bodies).expect("it fits");

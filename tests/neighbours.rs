@@ -50,11 +50,15 @@ fn devices_have_neighbours() {
     );
     try_in(&at, &format!("{run} --until 0.0625 --out part")).expect(0, &[]);
     try_in(&at, "resume part --until 0.125").expect(0, &["regular steps"]);
+    let several = run.replace("--device emulator", "--device emulator:3");
+    let several = format!("{several} --until 0.125 --out several");
+    try_in(&at, &several).expect(0, &["each of 3 devices", "regular steps"]);
     let end = |folder: &str| {
         let path = at.path().join(folder).join("final.allpairs");
         fs::read(path).expect("a snapshot")
     };
     assert_eq!(end("whole"), end("part"));
+    assert_eq!(end("whole"), end("several"));
 }
 
 #[test]
@@ -121,11 +125,6 @@ fn what_has_no_neighbours_is_refused() {
             "--block-steps --neighbours auto --device emulator --accuracy double",
             code::UNAVAILABLE,
             ["computes pairs in f32", "--device cpu"],
-        ),
-        (
-            "--block-steps --neighbours auto --device emulator:2",
-            code::UNAVAILABLE,
-            ["on one device", "--device cuda:0"],
         ),
         (
             "--block-steps --neighbours auto --device cpu --accuracy single",

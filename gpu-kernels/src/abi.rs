@@ -61,7 +61,7 @@ pub struct BlockStep {
     pub parity: u16,
     /// Purpose of the launch, a [`Phase`](crate::schedule::block_steps::Phase) as a number.
     pub phase: u8,
-    /// Devices whose sums are added; 0 where one device has all sources.
+    /// Devices whose sums are added, or read; 0 where one device has all.
     pub devices: u8,
     /// Sources that a block keeps in shared memory at a time.
     pub chunk: u32,

@@ -270,8 +270,7 @@ impl Options {
         let mut fields = self.force.fields.iter();
         let allowed = self.kernel.name().is_none()
             && self.systems()? == 1
-            && !self.kernel.device().is_several()
-            && ranks::team().is_none()
+            && !(ranks::team().is_some() && self.kernel.device().may_be_cpu())
             && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN));
         let settings = asked.or_chosen(bodies, allowed, || self.kernel.accuracy_under(physics));
         if settings == asked {

@@ -443,11 +443,10 @@ pub enum NeighboursFault {
          the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
     )]
     Double,
-    /// Several devices.
-    #[error("`neighbours` is computed on one device: choose the `device` cuda:0, or leave it out")]
-    Several,
-    /// Several ranks.
-    #[error("`neighbours` is computed by one process: start it without the MPI launcher")]
+    /// CPUs of several ranks.
+    #[error(
+        "`neighbours` is computed on GPUs, or on the CPU of one process: start it without the MPI launcher, or          choose another `device`"
+    )]
     Ranks,
     /// Several systems.
     #[error("`neighbours` is computed for one system, not for {0}: leave it out")]

@@ -239,13 +239,13 @@ impl Machine {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));
                 let gpus = gpus.collect::<Result<_, _>>()?;
                 let several = Several::new(gpus, &recipe, bodies)?;
-                self.stepped_together(several.in_fields(&external, bodies)?)
+                self.stepped_together(several.in_fields(&external, bodies)?, bodies)
             }
             Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
                 let several = Several::new(emulators.collect(), &recipe, bodies)?;
-                self.stepped_together(several.in_fields(&external, bodies)?)
+                self.stepped_together(several.in_fields(&external, bodies)?, bodies)
             }
         }
     }

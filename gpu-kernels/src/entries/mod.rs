@@ -281,13 +281,13 @@ pub enum Work {
     },
     /// The forces of block time steps with a [neighbour
     /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
-    /// targets, regular targets, posts, time, irregular sums, segments, regular sums)`.
+    /// targets, regular targets, posts, time, irregular sums, those before, segments, regular sums)`.
     NeighbourForce {
         /// True if it makes lists alone.
         search: bool,
     },
     /// The ends of such steps: pointers `(state, acceleration, jerk, regular, spheres, regular steps,
-    /// levels, steps, records, counts, posts, time, irregular targets, regular targets, irregular sums,
+    /// levels, steps, records, posts, time, irregular targets, regular targets, irregular sums,
     /// regular sums)`, and the fields where there are any.
     NeighbourCorrect {
         /// True if it adds the forces of [external fields](crate::fields).

@@ -22,6 +22,7 @@ macro_rules! force {
                 posts: *const u64,
                 time: *const u64,
                 irregular_sums: *mut f64,
+                irregular_before: *const f64,
                 segments: *mut u32,
                 regular_sums: *mut f64,
             ), params => {
@@ -34,6 +35,7 @@ macro_rules! force {
                     posts,
                     time,
                     irregular_sums,
+                    irregular_before,
                     segments,
                     regular_sums,
                 };
@@ -61,13 +63,12 @@ macro_rules! correct {
                 levels: *mut u32,
                 steps: *mut f64,
                 records: *mut Vec4<u32>,
-                counts: *const u32,
                 posts: *mut u64,
                 time: *mut u64,
                 irregular_targets: *mut u64,
                 regular_targets: *mut Vec4<f32>,
-                irregular_sums: *const f64,
-                regular_sums: *const f64
+                irregular_sums: *const Vec4<f64>,
+                regular_sums: *const Vec4<f64>
                 $(, $fields: *const f64)?
             ), params => {
                 let fields = [$($fields,)? core::ptr::null()][0];
@@ -81,7 +82,6 @@ macro_rules! correct {
                     levels,
                     steps,
                     records,
-                    counts,
                     posts,
                     time,
                     irregular_targets,

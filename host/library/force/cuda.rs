@@ -491,6 +491,39 @@ impl Peers for Cuda {
         Ok(())
     }
 
+    /// Done as it comes the first time, and then recorded in the first device's stream, from which those of the
+    /// others fork.
+    unsafe fn again_together(
+        devices: &[Arc<Self>],
+        kept: &mut Option<Graph>,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        let [first, others @ ..] = devices else {
+            return work();
+        };
+        Self::meet(devices)?;
+        match kept {
+            // SAFETY: the caller's promise, and the devices hold the functions.
+            Some(graph) => unsafe { first.stream.replay(graph)? },
+            None => {
+                work()?;
+                *kept = Some(first.stream.record(|| {
+                    first.reached()?.record(&first.stream)?;
+                    for other in others {
+                        other.stream.wait_for(first.reached()?)?;
+                    }
+                    work()?;
+                    for other in others {
+                        other.reached()?.record(&other.stream)?;
+                        first.stream.wait_for(other.reached()?)?;
+                    }
+                    Ok::<_, ForceError>(())
+                })?);
+            }
+        }
+        Self::meet(devices)
+    }
+
     fn copy_from(
         &self,
         target: &CudaMemory,

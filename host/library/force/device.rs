@@ -169,6 +169,21 @@ pub trait Peers: Streams {
     /// The machine's refusal.
     fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError>;
 
+    /// As [`Device::again`], of work on several devices, which have [met](Self::meet) before it and after it.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    unsafe fn again_together(
+        _devices: &[Arc<Self>],
+        _kept: &mut Option<Graph>,
+        work: &mut dyn FnMut() -> Result<(), ForceError>,
+    ) -> Result<(), ForceError> {
+        work()
+    }
+
     /// Queues a copy of these bytes of a buffer of another device, or of this one, to `at` and on in a
     /// buffer of this device. The other has [met](Self::meet) this one since it was given the work that
     /// writes the bytes, and will before it is given work that overwrites them.

@@ -324,7 +324,7 @@ impl Begin {
             let several = Several::on_ranks(device, team, (&recipe, &limits), bodies)?;
             let several = several.in_fields(&self.external()?, bodies)?;
             match kernel.blocks {
-                Some(scheme) => several.with_block_steps(scheme, GUARD),
+                Some(scheme) => several.stepped(scheme, GUARD, bodies),
                 None => Ok(several),
             }
         };

@@ -11,7 +11,7 @@ use crate::force::device::{Device, Peers};
 use crate::force::resident::{Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
-use crate::plan::{Limits, Recipe};
+use crate::plan::{Limits, Recipe, neighbours};
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{Method, Variant};
 
@@ -42,12 +42,6 @@ impl Machine {
 
     /// Checks that a variant has a neighbour scheme here.
     pub(super) fn check_neighbours(&self, variant: &Variant) -> Result<(), NeighboursFault> {
-        if self.team.is_some() {
-            return Err(NeighboursFault::Ranks);
-        }
-        if self.place.devices() > 1 {
-            return Err(NeighboursFault::Several);
-        }
         if variant.systems != 1 {
             return Err(NeighboursFault::Systems(variant.systems));
         }
@@ -55,6 +49,7 @@ impl Machine {
             return Err(NeighboursFault::Relativity);
         }
         match (&variant.method, &self.block_steps) {
+            (Method::Cpu(_), _) if self.team.is_some() => Err(NeighboursFault::Ranks),
             (Method::Cpu(path), _) if path.precision == Precision::F64 => Ok(()),
             (Method::Kernel { .. }, Some((4, DigitsName::Double))) => Err(NeighboursFault::Double),
             (Method::Kernel { .. }, Some((4, _))) => Ok(()),
@@ -84,19 +79,12 @@ impl Machine {
         slices: u32,
         bodies: &Bodies,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let Some((order, digits)) = self.block_steps_in_fields() else {
+        let Some(scheme) = self.scheme(slices, bodies.len()) else {
             return Ok(Box::new(resident));
         };
-        let scheme = BlockScheme {
-            order,
-            digits,
-            slices,
-        };
         let resident = resident.with_block_steps(scheme, GUARD)?;
-        Ok(Box::new(match self.neighbours {
-            Some(neighbours) => {
-                resident.with_neighbours(neighbours.number(bodies.len()), bodies)?
-            }
+        Ok(Box::new(match scheme.neighbours {
+            Some(wanted) => resident.with_neighbours(wanted, bodies)?,
             None => resident,
         }))
     }
@@ -105,21 +93,29 @@ impl Machine {
     pub(super) fn stepped_together<D: Peers + 'static>(
         &self,
         several: Several<D>,
+        bodies: &Bodies,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        Ok(match self.shared_scheme() {
-            Some(scheme) => Box::new(several.with_block_steps(scheme, GUARD)?),
+        Ok(match self.shared_scheme(bodies.len()) {
+            Some(scheme) => Box::new(several.stepped(scheme, GUARD, bodies)?),
             None => Box::new(several),
         })
     }
 
-    /// The block time steps of several devices, if they are asked for.
-    pub(super) fn shared_scheme(&self) -> Option<BlockScheme> {
-        let steps = self.block_steps_in_fields();
-        steps.map(|(order, digits)| BlockScheme {
+    /// The block time steps of so many bodies in so many slices, if they are asked for.
+    fn scheme(&self, slices: u32, bodies: usize) -> Option<BlockScheme> {
+        let (order, digits) = self.block_steps_in_fields()?;
+        let wanted = |neighbours: Neighbours| neighbours.number(bodies) as u32; // at most as many as bodies
+        Some(BlockScheme {
             order,
             digits,
-            slices: self.place.multiprocessors(),
+            slices,
+            neighbours: self.neighbours.map(wanted),
         })
+    }
+
+    /// As [`scheme`](Self::scheme), of several devices.
+    pub(super) fn shared_scheme(&self, bodies: usize) -> Option<BlockScheme> {
+        self.scheme(self.place.multiprocessors(), bodies)
     }
 
     /// Memory that block time steps take on each of several devices beside what the recipe says, bytes; none
@@ -130,20 +126,26 @@ impl Machine {
         devices: usize,
         limits: &Limits,
     ) -> Result<u64, ForceError> {
-        let Some(scheme) = self.shared_scheme() else {
+        let Params {
+            n,
+            softening_squared,
+            ..
+        } = recipe.params;
+        let Some(scheme) = self.shared_scheme(n as usize) else {
             return Ok(0);
         };
         let part = Part::OfSeveral {
             device: 0,
             devices: u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?,
         };
-        let Params {
-            n,
-            softening_squared,
-            ..
-        } = recipe.params;
         let external = !self.fields.is_empty();
         let unsoftened = softening_squared < scheme.digits.precision().smallest_square();
+        if let Some(wanted) = scheme.neighbours {
+            let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
+            let slices = alone.slices;
+            let of_neighbours = neighbours::plan(wanted, part, external, n, slices, limits)?;
+            return Ok(alone.device_bytes(n) + of_neighbours.device_bytes(n));
+        }
         let plan = plan(scheme, part, external, unsoftened, n, limits)?;
         let of_ranks = match self.team {
             Some(_) => devices * plan.row, // what they receive

@@ -71,7 +71,7 @@ impl Machine {
             self.check_one_kind()?;
         }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
-        let kernel = (variant, self.shared_scheme());
+        let kernel = (variant, self.shared_scheme(bodies.len()));
         lead_on_devices(team, in_fields, physics, kernel, (frame, devices))
     }
 

@@ -21,6 +21,9 @@ pub struct BlockScheme {
     /// the same time. The bits of sums depend on it. Where several devices share the sources, each has so
     /// many slices of them.
     pub slices: u32,
+    /// Neighbours that are wanted of each body, if they are of a neighbour scheme: several devices then share the
+    /// bodies whose forces are computed, and each has all sources.
+    pub neighbours: Option<u32>,
 }
 
 /// The part of a device in block time steps.
@@ -195,6 +198,7 @@ fn kernels(
         order,
         digits,
         slices,
+        neighbours: _, // of which forces on all bodies know nothing
     }: BlockScheme,
     part: Part,
     external: bool,
@@ -315,6 +319,7 @@ mod tests {
             order,
             digits,
             slices,
+            neighbours: None,
         };
         plan(scheme, Part::Alone, false, false, n, limits).expect("it fits")
     }
@@ -341,6 +346,7 @@ mod tests {
                                 order,
                                 digits,
                                 slices,
+                                neighbours: None,
                             };
                             let refused = plan(scheme, Part::Alone, false, false, n, &limits);
                             assert!(refused.is_err());
@@ -386,6 +392,7 @@ mod tests {
                     order: 6,
                     digits: DigitsName::Mixed,
                     slices,
+                    neighbours: None,
                 };
                 let alone = plan(scheme, Part::Alone, false, false, n, &limits);
                 let alone = alone.expect("it fits");
@@ -420,6 +427,7 @@ mod tests {
             order: 4,
             digits: DigitsName::Double,
             slices: 132,
+            neighbours: None,
         };
         let refused = plan(scheme, Part::Alone, false, false, 0, &Limits::EVERYWHERE);
         assert!(matches!(refused, Err(PlanError::NoBodies { .. })));

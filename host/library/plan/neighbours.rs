@@ -1,6 +1,8 @@
-//! The plan of block time steps with a neighbour scheme on a device.
+//! The plan of block time steps with a neighbour scheme on one device or several.
 
-use gpu_kernels::abi::BlockStep;
+use std::ops::Range;
+
+use gpu_kernels::abi::{BlockStep, Share};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::neighbours::{
     IRREGULAR_SUMS, MOST_THREADS, Phase, RECORD, REGULAR_SUMS, REGULAR_TARGET, ROOMS,
@@ -8,7 +10,7 @@ use gpu_kernels::schedule::block_steps::neighbours::{
 };
 use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
 
-use super::block_steps::threads_of;
+use super::block_steps::{Part, threads_of};
 use super::{Launch, Limits, PlanError};
 
 /// Kernels, launches and buffers of such steps.
@@ -16,6 +18,10 @@ use super::{Launch, Limits, PlanError};
 pub struct NeighbourPlan {
     /// Neighbours that are wanted of each body.
     pub wanted: u32,
+    /// Slices that all bodies are cut into.
+    pub slices: u32,
+    /// Slices of the bodies whose forces this device computes.
+    pub share: Share,
     /// Forces.
     pub force: (&'static Entry, Launch),
     /// Lists at the beginning of a span.
@@ -43,24 +49,77 @@ pub struct Bytes {
     pub irregular_targets: usize,
     /// Targets of regular forces.
     pub regular_targets: usize,
-    /// Irregular forces.
+    /// Irregular forces, of one parity of two.
     pub irregular_sums: usize,
-    /// Regular forces.
+    /// Regular forces, of one parity of two.
     pub regular_sums: usize,
     /// Sums and lists of each slice for regular forces.
     pub segments: usize,
 }
 
 impl NeighbourPlan {
-    /// The scalars of a launch.
-    pub const fn params(&self, phase: Phase, parity: u16) -> BlockStep {
+    /// The scalars of a launch; `devices` are those whose sums are read by their addresses, or 0.
+    pub const fn params(&self, phase: Phase, parity: u16, devices: u8) -> BlockStep {
         BlockStep {
             parity,
             phase: phase as u8,
-            devices: 0,
+            devices,
             chunk: self.chunk,
         }
     }
+
+    /// The bodies of `n` in the order of their places.
+    pub fn by_places(&self, n: u32) -> impl Iterator<Item = u32> + use<> {
+        let slices = self.slices;
+        (0..slices).flat_map(move |slice| (slice..n).step_by(slices as usize))
+    }
+
+    /// Slices of the bodies that one of so many devices computes.
+    pub fn share_of(&self, device: u8, devices: u8) -> Share {
+        share_of(self.slices, device, devices)
+    }
+
+    /// Places of those whose forces this device computes.
+    pub fn places(&self, n: u32) -> Range<usize> {
+        let Share { first, end } = self.share;
+        first_place(first, self.slices, n) as usize..first_place(end, self.slices, n) as usize
+    }
+
+    /// Memory that a device needs for so many bodies beside what it has for block time steps, bytes.
+    pub fn device_bytes(&self, n: u32) -> u64 {
+        const OF_A_BODY: u32 = size_of::<[f64; 2]>() as u32 // its sphere
+            + size_of::<u64>() as u32 // its regular step
+            + size_of::<u32>() as u32; // the length of its list
+        let Bytes {
+            records,
+            lists,
+            irregular_targets,
+            regular_targets,
+            irregular_sums,
+            regular_sums,
+            segments,
+        } = self.bytes;
+        let buffers = records
+            + lists
+            + irregular_targets
+            + regular_targets
+            + 2 * (irregular_sums + regular_sums)
+            + segments;
+        u64::from(n) * u64::from(OF_A_BODY) + buffers as u64
+    }
+}
+
+fn share_of(slices: u32, device: u8, devices: u8) -> Share {
+    let (device, devices) = (u32::from(device), u32::from(devices));
+    Share {
+        first: device * slices / devices,
+        end: (device + 1) * slices / devices,
+    }
+}
+
+/// Place of the first body of a slice, or behind the last one, of `n` bodies in so many slices.
+fn first_place(slice: u32, slices: u32, n: u32) -> u32 {
+    slice * (n / slices) + slice.min(n % slices)
 }
 
 /// By how much lists grow beyond what is wanted, where many bodies come near at once: measured in
@@ -75,12 +134,13 @@ fn room(wanted: u32, slices: u32, most: u32) -> u32 {
     room.min(most).next_multiple_of(ROOMS)
 }
 
-/// The plan for `n` bodies in so many slices, which external fields accelerate too or not.
+/// The plan of a device for `n` bodies in so many slices, which external fields accelerate too or not.
 ///
 /// # Errors
 /// If the kernels find no room on the device.
 pub fn plan(
     wanted: u32,
+    part: Part,
     external: bool,
     n: u32,
     slices: u32,
@@ -121,11 +181,19 @@ pub fn plan(
         true => most.next_multiple_of(ROOMS), // all others are neighbours
         false => room(wanted, slices, most),
     };
+    let share = match part {
+        Part::Alone => share_of(slices, 0, 1),
+        Part::OfSeveral { device, devices } => share_of(slices, device, devices),
+    };
+    let own = first_place(share.end, slices, n) - first_place(share.first, slices, n);
     let (bodies, places) = (n as usize, slices as usize * most as usize);
+    let own = own.max(1) as usize; // no device has a buffer of nothing
     let numbers = |count: u32| bodies * count as usize * size_of::<f64>();
     let vectors = |count: usize| count * 4 * size_of::<f32>();
     Ok(NeighbourPlan {
         wanted,
+        slices,
+        share,
         force: launch(force, forces)?,
         search: launch(entries::of(Work::NeighbourForce { search: true }), forces)?,
         correct: Launch::of_slices(correct, of_few, control_bytes(few, slices), limits)?,
@@ -134,12 +202,12 @@ pub fn plan(
         chunk,
         bytes: Bytes {
             records: vectors(bodies * RECORD as usize),
-            lists: bodies * room as usize * slices as usize * size_of::<u32>(),
+            lists: own * room as usize * slices as usize * size_of::<u32>(),
             irregular_targets: places * size_of::<u64>(),
             regular_targets: vectors(places * REGULAR_TARGET as usize),
             irregular_sums: numbers(IRREGULAR_SUMS),
             regular_sums: numbers(REGULAR_SUMS),
-            segments: bodies * slices as usize * segment_bytes(room) as usize,
+            segments: own * slices as usize * segment_bytes(room) as usize,
         },
     })
 }
@@ -163,7 +231,7 @@ mod tests {
                 let slices = slices.min(n);
                 let most = n.div_ceil(slices);
                 for wanted in [1, 64, 1_024] {
-                    let planned = plan(wanted, true, n, slices, &limits);
+                    let planned = plan(wanted, Part::Alone, true, n, slices, &limits);
                     if most > MOST_REGULAR {
                         assert!(matches!(planned, Err(PlanError::TooManyBodies { .. })));
                         continue;
@@ -187,7 +255,35 @@ mod tests {
             block_threads: 1024,
             shared_bytes: 227 * 1024,
         };
-        let plan = plan(1_024, false, 1 << 20, 132, &limits).expect("it fits");
+        let plan = plan(1_024, Part::Alone, false, 1 << 20, 132, &limits).expect("it fits");
         assert_eq!((plan.force.1.block[0], plan.room), (512, 48));
+    }
+
+    /// Every body is computed by one device, whose memory for lists is that of its bodies.
+    #[test]
+    fn devices_share_the_bodies() {
+        for (n, slices, devices) in [(1, 4, 2), (7, 4, 3), (1_001, 4, 5), (4_096, 132, 8)] {
+            let plan = |part| {
+                let planned = plan(8, part, false, n, slices.min(n), &Limits::EVERYWHERE);
+                planned.expect("it fits")
+            };
+            let alone = plan(Part::Alone);
+            assert_eq!(alone.places(n), 0..n as usize);
+            let mut bodies: Vec<u32> = alone.by_places(n).collect();
+            let (mut end, mut lists) = (0, 0);
+            for device in 0..devices {
+                let part = plan(Part::OfSeveral { device, devices });
+                assert_eq!(part.places(n).start, end);
+                end = part.places(n).end;
+                lists += part.bytes.lists;
+            }
+            assert_eq!(end, n as usize);
+            // Devices without bodies have room for one.
+            let of_a_body = alone.bytes.lists / n as usize;
+            let empty = usize::from(devices).saturating_sub(alone.slices as usize);
+            assert_eq!(lists, alone.bytes.lists + empty * of_a_body);
+            bodies.sort_unstable();
+            assert!(bodies.into_iter().eq(0..n));
+        }
     }
 }

@@ -26,9 +26,9 @@ pub enum DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// Returns whether several devices may be meant, to compute one system together.
-    pub const fn is_several(self) -> bool {
-        matches!(self, Self::Emulators(_) | Self::Gpus(_) | Self::AllGpus)
+    /// Returns whether the CPU may be meant.
+    pub const fn may_be_cpu(self) -> bool {
+        matches!(self, Self::Auto | Self::Cpu)
     }
 }
 

@@ -516,10 +516,8 @@ impl SimulationBuilder {
         };
         let takes_blocks = self.stepping == TimeSteps::Blocks && self.scheme.is_none();
         takes_blocks.then(|| {
-            let allowed = self.kernel.is_none()
-                && self.systems == 1
-                && !self.device.is_several()
-                && !self.fields.have_relativity();
+            let allowed =
+                self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
             let accuracy = || self.accuracy_under(&self.chosen_physics());
             asked.or_chosen(self.bodies.len(), allowed, accuracy)
         })

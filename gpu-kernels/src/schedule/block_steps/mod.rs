@@ -45,7 +45,7 @@ mod turn;
 pub use correct::correct;
 pub use force::force;
 pub use gather::gather;
-pub use posts::{MOST_REGULAR, targets};
+pub use posts::{MOST_REGULAR, targets, targets_by_block};
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
 pub use relativity::relativity;
 pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};

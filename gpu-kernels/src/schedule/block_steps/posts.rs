@@ -57,6 +57,12 @@ pub fn targets(posts: &[u64]) -> u32 {
     posts().map(|post| post.count).sum()
 }
 
+/// Targets of each block by its post, and those of them whose regular steps end.
+pub fn targets_by_block(posts: &[u64]) -> impl Iterator<Item = [u32; 2]> {
+    let posts = posts.iter().map(|&post| Post::from(post));
+    posts.map(|post| [post.count, post.regular])
+}
+
 /// Summary of the posts of all blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Posts {

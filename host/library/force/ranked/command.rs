@@ -417,10 +417,13 @@ fn write_scheme(scheme: Option<BlockScheme>, words: &mut Writer) {
         order,
         digits,
         slices,
+        neighbours,
     } = scheme;
     words.number(order.into());
     words.number(place(&DIGITS, digits));
     words.number(slices.into());
+    words.number(neighbours.is_some().into());
+    words.number(neighbours.unwrap_or(0).into());
 }
 
 fn read_scheme(words: &mut Reader<'_>) -> Option<BlockScheme> {
@@ -430,6 +433,10 @@ fn read_scheme(words: &mut Reader<'_>) -> Option<BlockScheme> {
             order: order as u32,
             digits: DIGITS[words.number() as usize],
             slices: words.number() as u32,
+            neighbours: {
+                let (is_some, wanted) = (words.number() != 0, words.number() as u32);
+                is_some.then_some(wanted)
+            },
         }),
     }
 }
@@ -766,6 +773,7 @@ mod tests {
                 order,
                 digits,
                 slices,
+                neighbours: (digits == DigitsName::Mixed).then_some(64),
             })
         };
         let mut commands = vec![

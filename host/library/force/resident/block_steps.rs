@@ -1,7 +1,7 @@
 //! Block time steps on a device: what they keep beside the state, and the launches of a span.
 
 mod kept;
-mod neighbours;
+pub(super) mod neighbours;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::neighbours::clock as neighbour_clock;
 use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
 
-use self::neighbours::Neighbours;
+use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
 use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
@@ -357,6 +357,15 @@ impl<D: Device> Resident<D> {
         Ok(words)
     }
 
+    /// Chooses first steps, by forces and derivatives that are computed for that.
+    pub(super) fn launch_first_steps(&self) -> Result<(), ForceError> {
+        let first = self.blocks()?.plan.first;
+        self.launch_block_correct(&first, Phase::All, 1)?;
+        self.launch_block_force(&first, 0)?;
+        self.launch_block_relativity(&first, Phase::First, 0)?;
+        self.launch_block_correct(&first, Phase::First, 0)
+    }
+
     /// A block step.
     fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
         if self.has_neighbours() {
@@ -446,13 +455,10 @@ impl<D: Device> BlockSteps for Resident<D> {
         eta: f64,
         watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<BlockCounts>, ForceError> {
-        let BlockPlan { steps, first, .. } = self.blocks()?.plan;
+        let BlockPlan { steps, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
         if !self.blocks()?.has_steps {
-            self.launch_block_correct(&first, Phase::All, 1)?;
-            self.launch_block_force(&first, 0)?;
-            self.launch_block_relativity(&first, Phase::First, 0)?;
-            self.launch_block_correct(&first, Phase::First, 0)?;
+            self.launch_first_steps()?;
             if self.has_neighbours() {
                 self.begin_neighbours()?;
             }

@@ -9,15 +9,18 @@
 
 mod block_steps;
 mod exchange;
+mod neighbours;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
 
 use self::block_steps::Rows;
 use self::exchange::Exchange;
+use self::neighbours::Addresses;
 use super::Resident;
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
@@ -25,6 +28,7 @@ use crate::diagnostics::Energy;
 use crate::fields::External;
 use crate::force::device::Peers;
 use crate::force::hermite::{agreed_step, least};
+use crate::plan::block_steps::Part;
 use crate::plan::shares::{SharedRecipe, Union};
 use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
 
@@ -37,8 +41,12 @@ pub struct Several<D: Peers> {
     union: Union,
     /// Of each device of this process, where parts of sums are added.
     adders: Vec<Adder<D>>,
-    /// Of each device, if it takes block time steps.
+    /// Of each device, if it takes block time steps without neighbours.
     rows: Vec<Rows<D>>,
+    /// Of each device of this process, if these take block time steps of a neighbour scheme together.
+    addresses: Vec<Addresses<D>>,
+    /// [`RECORDED`](super::block_steps::RECORDED) block steps of the devices of this process.
+    record: Option<Graph>,
     /// The way to the devices of other ranks, if this process is one of several.
     exchange: Option<Exchange<D>>,
 }
@@ -91,8 +99,27 @@ impl<D: Peers> Several<D> {
             union,
             adders,
             rows: vec![],
+            addresses: vec![],
+            record: None,
             exchange: None,
         })
+    }
+
+    /// The parts of this process's devices in work that all devices share.
+    ///
+    /// # Errors
+    /// If there are more than 255 devices.
+    fn shares(&self) -> Result<Vec<Part>, ForceError> {
+        let (first, devices) = match &self.exchange {
+            Some(exchange) => exchange.place(),
+            None => (0, self.parts.len()),
+        };
+        let devices = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
+        let share = |device: usize| Part::OfSeveral {
+            device: device as u8, // less than `devices`
+            devices,
+        };
+        Ok((first..first + self.parts.len()).map(share).collect())
     }
 
     /// The first device's bodies, which are those of all.
@@ -327,9 +354,9 @@ impl<D: Peers> Backend for Several<D> {
     }
 
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        match self.rows[..] {
-            [] => None,
-            _ => Some(self),
+        match self.first().blocks {
+            Some(_) => Some(self),
+            None => None,
         }
     }
 

@@ -5,8 +5,8 @@ use cuda_std::vector::Vec2;
 use cuda_std::{GpuFloat, global};
 
 use super::correct::Own;
-use super::ends::{External, NONE, forces};
-use super::{REGULAR_SUMS, SUMS, clock, regular_step, word};
+use super::ends::{External, NONE};
+use super::{clock, regular_step, word};
 use crate::schedule::block_steps::level_of;
 
 /// Bodies found in a sphere, in those that are wanted, above which they are too many.
@@ -49,10 +49,7 @@ impl Own {
             // SAFETY: own bodies; bodies were handed out in the order of places.
             unsafe {
                 let wanted = f64::from(word(on.time, clock::WANTED));
-                let sums = on
-                    .regular_sums
-                    .wrapping_add(place as usize * REGULAR_SUMS as usize);
-                let found = global::load(sums, REGULAR_SUMS - 2);
+                let found = self.sums.regular(place).found;
                 let Vec2 { x: radius, y } = global::load(on.spheres, body);
                 let are_few = found <= TOO_MANY * wanted;
                 let small = if are_few & (radius > y) { radius } else { y };
@@ -81,14 +78,11 @@ impl Own {
     /// As [`fit_spheres`](Self::fit_spheres), with the sums of [`force`](super::force).
     #[inline(always)]
     pub(super) unsafe fn take_forces<const EXTERNAL: bool>(&self, external: &External, g: f64) {
-        let on = &self.on;
         self.each_body(|place, body| {
             // SAFETY: own bodies, handed out in the order of places.
             unsafe {
-                let sums = place as usize * REGULAR_SUMS as usize;
-                let sums = on.regular_sums.wrapping_add(sums);
-                let (_, regular) = forces(sums, g);
-                let (_, irregular) = forces(sums.wrapping_add(SUMS), g);
+                let sums = self.sums.regular(place);
+                let (regular, irregular) = (sums.others.force(g), sums.listed.force(g));
                 let pairs = sum([regular, irregular, NONE]);
                 let field = if EXTERNAL {
                     external.force(0, self.moving(body), pairs[0])

@@ -7,7 +7,7 @@ use crate::neighbour_scheme::Force;
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{GpuFloat, global, opaque, thread};
 
-use super::ends::{External, Work};
+use super::ends::{AllSums, External, Work};
 use super::record::Record;
 use super::sweep::Target;
 use super::{
@@ -47,8 +47,6 @@ pub struct Corrected {
     pub steps: *mut f64,
     /// Records that bodies are predicted from; by places.
     pub records: *mut Vec4<u32>,
-    /// Neighbours on each list; by places. Read.
-    pub counts: *const u32,
     /// Posts: those of `params.blocks.parity` are read, the others written.
     pub posts: *mut u64,
     /// As posts.
@@ -57,10 +55,11 @@ pub struct Corrected {
     pub irregular_targets: *mut u64,
     /// As these, two vectors each.
     pub regular_targets: *mut Vec4<f32>,
-    /// Sums of [`force`](super::force), read.
-    pub irregular_sums: *const f64,
+    /// Sums of [`force`](super::force), read; where `params.blocks.devices` are several, for each block the
+    /// address of those of the device that has its slice.
+    pub irregular_sums: *const Vec4<f64>,
     /// As these, of the bodies whose regular steps end.
-    pub regular_sums: *const f64,
+    pub regular_sums: *const Vec4<f64>,
 }
 
 /// Ends the irregular steps of active bodies and, where they end, the regular ones, and hands out those
@@ -108,6 +107,7 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
         let span = number(on.time, plain::SPAN);
         let own = Own {
             on,
+            sums: AllSums::of(&on, &params),
             slice: Slice::of(thread::block_idx_x(), n),
             stride: params.stride,
             control,
@@ -192,6 +192,7 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
 /// Work of a block on its own bodies.
 pub(super) struct Own {
     pub(super) on: Corrected,
+    pub(super) sums: AllSums,
     pub(super) slice: Slice,
     pub(super) stride: u32,
     control: Control,

@@ -1,17 +1,18 @@
 //! The ends of irregular and regular steps, and what the next ones are.
 
+use crate::abi::Params;
 use crate::fields::{Header, OnDevice};
 use crate::neighbour_scheme::{
     Force, Regular, difference, extrapolated, growth, next_step, norm, sum,
 };
-use cuda_std::global::AtomicAdd;
+use cuda_std::global::{AtomicAdd, load_by_address};
+use cuda_std::vector::Vec4;
 use cuda_std::warp::{lane_id, over_lanes};
 use cuda_std::{GpuFloat, global, opaque, thread};
 
-use super::correct::Own;
+use super::correct::{Corrected, Own};
 use super::{
-    IRREGULAR_SUMS, REGULAR_SUMS, SUMS, clock, each_of_block, of_regular_step, own_body,
-    regular_step,
+    IRREGULAR_SUMS, REGULAR_SUMS, clock, each_of_block, of_regular_step, own_body, regular_step,
 };
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::posts::Posts;
@@ -89,20 +90,18 @@ impl Own {
             unsafe {
                 let target = global::load(targets, k);
                 let (place, regular) = (target as u32, (target >> 32) as u32);
-                let irregular = (first + k) as usize * IRREGULAR_SUMS as usize;
-                let irregular = on.irregular_sums.wrapping_add(irregular);
-                self.end_step::<EXTERNAL>(work, place, irregular);
+                let irregular = self.sums.irregular(first + k);
+                self.end_step::<EXTERNAL>(work, place, &irregular);
                 if regular == 0 {
                     let body = own_body(place - self.slice.first);
                     let (_, regular_level) = of_regular_step(global::load(on.regular_steps, place));
                     self.choose_level(work, place, body, regular_level);
                     self.renew_record(place, body, work.now);
-                    neighbours += f64::from(global::load(on.counts, place));
+                    neighbours += irregular.neighbours;
                 } else {
-                    let number = (first_regular + regular - 1) as usize * REGULAR_SUMS as usize;
-                    let sums = on.regular_sums.wrapping_add(number);
-                    self.end_regular_step(work, place, irregular, sums);
-                    neighbours += global::load(sums, REGULAR_SUMS - 1);
+                    let sums = self.sums.regular(first_regular + regular - 1);
+                    self.end_regular_step(work, place, &irregular, &sums);
+                    neighbours += sums.before;
                 }
             }
         });
@@ -121,12 +120,7 @@ impl Own {
     /// # Safety
     /// Only this thread accesses the body.
     #[inline(always)]
-    unsafe fn end_step<const EXTERNAL: bool>(
-        &self,
-        work: &Work,
-        place: u32,
-        irregular: *const f64,
-    ) {
+    unsafe fn end_step<const EXTERNAL: bool>(&self, work: &Work, place: u32, irregular: &SumsOf) {
         let on = &self.on;
         let body = own_body(place - self.slice.first);
         // SAFETY: the caller's promise.
@@ -139,7 +133,7 @@ impl Own {
             let [a, j] = self.whole(body);
             let [s, c] = [[0.0; 3]; 2];
             let begun = Begun { x, v, a, j, s, c };
-            let (approach, irregular) = forces(irregular, work.g);
+            let (approach, irregular) = (irregular.approach, irregular.force(work.g));
             let regular = self.regular(body);
             let outer = extrapolated(regular, since);
             let (mut field, mut field_before) = (NONE, NONE);
@@ -176,8 +170,8 @@ impl Own {
         &self,
         work: &Work,
         place: u32,
-        irregular: *const f64,
-        sums: *const f64,
+        irregular: &SumsOf,
+        sums: &RegularSums,
     ) {
         let on = &self.on;
         let body = own_body(place - self.slice.first);
@@ -185,9 +179,9 @@ impl Own {
         unsafe {
             let (begun_at, level) = of_regular_step(global::load(on.regular_steps, place));
             let dt = work.span * ((work.now - begun_at) as f64 / SPAN as f64);
-            let (_, irregular) = forces(irregular, work.g);
-            let (approach, new) = forces(sums, work.g);
-            let (_, inside) = forces(sums.wrapping_add(SUMS), work.g);
+            let irregular = irregular.force(work.g);
+            let (approach, new) = (sums.others.approach, sums.others.force(work.g));
+            let inside = sums.listed.force(work.g);
             let begun = self.regular(body);
             let field = difference(
                 self.whole(body),
@@ -218,8 +212,7 @@ impl Own {
             let allowed = smaller(step.next_step(work.regular_eta, noise), bound);
             let allowed = smaller(allowed, 2.0 * dt);
             let radius = global::load(on.spheres, body).x;
-            let found = global::load(sums, REGULAR_SUMS - 2);
-            let radius = radius * growth(work.wanted, found, 2.0);
+            let radius = radius * growth(work.wanted, sums.found, 2.0);
             global::store(on.spheres, body, [radius, allowed].into());
             let wanted = level_of(allowed, work.span);
             let level = if wanted > level || wanted >= coarsest_active(work.now) {
@@ -253,19 +246,105 @@ impl Own {
     }
 }
 
-/// The approach, and acceleration and jerk of sums.
-///
-/// # Safety
-/// `sums` has them, written before this launch.
-#[inline(always)]
-pub(super) unsafe fn forces(sums: *const f64, g: f64) -> (f64, Force) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let at = |k| g * global::load(sums, k);
-        (
-            global::load(sums, 0),
-            [[at(1), at(2), at(3)], [at(4), at(5), at(6)]],
-        )
+/// Sums of all targets of a block: addresses in this device's memory or in another's.
+#[derive(Clone, Copy)]
+pub(super) struct AllSums {
+    irregular: u64,
+    regular: u64,
+}
+
+/// Sums over neighbours.
+#[derive(Clone, Copy)]
+pub(super) struct SumsOf {
+    approach: f64,
+    /// Acceleration and jerk per G.
+    per_g: Force,
+    /// How many neighbours there are.
+    neighbours: f64,
+}
+
+/// Sums of a body whose regular step ends.
+#[derive(Clone, Copy)]
+pub(super) struct RegularSums {
+    /// Over all but the new list.
+    pub(super) others: SumsOf,
+    /// Over the new list.
+    pub(super) listed: SumsOf,
+    /// How many neighbours were found.
+    pub(super) found: f64,
+    /// How many were on the old list.
+    before: f64,
+}
+
+impl AllSums {
+    /// Those of this block.
+    ///
+    /// # Safety
+    /// The launch's promise.
+    #[inline(always)]
+    pub(super) unsafe fn of(on: &Corrected, params: &Params) -> Self {
+        let address = |sums: *const Vec4<f64>| {
+            if params.blocks.devices == 0 {
+                sums.expose_provenance() as u64
+            } else {
+                // SAFETY: an address for each block.
+                unsafe { global::load(sums.cast(), thread::block_idx_x()) }
+            }
+        };
+        Self {
+            irregular: address(on.irregular_sums),
+            regular: address(on.regular_sums),
+        }
+    }
+
+    /// Those of active body `k` of all.
+    ///
+    /// # Safety
+    /// It is one of this block, whose sums were written before this launch.
+    #[inline(always)]
+    unsafe fn irregular(self, k: u32) -> SumsOf {
+        const VECTORS: u32 = IRREGULAR_SUMS / 4;
+        // SAFETY: the caller's promise.
+        let [a, b] = [0, 1].map(|v| unsafe { load_by_address(self.irregular, k * VECTORS + v) });
+        SumsOf {
+            approach: a.x,
+            per_g: [[a.y, a.z, a.w], [b.x, b.y, b.z]],
+            neighbours: b.w,
+        }
+    }
+
+    /// Those of body `k` of all whose regular steps end.
+    ///
+    /// # Safety
+    /// As [`irregular`](Self::irregular).
+    #[inline(always)]
+    pub(super) unsafe fn regular(self, k: u32) -> RegularSums {
+        const VECTORS: u32 = REGULAR_SUMS / 4;
+        // SAFETY: the caller's promise.
+        let [a, b, c, d] =
+            [0, 1, 2, 3].map(|v| unsafe { load_by_address(self.regular, k * VECTORS + v) });
+        RegularSums {
+            others: SumsOf {
+                approach: a.x,
+                per_g: [[a.y, a.z, a.w], [b.x, b.y, b.z]],
+                neighbours: 0.0,
+            },
+            listed: SumsOf {
+                approach: b.w,
+                per_g: [[c.x, c.y, c.z], [c.w, d.x, d.y]],
+                neighbours: 0.0,
+            },
+            found: d.z,
+            before: d.w,
+        }
+    }
+}
+
+impl SumsOf {
+    /// Acceleration and jerk.
+    #[inline(always)]
+    pub(super) fn force(&self, g: f64) -> Force {
+        self.per_g.map(|vector| vector.map(|number| g * number))
     }
 }
 

@@ -11,7 +11,7 @@ use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
 use cuda_std::{GpuFloat, global, thread};
 
 use super::near::together;
-use super::{REGULAR_SUMS, Slice, body_at, capacity, clock, own_body, word};
+use super::{Held, REGULAR_SUMS, Slice, body_at, clock, own_body, word};
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::{Bodies, MOST_REGISTERS, clock as plain, number};
 
@@ -21,7 +21,8 @@ type Pairs = Numerics<f64, Fused, Approximate, Unsoftened>;
 /// velocity.
 const NUMBERS: usize = 11;
 
-/// Chooses the first irregular and regular steps of all bodies, where there are lists.
+/// Chooses the first irregular and regular steps of the bodies of the slices of `params.share`, where there are
+/// lists.
 ///
 /// # Formula
 /// [`first_step`] of the irregular force and, ten times as long, of the regular one: the whole force
@@ -31,11 +32,11 @@ const NUMBERS: usize = 11;
 ///
 /// # Arguments
 /// `state`, `acceleration`, `jerk`, `higher`: of all bodies where they are, snaps first in `higher`,
-/// read. `lists`, `counts`, `list_sums` of [`force`](super::force), `time`: read. `spheres`: their second
-/// numbers written. `steps`: written. `params.g`: in the unit of the bodies.
+/// read. `lists`, `counts`, `list_sums` of [`force`](super::force), `time`: read. `spheres`: the second
+/// numbers of these bodies written. `steps`: of these bodies written. `params.g`: in the unit of the bodies.
 ///
 /// # Thread mapping
-/// One-dimensional; a block for each slice. A warp a body, whose lanes have different neighbours.
+/// One-dimensional; a block for each slice of all. A warp a body, whose lanes have different neighbours.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -58,7 +59,17 @@ pub unsafe fn first(
     params: Params,
 ) {
     thread::limit_registers::<MOST_REGISTERS>();
-    let Params { n, stride, g, .. } = params;
+    let Params {
+        n,
+        stride,
+        g,
+        share,
+        ..
+    } = params;
+    let held = Held::of(&params);
+    if thread::block_idx_x() < share.first || thread::block_idx_x() >= share.end {
+        return;
+    }
     let slice = Slice::of(thread::block_idx_x(), n);
     let warps = thread::block_dim_x() / WARP_SIZE;
     // SAFETY: the launch's promise; a body is one warp's.
@@ -77,7 +88,7 @@ pub unsafe fn first(
         let mut slot = warp_id();
         while slot < slice.count {
             let (place, body) = (slice.first + slot, own_body(slot));
-            let list = lists.wrapping_add(place as usize * capacity(room) as usize);
+            let list = lists.wrapping_add(held.list(place, room));
             let (count, (own, _)) = (global::load(counts, place), moving(body));
             let mut sums = [[0.0; 3]; 3];
             let (mut approach, mut fastest) = (0.0_f64, 0.0_f64);

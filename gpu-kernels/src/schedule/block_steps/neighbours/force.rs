@@ -11,7 +11,7 @@ use super::near::{Near, together};
 use super::record::Record;
 use super::sweep::{self, Sweep};
 use super::{
-    Elapsed, GROUP, IRREGULAR_SUMS, Phase, SUMS, Slice, capacity, clock, control, each_of_block,
+    Elapsed, GROUP, Held, IRREGULAR_SUMS, Phase, SUMS, Slice, clock, control, each_of_block,
     segment_words, word,
 };
 use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
@@ -21,9 +21,9 @@ use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plai
 pub struct ForceBuffers {
     /// Four vectors a body. Read.
     pub records: *const Vec4<u32>,
-    /// Places of neighbours, room for as many of each body as segments have together.
+    /// Places of neighbours, room for as many of each body of `params.share` as segments have together.
     pub lists: *mut u32,
-    /// Neighbours on each list.
+    /// Neighbours on each list; by places.
     pub counts: *mut u32,
     /// Bodies whose steps end, as many for each slice as the largest has bodies. Read.
     pub irregular_targets: *const u64,
@@ -35,15 +35,17 @@ pub struct ForceBuffers {
     pub time: *const u64,
     /// [`IRREGULAR_SUMS`] for each active body in order.
     pub irregular_sums: *mut f64,
-    /// For each slice, and in it for each body whose regular step ends in order,
+    /// Those of the launch before. Read.
+    pub irregular_before: *const f64,
+    /// For each slice, and in it for each body of `params.share` whose regular step ends in order,
     /// [`segment_bytes`](super::segment_bytes).
     pub segments: *mut u32,
     /// [`REGULAR_SUMS`](super::REGULAR_SUMS) for each body whose regular step ends, in order.
     pub regular_sums: *mut f64,
 }
 
-/// The irregular forces on active bodies; and where regular steps end, for each such body the sums over
-/// each slice's bodies beyond its radius, and a list of those within. If that was
+/// The irregular forces on the active bodies of the slices of `params.share`; and where regular steps end, for
+/// each such body the sums over each slice's bodies beyond its radius, and a list of those within. If that was
 /// [done](clock::SWEPT), joins these instead, and computes the irregular forces of the new lists.
 ///
 /// In [`Phase::Begin`] sums and lists of all bodies where they are when the span begins; if `SEARCH` the
@@ -54,10 +56,10 @@ pub struct ForceBuffers {
 /// at the next time; and the largest `3 |r·v|/d²`.
 ///
 /// # Arguments
-/// `on`: as [`ForceBuffers`] says. `params.blocks`: parity and phase.
+/// `on`: as [`ForceBuffers`] says. `params.blocks`: parity and phase. `params.share`: slices.
 ///
 /// # Thread mapping
-/// One-dimensional; a block for each slice, of 2ᵏ warps and at least as many threads as there are
+/// One-dimensional; a block for each slice of all, of 2ᵏ warps and at least as many threads as there are
 /// blocks. A warp, or several, gather the neighbours of an active body; `sweep` says who computes which
 /// regular pairs; a warp joins what slices left for a body.
 ///
@@ -92,6 +94,7 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
             word(on.time, clock::ROOM),
         )
     };
+    let held = Held::of(&params);
     let begins = is(Phase::Begin) || is(Phase::Join);
     let mut near = Near {
         records: on.records,
@@ -106,6 +109,10 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
         near.now = now + (SPAN >> posts.finest);
     }
     if is(Phase::Join) || (!begins && is_swept) {
+        if !begins {
+            // SAFETY: the launch's promise.
+            unsafe { pass_on(&on, held.targets(&posts)) };
+        }
         let parts = Parts {
             lists: on.lists,
             counts: on.counts,
@@ -115,6 +122,7 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
             near,
             posts,
             n,
+            held,
             room,
             begins,
         };
@@ -132,8 +140,12 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
                 let index = block as usize * Slice::of(block, n).most as usize + own as usize;
                 global::load(on.irregular_targets.wrapping_add(index), 0) as u32
             };
-            let exchange: Shared<f64> = exchange.after(0);
-            gather(&near, &on, posts.active, room, targets, exchange);
+            let active = Active {
+                all: posts.active,
+                own: held.targets(&posts),
+                held,
+            };
+            gather(&near, &on, active, room, targets, exchange.after(0));
         }
         if posts.regular == 0 {
             return;
@@ -142,11 +154,13 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
     }
     let slice = Slice::of(block, n);
     let words = segment_words(room);
+    let of_block = block as usize * held.bodies as usize * words as usize;
     let mut sweep = Sweep {
         targets: on.regular_targets,
         most: slice.most,
         posts,
-        segments: (on.segments).wrapping_add(block as usize * n as usize * words as usize),
+        own: held.regular_targets(&posts),
+        segments: on.segments.wrapping_add(of_block),
         words,
         room,
         softening_squared: near.softening_squared,
@@ -176,8 +190,36 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
     }
 }
 
-/// The irregular forces on all active bodies, which warps of all blocks share: one has a body or, where
-/// bodies are few, several have one.
+/// Hands on the irregular sums of targets from `first` to before `end`, which the launch before has computed.
+///
+/// # Safety
+/// As [`force`].
+#[inline(always)]
+unsafe fn pass_on(on: &ForceBuffers, (first, end): (u32, u32)) {
+    let threads = thread::grid_dim_x() * thread::block_dim_x();
+    let mut number = first * IRREGULAR_SUMS + thread::index_1d();
+    while number < end * IRREGULAR_SUMS {
+        // SAFETY: a number of this thread's alone.
+        unsafe {
+            let before = global::load(on.irregular_before, number);
+            global::store(on.irregular_sums, number, before);
+        }
+        number += threads;
+    }
+}
+
+/// Active bodies, and those of them that a device computes.
+#[derive(Clone, Copy)]
+struct Active {
+    /// Number of all.
+    all: u32,
+    /// The first of its own, and the one behind the last.
+    own: (u32, u32),
+    held: Held,
+}
+
+/// The irregular forces on this device's active bodies, which warps of all blocks share: one has a body or,
+/// where the bodies of all devices are few, several have one.
 ///
 /// # Safety
 /// As [`force`]; `target` is the place of an active body.
@@ -185,27 +227,32 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
 unsafe fn gather(
     near: &Near,
     on: &ForceBuffers,
-    active: u32,
+    active: Active,
     room: u32,
     target: impl Fn(u32) -> u32,
     exchange: Shared<f64>,
 ) {
+    let Active {
+        all,
+        own: (begin, end),
+        held,
+    } = active;
     let sums_of = on.irregular_sums;
     let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
     let (warps, lane) = (thread::block_dim_x() / WARP_SIZE, lane_id());
     let mut share = 1;
-    while share < warps && 2 * share * active <= warps * slices {
+    while share < warps && 2 * share * all <= warps * slices {
         share *= 2;
     }
     let part = warp_id() % share;
-    let first = warp_id() / share * slices + block;
-    let mut k = first;
-    while k < active {
+    let first = begin + warp_id() / share * slices + block;
+    let (mut k, mut count) = (first, 0);
+    while k < end {
         // SAFETY: an active body, and the sums' own place: of body k, or of this warp.
         unsafe {
             let place = target(k);
-            let list = (on.lists).wrapping_add(place as usize * capacity(room) as usize);
-            let count = global::load(on.counts, place);
+            let list = on.lists.wrapping_add(held.list(place, room));
+            count = global::load(on.counts, place);
             let lanes = (part * WARP_SIZE, share * WARP_SIZE);
             let sums = near.sums(place, list, count, lanes);
             for (number, &sum) in sums.iter().enumerate() {
@@ -215,6 +262,9 @@ unsafe fn gather(
                     exchange.store(warp_id() * IRREGULAR_SUMS + number as u32, sum);
                 }
             }
+            if lane == 0 && share == 1 {
+                global::store(sums_of, (k + 1) * IRREGULAR_SUMS - 1, f64::from(count));
+            }
         }
         k += warps / share * slices;
     }
@@ -223,13 +273,17 @@ unsafe fn gather(
     }
     // Several warps a body: none had more than one.
     thread::sync_threads();
-    if part == 0 && first < active && lane < SUMS as u32 {
+    if part == 0 && first < end && lane == SUMS as u32 {
+        // SAFETY: the last of this body's numbers is this lane's.
+        unsafe { global::store(sums_of, first * IRREGULAR_SUMS + lane, f64::from(count)) };
+    }
+    if part == 0 && first < end && lane < SUMS as u32 {
         let mut warp = warp_id();
-        let end = warp + share;
+        let behind = warp + share;
         let mut sum = 0.0_f64;
         // SAFETY: written before the barrier; number `lane` of the body's sums is this lane's.
         unsafe {
-            while warp < end {
+            while warp < behind {
                 let of_warp = exchange.load(warp * IRREGULAR_SUMS + lane);
                 sum = together(lane as usize, sum, of_warp);
                 warp += 1;

@@ -6,7 +6,7 @@ use cuda_std::{global, thread};
 
 use super::near::{Near, over_lanes, together};
 use super::sweep::{Target, header, regular_index};
-use super::{HEADER, REGULAR_SUMS, SUMS, Slice, capacity, segment_words};
+use super::{HEADER, Held, REGULAR_SUMS, SUMS, Slice, segment_words};
 use crate::schedule::block_steps::most_of_a_slice;
 use crate::schedule::block_steps::posts::Posts;
 
@@ -30,6 +30,8 @@ pub(super) struct Parts {
     pub(super) posts: Posts,
     /// Bodies.
     pub(super) n: u32,
+    /// Those of this device.
+    pub(super) held: Held,
     /// Neighbours in a slice that there is room for.
     pub(super) room: u32,
     /// True if a span begins, and with it the lists.
@@ -37,7 +39,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Joins the parts of all targets. All warps of the grid share them.
+    /// Joins the parts of all targets of this device. All warps of the grid share them.
     ///
     /// # Safety
     /// The buffers are as said, and all threads of the launch call it.
@@ -45,38 +47,37 @@ impl Parts {
     pub(super) unsafe fn join_all(&self) {
         let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
         let warps = thread::block_dim_x() / WARP_SIZE;
-        let mut k = warp_id() * slices + block;
-        while k < self.posts.regular {
+        let (first, end) = self.held.regular_targets(&self.posts);
+        let mut k = first + warp_id() * slices + block;
+        while k < end {
             // SAFETY: a target, and this warp's alone.
-            unsafe { self.join(k) };
+            unsafe { self.join(k, k - first) };
             k += warps * slices;
         }
     }
 
-    /// Joins the parts of target `k`: adds up the sums of all slices, makes the new list, and computes
+    /// Joins the parts of target `k`, number `own` of this device: adds up the sums of all slices, makes the new list, and computes
     /// the irregular force of that. By a warp, whose lanes have different slices, then different
     /// neighbours.
     ///
     /// # Safety
     /// The buffers are as said; all lanes of one warp alone call it with this `k`, a target that exists.
     #[inline(always)]
-    unsafe fn join(&self, k: u32) {
+    unsafe fn join(&self, k: u32, own: u32) {
         let (slices, lane) = (thread::grid_dim_x(), lane_id());
-        let Self { n, room, .. } = *self;
+        let Self { n, held, room, .. } = *self;
         let (most, words) = (most_of_a_slice(n, slices), segment_words(room));
         // SAFETY: a target, whose list and sums are this warp's.
         unsafe {
             let Target { place, .. } =
                 Target::fetch(self.targets, regular_index(&self.posts, most, k));
-            let list = self
-                .lists
-                .wrapping_add(place as usize * capacity(room) as usize);
+            let list = self.lists.wrapping_add(held.list(place, room));
             let sums = self.sums.wrapping_add(k as usize * REGULAR_SUMS as usize);
             let mut all = [0.0; SUMS];
             let (mut found, mut listed, mut first) = (0, 0, 0);
             while first < slices {
                 let slice = (first + lane).min(slices - 1);
-                let index = (slice as usize * n as usize + k as usize) * words as usize;
+                let index = (slice as usize * held.bodies as usize + own as usize) * words as usize;
                 let segment = self.segments.wrapping_add(index);
                 let (of_slice, its_found) = header(segment);
                 let its_found = if first + lane < slices { its_found } else { 0 };

@@ -24,6 +24,11 @@
 //! however the bodies are ordered. The *place* of a body is its number when slice follows slice;
 //! records that sources are predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
 //! positions of irregular ones f64, and what else there is in pairs is f32. Sums have a fixed order.
+//!
+//! Several devices share the targets: each computes the forces on the bodies of [its slices](Held), of all
+//! sources, and has their lists; all predict and correct all bodies, by sums that they read in each other's
+//! memory. Which warps share a target, and so the order of its sums, follows from the numbers of all targets:
+//! the bits are those of one device.
 
 mod beginning;
 mod correct;
@@ -42,8 +47,9 @@ pub use force::{ForceBuffers, force};
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{global, thread};
 
-use super::posts::Control;
+use super::posts::{Control, Posts};
 use super::{DEEPEST, SPAN, Slice, control_words, regular_words};
+use crate::abi::{Params, Share};
 
 /// Purpose of a launch of [`correct`], and of [`force`].
 #[repr(u32)]
@@ -91,7 +97,7 @@ pub const ROOMS: u32 = 8;
 /// Words of a segment ahead of its list: six sums, the fastest approach, and a count.
 const HEADER: u32 = 8;
 
-/// Numbers of sums over neighbours: an approach, an acceleration, a jerk, and none.
+/// Numbers of sums over neighbours: an approach, an acceleration, a jerk, and how many neighbours there are.
 pub const IRREGULAR_SUMS: u32 = 8;
 
 /// Numbers of a body whose regular step ends: sums over all others and over the new list as in
@@ -174,6 +180,49 @@ fn each_of_block(first: u32, end: u32, mut with: impl FnMut(u32)) {
             with(number);
         }
         begin += thread::block_dim_x();
+    }
+}
+
+/// Bodies of the slices of `params.share`: those whose forces this device computes, and whose lists it has.
+#[derive(Clone, Copy)]
+struct Held {
+    slices: Share,
+    /// Place of the first.
+    first_place: u32,
+    /// Number of them.
+    bodies: u32,
+}
+
+impl Held {
+    #[inline(always)]
+    fn of(params: &Params) -> Self {
+        let Params { n, share, .. } = *params;
+        let first_place = Slice::of(share.first, n).first;
+        Self {
+            slices: share,
+            first_place,
+            bodies: Slice::of(share.end, n).first - first_place,
+        }
+    }
+
+    /// Their first number among all targets, and the one behind their last.
+    #[inline(always)]
+    fn targets(self, posts: &Posts) -> (u32, u32) {
+        let Share { first, end } = self.slices;
+        (posts.begin_of(first), posts.begin_of(end))
+    }
+
+    /// As [`targets`](Self::targets), of those whose regular steps end.
+    #[inline(always)]
+    fn regular_targets(self, posts: &Posts) -> (u32, u32) {
+        let Share { first, end } = self.slices;
+        (posts.regular_begin_of(first), posts.regular_begin_of(end))
+    }
+
+    /// Number of the first entry of a body's list.
+    #[inline(always)]
+    fn list(self, place: u32, room: u32) -> usize {
+        (place - self.first_place) as usize * capacity(room) as usize
     }
 }
 

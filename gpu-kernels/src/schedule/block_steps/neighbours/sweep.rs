@@ -4,7 +4,8 @@
 //! A warp computes a group of targets at a time, two a lane, with the sources broadcast. As many groups
 //! as there are warps make a round, in which each warp has a group to itself and all sources. The
 //! groups that are left are shared by several warps each, with a part of the sources for each; then
-//! sums meet in shared memory.
+//! sums meet in shared memory. Which targets are left, and how many warps share one, is decided by the targets of
+//! all devices, as if one had them all; each device then computes its own.
 
 use crate::interaction::{add_with_jerk, distance_squared, separation};
 use crate::numerics::{Approximate, Far, Fused, Numerics, Real, Softened};
@@ -122,7 +123,9 @@ pub(super) struct Sweep {
     pub(super) most: u32,
     /// Beginning of them.
     pub(super) posts: Posts,
-    /// Segments of this block, for each target in order.
+    /// The first that this device computes, and the one behind the last.
+    pub(super) own: (u32, u32),
+    /// Segments of this block, for each of these in order.
     pub(super) segments: *mut u32,
     /// Words of a segment.
     pub(super) words: u32,
@@ -154,62 +157,72 @@ impl Sweep {
     #[inline(always)]
     pub(super) unsafe fn all<const SEARCH: bool>(&self) {
         let warps = thread::block_dim_x() / WARP_SIZE;
-        let targets = self.posts.regular;
-        let in_rounds = targets / (GROUP * warps) * warps;
-        // SAFETY: the caller's promise.
+        let all = self.posts.regular;
+        let in_rounds = all / (GROUP * warps) * warps * GROUP;
+        let (first, end) = self.own;
+        let middle = in_rounds.max(first).min(end);
+        // SAFETY: the caller's promise; all threads take the branch together.
         unsafe {
-            self.rounds::<SEARCH>(in_rounds);
+            self.rounds::<SEARCH>(first, middle);
             thread::sync_threads();
-            let first = in_rounds * GROUP;
-            if first < targets {
-                self.shared::<SEARCH>(first, targets - first);
+            if middle < end {
+                // Own groups are not more than all.
+                let parts = warps / (all - in_rounds).div_ceil(GROUP);
+                self.shared::<SEARCH>(middle, end - middle, parts);
             }
         }
     }
 
-    /// Groups `0..groups`, each by one warp.
+    /// Targets `first..end`, in groups by one warp each.
     ///
     /// # Safety
     /// As [`all`](Self::all).
     #[inline(always)]
-    unsafe fn rounds<const SEARCH: bool>(&self, groups: u32) {
+    unsafe fn rounds<const SEARCH: bool>(&self, first: u32, end: u32) {
         let warps = thread::block_dim_x() / WARP_SIZE;
         let counter = warp_id() * GROUP + lane_id();
-        let mut group = warp_id();
-        while group < groups {
-            let target = group * GROUP + lane_id();
+        let mut group = first + warp_id() * GROUP;
+        while group < end {
+            let target = group + lane_id();
             let mut targets = [Target::NOWHERE; LANE as usize];
             let mut sums = [[0.0; SUMS]; LANE as usize];
-            // SAFETY: targets below the number of all; segments and counters are this thread's alone.
+            // SAFETY: targets of this device; segments and counters are this thread's alone.
             unsafe {
                 for_each::<{ LANE as usize }>(|l| {
                     let at = l as u32 * WARP_SIZE;
-                    targets[l] = self.target(target + at);
-                    let (before, found) = self.before(target + at);
-                    sums[l] = before;
-                    self.found.store(counter + at, found);
+                    // Lanes without a target compute the last one's again, but list nothing.
+                    let exists = target + at < end;
+                    targets[l] = self.target((target + at).min(end - 1));
+                    if exists {
+                        let (before, found) = self.before(target + at);
+                        sums[l] = before;
+                        self.found.store(counter + at, found);
+                    } else {
+                        targets[l].limit = 0.0;
+                    }
                 });
                 sync_warp();
                 self.sum::<SEARCH, 2>((0, self.count), &targets, (target, counter), &mut sums);
                 for_each::<{ LANE as usize }>(|l| {
                     let at = l as u32 * WARP_SIZE;
-                    let found = self.found.load(counter + at);
-                    self.put(target + at, &sums[l], found);
+                    if target + at < end {
+                        let found = self.found.load(counter + at);
+                        self.put(target + at, &sums[l], found);
+                    }
                 });
             }
-            group += warps;
+            group += warps * GROUP;
         }
     }
 
-    /// Targets from `first` on, fewer than a round of them, by all warps.
+    /// Targets from `first` on, fewer than a round of them, by all warps, of which `parts` share a group.
     ///
     /// # Safety
     /// As [`all`](Self::all).
     #[inline(always)]
-    unsafe fn shared<const SEARCH: bool>(&self, first: u32, targets: u32) {
-        let (warps, lane) = (thread::block_dim_x() / WARP_SIZE, lane_id());
+    unsafe fn shared<const SEARCH: bool>(&self, first: u32, targets: u32, parts: u32) {
+        let lane = lane_id();
         let groups = targets.div_ceil(GROUP);
-        let parts = warps / groups;
         let (group, part) = (warp_id() / parts, warp_id() % parts);
         let begin = |part: u32| part * self.count / parts;
         // SAFETY: counters and exchanged sums are one thread's between barriers, but for additions to
@@ -304,7 +317,7 @@ impl Sweep {
 
     #[inline(always)]
     fn segment(&self, target: u32) -> *mut u32 {
-        let words = target as usize * self.words as usize;
+        let words = (target - self.own.0) as usize * self.words as usize;
         self.segments.wrapping_add(words)
     }
 

@@ -1,5 +1,5 @@
 //! Block time steps with a neighbour scheme on a device: what they keep beside those without, and the
-//! launches of a span.
+//! launches of a span, which are the same where several devices share the bodies.
 
 use gpu_kernels::abi::Params;
 use gpu_kernels::entries::Entry;
@@ -13,11 +13,12 @@ use crate::force::device::Device;
 use crate::force::resident::external::Fielded;
 use crate::neighbours;
 use crate::plan::Launch;
+use crate::plan::block_steps::Part;
 use crate::plan::neighbours::{self as plan, NeighbourPlan};
 
 /// Buffers of a neighbour scheme.
-pub(super) struct Neighbours<D: Device> {
-    plan: NeighbourPlan,
+pub(in crate::force::resident) struct Neighbours<D: Device> {
+    pub(in crate::force::resident) plan: NeighbourPlan,
     /// True for each body that has mass.
     massive: Vec<bool>,
     /// Radius of the sphere, infinite where all are neighbours, and the regular step that is allowed,
@@ -29,13 +30,78 @@ pub(super) struct Neighbours<D: Device> {
     counts: D::Buffer,
     irregular_targets: D::Buffer,
     regular_targets: D::Buffer,
-    irregular_sums: D::Buffer,
-    regular_sums: D::Buffer,
+    /// Of the block steps of both parities: those of one are read while those of the next are written.
+    pub(in crate::force::resident) sums: [Sums<D>; 2],
     segments: D::Buffer,
+}
+
+/// Sums of targets.
+pub(in crate::force::resident) struct Sums<D: Device> {
+    /// Over neighbours.
+    pub(in crate::force::resident) irregular: D::Buffer,
+    /// Over all others, and over the new list, where regular steps end.
+    pub(in crate::force::resident) regular: D::Buffer,
+}
+
+/// Parity of the sums that the ends of steps read.
+pub(in crate::force::resident) fn parity_of_sums(phase: Phase, parity: u16) -> usize {
+    match phase {
+        Phase::Step => parity.into(),
+        _ => 1, // those of the lists of all bodies
+    }
 }
 
 /// Passes over all pairs in which first radii are fitted to the number of neighbours.
 const PASSES: u32 = 6;
+
+/// Launches of a neighbour scheme, on one device or on all that share the bodies.
+pub(in crate::force::resident) trait NeighbourLaunches {
+    /// Launches forces, or lists alone if `search`; what is launched after it may read the sums of all devices.
+    fn launch_neighbour_forces(
+        &self,
+        search: bool,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<(), ForceError>;
+
+    /// Launches the ends of steps.
+    fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError>;
+
+    /// Begins a span: lists, forces, and the first targets.
+    ///
+    /// Forces are of where bodies are. Those that the last steps left are of where they were predicted; by
+    /// how much that of a near pair differs, their regular forces would be wrong for a whole regular
+    /// step.
+    fn begin_span_of_neighbours(&self) -> Result<(), ForceError> {
+        self.make_lists(false, Phase::Begin)?;
+        self.launch_neighbour_corrects(Phase::Ready, 1)
+    }
+
+    /// Fits the spheres of all bodies to the number of neighbours that are wanted, and makes their lists.
+    fn fit_spheres(&self) -> Result<(), ForceError> {
+        self.make_lists(true, Phase::Begin)?;
+        for _ in 0..PASSES {
+            self.make_lists(true, Phase::Radii)?;
+        }
+        self.make_lists(true, Phase::Settled)
+    }
+
+    /// Makes lists of all bodies where they are, with forces or alone, and leaves posts of parity 1.
+    fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
+        self.launch_neighbour_corrects(phase, 0)?;
+        self.launch_neighbour_forces(search, Phase::Begin, 1)?;
+        self.launch_neighbour_forces(search, Phase::Join, 1)
+    }
+
+    /// A block step.
+    fn launch_neighbour_step(&self, parity: u16) -> Result<(), ForceError> {
+        self.launch_neighbour_forces(false, Phase::Step, parity)?;
+        self.launch_neighbour_corrects(Phase::Step, parity)
+    }
+}
+
+/// Step of a body, the radius of its sphere and its regular step, in local units, as they are first chosen.
+pub(in crate::force::resident) type FirstStep = [f64; 3];
 
 impl<D: Device> Resident<D> {
     /// With block time steps of a neighbour scheme, in which about so many neighbours are wanted of each
@@ -44,21 +110,37 @@ impl<D: Device> Resident<D> {
     /// # Errors
     /// If it has no block time steps of fourth order, or the kernels do not fit the device, or its memory
     /// is too small.
-    pub fn with_neighbours(mut self, wanted: usize, bodies: &Bodies) -> Result<Self, ForceError> {
+    pub fn with_neighbours(self, wanted: u32, bodies: &Bodies) -> Result<Self, ForceError> {
+        self.with_part_of_neighbours(wanted, Part::Alone, bodies)
+    }
+
+    /// As [`with_neighbours`](Self::with_neighbours), of which this device may have a part.
+    pub(in crate::force::resident) fn with_part_of_neighbours(
+        mut self,
+        wanted: u32,
+        part: Part,
+        bodies: &Bodies,
+    ) -> Result<Self, ForceError> {
         let external = self.external.is_some();
         let n = self.params.n;
         let blocks = self.blocks()?;
         if blocks.plan.order != 4 {
             return Err(NeighboursFault::Integrator("hermite6").into());
         }
-        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(n);
+        let wanted = wanted.min(n);
         let slices = blocks.slices();
-        let plan = plan::plan(wanted, external, n, slices, &self.device.limits())?;
+        let plan = plan::plan(wanted, part, external, n, slices, &self.device.limits())?;
         for (entry, _) in [plan.force, plan.search, plan.correct, plan.first] {
             self.device.prepare(entry)?;
         }
         let device = &*self.device;
         let (each, bytes) = (n as usize, plan.bytes);
+        let sums = || -> Result<_, ForceError> {
+            Ok(Sums {
+                irregular: device.allocate(bytes.irregular_sums)?,
+                regular: device.allocate(bytes.regular_sums)?,
+            })
+        };
         let neighbours = Neighbours {
             plan,
             massive: bodies.mass.iter().map(|&mass| mass != 0.0).collect(),
@@ -69,8 +151,7 @@ impl<D: Device> Resident<D> {
             counts: device.allocate(each * size_of::<u32>())?,
             irregular_targets: device.allocate(bytes.irregular_targets)?,
             regular_targets: device.allocate(bytes.regular_targets)?,
-            irregular_sums: device.allocate(bytes.irregular_sums)?,
-            regular_sums: device.allocate(bytes.regular_sums)?,
+            sums: [sums()?, sums()?],
             segments: device.allocate(bytes.segments)?,
         };
         if let Some(blocks) = &mut self.blocks {
@@ -83,7 +164,7 @@ impl<D: Device> Resident<D> {
         self.blocks.as_ref()?.neighbours.as_ref()
     }
 
-    fn neighbours(&self) -> Result<&Neighbours<D>, ForceError> {
+    pub(in crate::force::resident) fn neighbours(&self) -> Result<&Neighbours<D>, ForceError> {
         self.scheme().ok_or(ForceError::NoBlockSteps)
     }
 
@@ -101,17 +182,27 @@ impl<D: Device> Resident<D> {
     /// Chooses the spheres and the first steps of all bodies, whose whole forces and their derivatives
     /// are there.
     pub(super) fn begin_neighbours(&mut self) -> Result<(), ForceError> {
-        let positions = self.local_positions()?;
-        let neighbours = self.neighbours()?;
+        self.set_radii(&self.first_radii()?)?;
+        self.fit_spheres()?;
+        self.launch_neighbour_first()
+    }
+
+    /// Radii that spheres are fitted from, in local units.
+    pub(in crate::force::resident) fn first_radii(&self) -> Result<Vec<f64>, ForceError> {
+        let (positions, neighbours) = (self.local_positions()?, self.neighbours()?);
         let wanted = neighbours.plan.wanted as usize;
-        let radii = neighbours::radii(&positions, &neighbours.massive, wanted);
+        Ok(neighbours::radii(&positions, &neighbours.massive, wanted))
+    }
+
+    /// Gives bodies the spheres that are fitted.
+    pub(in crate::force::resident) fn set_radii(&self, radii: &[f64]) -> Result<(), ForceError> {
         let spheres: Vec<[f64; 2]> = radii.iter().map(|&radius| [radius, 0.0]).collect();
-        self.device.upload(&neighbours.spheres, &spheres)?;
-        self.make_lists(Phase::Begin)?;
-        for _ in 0..PASSES {
-            self.make_lists(Phase::Radii)?;
-        }
-        self.make_lists(Phase::Settled)?;
+        self.device.upload(&self.neighbours()?.spheres, &spheres)
+    }
+
+    /// Chooses the first steps of the bodies whose lists this device has.
+    pub(in crate::force::resident) fn launch_neighbour_first(&self) -> Result<(), ForceError> {
+        let neighbours = self.neighbours()?;
         let buffers = [
             &self.state,
             &self.acceleration,
@@ -119,7 +210,7 @@ impl<D: Device> Resident<D> {
             &self.blocks()?.higher,
             &neighbours.lists,
             &neighbours.counts,
-            &neighbours.regular_sums,
+            &neighbours.sums[parity_of_sums(Phase::Begin, 1)].regular,
             &self.blocks()?.time,
             &neighbours.spheres,
             &self.blocks()?.steps,
@@ -128,32 +219,50 @@ impl<D: Device> Resident<D> {
         unsafe { self.launch_neighbours(neighbours.plan.first, &buffers, Phase::Begin, 0) }
     }
 
-    /// Makes lists of all bodies where they are, and leaves posts of parity 1.
-    fn make_lists(&self, phase: Phase) -> Result<(), ForceError> {
-        let search = self.neighbours()?.plan.search;
-        self.launch_neighbour_correct(phase, 0)?;
-        self.launch_neighbour_force(search, Phase::Begin, 1)?;
-        self.launch_neighbour_force(search, Phase::Join, 1)
+    /// The first steps that this device has chosen, in the order of places.
+    pub(in crate::force::resident) fn own_first_steps(&self) -> Result<Vec<FirstStep>, ForceError> {
+        let (blocks, neighbours, n) = (self.blocks()?, self.neighbours()?, self.params.n);
+        let (mut steps, mut spheres) =
+            (vec![f64::NAN; n as usize], vec![[f64::NAN; 2]; n as usize]);
+        self.device.download(&blocks.steps, &mut steps)?;
+        self.device.download(&neighbours.spheres, &mut spheres)?;
+        let own = neighbours.plan.places(n);
+        let bodies = neighbours.plan.by_places(n).skip(own.start).take(own.len());
+        let step = |body: u32| {
+            let [radius, regular] = spheres[body as usize];
+            [steps[body as usize], radius, regular]
+        };
+        Ok(bodies.map(step).collect())
     }
 
-    /// Begins a span: lists, forces, and the first targets.
-    ///
-    /// Forces are of where bodies are. Those that the last steps left are of where they were predicted; by
-    /// how much that of a near pair differs, their regular forces would be wrong for a whole regular
-    /// step.
-    pub(super) fn begin_span_of_neighbours(&self) -> Result<(), ForceError> {
-        let force = self.neighbours()?.plan.force;
-        self.launch_neighbour_correct(Phase::Begin, 0)?;
-        self.launch_neighbour_force(force, Phase::Begin, 1)?;
-        self.launch_neighbour_force(force, Phase::Join, 1)?;
-        self.launch_neighbour_correct(Phase::Ready, 1)
+    /// Gives all bodies their first steps, which are in the order of places.
+    pub(in crate::force::resident) fn set_first_steps(
+        &self,
+        all: &[FirstStep],
+    ) -> Result<(), ForceError> {
+        let (blocks, neighbours, n) = (self.blocks()?, self.neighbours()?, self.params.n);
+        let (mut steps, mut spheres) =
+            (vec![f64::NAN; n as usize], vec![[f64::NAN; 2]; n as usize]);
+        for (body, &[step, radius, regular]) in neighbours.plan.by_places(n).zip(all) {
+            steps[body as usize] = step;
+            spheres[body as usize] = [radius, regular];
+        }
+        self.device.upload(&blocks.steps, &steps)?;
+        self.device.upload(&neighbours.spheres, &spheres)
     }
 
-    /// A block step.
-    pub(super) fn launch_neighbour_step(&self, parity: u16) -> Result<(), ForceError> {
-        let force = self.neighbours()?.plan.force;
-        self.launch_neighbour_force(force, Phase::Step, parity)?;
-        self.launch_neighbour_correct(Phase::Step, parity)
+    pub(in crate::force::resident) fn neighbour_params(
+        &self,
+        phase: Phase,
+        parity: u16,
+        devices: u8,
+    ) -> Result<Params, ForceError> {
+        let plan = &self.neighbours()?.plan;
+        Ok(Params {
+            blocks: plan.params(phase, parity, devices),
+            share: plan.share,
+            ..self.params
+        })
     }
 
     /// # Safety
@@ -165,21 +274,24 @@ impl<D: Device> Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let params = Params {
-            blocks: self.neighbours()?.plan.params(phase, parity),
-            ..self.params
-        };
+        let params = self.neighbour_params(phase, parity, 0)?;
         // SAFETY: the caller's promise.
         unsafe { self.device.launch(entry, launch, buffers, params) }
     }
 
-    fn launch_neighbour_force(
+    /// Launches forces on the bodies of this device, or their lists alone if `search`.
+    pub(in crate::force::resident) fn launch_neighbour_force(
         &self,
-        kernel: (&'static Entry, Launch),
+        search: bool,
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
         let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
+        let kernel = match search {
+            true => neighbours.plan.search,
+            false => neighbours.plan.force,
+        };
+        let sums = &neighbours.sums[usize::from(parity)];
         let buffers = [
             &neighbours.records,
             &neighbours.lists,
@@ -188,15 +300,33 @@ impl<D: Device> Resident<D> {
             &neighbours.regular_targets,
             &blocks.posts,
             &blocks.time,
-            &neighbours.irregular_sums,
+            &sums.irregular,
+            &neighbours.sums[usize::from(parity ^ 1)].irregular,
             &neighbours.segments,
-            &neighbours.regular_sums,
+            &sums.regular,
         ];
         // SAFETY: the buffers that both kernels name, as the plan sized them.
         unsafe { self.launch_neighbours(kernel, &buffers, phase, parity) }
     }
 
-    fn launch_neighbour_correct(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
+    /// Launches the ends of steps by the sums of this device.
+    pub(in crate::force::resident) fn launch_neighbour_correct(
+        &self,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<(), ForceError> {
+        let neighbours = self.neighbours()?;
+        let buffers = self.of_neighbour_correct(&neighbours.sums[parity_of_sums(phase, parity)])?;
+        // SAFETY: as in `launch_neighbour_force`; fields in the frame of the bodies where the plan's
+        // kernel takes them.
+        unsafe { self.launch_neighbours(neighbours.plan.correct, &buffers, phase, parity) }
+    }
+
+    /// Buffers of the ends of steps, in order, with these sums or their addresses.
+    pub(in crate::force::resident) fn of_neighbour_correct<'a>(
+        &'a self,
+        sums: &'a Sums<D>,
+    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
         let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
         let mut buffers = vec![
             &self.state,
@@ -208,18 +338,15 @@ impl<D: Device> Resident<D> {
             &blocks.levels,
             &blocks.steps,
             &neighbours.records,
-            &neighbours.counts,
             &blocks.posts,
             &blocks.time,
             &neighbours.irregular_targets,
             &neighbours.regular_targets,
-            &neighbours.irregular_sums,
-            &neighbours.regular_sums,
+            &sums.irregular,
+            &sums.regular,
         ];
         buffers.extend(self.external.as_ref().map(Fielded::numbers));
-        // SAFETY: as in `launch_neighbour_force`; fields in the frame of the bodies where the plan's
-        // kernel takes them.
-        unsafe { self.launch_neighbours(neighbours.plan.correct, &buffers, phase, parity) }
+        Ok(buffers)
     }
 
     /// [`SavedState::spheres`]
@@ -257,5 +384,20 @@ impl<D: Device> Resident<D> {
     /// True if it has a neighbour scheme.
     pub(in crate::force::resident) fn has_neighbours(&self) -> bool {
         self.scheme().is_some()
+    }
+}
+
+impl<D: Device> NeighbourLaunches for Resident<D> {
+    fn launch_neighbour_forces(
+        &self,
+        search: bool,
+        phase: Phase,
+        parity: u16,
+    ) -> Result<(), ForceError> {
+        self.launch_neighbour_force(search, phase, parity)
+    }
+
+    fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
+        self.launch_neighbour_correct(phase, parity)
     }
 }

@@ -10,8 +10,9 @@ use super::Several;
 use crate::backend::{BlockCounts, BlockSteps, ForceError};
 use crate::force::device::Peers;
 use crate::force::resident::Resident;
+use crate::force::resident::block_steps::neighbours::NeighbourLaunches;
 use crate::force::resident::block_steps::{MOST_RECORDS, RECORDED, Words, run_span};
-use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme, Part};
+use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme};
 
 /// Sums over the sources of a device, which all devices read.
 pub(super) struct Rows<D: Peers> {
@@ -31,17 +32,12 @@ impl<D: Peers> Several<D> {
     /// if there are more than 255.
     pub fn with_block_steps(mut self, scheme: BlockScheme, guard: f64) -> Result<Self, ForceError> {
         D::check_together(&self.devices, "block time steps are taken")?;
-        let (first, devices) = match &self.exchange {
-            Some(exchange) => exchange.place(),
-            None => (0, self.parts.len()),
-        };
-        let devices = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
-        // In this order: beyond the last part there may be no number.
-        let parts = self.parts.into_iter().zip(first as u8..);
-        let parts = parts.map(|(part, device)| {
-            let share = Part::OfSeveral { device, devices };
-            part.with_part_of_block_steps(scheme, share, guard)
-        });
+        let shares = self.shares()?;
+        let parts = self
+            .parts
+            .into_iter()
+            .zip(shares)
+            .map(|(part, share)| part.with_part_of_block_steps(scheme, share, guard));
         self.parts = parts.collect::<Result<Vec<_>, _>>()?;
         let exchange = self
             .exchange
@@ -135,6 +131,16 @@ impl<D: Peers> Several<D> {
     fn begin_span(&mut self) -> Result<(), ForceError> {
         let blocks = self.parts[0].blocks()?;
         let BlockPlan { steps, first, .. } = blocks.plan;
+        if self.parts[0].has_neighbours() {
+            if !blocks.has_steps {
+                // By all devices alike: once in a run, and the bits are those of one.
+                self.parts
+                    .iter()
+                    .try_for_each(Resident::launch_first_steps)?;
+                self.begin_neighbours()?;
+            }
+            return self.begin_span_of_neighbours();
+        }
         if !blocks.has_steps {
             self.launch_block_corrects(&first, Phase::All, 1)?;
             self.launch_block_forces(&first, 0)?;
@@ -143,6 +149,17 @@ impl<D: Peers> Several<D> {
             self.meet()?;
         }
         self.launch_block_corrects(&steps, Phase::Begin, 1)
+    }
+
+    /// A block step; false where ranks know that the span is over.
+    fn launch_block_step(&self, parity: u16) -> Result<bool, ForceError> {
+        if self.parts[0].has_neighbours() {
+            return self.neighbour_step(parity);
+        }
+        let steps = self.parts[0].blocks()?.plan.steps;
+        let goes_on = self.launch_block_forces(&steps, parity)?;
+        self.launch_block_corrects(&steps, Phase::Step, parity)?;
+        Ok(goes_on)
     }
 
     /// Goes through a span; the words of the clock then, which is the same on all devices, or none if `watch`
@@ -155,26 +172,32 @@ impl<D: Peers> Several<D> {
     ) -> Result<Option<Words>, ForceError> {
         self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
         self.begin_span()?;
-        let steps = self.parts[0].blocks()?.plan.steps;
+        let mut record = self.record.take();
         let mut launch = || {
             for step in 0..RECORDED {
                 let parity = step % 2;
-                let goes_on = self.launch_block_forces(&steps, parity)?;
-                if !goes_on && parity == 0 {
+                let goes_on = self.launch_block_step(parity)?;
+                if !goes_on && parity == 1 {
                     break; // an even number of steps is done
                 }
-                self.launch_block_corrects(&steps, Phase::Step, parity)?;
             }
             Ok(())
         };
         let look = || self.parts[0].look();
-        match &self.exchange {
-            None => run_span(&mut launch, MOST_RECORDS, &look, watch),
+        let words = match &self.exchange {
+            None => {
+                // SAFETY: `self` holds the buffers as long as the record.
+                let mut recorded =
+                    || unsafe { D::again_together(&self.devices, &mut record, &mut launch) };
+                run_span(&mut recorded, MOST_RECORDS, &look, watch)
+            }
             // All ranks look after the same block steps, and do as rank 0 says.
             Some(exchange) => run_span(&mut launch, 1, &look, &mut |share| {
                 exchange.as_rank_0_says(watch(share))
             }),
-        }
+        };
+        self.record = record;
+        words
     }
 }
 
@@ -247,6 +270,7 @@ mod tests {
             order,
             digits,
             slices: Emulator::MULTIPROCESSORS,
+            neighbours: None,
         }
     }
 

@@ -2,10 +2,12 @@
 //! from each other, ranks exchange from device to device where they can, else through the memory of their hosts.
 
 use std::cell::RefCell;
+use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use gpu_kernels::schedule::block_steps::{SPAN, clock, targets};
+use gpu_kernels::abi::Share;
+use gpu_kernels::schedule::block_steps::{SPAN, clock, neighbours, targets, targets_by_block};
 
 use super::{Adder, Several};
 use crate::backend::ForceError;
@@ -13,6 +15,7 @@ use crate::bodies::Bodies;
 use crate::force::device::{Peers, Streams};
 use crate::force::pack;
 use crate::force::resident::Resident;
+use crate::force::resident::block_steps::neighbours::FirstStep;
 use crate::plan::shares::{SharedRecipe, Union};
 use crate::plan::{Limits, Recipe};
 use crate::ranks::{Team, UNAVAILABLE};
@@ -44,12 +47,20 @@ struct Pieces<'a, D: Streams> {
 
 /// Buffers that an exchange of block time steps needs.
 struct BlockExchange<D: Streams> {
-    /// Sums over the sources of each rank, with room for so many bytes; not this rank's.
-    rows: D::Buffer,
+    /// Sums over the sources of each rank, with room for so many bytes; not this rank's. None in a neighbour scheme.
+    rows: Option<D::Buffer>,
     row: usize,
     /// Host memory of posts and of the clock.
     posts: RefCell<D::HostMemory>,
     time: RefCell<D::HostMemory>,
+}
+
+/// What a device has told its host of a block step before it is done.
+struct Told {
+    /// Posts of all blocks.
+    posts: Vec<u64>,
+    /// True if regular sums are joined in it.
+    is_swept: bool,
 }
 
 impl<D: Peers> Several<D> {
@@ -95,6 +106,8 @@ impl<D: Peers> Several<D> {
             union,
             adders,
             rows: vec![],
+            addresses: vec![],
+            record: None,
             exchange: Some(exchange),
         })
     }
@@ -275,7 +288,10 @@ impl<D: Peers> Exchange<D> {
     pub(super) fn with_blocks(mut self, part: &Resident<D>) -> Result<Self, ForceError> {
         let (device, plan, size) = (&*part.device, part.blocks()?.plan, self.team.size());
         self.blocks = Some(BlockExchange {
-            rows: device.allocate(size * plan.row)?,
+            rows: match plan.row {
+                0 => None,
+                row => Some(device.allocate(size * row)?),
+            },
             row: plan.row,
             posts: RefCell::new(device.host_memory(plan.posts, true)?),
             time: RefCell::new(device.host_memory(plan.time, true)?),
@@ -302,12 +318,12 @@ impl<D: Peers> Exchange<D> {
 
     /// The sums of the other ranks over their sources.
     pub(super) fn rows(&self) -> Result<&D::Buffer, ForceError> {
-        Ok(&self.blocks()?.rows)
+        self.blocks()?.rows.as_ref().ok_or(ForceError::NoBlockSteps)
     }
 
     /// Addresses of the sums of all ranks, this one's being in `own`.
     pub(super) fn addresses(&self, device: &D, own: &D::Buffer) -> Result<Vec<u64>, ForceError> {
-        let BlockExchange { rows, row, .. } = self.blocks()?;
+        let (rows, row) = (self.rows()?, self.blocks()?.row);
         let address = |rank: usize| match rank == self.team.rank() {
             true => device.kept_address(own),
             false => device.kept_address(rows) + (rank * row) as u64,
@@ -331,18 +347,80 @@ impl<D: Peers> Exchange<D> {
         part: &Resident<D>,
         parity: u16,
     ) -> Result<Option<usize>, ForceError> {
+        let told = self.told(part, parity)?;
+        Ok(told.map(|told| targets(&told.posts) as usize))
+    }
+
+    /// What the device has told, the same on all ranks; none where the span is over.
+    fn told(&self, part: &Resident<D>, parity: u16) -> Result<Option<Told>, ForceError> {
         let (told, device, parity) = (self.blocks()?, &*part.device, usize::from(parity));
         let words = |memory: &RefCell<D::HostMemory>| -> Result<Vec<u64>, ForceError> {
             let memory = memory.borrow();
             let words = device.read(&memory)?.as_chunks().0.iter();
             Ok(words.map(|&word| u64::from_ne_bytes(word)).collect())
         };
-        if words(&told.time)?[clock::NOW as usize + parity] >= SPAN {
+        let time = words(&told.time)?;
+        if time[clock::NOW as usize + parity] >= SPAN {
             return Ok(None);
         }
         let posts = words(&told.posts)?;
         let of_parity = posts.chunks(posts.len() / 2).nth(parity);
-        Ok(of_parity.map(|posts| targets(posts) as usize))
+        Ok(of_parity.map(|posts| Told {
+            posts: posts.to_vec(),
+            is_swept: time[neighbours::clock::SWEPT as usize + parity] != 0,
+        }))
+    }
+
+    /// Completes the sums of a neighbour scheme, of which each rank has computed those of its bodies. False where
+    /// the span is over.
+    pub(super) fn complete_sums(
+        &self,
+        part: &Resident<D>,
+        phase: neighbours::Phase,
+        parity: u16,
+    ) -> Result<bool, ForceError> {
+        let of_all = phase == neighbours::Phase::Join;
+        if !of_all && phase != neighbours::Phase::Step {
+            return Ok(true); // there are no sums yet
+        }
+        let Some(Told { posts, is_swept }) = self.told(part, parity)? else {
+            return Ok(false);
+        };
+        let (device, own) = (&*part.device, part.neighbours()?);
+        let sums = &own.sums[usize::from(parity)];
+        let begins = |which: usize| -> Vec<usize> {
+            let counts = targets_by_block(&posts).map(|counts| counts[which] as usize);
+            let before = |sum: &mut usize, count| {
+                *sum += count;
+                Some(*sum)
+            };
+            iter::once(0).chain(counts.scan(0, before)).collect()
+        };
+        let complete = |sums: &D::Buffer, begins: &[usize], numbers: u32| {
+            let size = self.team.size() as u8;
+            let of_rank = |rank: u8| {
+                let Share { first: from, end } = own.plan.share_of(rank, size);
+                let each = numbers as usize * size_of::<f64>();
+                let at = |slice: u32| begins[slice as usize] * each;
+                at(from)..at(end)
+            };
+            self.complete(device, sums, &(0..size).map(of_rank).collect::<Vec<_>>())
+        };
+        if !of_all {
+            if targets(&posts) == 0 {
+                return Ok(true);
+            }
+            complete(&sums.irregular, &begins(0), neighbours::IRREGULAR_SUMS)?;
+        }
+        if of_all || is_swept {
+            complete(&sums.regular, &begins(1), neighbours::REGULAR_SUMS)?;
+        }
+        Ok(true)
+    }
+
+    /// The first steps of all bodies, of which this rank has chosen these.
+    pub(super) fn all_first_steps(&self, own: &[FirstStep]) -> Vec<FirstStep> {
+        self.team.gather_ragged(own).concat()
     }
 
     /// Exchanges the sums of so many bytes that each rank has computed, this one to `own`.
@@ -352,7 +430,7 @@ impl<D: Peers> Exchange<D> {
         own: &D::Buffer,
         bytes: usize,
     ) -> Result<(), ForceError> {
-        let BlockExchange { rows, row, .. } = self.blocks()?;
+        let (rows, row) = (self.rows()?, self.blocks()?.row);
         let size = self.team.size();
         let (sent, received) = (
             vec![0..bytes; size],
@@ -388,7 +466,10 @@ impl<D: Streams> Room<D> {
         let enough = self.0.take().filter(|(_, room)| *room >= bytes);
         let kept = match enough {
             Some(kept) => kept,
-            None => (device.host_memory(bytes, true)?, bytes),
+            None => {
+                let room = bytes.next_power_of_two(); // or each block that is the largest so far would ask for more
+                (device.host_memory(room, true)?, room)
+            }
         };
         Ok(&mut self.0.insert(kept).0)
     }

@@ -7,7 +7,7 @@ use crate::integrator::TimeSteps;
 use crate::variants::{Method, Variant};
 
 /// The fewest bodies for which two GPUs are known to be faster than one: two H200s are 1.7 to 1.9 times as
-/// fast with as many (benchmarks/record/nvidia-h200/several-gpus.md).
+/// fast with as many, in block time steps 1.2 to 1.5 times (benchmarks/record/nvidia-h200/several-gpus.md).
 const FEWEST: usize = 65_536;
 
 /// As [`FEWEST`], where a step needs jerks: two H200s are as fast as one at 65 536 bodies, and 1.98 times as
@@ -28,8 +28,10 @@ pub(super) fn faster(request: &Request, variant: &Variant, one: &DeviceInfo) -> 
 fn is_worth(request: &Request, variant: &Variant) -> bool {
     let fewest = match variant.method {
         Method::Systems(_) => FEWEST,
-        // In block time steps neighbours, on one GPU, are the faster way.
-        _ if !variant.can_be_shared() || request.steps == TimeSteps::Blocks => return false,
+        _ if !variant.can_be_shared() => return false,
+        // Encounters in block time steps are looked for on one GPU, and fields in them were not timed.
+        _ if request.steps == TimeSteps::Blocks && !request.steps_alone => return false,
+        _ if request.steps == TimeSteps::Blocks => FEWEST,
         _ if request.integrator.needs_jerks() => FEWEST_WITH_JERKS,
         _ => FEWEST,
     };
@@ -82,26 +84,30 @@ mod tests {
 
     #[test]
     fn many_bodies_are_worth_several_gpus() {
-        let is_worth = |bodies, kernel, integrator, steps| {
+        let is_worth = |bodies, kernel, integrator, (steps, steps_alone)| {
             let request = Request {
                 integrator,
                 steps,
+                steps_alone,
                 ..Request::new(bodies)
             };
             is_worth(&request, find(kernel).expect("listed"))
         };
-        let shared = TimeSteps::Shared;
-        for (kernel, integrator, fewest) in [
-            ("symmetric", Integrator::Leapfrog, 65_536),
-            ("tensor", Integrator::Leapfrog, 65_536),
-            ("many-systems-symmetric", Integrator::Leapfrog, 65_536),
-            ("hermite-f64", Integrator::Hermite4, 262_144),
+        let (shared, blocks) = ((TimeSteps::Shared, false), (TimeSteps::Blocks, true));
+        for (kernel, integrator, steps, fewest) in [
+            ("symmetric", Integrator::Leapfrog, shared, 65_536),
+            ("tensor", Integrator::Leapfrog, shared, 65_536),
+            (
+                "many-systems-symmetric",
+                Integrator::Leapfrog,
+                shared,
+                65_536,
+            ),
+            ("hermite-f64", Integrator::Hermite4, shared, 262_144),
+            ("hermite-f64", Integrator::Hermite4, blocks, 65_536),
         ] {
-            assert!(is_worth(fewest, kernel, integrator, shared), "{kernel}");
-            assert!(
-                !is_worth(fewest - 1, kernel, integrator, shared),
-                "{kernel}"
-            );
+            assert!(is_worth(fewest, kernel, integrator, steps), "{kernel}");
+            assert!(!is_worth(fewest - 1, kernel, integrator, steps), "{kernel}");
         }
         let many = 1 << 20;
         assert!(!is_worth(many, "tiled", Integrator::Leapfrog, shared));
@@ -109,7 +115,7 @@ mod tests {
             many,
             "hermite-f64",
             Integrator::Hermite4,
-            TimeSteps::Blocks
+            (TimeSteps::Blocks, false)
         ));
     }
 }

@@ -45,7 +45,7 @@ impl From<u64> for Post {
     }
 }
 
-/// Number of targets by the posts of all blocks, whose sums a block step computes; 0 where somebody guessed
+/// Number of targets by the posts of all blocks, whose sums a block step computes; 0 where a block guessed
 /// another time, or needs shorter steps than there are.
 #[inline(always)]
 pub fn targets(posts: &[u64]) -> u32 {

@@ -277,7 +277,7 @@ pub(super) struct RegularSums {
 }
 
 impl AllSums {
-    /// Those of this block.
+    /// Addresses of the sums of this block's targets.
     ///
     /// # Safety
     /// The launch's promise.
@@ -297,7 +297,7 @@ impl AllSums {
         }
     }
 
-    /// Those of active body `k` of all.
+    /// The irregular sums of active body `k` of all.
     ///
     /// # Safety
     /// It is one of this block, whose sums were written before this launch.
@@ -313,7 +313,7 @@ impl AllSums {
         }
     }
 
-    /// Those of body `k` of all whose regular steps end.
+    /// The regular sums of body `k` of all whose regular steps end.
     ///
     /// # Safety
     /// As [`irregular`](Self::irregular).

@@ -35,7 +35,7 @@ pub struct ForceBuffers {
     pub time: *const u64,
     /// [`IRREGULAR_SUMS`] for each active body in order.
     pub irregular_sums: *mut f64,
-    /// Those of the launch before. Read.
+    /// Irregular sums of the launch before. Read.
     pub irregular_before: *const f64,
     /// For each slice, and in it for each body of `params.share` whose regular step ends in order,
     /// [`segment_bytes`](super::segment_bytes).

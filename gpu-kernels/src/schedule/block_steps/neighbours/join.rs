@@ -30,7 +30,7 @@ pub(super) struct Parts {
     pub(super) posts: Posts,
     /// Bodies.
     pub(super) n: u32,
-    /// Those of this device.
+    /// Bodies of this device.
     pub(super) held: Held,
     /// Neighbours in a slice that there is room for.
     pub(super) room: u32,

@@ -205,7 +205,7 @@ impl Held {
         }
     }
 
-    /// Their first number among all targets, and the one behind their last.
+    /// Number of the first of them among all targets, and the one behind that of the last.
     #[inline(always)]
     fn targets(self, posts: &Posts) -> (u32, u32) {
         let Share { first, end } = self.slices;

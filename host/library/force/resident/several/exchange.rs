@@ -55,7 +55,7 @@ struct BlockExchange<D: Streams> {
     time: RefCell<D::HostMemory>,
 }
 
-/// What a device has told its host of a block step before it is done.
+/// Numbers that a device has told its host of a block step before it is done.
 struct Told {
     /// Posts of all blocks.
     posts: Vec<u64>,
@@ -351,7 +351,7 @@ impl<D: Peers> Exchange<D> {
         Ok(told.map(|told| targets(&told.posts) as usize))
     }
 
-    /// What the device has told, the same on all ranks; none where the span is over.
+    /// Numbers that the device has told, the same on all ranks; none where the span is over.
     fn told(&self, part: &Resident<D>, parity: u16) -> Result<Option<Told>, ForceError> {
         let (told, device, parity) = (self.blocks()?, &*part.device, usize::from(parity));
         let words = |memory: &RefCell<D::HostMemory>| -> Result<Vec<u64>, ForceError> {

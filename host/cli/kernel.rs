@@ -65,11 +65,6 @@ impl KernelOptions {
         Ok(self.independent || systems::are_kept_apart(self.name())?)
     }
 
-    /// The device that was asked for.
-    pub(super) fn device(&self) -> DeviceChoice {
-        self.place.device
-    }
-
     /// Takes another device than was asked for.
     pub(super) fn go_on_with(&mut self, device: DeviceChoice) {
         self.place.device = device;

@@ -270,7 +270,6 @@ impl Options {
         let mut fields = self.force.fields.iter();
         let allowed = self.kernel.name().is_none()
             && self.systems()? == 1
-            && !(ranks::team().is_some() && self.kernel.device().may_be_cpu())
             && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN));
         let settings = asked.or_chosen(bodies, allowed, || self.kernel.accuracy_under(physics));
         if settings == asked {

@@ -31,7 +31,6 @@ use super::options::{Options, plan};
 use super::outputs::Outputs;
 use super::own_frame;
 use super::pace::{check_pace, pace, steps};
-use super::ranks;
 use super::settings;
 use super::systems;
 use super::test_particles;
@@ -256,7 +255,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
 
     let in_f64 = machine.block_digits() == Some(DigitsName::Double);
     let has_scheme = match machine.place() {
-        Place::Cpu => ranks::team().is_none(),
+        Place::Cpu => true,
         _ => !in_f64,
     };
     let pays = has_scheme && suggest::neighbours_pay(n);

@@ -443,11 +443,6 @@ pub enum NeighboursFault {
          the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
     )]
     Double,
-    /// CPUs of several ranks.
-    #[error(
-        "`neighbours` is computed on GPUs, or on the CPU of one process: start it without the MPI launcher, or          choose another `device`"
-    )]
-    Ranks,
     /// Several systems.
     #[error("`neighbours` is computed for one system, not for {0}: leave it out")]
     Systems(u32),

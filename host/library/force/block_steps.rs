@@ -188,13 +188,21 @@ impl<B: InMemory> BlockSteps for B {
 
 /// Work of a span since ranks last asked whether they go on with it; all have the same.
 #[derive(Default)]
-struct SinceQuestion {
+pub(super) struct SinceQuestion {
     interactions: u64,
     blocks: u64,
 }
 
+impl SinceQuestion {
+    /// Adds a block of so many interactions.
+    pub(super) fn add(&mut self, interactions: u64) {
+        self.blocks += 1;
+        self.interactions += interactions;
+    }
+}
+
 /// Returns whether a span goes on: where there are ranks, as rank 0 says, which is asked from time to time.
-fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQuestion) -> bool {
+pub(super) fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQuestion) -> bool {
     let Some(team) = team else {
         return goes_on;
     };
@@ -258,8 +266,7 @@ fn advance<S: Scheme>(
         now = ends.iter().copied().min().unwrap_or(SPAN);
         block.clear();
         block.extend((0..n).filter(|&i| ends[i] == now));
-        since_question.blocks += 1;
-        since_question.interactions += (block.len() * n) as u64;
+        since_question.add((block.len() * n) as u64);
         let state = backend.state_mut();
         state.external.set_time(start + time(now));
         let since = |i: usize| time(now - begun[i]);

@@ -1,5 +1,6 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
+use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use super::block_steps::Way;
@@ -16,7 +17,8 @@ use crate::physics::Physics;
 use crate::ranks::Team;
 
 /// Force on a body.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Forces {
     /// Acceleration, jerk and snap; zero where they were not asked for.
     pub(super) derivatives: [[f64; 3]; 3],

@@ -10,6 +10,7 @@ pub(crate) mod gpus;
 mod members;
 mod systems;
 
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::sync::{Arc, MutexGuard};
 use std::thread;
@@ -29,8 +30,8 @@ use super::independent::Independent;
 use super::resident::Several;
 use super::systems::ManySystems;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Hermite, HighestDerivative, Operation,
-    Pipeline, SavedState, block_steps, timed_by_the_host,
+    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Hermite, HighestDerivative, Neighbours,
+    Operation, Pipeline, SavedState, block_steps, timed_by_the_host,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
@@ -65,10 +66,12 @@ pub(crate) fn lead(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (precision, choices): (Precision, Choices),
+    (precision, choices, neighbours): (Precision, Choices, Option<Neighbours>),
     systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
-    let means = Means::Cpu(precision, choices);
+    let (bodies, _) = in_fields;
+    let wanted = neighbours.map(|neighbours| neighbours.number(bodies.len()) as u32);
+    let means = Means::Cpu(precision, choices, wanted);
     lead_by(team, in_fields, physics, means, systems)
 }
 
@@ -211,16 +214,20 @@ impl Begin {
     /// The backend of this rank. Where one fails, all do.
     fn backend(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
         match self.means.clone() {
-            Means::Cpu(precision, choices) => {
+            Means::Cpu(precision, choices, wanted) => {
                 let instructions = common_instructions(team);
                 let choices = Choices {
                     instructions,
                     ..choices
                 };
                 match (precision, self.is_dealt()) {
-                    (Precision::F64, false) => self.cpu::<f64>(choices, team),
+                    (Precision::F64, false) => {
+                        let neighbours = wanted.and_then(NonZeroU32::new).map(Neighbours::Number);
+                        let cpu = self.cpu::<f64>(choices, team)?;
+                        Ok(Box::new(cpu.in_neighbour_scheme(neighbours)?))
+                    }
                     (Precision::F64, true) => self.cpu_each::<f64>(choices, team),
-                    (_, false) => self.cpu::<f32>(choices, team),
+                    (_, false) => Ok(Box::new(self.cpu::<f32>(choices, team)?)),
                     (_, true) => self.cpu_each::<f32>(choices, team),
                 }
             }
@@ -255,14 +262,10 @@ impl Begin {
         Ok(External::of_bodies(&fields, &self.bodies, &self.physics)?)
     }
 
-    fn cpu<R: Lane>(
-        self,
-        choices: Choices,
-        team: &Arc<Team>,
-    ) -> Result<Box<dyn Backend>, ForceError> {
+    fn cpu<R: Lane>(self, choices: Choices, team: &Arc<Team>) -> Result<Cpu<R>, ForceError> {
         let cpu = Cpu::<R>::with(&self.bodies, self.physics, choices);
         let cpu = cpu.in_fields(self.external()?);
-        Ok(Box::new(cpu.shared_out(Arc::clone(team))))
+        Ok(cpu.shared_out(Arc::clone(team)))
     }
 
     /// Whole systems on the CPU of each rank: as many as it has threads for.

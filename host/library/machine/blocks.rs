@@ -49,7 +49,6 @@ impl Machine {
             return Err(NeighboursFault::Relativity);
         }
         match (&variant.method, &self.block_steps) {
-            (Method::Cpu(_), _) if self.team.is_some() => Err(NeighboursFault::Ranks),
             (Method::Cpu(path), _) if path.precision == Precision::F64 => Ok(()),
             (Method::Kernel { .. }, Some((4, DigitsName::Double))) => Err(NeighboursFault::Double),
             (Method::Kernel { .. }, Some((4, _))) => Ok(()),

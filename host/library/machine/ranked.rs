@@ -46,7 +46,7 @@ impl Machine {
                 threads,
                 ..Choices::default()
             };
-            let on_cpu = (precision, choices);
+            let on_cpu = (precision, choices, self.neighbours);
             return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
         let devices = match &self.place {

@@ -13,6 +13,7 @@ pub(crate) mod threads;
 
 use std::fmt;
 use std::fs;
+use std::iter;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -192,6 +193,43 @@ impl Team {
             share
         });
         shares.collect()
+    }
+
+    /// Ranks to which things belong, one after another in turn: as often as each has threads. Those that are near
+    /// each other in a list then belong to all ranks alike.
+    fn owners(&self) -> Vec<usize> {
+        let of_rank = |(rank, &threads): (usize, &usize)| iter::repeat_n(rank, threads);
+        self.threads.iter().enumerate().flat_map(of_rank).collect()
+    }
+
+    /// Selects those of these things that are this rank's own.
+    pub(crate) fn own(&self, things: &[usize]) -> Vec<usize> {
+        let (owners, rank) = (self.owners(), self.rank());
+        let is_own = |&i: &usize| owners[i % owners.len()] == rank;
+        things.iter().copied().filter(is_own).collect()
+    }
+
+    /// Values of all these things, from those of this rank's own.
+    pub(crate) fn of_all<T: Pod>(&self, things: &[usize], own: &[T]) -> Vec<T> {
+        if self.is_alone() {
+            return own.to_vec();
+        }
+        let owners = self.owners();
+        let owner = |i: usize| owners[i % owners.len()];
+        let mut counts = vec![0; self.size()];
+        things.iter().for_each(|&i| counts[owner(i)] += 1);
+        let all = self.gather(own, &counts);
+        let ends = counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        });
+        let mut next: Vec<usize> = ends.zip(&counts).map(|(end, count)| end - count).collect();
+        let value = |&i: &usize| {
+            let next = &mut next[owner(i)];
+            *next += 1;
+            all[*next - 1]
+        };
+        things.iter().map(value).collect()
     }
 
     /// Gives all ranks rank 0's values.

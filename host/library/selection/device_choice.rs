@@ -25,13 +25,6 @@ pub enum DeviceChoice {
     AllGpus,
 }
 
-impl DeviceChoice {
-    /// Returns whether the CPU may be meant.
-    pub const fn may_be_cpu(self) -> bool {
-        matches!(self, Self::Auto | Self::Cpu)
-    }
-}
-
 /// `auto`, `cpu`, `emulator`, `cuda` or `cuda:1`; and several devices together: `cuda:all`, `cuda:0,1` or
 /// `emulator:3`.
 impl std::str::FromStr for DeviceChoice {

@@ -254,7 +254,8 @@ impl<R: Lane> InMemory for Cpu<R> {
         let indices = targets.indices(self.state.bodies.len());
         let shares = self.team.shares(indices.len());
         let share = &indices[shares[self.team.rank()].clone()];
-        gathered(&forces(Targets::Active(share)), &shares, &self.team)
+        let counts: Vec<usize> = shares.iter().map(Range::len).collect();
+        self.team.gather(&forces(Targets::Active(share)), &counts)
     }
 
     fn potential_energy(&self) -> f64 {
@@ -264,29 +265,6 @@ impl<R: Lane> InMemory for Cpu<R> {
         let (bodies, instructions) = (&self.state.bodies, self.choices.instructions);
         shared_potential_energy(bodies, &self.physics, instructions, &self.team)
     }
-}
-
-/// Forces of all shares, from those of this rank's.
-fn gathered(share: &[Forces], shares: &[Range<usize>], team: &Team) -> Vec<Forces> {
-    const NUMBERS: usize = 10;
-    let numbers = share.iter().map(|force| {
-        let mut numbers = [0.0; NUMBERS];
-        let (vectors, rest) = numbers.split_at_mut(NUMBERS - 1);
-        vectors.copy_from_slice(force.derivatives.as_flattened());
-        rest[0] = force.approach;
-        numbers
-    });
-    let numbers: Vec<[f64; NUMBERS]> = numbers.collect();
-    let counts: Vec<usize> = shares.iter().map(Range::len).collect();
-    let forces = team.gather(&numbers, &counts).into_iter().map(|numbers| {
-        let [ax, ay, az, jx, jy, jz, sx, sy, sz, approach] = numbers;
-        let derivatives = [[ax, ay, az], [jx, jy, jz], [sx, sy, sz]];
-        Forces {
-            derivatives,
-            approach,
-        }
-    });
-    forces.collect()
 }
 
 /// Potential energy `−G Σ_{i<j} m_i m_j / d` in f64, each pair once; agrees with

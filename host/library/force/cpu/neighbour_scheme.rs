@@ -15,7 +15,11 @@
 //! A span begins with lists from the spheres, and with the regular force as what the whole one of where
 //! bodies are leaves: a radius and a regular step of each body are all that must be kept from span to
 //! span.
+//!
+//! Ranks share the bodies whose forces are computed: each has the lists of [its own](crate::ranks::Team), and hands on
+//! sums over them.
 
+use bytemuck::{Pod, Zeroable};
 use gpu_kernels::hermite;
 use gpu_kernels::hermite6::first_step;
 use gpu_kernels::neighbour_scheme::{
@@ -31,7 +35,7 @@ use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, put};
 use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Sphere, Targets};
 use crate::fields::External;
-use crate::force::block_steps::{Way, guarded, level};
+use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
@@ -43,8 +47,10 @@ const ROUNDING: f64 = 64.0 * f64::EPSILON;
 /// Parts of the force on a body where its steps began, and the steps.
 #[derive(Clone, Debug, Default)]
 struct Parts {
-    /// Indices of the bodies with mass in its sphere.
+    /// Indices of the bodies with mass in its sphere; empty where another rank has the list.
     list: Vec<u32>,
+    /// How many these are.
+    listed: u64,
     irregular: Force,
     /// That of external fields.
     field: Force,
@@ -60,9 +66,32 @@ struct Parts {
 /// Forces that are computed for a body whose step ends.
 struct Ends {
     irregular: Forces,
-    /// At the end of a regular step: the regular force outside of the new list, the irregular one
-    /// inside, and the list.
-    regular: Option<(Forces, Forces, Vec<u32>)>,
+    /// At the end of a regular step.
+    regular: Option<(NewForces, Vec<u32>)>,
+}
+
+/// Forces at the end of a regular step.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct NewForces {
+    /// The regular one, outside of the new list.
+    outside: Forces,
+    /// The irregular one of that.
+    inside: Forces,
+    /// Bodies on it.
+    listed: u64,
+}
+
+/// A body where a span begins.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Begun {
+    /// Radius of its sphere.
+    radius: f64,
+    /// The irregular force.
+    near: Force,
+    /// Bodies on its list.
+    listed: u64,
 }
 
 /// Units and constants of sums.
@@ -172,16 +201,16 @@ impl<'a, R: Lane> Sum<'a, R> {
         sources
     }
 
-    /// The neighbours of all bodies, about `wanted` of each, and the radii of the spheres. A sphere with
+    /// The neighbours of these bodies, about `wanted` of each, and the radii of the spheres. A sphere with
     /// less than half or more than twice as many is chosen anew.
-    fn lists(&self, wanted: usize, all: &[Source<f64, 2>]) -> Vec<(f64, Vec<u32>)> {
+    fn lists(&self, wanted: usize, all: &[Source<f64, 2>], own: &[usize]) -> Vec<(f64, Vec<u32>)> {
         let n = all.len();
         let massive = self.cpu.sources();
         let count = massive.map_or(n, <[usize]>::len);
         let every = || (0..count as u32).collect::<Vec<u32>>();
         if count <= wanted + 1 {
-            let list = |i| (f64::INFINITY, self.others(i, every()));
-            return (0..n).map(list).collect();
+            let list = |&i: &usize| (f64::INFINITY, self.others(i, every()));
+            return own.iter().map(list).collect();
         }
         let mut columns = [(); 3].map(|()| vec![f64::INFINITY; count.next_multiple_of(PADDED)]);
         for k in 0..count {
@@ -192,7 +221,7 @@ impl<'a, R: Lane> Sum<'a, R> {
                 .for_each(|(column, x)| column[k] = x);
         }
         let (columns, run) = (&columns, self.cpu.choices.instructions);
-        let list = |i: usize| {
+        let list = |&i: &usize| {
             let [at, _] = all[i].0;
             let inside = |limit: f64| self.others(i, run.run(Inside { columns, at, limit }));
             let radius = self.cpu.state.spheres[i].radius;
@@ -218,7 +247,7 @@ impl<'a, R: Lane> Sum<'a, R> {
                 limit => (radius, inside(limit)),
             }
         };
-        (0..n).into_par_iter().map(list).collect()
+        own.par_iter().map(list).collect()
     }
 }
 
@@ -253,8 +282,9 @@ pub(super) fn advance<R: Lane>(
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
+    let mut since_question = SinceQuestion::default();
     while now < SPAN {
-        if !way.goes_on(now) {
+        if !all_go_on(way.goes_on(now), cpu.team(), &mut since_question) {
             return Ok(None);
         }
         let end = |part: &Parts| part.begun + (SPAN >> part.level);
@@ -265,11 +295,14 @@ pub(super) fn advance<R: Lane>(
         let ended = ends(cpu, &frame, wanted, (&parts, &block), (now, time));
         counts.blocks += 1;
         counts.steps += block.len() as u64;
+        let regular = ended.iter().filter(|ended| ended.regular.is_some()).count();
+        let interactions = block.len() * wanted + regular * n;
+        since_question.add(interactions as u64);
         for (&i, ended) in block.iter().zip(ended) {
             let part = &mut parts[i];
             let dt = time(SPAN >> part.level);
             counts.shortest = counts.shortest.min(dt.abs());
-            counts.neighbours += part.list.len() as u64;
+            counts.neighbours += part.listed;
             let state = &mut cpu.state;
             let (x, v) = state.phase(i);
             let [irregular, jerk, _] = ended.irregular.derivatives;
@@ -286,10 +319,10 @@ pub(super) fn advance<R: Lane>(
             let ticks = [part.begun, now];
             (part.irregular, part.field, part.begun) = (irregular, field, now);
             let mut whole = [a, j];
-            if let Some((regular, inside, list)) = ended.regular {
+            if let Some((forces, list)) = ended.regular {
                 counts.regular += 1;
-                let [new, new_jerk, _] = regular.derivatives;
-                let [inside, inside_jerk, _] = inside.derivatives;
+                let [new, new_jerk, _] = forces.outside.derivatives;
+                let [inside, inside_jerk, _] = forces.inside.derivatives;
                 let (new, inside) = ([new, new_jerk], [inside, inside_jerk]);
                 let step = Regular {
                     begun: part.regular,
@@ -312,9 +345,9 @@ pub(super) fn advance<R: Lane>(
                 };
                 let allowed = step
                     .next_step(regular_eta, noise)
-                    .min(regular_eta.sqrt() / regular.approach)
+                    .min(regular_eta.sqrt() / forces.outside.approach)
                     .min(2.0 * step.dt);
-                let grown = growth(wanted as f64, list.len() as f64, 2.0);
+                let grown = growth(wanted as f64, forces.listed as f64, 2.0);
                 state.spheres[i] = Sphere {
                     radius: radius * grown,
                     regular_step: allowed,
@@ -323,7 +356,7 @@ pub(super) fn advance<R: Lane>(
                 if wanted > part.regular_level || now.is_multiple_of(SPAN >> wanted) {
                     part.regular_level = wanted;
                 }
-                (part.list, part.regular_begun) = (list, now);
+                (part.list, part.listed, part.regular_begun) = (list, forces.listed, now);
                 (part.irregular, part.regular) = (inside, new);
                 whole = sum([inside, field, new]);
             }
@@ -363,28 +396,41 @@ fn begin<R: Lane>(
     }
     let sum_of = Sum::new(cpu, frame);
     let all = sum_of.sources();
-    let (radii, lists): (Vec<f64>, Vec<Vec<u32>>) = sum_of.lists(wanted, &all).into_iter().unzip();
-    let near = |(i, list): (usize, Vec<u32>)| {
+    let bodies: Vec<usize> = (0..n).collect();
+    let own = cpu.team.own(&bodies);
+    let lists = sum_of.lists(wanted, &all, &own);
+    let begun = |(&i, (radius, list)): (&usize, &(f64, Vec<u32>))| {
         let neighbours = list.iter().map(|&k| all[k as usize]);
-        let near = sum_of.near(all[i].0, neighbours);
-        let [a, j, _] = near.derivatives;
+        let [a, j, _] = sum_of.near(all[i].0, neighbours).derivatives;
+        Begun {
+            radius: *radius,
+            near: [a, j],
+            listed: list.len() as u64,
+        }
+    };
+    let begun: Vec<Begun> = own.par_iter().zip(&lists).map(begun).collect();
+    let begun = cpu.team.of_all(&bodies, &begun);
+    let part = |(i, begun): (usize, &Begun)| {
         let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
         let field = field_of_whole(&cpu.state.external, cpu.state.phase(i).into(), whole[0]);
-        let regular = match radii[i] == f64::INFINITY {
+        let regular = match begun.radius == f64::INFINITY {
             true => Force::default(), // no body is outside
-            false => difference(whole, sum([[a, j], field, Force::default()])),
+            false => difference(whole, sum([begun.near, field, Force::default()])),
         };
         Parts {
-            list,
-            irregular: [a, j],
+            listed: begun.listed,
+            irregular: begun.near,
             field,
             regular,
             ..Parts::default()
         }
     };
-    let parts: Vec<Parts> = lists.into_par_iter().enumerate().map(near).collect();
-    for (sphere, &radius) in cpu.state.spheres.iter_mut().zip(&radii) {
-        sphere.radius = radius;
+    let mut parts: Vec<Parts> = begun.par_iter().enumerate().map(part).collect();
+    for (&i, (_, list)) in own.iter().zip(lists) {
+        parts[i].list = list;
+    }
+    for (sphere, begun) in cpu.state.spheres.iter_mut().zip(&begun) {
+        sphere.radius = begun.radius;
     }
     if is_first {
         let steps = first_steps(cpu, frame, &parts, [eta, regular_eta]);
@@ -412,7 +458,8 @@ fn first_steps<R: Lane>(
         let a = cpu.state.accelerations[i].map(|a| a * to_local);
         ([x, v, a], weight)
     };
-    let step = |(i, part): (usize, &Parts)| {
+    let step = |&i: &usize| {
+        let part = &parts[i];
         let neighbours = part.list.iter().map(|&k| with_acceleration(k as usize));
         let near = sum_of.near(with_acceleration(i).0, neighbours);
         let (x, v) = cpu.state.phase(i);
@@ -434,7 +481,9 @@ fn first_steps<R: Lane>(
         let allowed = first_step(eta, near.derivatives).min(first_step(eta, field));
         [guarded(allowed, near.approach), regular]
     };
-    parts.par_iter().enumerate().map(step).collect()
+    let bodies: Vec<usize> = (0..parts.len()).collect();
+    let steps: Vec<[f64; 2]> = cpu.team.own(&bodies).par_iter().map(step).collect();
+    cpu.team.of_all(&bodies, &steps)
 }
 
 /// Predicts what is needed, and computes the forces on a block.
@@ -476,23 +525,39 @@ fn ends<R: Lane>(
         }
         _ => &all[..],
     };
-    let groups = due.par_chunks(LANES);
+    let (own, own_due) = (cpu.team.own(block), cpu.team.own(&due));
+    let groups = own_due.par_chunks(LANES);
     let far: Vec<(Forces, Vec<u32>)> = groups
         .flat_map_iter(|group| sum_of.far(group, &all, sources))
         .collect();
-    let newly = |(&i, (far, list)): (&usize, (Forces, Vec<u32>))| (far, near(i, &list), list);
-    let regular: Vec<(Forces, Forces, Vec<u32>)> = due.par_iter().zip(far).map(newly).collect();
+    let newly = |(&i, (outside, list)): (&usize, &(Forces, Vec<u32>))| NewForces {
+        outside: *outside,
+        inside: near(i, list),
+        listed: list.len() as u64,
+    };
+    let regular: Vec<NewForces> = own_due.par_iter().zip(&far).map(newly).collect();
     let irregular = |&i: &usize| near(i, &parts[i].list);
-    let irregular: Vec<Forces> = match block.len() * wanted <= ALONE {
-        true => block.iter().map(irregular).collect(),
-        false => block.par_iter().map(irregular).collect(),
+    let irregular: Vec<Forces> = match own.len() * wanted <= ALONE {
+        true => own.iter().map(irregular).collect(),
+        false => own.par_iter().map(irregular).collect(),
+    };
+    let irregular = cpu.team.of_all(block, &irregular);
+    let regular = match due.is_empty() {
+        true => vec![],
+        false => cpu.team.of_all(&due, &regular),
     };
     let mut regular = regular.into_iter();
+    let mut lists = own_due.iter().zip(far).peekable();
+    let mut list = |i: usize| {
+        let own = lists.next_if(|(own, _)| **own == i);
+        own.map(|(_, (_, list))| list).unwrap_or_default()
+    };
+    let mut regular = |i: usize| Some((regular.next()?, list(i)));
     let bodies = block.iter().zip(irregular);
     bodies
         .map(|(&i, irregular)| Ends {
             irregular,
-            regular: if is_due(i) { regular.next() } else { None },
+            regular: if is_due(i) { regular(i) } else { None },
         })
         .collect()
 }

@@ -76,8 +76,8 @@ pub(super) struct Begin {
 /// Means to compute forces.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Means {
-    /// The CPU of each rank.
-    Cpu(Precision, Choices),
+    /// The CPU of each rank; with so many neighbours in block time steps, if it is a scheme with these.
+    Cpu(Precision, Choices, Option<u32>),
     /// A device of each rank, which compute one system together.
     Devices(Kernel, Frame, Devices),
     /// A device of each rank, which computes systems of its own.
@@ -328,12 +328,13 @@ impl Begin {
 impl Means {
     fn write(&self, words: &mut Writer) {
         match self {
-            Self::Cpu(precision, choices) => {
+            Self::Cpu(precision, choices, wanted) => {
                 words.number(0);
                 words.number(place(&PRECISIONS, *precision));
                 words.number(place(&ROOTS, choices.root));
                 words.number(place(&PAIRS, choices.pairs));
                 words.number(place(&THREADS, choices.threads));
+                words.number_if_any(*wanted);
             }
             Self::Devices(kernel, frame, devices) => {
                 words.number(1);
@@ -364,7 +365,7 @@ impl Means {
                     threads: THREADS[words.number() as usize],
                     ..Choices::default()
                 };
-                Self::Cpu(precision, choices)
+                Self::Cpu(precision, choices, words.number_if_any())
             }
             1 => {
                 let kernel = Kernel {
@@ -422,8 +423,7 @@ fn write_scheme(scheme: Option<BlockScheme>, words: &mut Writer) {
     words.number(order.into());
     words.number(place(&DIGITS, digits));
     words.number(slices.into());
-    words.number(neighbours.is_some().into());
-    words.number(neighbours.unwrap_or(0).into());
+    words.number_if_any(neighbours);
 }
 
 fn read_scheme(words: &mut Reader<'_>) -> Option<BlockScheme> {
@@ -433,10 +433,7 @@ fn read_scheme(words: &mut Reader<'_>) -> Option<BlockScheme> {
             order: order as u32,
             digits: DIGITS[words.number() as usize],
             slices: words.number() as u32,
-            neighbours: {
-                let (is_some, wanted) = (words.number() != 0, words.number() as u32);
-                is_some.then_some(wanted)
-            },
+            neighbours: words.number_if_any(),
         }),
     }
 }
@@ -455,8 +452,7 @@ fn write_path(path: &SystemsPath, words: &mut Writer) {
     words.text(row.name);
     words.number(place(&BUILDS, build));
     words.number(block.into());
-    words.number(tile.is_some().into());
-    words.number(tile.unwrap_or(0).into());
+    words.number_if_any(tile);
     let (queues, streams) = match queues {
         Queues::Together => (0, 1),
         Queues::UpTo(streams) => (1, streams),
@@ -474,10 +470,7 @@ fn read_path(words: &mut Reader<'_>) -> SystemsPath {
         row: Row::named(&words.text()),
         build: BUILDS[words.number() as usize],
         block: words.number() as u32,
-        tile: {
-            let (has_tiles, tile) = (words.number() != 0, words.number() as u32);
-            has_tiles.then_some(tile)
-        },
+        tile: words.number_if_any(),
         queues: match (words.number(), words.number() as u32) {
             (0, _) => Queues::Together,
             (1, streams) => Queues::UpTo(streams),
@@ -655,6 +648,12 @@ impl Writer {
         self.0.push(number);
     }
 
+    /// A number, or none.
+    fn number_if_any(&mut self, number: Option<u32>) {
+        self.number(number.is_some().into());
+        self.number(number.unwrap_or(0).into());
+    }
+
     pub(super) fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.0.extend(text.bytes().map(u64::from));
@@ -675,6 +674,12 @@ pub(super) struct Reader<'a>(pub(super) &'a [u64]);
 impl<'a> Reader<'a> {
     pub(super) fn number(&mut self) -> u64 {
         self.take(1)[0]
+    }
+
+    /// Inverse of [`Writer::number_if_any`].
+    fn number_if_any(&mut self) -> Option<u32> {
+        let (is_some, number) = (self.number() != 0, self.number() as u32);
+        is_some.then_some(number)
     }
 
     pub(super) fn text(&mut self) -> String {
@@ -758,7 +763,7 @@ mod tests {
             pairs: PairsName::Once,
             ..Choices::default()
         };
-        let on_cpu = Means::Cpu(Precision::F32, choices);
+        let on_cpu = Means::Cpu(Precision::F32, choices, Some(64));
         let on = |kernel: &str, blocks, devices| {
             let kernel = Kernel::of(variants::find(kernel).expect("listed")).expect("shared");
             let frame = Frame {

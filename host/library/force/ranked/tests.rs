@@ -33,7 +33,8 @@ fn on_ranks(
     choices: Choices,
 ) -> Box<dyn Backend> {
     let in_fields = (bodies, &Fields::NONE);
-    let backend = lead(team, in_fields, physics(), (precision, choices), 1);
+    let on_cpu = (precision, choices, None);
+    let backend = lead(team, in_fields, physics(), on_cpu, 1);
     backend.expect("no fields")
 }
 
@@ -319,9 +320,52 @@ fn fields_are_those_of_one_process() {
     for threads in TEAMS {
         let found = led(threads, |team| {
             let in_fields = (&bodies, &fields);
-            let backend = lead(team, in_fields, physics(), (Precision::F64, choices), 1);
+            let on_cpu = (Precision::F64, choices, None);
+            let backend = lead(team, in_fields, physics(), on_cpu, 1);
             run(backend.expect("formulas"), &bodies, integrator, pace)
         });
         assert_eq!(found, expected, "{threads:?}");
+    }
+}
+
+/// The bits of one process, and of runs that go on, with lists that each rank has of its own bodies: some bodies are
+/// massless, and fields and test particles are there.
+#[test]
+fn neighbour_schemes_are_those_of_one_process() {
+    let eta = 0.04;
+    for n in [1, 2, 90, 301] {
+        let mut bodies = cloud(n, 3);
+        (0..n).step_by(7).for_each(|i| bodies.mass[i] = 0.0);
+        let fields: Fields = [ExternalField::plummer(2.0, 0.5)].into_iter().collect();
+        let wanted = "8".parse().expect("a number");
+        let begun = |machine: Machine| {
+            let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
+            let machine = machine.block_steps(integrator, steps, Some(eta), None);
+            let machine = machine.neighbours(Some(wanted)).fields(fields.clone());
+            let kernel = variants::find("cpu-f64").expect("listed");
+            let backend = machine.backend(kernel, &bodies, physics());
+            let mut backend = backend.expect("it has neighbours");
+            integrator.prepare(&mut *backend).expect("it has jerks");
+            backend
+        };
+        let advance = |backend: &mut dyn Backend| {
+            let blocks = block_steps(backend).expect("taken");
+            let counts = blocks.advance(1.0 / 64.0, eta).expect("runs");
+            let energy = backend.energy().expect("runs");
+            (counts, energy, backend.save().expect("there"))
+        };
+        let mut one = begun(Machine::new(Place::Cpu));
+        let expected = [(); 2].map(|()| advance(&mut *one));
+        for threads in TEAMS {
+            let found = led(threads, |team| {
+                let mut backend = begun(Machine::new(Place::Cpu).ranks(Arc::clone(team)));
+                let half = advance(&mut *backend);
+                let end = advance(&mut *backend);
+                backend.restore(&expected[0].2).expect("the same bodies");
+                assert!(advance(&mut *backend) == expected[1], "{n} bodies");
+                [half, end]
+            });
+            assert!(found == expected, "{n} bodies, {threads:?}");
+        }
     }
 }

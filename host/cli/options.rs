@@ -277,8 +277,10 @@ impl Options {
         }
         self.integrator = settings.integrator.map(Named);
         (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
-        let neighbours = settings
-            .neighbours
+        // Such as were given by their number the run tells anyway.
+        let was_left = !matches!(asked.neighbours, Some(Neighbours::Number(_)));
+        let neighbours = settings.neighbours.filter(|_| was_left);
+        let neighbours = neighbours
             .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
         let eta = settings.eta.map(super::plain);
         Ok(Some(format!(

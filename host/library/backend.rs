@@ -386,11 +386,11 @@ impl Neighbours {
     /// Least number of [`Auto`](Self::Auto).
     pub const LEAST: usize = 64;
 
-    /// The number among so many bodies.
+    /// The number among so many bodies: at most all others.
     pub fn number(self, bodies: usize) -> usize {
         match self {
             Self::Auto => bodies.isqrt().min(bodies / 256).max(Self::LEAST),
-            Self::Number(number) => number.get() as usize,
+            Self::Number(number) => (number.get() as usize).min(bodies.saturating_sub(1).max(1)),
         }
     }
 }

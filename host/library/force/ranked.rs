@@ -488,6 +488,10 @@ impl Backend for Leader {
         backend.accelerations()
     }
 
+    fn number_of_sources(&self) -> Option<usize> {
+        self.backend.number_of_sources()
+    }
+
     fn energy(&mut self) -> Result<Energy, ForceError> {
         let (_turn, backend) = self.all(&Command::Energy);
         backend.energy()

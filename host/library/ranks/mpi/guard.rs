@@ -80,8 +80,21 @@ fn end(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Watches over this process from now on: panics, ends before the end, and waits in vain end all ranks.
-pub(super) fn watch(watched: Watched) {
+/// Longest wait for other ranks by the environment; none for no end.
+pub(super) fn longest_wait() -> Result<Option<Duration>, String> {
+    let seconds = match std::env::var(LONGEST_WAIT) {
+        Ok(text) => (text.trim().parse()).map_err(|_| {
+            format!(
+                "`{LONGEST_WAIT}` must be a whole number of seconds, 0 for no end, got `{text}`"
+            )
+        })?,
+        Err(_) => LONGEST_WAIT_SECONDS,
+    };
+    Ok(Some(Duration::from_secs(seconds)).filter(|longest| !longest.is_zero()))
+}
+
+/// Watches over this process from now on: panics, ends before the end, and waits of more than `longest` end all ranks.
+pub(super) fn watch(watched: Watched, longest: Option<Duration>) {
     let Watched { rank, size, .. } = watched;
     if WATCHED.set(watched).is_err() {
         return; // it is under way
@@ -95,12 +108,6 @@ pub(super) fn watch(watched: Watched) {
     // SAFETY: the function may run when the program exits: it uses statics alone. It is called before what the
     // library has registered, which was earlier.
     unsafe { libc::atexit(at_exit) };
-    let longest = std::env::var(LONGEST_WAIT).ok();
-    let longest = longest.and_then(|seconds| seconds.trim().parse().ok());
-    let longest = match longest.unwrap_or(LONGEST_WAIT_SECONDS) {
-        0 => None,
-        seconds => Some(Duration::from_secs(seconds)),
-    };
     thread::spawn(move || {
         loop {
             thread::sleep(Duration::from_millis(100));
@@ -145,11 +152,7 @@ pub(super) fn finish() {
     let Some(watched) = WATCHED.get() else {
         return;
     };
-    if STOP.get().is_some() {
-        // The launcher is about to end all; to wait for others is vain.
-        FINISHED.store(true, SeqCst);
-        return;
-    }
+    // Also after a signal, which may be this rank's alone; where others are gone, `watch` ends the wait.
     FINISHED.store(true, SeqCst);
     // SAFETY: it is called once, after all else, by the thread that initialised MPI.
     waiting("the end", || unsafe { (watched.finalize)() });

@@ -75,17 +75,19 @@ impl Processes {
             }
         };
         let speaks = is_first || launcher.is_first_of_machine();
+        let longest = guard::longest_wait().map_err(|why| refused(why, speaks))?;
         let processes = Self::of_library(launcher).map_err(|why| refused(why, speaks))?;
         // In vain for all of them, if for one.
         let compared = processes.compare_with(launcher);
         compared.map_err(|why| refused(why, is_first))?;
-        guard::watch(guard::Watched {
+        let watched = guard::Watched {
             rank: processes.rank,
             size: processes.size,
             world: processes.constants.world,
             abort: processes.functions.abort,
             finalize: processes.functions.finalize,
-        });
+        };
+        guard::watch(watched, longest);
         Ok(processes)
     }
 
@@ -172,7 +174,8 @@ impl Processes {
         let Launcher { evidence, .. } = launcher;
         let of_another = format!(
             "it belongs to another launcher, and each process would do the whole run. Set `{LIBRARY}` to \
-             the library of the launcher, or use the `mpirun` of this one"
+             the library of the launcher, or use the `mpirun` of this one; or, if no launcher was meant, unset \
+             the variables that it left"
         );
         match (launcher.size, launcher.rank) {
             (Some(size), _) if size != self.size => Err(format!(

@@ -491,16 +491,20 @@ impl Peers for Cuda {
         Ok(())
     }
 
-    /// Done as it comes the first time, and then recorded in the first device's stream, from which those of the
-    /// others fork.
+    /// Of two GPUs done as it comes the first time, and then recorded in the first one's stream, from which that of the
+    /// other forks. Done as it comes on others: with three streams of one GPU records were made, but their replays did not
+    /// come to an end (driver 580), and more GPUs have not been tried.
     unsafe fn again_together(
         devices: &[Arc<Self>],
         kept: &mut Option<Graph>,
         work: &mut dyn FnMut() -> Result<(), ForceError>,
     ) -> Result<(), ForceError> {
-        let [first, others @ ..] = devices else {
+        let [first, other] = devices else {
             return work();
         };
+        if first.gpu.info().ordinal == other.gpu.info().ordinal {
+            return work();
+        }
         Self::meet(devices)?;
         match kept {
             // SAFETY: the caller's promise, and the devices hold the functions.
@@ -509,15 +513,10 @@ impl Peers for Cuda {
                 work()?;
                 *kept = Some(first.stream.record(|| {
                     first.reached()?.record(&first.stream)?;
-                    for other in others {
-                        other.stream.wait_for(first.reached()?)?;
-                    }
+                    other.stream.wait_for(first.reached()?)?;
                     work()?;
-                    for other in others {
-                        other.reached()?.record(&other.stream)?;
-                        first.stream.wait_for(other.reached()?)?;
-                    }
-                    Ok::<_, ForceError>(())
+                    other.reached()?.record(&other.stream)?;
+                    Ok::<_, ForceError>(first.stream.wait_for(other.reached()?)?)
                 })?);
             }
         }

@@ -7,11 +7,11 @@ use crate::integrator::TimeSteps;
 use crate::variants::{Method, Variant};
 
 /// The fewest bodies for which two GPUs are known to be faster than one: two H200s are 1.7 to 1.9 times as
-/// fast with as many, in block time steps 1.2 to 1.5 times (benchmarks/record/nvidia-h200/several-gpus.md).
+/// fast with as many (benchmarks/record/nvidia-h200/several-gpus.md).
 const FEWEST: usize = 65_536;
 
-/// As [`FEWEST`], where a step needs jerks: two H200s are as fast as one at 65 536 bodies, and 1.98 times as
-/// fast at as many as here.
+/// As [`FEWEST`], where a step needs jerks: two H200s are as fast as one at 65 536 bodies in shared steps, and 1.98 times as
+/// fast at as many as here; in block time steps 1.6 to 1.9 times.
 const FEWEST_WITH_JERKS: usize = 262_144;
 
 /// All GPUs like this one, if the request leaves it open how many to take and they are faster.
@@ -31,7 +31,6 @@ fn is_worth(request: &Request, variant: &Variant) -> bool {
         _ if !variant.can_be_shared() => return false,
         // Encounters in block time steps are looked for on one GPU, and fields in them were not timed.
         _ if request.steps == TimeSteps::Blocks && !request.steps_alone => return false,
-        _ if request.steps == TimeSteps::Blocks => FEWEST,
         _ if request.integrator.needs_jerks() => FEWEST_WITH_JERKS,
         _ => FEWEST,
     };
@@ -104,7 +103,7 @@ mod tests {
                 65_536,
             ),
             ("hermite-f64", Integrator::Hermite4, shared, 262_144),
-            ("hermite-f64", Integrator::Hermite4, blocks, 65_536),
+            ("hermite-f64", Integrator::Hermite4, blocks, 262_144),
         ] {
             assert!(is_worth(fewest, kernel, integrator, steps), "{kernel}");
             assert!(!is_worth(fewest - 1, kernel, integrator, steps), "{kernel}");

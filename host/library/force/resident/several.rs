@@ -45,7 +45,7 @@ pub struct Several<D: Peers> {
     rows: Vec<Rows<D>>,
     /// Of each device of this process, if these take block time steps of a neighbour scheme together.
     addresses: Vec<Addresses<D>>,
-    /// [`RECORDED`](super::block_steps::RECORDED) block steps of the devices of this process.
+    /// [`RECORDED`](super::block_steps::RECORDED) block steps of a neighbour scheme on the devices of this process.
     record: Option<Graph>,
     /// The way to the devices of other ranks, if this process is one of several.
     exchange: Option<Exchange<D>>,

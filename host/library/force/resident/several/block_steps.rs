@@ -185,12 +185,13 @@ impl<D: Peers> Several<D> {
         };
         let look = || self.parts[0].look();
         let words = match &self.exchange {
-            None => {
+            None if self.parts[0].has_neighbours() => {
                 // SAFETY: `self` holds the buffers as long as the record.
                 let mut recorded =
                     || unsafe { D::again_together(&self.devices, &mut record, &mut launch) };
                 run_span(&mut recorded, MOST_RECORDS, &look, watch)
             }
+            None => run_span(&mut launch, MOST_RECORDS, &look, watch),
             // All ranks look after the same block steps, and do as rank 0 says.
             Some(exchange) => run_span(&mut launch, 1, &look, &mut |share| {
                 exchange.as_rank_0_says(watch(share))

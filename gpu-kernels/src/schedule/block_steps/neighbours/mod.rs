@@ -25,7 +25,7 @@
 //! records that sources are predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
 //! positions of irregular ones f64, and what else there is in pairs is f32. Sums have a fixed order.
 //!
-//! Several devices share the targets: each computes the forces on the bodies of [its slices](Held), of all
+//! Several devices share the targets: each computes the forces on the bodies of its slices, of all
 //! sources, and has their lists; all predict and correct all bodies, by sums that they read in each other's
 //! memory. Which warps share a target, and so the order of its sums, follows from the numbers of all targets:
 //! the bits are those of one device.

@@ -337,8 +337,13 @@ fn several_gpus_have_neighbours_together() {
     let Some(one) = place(DeviceChoice::Cuda(0)) else {
         return; // said aloud above
     };
-    let thrice = GpuNumbers::new(&[0, 0, 0]).map(DeviceChoice::Gpus);
-    let several = [thrice, Some(DeviceChoice::AllGpus)].into_iter().flatten();
+    // Of two GPUs block steps are recorded.
+    let numbers: [&[u32]; 2] = [&[0, 0, 0], &[0, 1]];
+    let several = numbers.map(|numbers| GpuNumbers::new(numbers).map(DeviceChoice::Gpus));
+    let several = several
+        .into_iter()
+        .chain([Some(DeviceChoice::AllGpus)])
+        .flatten();
     let kernel = catalogue().find("hermite-f64").expect("listed");
     let physics = Physics {
         law: ForceLaw::Gravity,

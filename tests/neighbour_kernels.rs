@@ -184,7 +184,7 @@ fn bits_are_those_of_a_saved_state() {
 /// targets to itself.
 #[test]
 fn many_slices_are_as_few() {
-    let (bodies, physics) = (mixed(420, 0.01), gravity(0.01));
+    let (bodies, physics) = (mixed(400, 0.01), gravity(0.01));
     let with = |slices| {
         let variant = variants::find("hermite-f64").expect("listed");
         let limits = Limits::EVERYWHERE;

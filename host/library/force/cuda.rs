@@ -491,9 +491,9 @@ impl Peers for Cuda {
         Ok(())
     }
 
-    /// Of two GPUs done as it comes the first time, and then recorded in the first one's stream, from which that of the
-    /// other forks. Done as it comes on others: with three streams of one GPU records were made, but their replays did not
-    /// come to an end (driver 580), and more GPUs have not been tried.
+    /// On two GPUs the work is done as it comes the first time, and then recorded in the first one's stream, from which
+    /// that of the other forks. On any other number, or one GPU twice, it is always done as it comes: with three streams of
+    /// one GPU replays did not come to an end (driver 580), and more GPUs have not been tried.
     unsafe fn again_together(
         devices: &[Arc<Self>],
         kept: &mut Option<Graph>,

@@ -169,7 +169,7 @@ pub trait Peers: Streams {
     /// The machine's refusal.
     fn meet(devices: &[Arc<Self>]) -> Result<(), ForceError>;
 
-    /// As [`Device::again`], of work on several devices, which have [met](Self::meet) before it and after it.
+    /// As [`Device::again`], of work on several devices, which [meet](Self::meet) where `work` lets them.
     ///
     /// # Safety
     /// As there.

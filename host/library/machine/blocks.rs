@@ -133,19 +133,22 @@ impl Machine {
         let Some(scheme) = self.shared_scheme(n as usize) else {
             return Ok(0);
         };
-        let part = Part::OfSeveral {
-            device: 0,
-            devices: u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?,
+        let of_all = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
+        let part = |device| Part::OfSeveral {
+            device,
+            devices: of_all,
         };
+        // Where slices do not divide, the last device has one more.
+        let most = part(of_all - 1);
         let external = !self.fields.is_empty();
         let unsoftened = softening_squared < scheme.digits.precision().smallest_square();
         if let Some(wanted) = scheme.neighbours {
             let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
             let slices = alone.slices;
-            let of_neighbours = neighbours::plan(wanted, part, external, n, slices, limits)?;
+            let of_neighbours = neighbours::plan(wanted, most, external, n, slices, limits)?;
             return Ok(alone.device_bytes(n) + of_neighbours.device_bytes(n));
         }
-        let plan = plan(scheme, part, external, unsoftened, n, limits)?;
+        let plan = plan(scheme, part(0), external, unsoftened, n, limits)?;
         let of_ranks = match self.team {
             Some(_) => devices * plan.row, // what they receive
             None => 0,

@@ -95,7 +95,7 @@ fn block_steps_choose_what_is_left_out() {
         softened
             .device(DeviceChoice::Emulators(2))
             .number_of_neighbours(),
-        None
+        Some(Neighbours::Auto)
     );
 }
 

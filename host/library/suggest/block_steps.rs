@@ -9,6 +9,10 @@ use crate::variants::preferred::{ForceAccuracy, block_digits};
 /// Bodies from which on a [neighbour scheme](Neighbours) is chosen.
 const MANY: usize = 65_536;
 
+/// The most bodies for which it is: those of more have not been timed, and their lists take more memory than most GPUs
+/// have.
+const TOO_MANY: usize = 1 << 20;
+
 /// η in a neighbour scheme.
 const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 
@@ -28,7 +32,7 @@ impl BlockSettings {
     /// neighbours where that was the integrator, they are `allowed`, and pairs of this accuracy need no f64,
     /// which a GPU has no such scheme in.
     ///
-    /// Hermite's sixth order with η = 0.36, or the neighbour scheme with η = 0.04 from 65 536 bodies on. On one
+    /// Hermite's sixth order with η = 0.36, or the neighbour scheme with η = 0.04 from 65 536 to 1 048 576 bodies. On one
     /// H200 a time unit of as many in a Plummer sphere takes 2.6 s with an error of the energy of 2.5·10⁻⁹ by the
     /// one, and 1.3 s with 9·10⁻⁹ by the other. Fewer bodies gain no time on a GPU at such errors, and what is
     /// chosen does not depend on the device. Fourth order without neighbours has η = 0.02.
@@ -66,7 +70,7 @@ impl BlockSettings {
 /// Returns whether a [neighbour scheme](Neighbours) takes less time for so many bodies than other block time
 /// steps that err as little.
 pub fn neighbours_pay(bodies: usize) -> bool {
-    bodies >= MANY
+    (MANY..=TOO_MANY).contains(&bodies)
 }
 
 #[cfg(test)]

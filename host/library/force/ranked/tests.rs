@@ -201,6 +201,16 @@ fn spans_are_left_together() {
     spans_are_left(|team| on_cpus(team, &bodies), (span, eta));
     spans_are_left(|team| on_cpus(team, &few), (32.0 * span, eta));
     spans_are_left(on_devices, (span, eta));
+    let near = |place: &Place, kernel: &str, team: &Arc<Team>| {
+        let machine = Machine::new(place.clone()).ranks(Arc::clone(team));
+        let steps = (Integrator::Hermite4, TimeSteps::Blocks);
+        let machine = machine.block_steps(steps.0, steps.1, Some(eta), None);
+        let machine = machine.neighbours(Some("8".parse().expect("a number")));
+        let kernel = variants::find(kernel).expect("listed");
+        machine.backend(kernel, &bodies, physics()).expect("runs")
+    };
+    spans_are_left(|team| near(&Place::Cpu, "cpu-f64", team), (span, eta));
+    spans_are_left(|team| near(&place, "hermite-f64", team), (span, eta));
 }
 
 fn spans_are_left(

@@ -1,5 +1,6 @@
 //! The end of all ranks where one of them fails: those that are left would wait for it for ever.
 
+use std::env::VarError;
 use std::ffi::c_int;
 use std::io::Write;
 use std::panic;
@@ -88,7 +89,8 @@ pub(super) fn longest_wait() -> Result<Option<Duration>, String> {
                 "`{LONGEST_WAIT}` must be a whole number of seconds, 0 for no end, got `{text}`"
             )
         })?,
-        Err(_) => LONGEST_WAIT_SECONDS,
+        Err(VarError::NotPresent) => LONGEST_WAIT_SECONDS,
+        Err(VarError::NotUnicode(_)) => return Err(format!("`{LONGEST_WAIT}` is not text")),
     };
     Ok(Some(Duration::from_secs(seconds)).filter(|longest| !longest.is_zero()))
 }
@@ -127,6 +129,9 @@ pub(super) fn watch(watched: Watched, longest: Option<Duration>) {
                 && asked.elapsed() > WAIT_AFTER_STOP
                 && since.elapsed() > WAIT_AFTER_STOP
             {
+                say(&format!(
+                    "rank {rank} of {size} was told to stop, and waited in vain for others in {what}: it ends"
+                ));
                 end(c_int::from(STOPPED))
             }
         }

@@ -128,7 +128,8 @@ impl<D: Peers> Several<D> {
         }
         for part in &self.parts {
             // Others have read the sums that are overwritten: in the block step before the last, since which this
-            // device has waited for them; or they have been sent, which is waited for.
+            // device has waited for them, or where lists are made, after which all meet; or they have been sent, which
+            // is waited for.
             part.launch_neighbour_force(search, phase, parity)?;
         }
         match &self.exchange {
@@ -280,7 +281,7 @@ mod tests {
             (61, 3, 5),
             (2, 2, 2),
             (1, 1, 3),
-            (300, 70, 2),
+            (300, 75, 2),
         ] {
             let bodies = match n {
                 1 => Bodies::at_rest(&[[0.25; 3]], &[1.0]),

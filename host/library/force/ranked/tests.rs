@@ -342,40 +342,52 @@ fn fields_are_those_of_one_process() {
 /// massless, and fields and test particles are there.
 #[test]
 fn neighbour_schemes_are_those_of_one_process() {
-    let eta = 0.04;
+    let fields: Fields = [ExternalField::plummer(2.0, 0.5)].into_iter().collect();
     for n in [1, 2, 90, 301] {
         let mut bodies = cloud(n, 3);
         (0..n).step_by(7).for_each(|i| bodies.mass[i] = 0.0);
-        let fields: Fields = [ExternalField::plummer(2.0, 0.5)].into_iter().collect();
-        let wanted = "8".parse().expect("a number");
-        let begun = |machine: Machine| {
-            let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
-            let machine = machine.block_steps(integrator, steps, Some(eta), None);
-            let machine = machine.neighbours(Some(wanted)).fields(fields.clone());
-            let kernel = variants::find("cpu-f64").expect("listed");
-            let backend = machine.backend(kernel, &bodies, physics());
-            let mut backend = backend.expect("it has neighbours");
-            integrator.prepare(&mut *backend).expect("it has jerks");
-            backend
-        };
-        let advance = |backend: &mut dyn Backend| {
-            let blocks = block_steps(backend).expect("taken");
-            let counts = blocks.advance(1.0 / 64.0, eta).expect("runs");
-            let energy = backend.energy().expect("runs");
-            (counts, energy, backend.save().expect("there"))
-        };
-        let mut one = begun(Machine::new(Place::Cpu));
-        let expected = [(); 2].map(|()| advance(&mut *one));
         for threads in TEAMS {
-            let found = led(threads, |team| {
-                let mut backend = begun(Machine::new(Place::Cpu).ranks(Arc::clone(team)));
-                let half = advance(&mut *backend);
-                let end = advance(&mut *backend);
-                backend.restore(&expected[0].2).expect("the same bodies");
-                assert!(advance(&mut *backend) == expected[1], "{n} bodies");
-                [half, end]
-            });
-            assert!(found == expected, "{n} bodies, {threads:?}");
+            let machine = || Machine::new(Place::Cpu).fields(fields.clone());
+            let on_ranks = |team: &Arc<Team>| machine().ranks(Arc::clone(team));
+            neighbours_are_those_of(machine(), on_ranks, "cpu-f64", &bodies, threads);
         }
     }
+}
+
+/// Ends of two spans in a neighbour scheme on ranks are those on one machine, to the bit, with energies and counts; and
+/// so is the second on ranks that go on from what one machine saved.
+fn neighbours_are_those_of(
+    one: Machine,
+    on_ranks: impl Fn(&Arc<Team>) -> Machine + Sync,
+    kernel: &str,
+    bodies: &Bodies,
+    threads: &[usize],
+) {
+    let eta = 0.04;
+    let begun = |machine: Machine| {
+        let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
+        let machine = machine.block_steps(integrator, steps, Some(eta), None);
+        let machine = machine.neighbours(Some("8".parse().expect("a number")));
+        let kernel = variants::find(kernel).expect("listed");
+        let backend = machine.backend(kernel, bodies, physics());
+        let mut backend = backend.expect("it has neighbours");
+        integrator.prepare(&mut *backend).expect("it has jerks");
+        backend
+    };
+    let advance = |backend: &mut dyn Backend| {
+        let blocks = block_steps(backend).expect("taken");
+        let counts = blocks.advance(1.0 / 64.0, eta).expect("runs");
+        let energy = backend.energy().expect("runs");
+        (counts, energy, backend.save().expect("there"))
+    };
+    let mut one = begun(one);
+    let expected = [(); 2].map(|()| advance(&mut *one));
+    let found = led(threads, |team| {
+        let mut backend = begun(on_ranks(team));
+        let ends = [(); 2].map(|()| advance(&mut *backend));
+        backend.restore(&expected[0].2).expect("the same bodies");
+        assert!(advance(&mut *backend) == expected[1], "{threads:?}");
+        ends
+    });
+    assert!(found == expected, "{} bodies, {threads:?}", bodies.len());
 }

@@ -369,7 +369,7 @@ impl<D: Device> Resident<D> {
     /// A block step.
     fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
         if self.has_neighbours() {
-            return self.launch_neighbour_step(parity);
+            return self.launch_neighbour_step(parity).map(drop);
         }
         let steps = self.blocks()?.plan.steps;
         self.launch_block_force(&steps, parity)?;

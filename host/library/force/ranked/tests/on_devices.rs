@@ -179,39 +179,22 @@ fn block_time_steps_have_the_bits_of_as_many_devices() {
 /// The bits of one device, with ranks that have no slice, and of runs that go on with other ranks.
 #[test]
 fn neighbour_schemes_are_those_of_one_device() {
-    let eta = 0.04;
     for (n, threads) in [(90, ONES[1]), (61, ONES[2]), (2, ONES[2]), (1, ONES[1])] {
         let bodies = match n {
             1 => Bodies::at_rest(&[[0.25; 3]], &[1.0]),
             _ => plummer(n, 7).expect("in range"),
         };
-        let begun = |machine: Machine| {
-            let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
-            let machine = machine.block_steps(integrator, steps, Some(eta), None);
-            let wanted = "8".parse().expect("a number");
-            let machine = machine.neighbours(Some(wanted));
-            let mut backend = backend(&machine, &find("hermite-f64"), &bodies);
-            integrator.prepare(&mut *backend).expect("runs");
-            backend
-        };
-        let advance = |backend: &mut dyn Backend| {
-            let blocks = block_steps(backend).expect("taken");
-            let counts = blocks.advance(1.0 / 64.0, eta).expect("runs");
-            let energy = backend.energy().expect("runs");
-            (counts, energy, backend.save().expect("there"))
-        };
-        let mut one = begun(Machine::emulator(0));
-        let expected = [(); 2].map(|()| advance(&mut *one));
-        let found = led(threads, |team| {
+        let on_ranks = |team: &Arc<Team>| {
             let place = Place::RankEmulators(team.size() as u32);
-            let mut backend = begun(Machine::new(place).ranks(Arc::clone(team)));
-            let half = advance(&mut *backend);
-            let end = advance(&mut *backend);
-            backend.restore(&expected[0].2).expect("the same bodies");
-            assert!(advance(&mut *backend) == expected[1], "{n} bodies");
-            [half, end]
-        });
-        assert!(found == expected, "{n} bodies, {threads:?}");
+            Machine::new(place).ranks(Arc::clone(team))
+        };
+        neighbours_are_those_of(
+            Machine::emulator(0),
+            on_ranks,
+            "hermite-f64",
+            &bodies,
+            threads,
+        );
     }
 }
 

@@ -56,13 +56,14 @@ const PASSES: u32 = 6;
 
 /// Launches of a neighbour scheme, on one device or on all that share the bodies.
 pub(in crate::force::resident) trait NeighbourLaunches {
-    /// Launches forces, or lists alone if `search`; what is launched after it may read the sums of all devices.
+    /// Launches forces, or lists alone if `search`; what is launched after it may read the sums of all devices. False
+    /// where ranks know that the span is over.
     fn launch_neighbour_forces(
         &self,
         search: bool,
         phase: Phase,
         parity: u16,
-    ) -> Result<(), ForceError>;
+    ) -> Result<bool, ForceError>;
 
     /// Launches the ends of steps.
     fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError>;
@@ -90,13 +91,15 @@ pub(in crate::force::resident) trait NeighbourLaunches {
     fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
         self.launch_neighbour_corrects(phase, 0)?;
         self.launch_neighbour_forces(search, Phase::Begin, 1)?;
-        self.launch_neighbour_forces(search, Phase::Join, 1)
+        self.launch_neighbour_forces(search, Phase::Join, 1)?;
+        Ok(())
     }
 
-    /// A block step.
-    fn launch_neighbour_step(&self, parity: u16) -> Result<(), ForceError> {
-        self.launch_neighbour_forces(false, Phase::Step, parity)?;
-        self.launch_neighbour_corrects(Phase::Step, parity)
+    /// A block step; false where ranks know that the span is over.
+    fn launch_neighbour_step(&self, parity: u16) -> Result<bool, ForceError> {
+        let goes_on = self.launch_neighbour_forces(false, Phase::Step, parity)?;
+        self.launch_neighbour_corrects(Phase::Step, parity)?;
+        Ok(goes_on)
     }
 }
 
@@ -279,49 +282,6 @@ impl<D: Device> Resident<D> {
         unsafe { self.device.launch(entry, launch, buffers, params) }
     }
 
-    /// Launches forces on the bodies of this device, or their lists alone if `search`.
-    pub(in crate::force::resident) fn launch_neighbour_force(
-        &self,
-        search: bool,
-        phase: Phase,
-        parity: u16,
-    ) -> Result<(), ForceError> {
-        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
-        let kernel = match search {
-            true => neighbours.plan.search,
-            false => neighbours.plan.force,
-        };
-        let sums = &neighbours.sums[usize::from(parity)];
-        let buffers = [
-            &neighbours.records,
-            &neighbours.lists,
-            &neighbours.counts,
-            &neighbours.irregular_targets,
-            &neighbours.regular_targets,
-            &blocks.posts,
-            &blocks.time,
-            &sums.irregular,
-            &neighbours.sums[usize::from(parity ^ 1)].irregular,
-            &neighbours.segments,
-            &sums.regular,
-        ];
-        // SAFETY: the buffers that both kernels name, as the plan sized them.
-        unsafe { self.launch_neighbours(kernel, &buffers, phase, parity) }
-    }
-
-    /// Launches the ends of steps by the sums of this device.
-    pub(in crate::force::resident) fn launch_neighbour_correct(
-        &self,
-        phase: Phase,
-        parity: u16,
-    ) -> Result<(), ForceError> {
-        let neighbours = self.neighbours()?;
-        let buffers = self.of_neighbour_correct(&neighbours.sums[parity_of_sums(phase, parity)])?;
-        // SAFETY: as in `launch_neighbour_force`; fields in the frame of the bodies where the plan's
-        // kernel takes them.
-        unsafe { self.launch_neighbours(neighbours.plan.correct, &buffers, phase, parity) }
-    }
-
     /// Buffers of the ends of steps, in order, with these sums or their addresses.
     pub(in crate::force::resident) fn of_neighbour_correct<'a>(
         &'a self,
@@ -393,11 +353,36 @@ impl<D: Device> NeighbourLaunches for Resident<D> {
         search: bool,
         phase: Phase,
         parity: u16,
-    ) -> Result<(), ForceError> {
-        self.launch_neighbour_force(search, phase, parity)
+    ) -> Result<bool, ForceError> {
+        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
+        let kernel = match search {
+            true => neighbours.plan.search,
+            false => neighbours.plan.force,
+        };
+        let sums = &neighbours.sums[usize::from(parity)];
+        let buffers = [
+            &neighbours.records,
+            &neighbours.lists,
+            &neighbours.counts,
+            &neighbours.irregular_targets,
+            &neighbours.regular_targets,
+            &blocks.posts,
+            &blocks.time,
+            &sums.irregular,
+            &neighbours.sums[usize::from(parity ^ 1)].irregular,
+            &neighbours.segments,
+            &sums.regular,
+        ];
+        // SAFETY: the buffers that both kernels name, as the plan sized them.
+        unsafe { self.launch_neighbours(kernel, &buffers, phase, parity) }?;
+        Ok(true)
     }
 
     fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
-        self.launch_neighbour_correct(phase, parity)
+        let neighbours = self.neighbours()?;
+        let buffers = self.of_neighbour_correct(&neighbours.sums[parity_of_sums(phase, parity)])?;
+        // SAFETY: as in `launch_neighbour_forces`; fields in the frame of the bodies where the plan's
+        // kernel takes them.
+        unsafe { self.launch_neighbours(neighbours.plan.correct, &buffers, phase, parity) }
     }
 }

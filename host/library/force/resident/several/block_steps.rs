@@ -154,7 +154,7 @@ impl<D: Peers> Several<D> {
     /// A block step; false where ranks know that the span is over.
     fn launch_block_step(&self, parity: u16) -> Result<bool, ForceError> {
         if self.parts[0].has_neighbours() {
-            return self.neighbour_step(parity);
+            return self.launch_neighbour_step(parity);
         }
         let steps = self.parts[0].blocks()?.plan.steps;
         let goes_on = self.launch_block_forces(&steps, parity)?;

@@ -407,7 +407,9 @@ impl<D: Peers> Exchange<D> {
             self.complete(device, sums, &(0..size).map(of_rank).collect::<Vec<_>>())
         };
         if !of_all {
-            if targets(&posts) == 0 {
+            // Where regular steps end, sums are read once those are joined: this launch's are handed on until then.
+            let waits = !is_swept && begins(1).last() > Some(&0);
+            if targets(&posts) == 0 || waits {
                 return Ok(true);
             }
             complete(&sums.irregular, &begins(0), neighbours::IRREGULAR_SUMS)?;

@@ -109,15 +109,10 @@ impl<D: Peers> Several<D> {
         let mut parts = self.parts.iter();
         parts.try_for_each(|part| part.set_first_steps(&all))
     }
+}
 
-    /// A block step; false where ranks know that the span is over.
-    pub(super) fn neighbour_step(&self, parity: u16) -> Result<bool, ForceError> {
-        let goes_on = self.neighbour_forces(false, Phase::Step, parity)?;
-        self.launch_neighbour_corrects(Phase::Step, parity)?;
-        Ok(goes_on)
-    }
-
-    fn neighbour_forces(
+impl<D: Peers> NeighbourLaunches for Several<D> {
+    fn launch_neighbour_forces(
         &self,
         search: bool,
         phase: Phase,
@@ -130,7 +125,7 @@ impl<D: Peers> Several<D> {
             // Others have read the sums that are overwritten: in the block step before the last, since which this
             // device has waited for them, or where lists are made, after which all meet; or they have been sent, which
             // is waited for.
-            part.launch_neighbour_force(search, phase, parity)?;
+            part.launch_neighbour_forces(search, phase, parity)?;
         }
         match &self.exchange {
             Some(exchange) => exchange.complete_sums(&self.parts[0], phase, parity),
@@ -140,21 +135,10 @@ impl<D: Peers> Several<D> {
             }
         }
     }
-}
-
-impl<D: Peers> NeighbourLaunches for Several<D> {
-    fn launch_neighbour_forces(
-        &self,
-        search: bool,
-        phase: Phase,
-        parity: u16,
-    ) -> Result<(), ForceError> {
-        self.neighbour_forces(search, phase, parity).map(drop)
-    }
 
     fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
         if self.exchange.is_some() {
-            return self.parts[0].launch_neighbour_correct(phase, parity);
+            return self.parts[0].launch_neighbour_corrects(phase, parity);
         }
         let devices = self.parts.len() as u8;
         let of_sums = parity_of_sums(phase, parity);
@@ -332,7 +316,7 @@ mod tests {
 
     fn launch_without_meeting(several: &Several<Emulator>, parity: u16) {
         for part in &several.parts {
-            let launched = part.launch_neighbour_force(false, Phase::Step, parity);
+            let launched = part.launch_neighbour_forces(false, Phase::Step, parity);
             launched.expect("emulated");
         }
     }
@@ -350,7 +334,7 @@ mod tests {
     #[should_panic(expected = "may be reading")]
     fn sums_that_do_not_wait_for_their_readers_are_found() {
         let several = begun();
-        several.neighbour_step(0).expect("emulated");
+        several.launch_neighbour_step(0).expect("emulated");
         launch_without_meeting(&several, 0); // of the same parity
     }
 }

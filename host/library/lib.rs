@@ -57,6 +57,7 @@ pub mod ptx;
 pub mod ranks;
 pub mod recording;
 pub mod selection;
+pub mod settings;
 pub mod simd;
 pub mod simulation;
 pub mod suggest;

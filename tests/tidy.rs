@@ -160,6 +160,19 @@ fn modules_by_line(architecture: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// The names that follow `crate::` in the code of a file, tests and comments apart; empty ones for types and lists.
+fn names_at_the_root(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let is_of_name = |c: &char| c.is_ascii_lowercase() || *c == '_' || c.is_ascii_digit();
+    let names = lines.flat_map(|line| line.split("crate::").skip(1));
+    names
+        .map(|rest| rest.chars().take_while(is_of_name).collect())
+        .collect()
+}
+
 /// Each module of the library uses only those on its own line of ARCHITECTURE.md's table, or above.
 #[test]
 fn modules_use_what_is_below_them() {
@@ -185,17 +198,9 @@ fn modules_use_what_is_below_them() {
         }
         let first = inner.components().next().expect("a name").as_os_str();
         let module = first.to_str().expect("UTF-8").trim_end_matches(".rs");
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
-        let lines_of_code = code
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        for used in lines_of_code.flat_map(|line| line.split("crate::").skip(1)) {
-            let used: String = used
-                .chars()
-                .take_while(|c| c.is_ascii_lowercase() || *c == '_' || c.is_ascii_digit())
-                .collect();
+        for used in names_at_the_root(&text) {
             if used.is_empty() {
-                continue; // a name at the root
+                continue; // a type
             }
             found += 1;
             assert!(
@@ -206,6 +211,40 @@ fn modules_use_what_is_below_them() {
         }
     }
     assert!(found > 300, "only {found} uses found");
+}
+
+/// Each file of the command line can be read before those that use it: none uses itself through others.
+#[test]
+fn files_of_the_command_line_have_an_order() {
+    let folder = crate::support::root().join("host/cli");
+    let module = |path: &PathBuf| {
+        let name = path.file_stem()?.to_str()?.to_owned();
+        (!["lib", "build", "program"].contains(&&*name)).then(|| (name, read(path)))
+    };
+    let files: Vec<(String, String)> = rust_files(&folder).iter().filter_map(module).collect();
+    let mut left: Vec<(&str, Vec<String>)> = vec![];
+    for (name, text) in &files {
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+        assert!(!code.contains("super::"), "{name}: write `crate::`");
+        let used = names_at_the_root(text);
+        for used in &used {
+            let is_file = files.iter().any(|(name, _)| name == used);
+            assert!(is_file, "{name} uses `crate::{used}`, which is not a file");
+        }
+        left.push((name, used));
+    }
+    let uses: usize = left.iter().map(|(_, used)| used.len()).sum();
+    assert!(uses > 100, "only {uses} uses found");
+    loop {
+        let names: Vec<&str> = left.iter().map(|(name, _)| *name).collect();
+        let (free, others): (Vec<_>, Vec<_>) = (left.into_iter())
+            .partition(|(_, used)| !used.iter().any(|used| names.contains(&used.as_str())));
+        if others.is_empty() {
+            return;
+        }
+        assert!(!free.is_empty(), "a circle, or above one: {others:#?}");
+        left = others;
+    }
 }
 
 /// Names of the public types in a file.

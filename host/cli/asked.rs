@@ -11,8 +11,8 @@ use allpairs::variants::Shape;
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use super::config;
-use super::options::Options;
+use crate::config;
+use crate::options::Options;
 
 /// The options of a run, as the program takes them and as a file would have them.
 pub(super) struct Asked {

@@ -10,9 +10,14 @@ use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{Start, Statistic};
 use anyhow::ensure;
 
-use super::bench_rows::{bodies, explain, failed, gflops, of_limit};
-use super::bench_study::{self, Ladder};
-use super::{ChecksFailed, Where};
+use crate::bench_rows::{bodies, explain, failed, gflops, of_limit};
+use crate::bench_study::{self, Ladder};
+use crate::bodies;
+use crate::choices::DeviceOption;
+use crate::exit::ChecksFailed;
+use crate::say;
+use crate::tables;
+use crate::verify;
 
 /// Numbers of bodies where nothing else is said.
 const BODIES: [u32; 2] = [16_384, 65_536];
@@ -23,7 +28,7 @@ const REPETITIONS: u32 = 7;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Only these kernels, separated by commas; all that run there where none is given.
     #[arg(long, value_delimiter = ',', conflicts_with = "study")]
     kernel: Vec<String>,
@@ -32,7 +37,7 @@ pub(super) struct Options {
     #[arg(long)]
     study: Option<String>,
     /// Numbers of bodies, separated by commas [default: 16384,65536, or the study's]
-    #[arg(long, value_delimiter = ',', value_parser = super::number_of_bodies)]
+    #[arg(long, value_delimiter = ',', value_parser = bodies::number_of_bodies)]
     bodies: Vec<u32>,
     /// Bodies of one mass, for which some kernels need fewer instructions; otherwise their masses
     /// differ.
@@ -48,7 +53,7 @@ pub(super) struct Options {
     /// [default: 7, or the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: Option<u32>,
-    /// Seconds that a kernel may take at one number of bodies. Where it would take longer, there
+    /// Seconds that a kernel may take at one number of bodies. DeviceOption it would take longer, there
     /// are fewer repetitions, then fewer steps, then fewer bodies, and its row says so.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     budget: f64,
@@ -85,7 +90,7 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         "`--budget` must be > 0 seconds, got {}",
         options.budget
     );
-    super::check_memory(options.bodies.iter().copied().max().unwrap_or(0).into())?;
+    bodies::check_memory(options.bodies.iter().copied().max().unwrap_or(0).into())?;
     let baseline = options.baseline.as_deref().map(BenchRecord::read);
     let baseline = baseline.transpose()?;
     let record = match &options.study {
@@ -123,13 +128,13 @@ pub(super) fn bench(options: &Options, out: &mut impl Write) -> anyhow::Result<(
 
 /// The force alone, of these kernels or of all.
 fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecord> {
-    let place = super::verify::place(&options.place, &options.kernel)?;
+    let place = verify::place(&options.place, &options.kernel)?;
     ensure!(
         options.softening >= 0.0 && options.softening.is_finite(),
         "`--softening` must be ≥ 0 and finite, got {}",
         options.softening
     );
-    let mut table = super::table(&[
+    let mut table = tables::table(&[
         "kernel",
         "#bodies",
         "#ms",
@@ -146,7 +151,7 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
         budget: options.budget,
     };
     let machine = Machine::new(place);
-    let variants = super::verify::chosen(&options.kernel, machine.place())?;
+    let variants = verify::chosen(&options.kernel, machine.place())?;
     let start = match (options.plummer, options.equal_masses) {
         (true, _) => Start::Plummer,
         (false, true) => Start::CubeOfEqualMasses,
@@ -184,7 +189,7 @@ fn kernels(options: &Options, out: &mut impl Write) -> anyhow::Result<BenchRecor
     let mut record = bench::record(machine.place(), outcomes);
     record.start = Some(cases.description());
     explain(&record, out)?;
-    for why in super::verify::skipped(&options.kernel, machine.place()) {
+    for why in verify::skipped(&options.kernel, machine.place()) {
         writeln!(out, "not run: {why}")?;
     }
     Ok(record)
@@ -207,7 +212,7 @@ fn against(before: &BenchRecord, now: &BenchRecord, out: &mut impl Write) -> any
             before.start.as_deref().unwrap_or_default()
         )?;
     }
-    let mut table = super::table(&["kernel", "#bodies", "#ms before", "#ms now", "#change", ""]);
+    let mut table = tables::table(&["kernel", "#bodies", "#ms before", "#ms now", "#change", ""]);
     for change in &found.changes {
         let verdict = match (change.is_slower(), change.is_faster()) {
             (true, _) => "SLOWER",
@@ -247,9 +252,9 @@ fn figures(row: &BenchRow) -> [String; 8] {
         bodies(row),
         format!("{:.4}", 1e3 * row.seconds),
         format!("{:.1} %", 100.0 * row.spread()),
-        super::scientific(row.rate),
+        say::scientific(row.rate),
         gflops(row),
         of_limit(row),
-        super::scientific(row.error),
+        say::scientific(row.error),
     ]
 }

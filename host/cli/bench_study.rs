@@ -9,7 +9,9 @@ use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use allpairs_lab::studies::{self, Study};
 use anyhow::ensure;
 
-use super::bench_rows::{bodies, explain, failed, gflops, of_limit};
+use crate::bench_rows::{bodies, explain, failed, gflops, of_limit};
+use crate::say;
+use crate::tables;
 
 /// The ladder to time, and what differs from how the study did.
 pub(super) struct Ladder<'a> {
@@ -81,7 +83,7 @@ fn table(study: &Study, outcomes: &[Outcome]) -> comfy_table::Table {
             Outcome::Wrong(_) => None,
         })
         .collect();
-    let mut table = super::table(&[
+    let mut table = tables::table(&[
         "rung",
         "#bodies",
         "#ms",
@@ -111,7 +113,7 @@ fn table(study: &Study, outcomes: &[Outcome]) -> comfy_table::Table {
                         100.0.. => format!("{ratio:.0}"),
                         10.0.. => format!("{ratio:.1}"),
                         0.1.. => format!("{ratio:.2}"),
-                        _ => super::scientific(ratio),
+                        _ => say::scientific(ratio),
                     })
                 };
                 let bus = |seconds: f64| format!("{:.0} %", 100.0 * seconds / row.seconds);
@@ -121,14 +123,14 @@ fn table(study: &Study, outcomes: &[Outcome]) -> comfy_table::Table {
                     format!("{:.4}", 1e3 * row.seconds),
                     row.transfers.map_or_else(String::new, bus),
                     format!("{:.1} %", 100.0 * row.spread()),
-                    super::scientific(row.rate),
+                    say::scientific(row.rate),
                     gflops(row),
                     of_limit(row),
                     ratio(speedups.predecessor),
                     ratio(speedups.first),
                     ratio(speedups.serial),
                     ratio(speedups.parallel),
-                    super::scientific(row.error),
+                    say::scientific(row.error),
                     reported(&row.kernel).to_owned(),
                 ]);
             }

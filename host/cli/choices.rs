@@ -3,9 +3,21 @@
 use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::integrator::Integrator;
 use allpairs::physics::ForceLaw;
+use allpairs::selection::DeviceChoice;
 use allpairs::variants::preferred::ForceAccuracy;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+
+/// Device to run on.
+#[derive(Debug, clap::Args)]
+pub(super) struct DeviceOption {
+    /// Device to run on: auto (the first GPU, or the CPU where there is none; for a run of many bodies
+    /// all GPUs of its kind), cpu, emulator, cuda, or cuda:1 for the second GPU; or GPUs that compute
+    /// one system together: cuda:0,1, cuda:all, emulator:3. Where an MPI launcher starts several
+    /// ranks, cuda is a GPU of its own for each
+    #[arg(long, default_value = "auto")]
+    pub(super) device: DeviceChoice,
+}
 
 /// A choice of the library as the value of an option.
 #[derive(Clone, Copy, Debug)]

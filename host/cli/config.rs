@@ -16,7 +16,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
 use toml::{Table, Value};
 
-use super::options::Options;
+use crate::options::Options;
+use crate::version;
 
 /// Table about the program that wrote a file; not read.
 const MADE_BY: &str = "made-by";
@@ -193,7 +194,7 @@ pub(super) fn number(text: String) -> Value {
 pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
     let mut made_by = Table::new();
     let program = concat!("allpairs ", env!("CARGO_PKG_VERSION"));
-    let entries = [program, super::COMMIT, kernel, place];
+    let entries = [program, version::COMMIT, kernel, place];
     for (key, value) in OF_MADE_BY.into_iter().zip(entries) {
         made_by.insert(key.into(), value.into());
     }

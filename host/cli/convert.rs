@@ -9,7 +9,9 @@ use allpairs::suggest;
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
-use super::series;
+use crate::files;
+use crate::say;
+use crate::series;
 
 /// Files to read and to write.
 #[derive(Debug, clap::Args)]
@@ -72,7 +74,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     let to = options
         .to
         .or_else(|| Format::from_path(&options.output))
-        .with_context(|| super::no_format(&options.output))?;
+        .with_context(|| files::no_format(&options.output))?;
     // Before the work, not after it; writing refuses as well.
     ensure!(
         options.overwrite || !options.output.exists(),
@@ -82,11 +84,11 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     if options.input.is_dir() {
         return gather(options, to, out);
     }
-    let input = super::load(&options.input, options.from)?;
+    let input = files::load(&options.input, options.from)?;
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
     let mut told = String::new();
     if let Some(change) = options.units {
-        let source = super::units_of(&options.input, units, change.from)?.with_context(|| {
+        let source = files::units_of(&options.input, units, change.from)?.with_context(|| {
             format!(
                 "{} records no units: give them as --units FROM:TO",
                 options.input.display()
@@ -103,14 +105,14 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         told = format!("; units are now {target}");
     }
     let overwrite = Overwrite::from(options.overwrite);
-    super::remove_abandoned(&options.output);
+    files::remove_abandoned(&options.output);
     allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
     writeln!(
         out,
         "{} ({from}) -> {} ({to}): {} at time {}{told}",
         options.input.display(),
         options.output.display(),
-        super::counted(snapshot.bodies.len(), "body", "bodies"),
+        say::counted(snapshot.bodies.len(), "body", "bodies"),
         snapshot.time,
     )?;
     Ok(())
@@ -124,7 +126,7 @@ fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result
         "{folder} is a folder: all snapshots in it go into one .npz, in the units that they have"
     );
     let files = series::in_folder(&options.input)?;
-    let first = super::load(&files[0], options.from)?;
+    let first = files::load(&files[0], options.from)?;
     let n = first.snapshot.bodies.len();
     let read = |index: usize| -> anyhow::Result<Snapshot> {
         let snapshot = allpairs::io::load(&files[index], options.from)?.snapshot;
@@ -138,7 +140,7 @@ fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result
         Ok(snapshot)
     };
     let overwrite = Overwrite::from(options.overwrite);
-    super::remove_abandoned(&options.output);
+    files::remove_abandoned(&options.output);
     write_series(
         &options.output,
         (files.len(), n),
@@ -150,8 +152,8 @@ fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result
         out,
         "{folder} -> {}: {} of {}",
         options.output.display(),
-        super::counted(files.len(), "snapshot", "snapshots"),
-        super::counted(n, "body", "bodies"),
+        say::counted(files.len(), "snapshot", "snapshots"),
+        say::counted(n, "body", "bodies"),
     )?;
     Ok(())
 }

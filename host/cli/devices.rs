@@ -6,6 +6,9 @@ use allpairs::limits;
 use allpairs::selection::Place;
 use cuda_driver::DeviceInfo;
 
+use crate::say;
+use crate::tables;
+
 /// Lists the GPUs, or says why there is none; having none is no error.
 pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
     let gpus = match cuda_driver::devices() {
@@ -16,7 +19,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let mut table = super::table(&[
+    let mut table = tables::table(&[
         "device",
         "name",
         "capability",
@@ -29,7 +32,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         "#f64 limit",
     ]);
     for gpu in &gpus {
-        let rate = |limit: Option<f64>| limit.map_or_else(|| "unknown".into(), super::scientific);
+        let rate = |limit: Option<f64>| limit.map_or_else(|| "unknown".into(), say::scientific);
         table.add_row([
             format!("cuda:{}", gpu.ordinal),
             gpu.name.clone(),
@@ -70,7 +73,7 @@ fn links(gpus: &[DeviceInfo], out: &mut impl Write) -> anyhow::Result<()> {
     if gpus.len() < 2 {
         return Ok(());
     }
-    let mut table = super::table(&["from", "to", "copies", "atomics", "#rank"]);
+    let mut table = tables::table(&["from", "to", "copies", "atomics", "#rank"]);
     for from in gpus {
         for to in gpus.iter().filter(|to| to.ordinal != from.ordinal) {
             let link = cuda_driver::link(from.ordinal, to.ordinal)?;

@@ -2,6 +2,8 @@
 
 use allpairs::diagnostics::EnergyLook;
 
+use crate::say;
+
 /// A limit to the drift of the energy, and what to do where it is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DriftWatch {
@@ -20,9 +22,9 @@ impl DriftWatch {
             "allpairs: warning: at step {}, time {}, the energy has drifted by {}, more than \
              --max-drift {}: {}",
             look.steps,
-            super::plain(look.time),
-            super::scientific(look.drift),
-            super::plain(self.bound),
+            say::plain(look.time),
+            say::scientific(look.drift),
+            say::plain(self.bound),
             self.advice
         );
     }

@@ -16,15 +16,18 @@ use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Interrupted;
-use super::drift::DriftWatch;
-use super::encounters;
-use super::info;
-use super::outputs::Outputs;
-use super::progress::Lines;
-use super::ranks;
-use super::test_particles;
-use super::watch::{self, Watch};
+use crate::drift::DriftWatch;
+use crate::encounters;
+use crate::exit;
+use crate::exit::Interrupted;
+use crate::info;
+use crate::outputs::Outputs;
+use crate::progress::Lines;
+use crate::ranks;
+use crate::say;
+use crate::tables;
+use crate::test_particles;
+use crate::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
 /// the last step. With a `watch`, draws the bodies meanwhile.
@@ -42,11 +45,11 @@ pub(super) fn drive(
         began.elapsed().as_secs_f64(),
         simulation.clock().steps - first,
     );
-    let rate = super::scientific(simulation.interactions() / seconds);
+    let rate = say::scientific(simulation.interactions() / seconds);
     writeln!(
         out,
         "{} in {seconds:.2} s, {rate} interactions/s",
-        super::counted(done, "step", "steps")
+        say::counted(done, "step", "steps")
     )?;
     let counts = simulation.block_counts();
     if counts.blocks > 0 {
@@ -143,15 +146,15 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
         _ => format!(
             ", with {:.1} neighbours on average; {} regular steps",
             neighbours as f64 / steps as f64,
-            super::scientific(regular as f64)
+            say::scientific(regular as f64)
         ),
     };
     format!(
         "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}{of_regular}",
         steps as f64 / blocks as f64,
         1e6 * seconds / blocks as f64,
-        super::scientific(steps as f64),
-        super::scientific(shortest),
+        say::scientific(steps as f64),
+        say::scientific(shortest),
     )
 }
 
@@ -176,7 +179,7 @@ fn stopped(
         let _ = writeln!(out, "the most bound pair there: {}", info::described(pair));
     }
     let folder = outputs.folder.display();
-    let (time, steps) = (super::plain(good.time), stopped.good_steps);
+    let (time, steps) = (say::plain(good.time), stopped.good_steps);
     let _ = writeln!(
         out,
         "{folder} has the last good state, of step {steps}, time {time}: final snapshot and checkpoint"
@@ -197,7 +200,7 @@ fn advance(
     ctrlc::set_handler(move || {
         ranks::asked_to_stop();
         if handler.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(super::code::INTERRUPTED)); // asked for twice
+            std::process::exit(i32::from(exit::INTERRUPTED)); // asked for twice
         }
     })
     .context("cannot listen for Ctrl-C")?;
@@ -248,9 +251,9 @@ fn advance(
             }
         }
         let status = |progress: &Progress| {
-            let rate = super::scientific(progress.rate);
+            let rate = say::scientific(progress.rate);
             let drift = last.filter(|drift| !drift.is_nan()).map(|drift| {
-                let [now, most] = [drift, largest].map(super::scientific);
+                let [now, most] = [drift, largest].map(say::scientific);
                 format!(", energy drift {now} (largest {most})")
             });
             let drift = drift.unwrap_or_default();
@@ -320,12 +323,12 @@ fn conservation(
 ) -> comfy_table::Table {
     let after = &end.conserved;
     let drift = after.drift_since(before);
-    let mut table = super::table(&["", "#start", "#end", "#drift", "#largest drift"]);
+    let mut table = tables::table(&["", "#start", "#end", "#drift", "#largest drift"]);
     // One notation for all, so that they can be compared at a glance. Momenta and the centre of mass
     // do not decide on it: what they should be is often nothing.
     let scales = [before, after].map(|c| [c.time, c.energy.kinetic, c.energy.potential]);
     let plain = (scales.iter().flatten().chain(&end.lagrangian_radii))
-        .all(|scale| super::is_plain(*scale, DECIMALS));
+        .all(|scale| say::is_plain(*scale, DECIMALS));
     let number = |x: f64| match plain {
         true => format!("{x:.DECIMALS$}"),
         false => format!("{x:.DECIMALS$e}"),
@@ -336,10 +339,10 @@ fn conservation(
             Some(_) if is_energy && !watch.is_conserved => "not conserved".into(),
             Some(_) if !is_energy && watch.in_fields => "not conserved".into(),
             Some(drift) if drift.is_nan() && !after.energy.has_pairs() => "no massive pair".into(),
-            drift => drift.map_or_else(String::new, super::scientific),
+            drift => drift.map_or_else(String::new, say::scientific),
         };
         let largest = match is_energy && watch.is_conserved && after.energy.has_pairs() {
-            true => super::scientific(largest),
+            true => say::scientific(largest),
             false => String::new(),
         };
         table.add_row([

@@ -7,7 +7,8 @@ use allpairs::io::read_column;
 use allpairs::units::{Measure, Units};
 use anyhow::Context;
 
-use super::choices::Named;
+use crate::choices::Named;
+use crate::say;
 
 const HEADING: &str = "Encounters";
 
@@ -97,8 +98,8 @@ pub(super) fn lost_in_bounces(
         format!(
             "bounces are elastic, and changed the energy by {} of it, more than --max-drift {}: shorter steps \
              would change it less",
-            super::scientific(share),
-            super::plain(bound)
+            say::scientific(share),
+            say::plain(bound)
         )
     })
 }
@@ -115,7 +116,7 @@ pub(super) fn header(encounters: &Encounters) -> String {
         };
         format!(
             "bodies of radii up to {} that collide {what}",
-            super::plain(largest)
+            say::plain(largest)
         )
     });
     let escapes = encounters.escape.map(|(radius, action)| {
@@ -124,7 +125,7 @@ pub(super) fn header(encounters: &Encounters) -> String {
             OnEscape::Stop => "stop the run",
             OnEscape::Remove => "are taken away",
         };
-        let radius = super::plain(radius);
+        let radius = say::plain(radius);
         format!("bodies beyond {radius} from the centre of mass {what}")
     });
     let parts: Vec<String> = collisions.into_iter().chain(escapes).collect();
@@ -142,7 +143,7 @@ pub(super) fn count([collisions, escapes]: [u64; 2]) -> Option<String> {
     ];
     let told = told.into_iter().filter(|(number, ..)| *number > 0);
     let told: Vec<String> = told
-        .map(|(number, one, many, file)| format!("{} ({file})", super::counted(number, one, many)))
+        .map(|(number, one, many, file)| format!("{} ({file})", say::counted(number, one, many)))
         .collect();
     (!told.is_empty()).then(|| told.join(", "))
 }

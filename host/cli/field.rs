@@ -15,9 +15,11 @@ use allpairs::units::Units;
 use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
-use super::Where;
-use super::choices::Named;
-use super::physics::ForceOptions;
+use crate::bodies;
+use crate::choices::{DeviceOption, Named};
+use crate::files;
+use crate::physics::ForceOptions;
+use crate::say;
 
 /// Snapshot whose field is computed, points to compute it at, and the file to write.
 #[derive(Debug, clap::Args)]
@@ -46,7 +48,7 @@ pub(super) struct Options {
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Error that values may have on a GPU; fast is as single, and the CPU computes in double.
     #[arg(long, default_value = "single")]
     accuracy: Named<ForceAccuracy>,
@@ -86,9 +88,9 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
             Printable(options.out.display())
         );
     }
-    let loaded = super::load(&options.input, options.format)?;
+    let loaded = files::load(&options.input, options.format)?;
     let mut force = options.force.clone();
-    force.units = super::units_of(&options.input, loaded.units, force.units)?;
+    force.units = files::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
     let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
     ensure!(
@@ -102,7 +104,7 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     }
     fields.check_times(time, time)?;
     let (points, said_of_points) = points(&options.at, force.units)?;
-    super::check_memory((bodies.len() + points.len()) as u64)?;
+    bodies::check_memory((bodies.len() + points.len()) as u64)?;
     let mut external = External::of_bodies(&fields, &Bodies::default(), &physics)?;
     external.set_time(time);
     let request = Request::new(bodies.len()).on(options.place.device);
@@ -130,21 +132,21 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     writeln!(
         out,
         "wrote {file}: the field of {} at {}, softening {}",
-        super::counted(bodies.len(), "body", "bodies"),
-        super::counted(points.len(), "point", "points"),
-        super::figure(physics.softening)
+        say::counted(bodies.len(), "body", "bodies"),
+        say::counted(points.len(), "point", "points"),
+        say::figure(physics.softening)
     )?;
     let is_broken = |row: &&[f64]| row.iter().any(|value| !value.is_finite());
     let mut broken = numbers.chunks_exact(COLUMNS.len()).filter(is_broken);
     if let Some([x, y, z, ..]) = broken.next() {
-        let points = super::counted(1 + broken.count(), "point", "points");
+        let points = say::counted(1 + broken.count(), "point", "points");
         let at = [x, y, z]
-            .map(|coordinate| super::figure(*coordinate))
+            .map(|coordinate| say::figure(*coordinate))
             .join(", ");
         let note = format!(
             "the field is not finite at {points}, as at the centre of one without a core: first at {at}"
         );
-        super::tell_note(&options.at, &note);
+        files::tell_note(&options.at, &note);
     }
     if let Some(line) = said_of_points {
         writeln!(out, "{line}")?;
@@ -162,7 +164,7 @@ fn points(path: &Path, units: Option<Units>) -> anyhow::Result<(Vec<[f64; 3]>, O
         notes,
     } = read_points(path)?;
     for note in &notes {
-        super::tell_note(path, note);
+        files::tell_note(path, note);
     }
     let file = Printable(path.display());
     let said = match (own, units) {

@@ -95,7 +95,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::Arguments;
+    use crate::dispatch::Arguments;
 
     #[test]
     fn settings_are_options_of_a_run() {
@@ -136,5 +136,13 @@ mod tests {
             message(&unknown.into()),
             "there is no kernel `eta`: `allpairs list` shows those there are"
         );
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow::anyhow!("no file")
+            .context("cannot read a: no file")
+            .context("in run.toml");
+        assert_eq!(message(&error), "in run.toml: cannot read a: no file");
     }
 }

@@ -8,9 +8,12 @@ use allpairs::io::{Format, Overwrite};
 use allpairs::units::Units;
 use anyhow::Context;
 
-use super::flags::of_initial_conditions;
-use super::made::Made;
-use super::size::Size;
+use crate::files;
+use crate::flags::of_initial_conditions;
+use crate::made::Made;
+use crate::say;
+use crate::size::Size;
+use crate::tables;
 
 /// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
@@ -46,13 +49,13 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     let format = options
         .format
         .or_else(|| Format::from_path(path))
-        .with_context(|| super::no_format(path))?;
+        .with_context(|| files::no_format(path))?;
     let overwrite = Overwrite::from(options.overwrite);
     let (snapshot, units) = options
         .size
         .make(generator, &options.made.options, options.units)?;
     let n = snapshot.bodies.len();
-    super::remove_abandoned(path);
+    files::remove_abandoned(path);
     allpairs::io::write_in_units(path, format, &snapshot, units, overwrite)?;
     let at = match snapshot.time {
         0.0 => String::new(),
@@ -62,7 +65,7 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         out,
         "wrote {}: {}{at}, {}",
         path.display(),
-        super::counted(n, "body", "bodies"),
+        say::counted(n, "body", "bodies"),
         format.summary()
     )?;
     if let Some(units) = units {
@@ -76,7 +79,7 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
 }
 
 fn list(out: &mut impl Write) -> anyhow::Result<()> {
-    let mut table = super::table(&["initial conditions", "options", "what it is"]);
+    let mut table = tables::table(&["initial conditions", "options", "what it is"]);
     for generator in GENERATORS {
         let options = generator.parameters.iter();
         let options: Vec<_> = options
@@ -85,7 +88,7 @@ fn list(out: &mut impl Write) -> anyhow::Result<()> {
         let summary = of_initial_conditions(generator.summary);
         table.add_row([generator.name, &options.join("\n"), &summary]);
     }
-    super::wrap_sentences(&mut table);
+    tables::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     writeln!(
         out,

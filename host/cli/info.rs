@@ -9,7 +9,10 @@ use allpairs::io::{Format, Printable};
 use allpairs::physics::ForceLaw;
 use allpairs::test_particles::Kinds;
 
-use super::physics::ForceOptions;
+use crate::files;
+use crate::physics::ForceOptions;
+use crate::say;
+use crate::tables;
 
 /// Snapshot to describe.
 #[derive(Debug, clap::Args)]
@@ -32,9 +35,9 @@ pub(super) struct Options {
 }
 
 pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let loaded = super::load(&options.input, options.format)?;
+    let loaded = files::load(&options.input, options.format)?;
     let mut force = options.force.clone();
-    force.units = super::units_of(&options.input, loaded.units, force.units)?;
+    force.units = files::units_of(&options.input, loaded.units, force.units)?;
     // Pairs are of bodies that stand for themselves.
     force.softening = force.softening.or(Some(0.0.into()));
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
@@ -43,9 +46,9 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         out,
         "{}: {} of total mass {}, at time {}, {}",
         Printable(options.input.display()),
-        super::counted(bodies.len(), "body", "bodies"),
-        super::fixed(bodies.total_mass(), 6),
-        super::plain(time),
+        say::counted(bodies.len(), "body", "bodies"),
+        say::fixed(bodies.total_mass(), 6),
+        say::plain(time),
         loaded.format.summary()
     )?;
     if let Some(line) = force.units_line(&physics, false) {
@@ -57,8 +60,8 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         writeln!(
             out,
             "{}, {}",
-            super::counted(massive, "massive body", "massive bodies"),
-            super::counted(massless, "test particle", "test particles")
+            say::counted(massive, "massive body", "massive bodies"),
+            say::counted(massless, "test particle", "test particles")
         )?;
     }
     let census = Census::of(&bodies, &physics);
@@ -66,12 +69,12 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         writeln!(
             out,
             "nearest neighbours: {} apart at least, {} in the median",
-            super::figure(census.least_distance),
-            super::figure(census.median_distance)
+            say::figure(census.least_distance),
+            say::figure(census.median_distance)
         )?;
     }
     let (pairs, hard) = (census.pairs.len(), census.hard());
-    let pairs = super::counted(pairs, "bound pair", "bound pairs");
+    let pairs = say::counted(pairs, "bound pair", "bound pairs");
     writeln!(out, "{pairs}, {hard} of them hard")?;
     if census.pairs.is_empty() || options.pairs == 0 {
         return Ok(());
@@ -84,15 +87,15 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         "#binding energy",
         "",
     ];
-    let mut table = super::table(&columns);
+    let mut table = tables::table(&columns);
     for pair in census.pairs.iter().take(options.pairs) {
         let [a, b] = pair.ids;
         table.add_row([
             format!("{a} {b}"),
-            super::figure(pair.semi_major_axis),
+            say::figure(pair.semi_major_axis),
             format!("{:.4}", pair.eccentricity),
-            super::figure(pair.period),
-            super::figure(pair.binding_energy),
+            say::figure(pair.period),
+            say::figure(pair.binding_energy),
             if pair.is_hard { "hard" } else { "" }.to_owned(),
         ]);
     }
@@ -127,10 +130,10 @@ pub(super) fn described(pair: &Pair) -> String {
     let [a, b] = pair.ids;
     format!(
         "ids {a} and {b}, semi-major axis {}, eccentricity {:.4}, period {}, binding energy {}{}",
-        super::figure(pair.semi_major_axis),
+        say::figure(pair.semi_major_axis),
         pair.eccentricity,
-        super::figure(pair.period),
-        super::figure(pair.binding_energy),
+        say::figure(pair.period),
+        say::figure(pair.binding_energy),
         if pair.is_hard { ", hard" } else { "" }
     )
 }
@@ -140,7 +143,7 @@ pub(super) fn pairs_at_end(census: &Census) -> Option<String> {
     let hardest = census.pairs.first().filter(|_| census.hard() > 0)?;
     Some(format!(
         "{} at the end, the most bound: {}",
-        super::counted(census.hard(), "hard pair", "hard pairs"),
+        say::counted(census.hard(), "hard pair", "hard pairs"),
         described(hardest)
     ))
 }

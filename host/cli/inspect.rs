@@ -9,7 +9,8 @@ use allpairs_lab::ptx::{EntryReport, Ptxas, claims};
 use allpairs_lab::studies::{self, catalogue};
 use anyhow::{Context, bail};
 
-use super::choices::Named;
+use crate::choices::Named;
+use crate::exit;
 
 /// Kernel to inspect, and how.
 #[derive(Debug, clap::Args)]
@@ -69,7 +70,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
         };
         writeln!(out, "{}: {verdict}", variant.name)?;
     }
-    super::tell(&broken, out)
+    exit::report_failures(&broken, out)
 }
 
 fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result<()> {

@@ -1,8 +1,12 @@
 //! The options that choose a kernel.
 
+use std::sync::Arc;
+
 use allpairs::bodies::Bodies;
+use allpairs::initial_conditions::{self, Generator, Parameter};
 use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::physics::Physics;
+use allpairs::ranks::Team;
 use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
 use allpairs::suggest;
 use allpairs::test_particles::Kinds;
@@ -12,16 +16,14 @@ use allpairs::variants::{Shape, Variant};
 use allpairs_lab::studies::catalogue;
 use anyhow::{bail, ensure};
 
-use super::Where;
-use super::choices::Named;
-use super::ranks;
-use super::systems::{self, HEADING, Many};
+use crate::choices::{DeviceOption, Named};
+use crate::many::{self, HEADING, Many};
 
 /// Options that choose kernel, device and launch geometry.
 #[derive(Debug, clap::Args)]
 pub(super) struct KernelOptions {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// The kernel, as `allpairs list` names it; the fastest that `allpairs tune` found here, or the
     /// device's preferred one, where not given.
     #[arg(long)]
@@ -62,7 +64,30 @@ impl KernelOptions {
 
     /// Returns whether systems are computed as independent, by a kernel that was asked for or whatever the kernel.
     pub(super) fn keeps_apart(&self) -> anyhow::Result<bool> {
-        Ok(self.independent || systems::are_kept_apart(self.name())?)
+        Ok(self.independent || many::are_kept_apart(self.name())?)
+    }
+
+    /// Number of independent systems that the kernel computes: `given`, or those of the initial
+    /// conditions; 1 for kernels of one system. If no kernel is named, initial conditions of many
+    /// systems are computed as independent.
+    pub(super) fn systems(
+        &self,
+        given: &initial_conditions::Options,
+        generator: Option<&Generator>,
+    ) -> anyhow::Result<u32> {
+        let made_as_many = self.name().is_none() && generator.is_some_and(Generator::has_systems);
+        if !made_as_many && !self.keeps_apart()? {
+            return Ok(1);
+        }
+        let default = generator.and_then(|generator| {
+            let mut parameters = generator.parameters.iter();
+            let default = parameters.find(|(p, _)| *p == Parameter::Systems)?;
+            Some(default.1)
+        });
+        let asked = given.get(Parameter::Systems).or(default).unwrap_or(1.0);
+        let whole = asked.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&asked);
+        ensure!(whole, "`--systems` must be a whole number ≥ 1, got {asked}");
+        Ok(asked as u32)
     }
 
     /// Takes another device than was asked for.
@@ -87,6 +112,7 @@ impl KernelOptions {
         physics: &Physics,
         (bodies, systems): (&Bodies, u32),
         (integrator, steps, steps_alone): (Integrator, TimeSteps, bool),
+        team: Option<&Arc<Team>>,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         ensure!(
             self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
@@ -108,8 +134,8 @@ impl KernelOptions {
             steps_alone,
             several_gpus: true,
         };
-        let selection = match ranks::team() {
-            Some(team) => select_on_ranks(&request, &team)?,
+        let selection = match team {
+            Some(team) => select_on_ranks(&request, team)?,
             None => select(&request)?,
         };
         Ok(match tuning::path().filter(|_| !self.no_cache) {

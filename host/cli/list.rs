@@ -7,6 +7,8 @@ use allpairs::variants::{VARIANTS, Variant};
 use allpairs_lab::choices::differences as differences_of;
 use allpairs_lab::studies::{self, STUDIES, Study};
 
+use crate::tables;
+
 /// Kernels to list.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
@@ -19,7 +21,7 @@ pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     if let Some(name) = &options.study {
         return ladder(studies::find(name)?, out);
     }
-    let mut table = super::table(&["kernel", "after", "differs in", "what it is"]);
+    let mut table = tables::table(&["kernel", "after", "differs in", "what it is"]);
     for variant in VARIANTS {
         table.add_row([
             variant.name,
@@ -28,7 +30,7 @@ pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             variant.summary,
         ]);
     }
-    super::wrap_sentences(&mut table);
+    tables::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     writeln!(
         out,
@@ -49,7 +51,7 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
         study.law,
         study.integrator.name()
     )?;
-    let mut table = super::table(&["kernel", "after", "differs in", "what it is", "reported"]);
+    let mut table = tables::table(&["kernel", "after", "differs in", "what it is", "reported"]);
     for rung in study.rungs {
         let predecessor = rung.variant.predecessor.unwrap_or_default();
         table.add_row([
@@ -60,7 +62,7 @@ fn ladder(study: &Study, out: &mut impl Write) -> anyhow::Result<()> {
             rung.reported,
         ]);
     }
-    super::wrap_sentences(&mut table);
+    tables::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;
     for rung in study.rungs {
         if let Err(why) = library(&rung.variant) {

@@ -5,7 +5,7 @@ use allpairs::units::{Length, Measure};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::flags::{message, of_initial_conditions};
+use crate::flags::{message, of_initial_conditions};
 
 /// Initial conditions to make.
 #[derive(Clone, Copy, Debug)]

@@ -5,10 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
-
-use super::Arguments;
 
 /// Completions for which shell.
 #[derive(Debug, clap::Args)]
@@ -24,22 +22,25 @@ pub(super) struct ManOptions {
     folder: PathBuf,
 }
 
-pub(super) fn completions(options: &CompletionOptions, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn completions(
+    options: &CompletionOptions,
+    mut program: Command,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     // Into memory first: the generator cannot hand on a closed pipe.
     let mut script = vec![];
-    clap_complete::generate(
-        options.shell,
-        &mut Arguments::command(),
-        "allpairs",
-        &mut script,
-    );
+    clap_complete::generate(options.shell, &mut program, "allpairs", &mut script);
     Ok(out.write_all(&script)?)
 }
 
-pub(super) fn man(options: &ManOptions, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn man(
+    options: &ManOptions,
+    program: Command,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let folder = &options.folder;
     fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
+        .and_then(|()| clap_mangen::generate_to(program, folder))
         .with_context(|| format!("cannot write man pages to {}", folder.display()))?;
     writeln!(out, "wrote the man pages to {}", folder.display())?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Options of a run, and what follows from them alone.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
@@ -10,6 +11,7 @@ use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::io::Format;
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
+use allpairs::ranks::Team;
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::selection::{Place, Selection};
 use allpairs::suggest::{Advice, BlockSettings, Chosen};
@@ -19,15 +21,14 @@ use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::ArgAction;
 
-use super::choices::Named;
-use super::drift::DriftWatch;
-use super::encounters::EncounterOptions;
-use super::kernel::KernelOptions;
-use super::made::Made;
-use super::physics::ForceOptions;
-use super::ranks;
-use super::size::Size;
-use super::systems;
+use crate::choices::Named;
+use crate::drift::DriftWatch;
+use crate::encounters::EncounterOptions;
+use crate::kernel::KernelOptions;
+use crate::made::Made;
+use crate::physics::ForceOptions;
+use crate::say;
+use crate::size::Size;
 
 /// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
@@ -222,6 +223,7 @@ impl Options {
         place: Place,
         integrator: Integrator,
         physics: &Physics,
+        team: Option<&Arc<Team>>,
     ) -> Machine {
         let machine = Machine::new(place)
             .allow_inaccurate(self.kernel.allow_inaccurate)
@@ -232,8 +234,8 @@ impl Options {
                 self.kernel.accuracy_under(physics),
             )
             .neighbours(self.neighbours);
-        match ranks::team() {
-            Some(team) => machine.ranks(team),
+        match team {
+            Some(team) => machine.ranks(Arc::clone(team)),
             None => machine,
         }
     }
@@ -282,7 +284,7 @@ impl Options {
         let neighbours = settings.neighbours.filter(|_| was_left);
         let neighbours = neighbours
             .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
-        let eta = settings.eta.map(super::plain);
+        let eta = settings.eta.map(say::plain);
         Ok(Some(format!(
             "block time steps by {} with --eta {}{} (chosen)",
             self.method().name(),
@@ -323,7 +325,7 @@ impl Options {
                 ensure!(
                     rate.is_finite() && rate >= 0.0,
                     "`--damping` must be ≥ 0 and finite, got {}",
-                    super::plain(rate)
+                    say::plain(rate)
                 );
                 Ok(Integrator::DampedEuler { rate })
             }
@@ -340,11 +342,12 @@ impl Options {
         &self,
         physics: &Physics,
         bodies: &Bodies,
+        team: Option<&Arc<Team>>,
     ) -> anyhow::Result<(Selection, Option<String>)> {
         let alone = self.force.fields.is_empty() && !self.encounters.are_looked_for();
         let integration = (self.method(), self.stepping(), alone);
         self.kernel
-            .select(physics, (bodies, self.systems()?), integration)
+            .select(physics, (bodies, self.systems()?), integration, team)
     }
 
     /// The selected kernel, in the shape that was asked for, or selected.
@@ -354,7 +357,7 @@ impl Options {
 
     /// Number of independent systems that the kernel computes.
     pub(super) fn systems(&self) -> anyhow::Result<u32> {
-        systems::asked(&self.kernel, &self.made.options, self.generator())
+        self.kernel.systems(&self.made.options, self.generator())
     }
 
     /// The initial conditions that the input names, if it is not a file.
@@ -387,7 +390,7 @@ impl Options {
 
     pub(super) fn check_record(&self) -> anyhow::Result<()> {
         let drift = self.kept.max_drift;
-        let given = super::plain(drift);
+        let given = say::plain(drift);
         let needs_looks = |condition: &&Condition| condition.needs_looks();
         if let (Some(condition), None) = (
             self.kept.stop_if.iter().find(needs_looks),
@@ -403,7 +406,7 @@ impl Options {
             ensure!(
                 every.is_finite() && every > 0.0,
                 "`--snapshot-every` must be > 0 and finite, got {}",
-                super::plain(every)
+                say::plain(every)
             );
         }
         Ok(())

@@ -14,7 +14,7 @@ use allpairs::selection::Selection;
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
-use super::config;
+use crate::config;
 
 /// Name of the file with a run's options, in its folder.
 pub(super) const CONFIG: &str = "run.toml";

@@ -3,7 +3,8 @@
 use allpairs::integrator::{Pace, TimeSteps};
 use anyhow::{bail, ensure};
 
-use super::options::Options;
+use crate::options::Options;
+use crate::say;
 
 /// Steps where none are asked for.
 const DEFAULT_STEPS: u64 = 100;
@@ -15,12 +16,12 @@ pub(super) fn check_pace(options: &Options, start: f64) -> anyhow::Result<()> {
         ensure!(
             dt.is_finite() && dt != 0.0,
             "`--dt` must be finite and not 0 (negative to go back in time), got {}",
-            super::plain(dt)
+            say::plain(dt)
         );
         ensure!(
             dt.is_normal() && start + dt != start,
             "`--dt` must be long enough to get on from time {}, got {dt:e}",
-            super::plain(start)
+            say::plain(start)
         );
     }
     let Some(eta) = options.eta else {
@@ -38,14 +39,14 @@ pub(super) fn check_pace(options: &Options, start: f64) -> anyhow::Result<()> {
     ensure!(
         eta.is_finite() && eta > 0.0,
         "`--eta` must be > 0 and finite, got {}",
-        super::plain(eta)
+        say::plain(eta)
     );
     match until {
         Some(end) => ensure!(
             end > start && end.is_finite() && given.is_none_or(|dt| dt > 0.0),
             "steps by --eta go forward: from time {} not to {}",
-            super::plain(start),
-            super::plain(end)
+            say::plain(start),
+            say::plain(end)
         ),
         None => bail!("steps by --eta need --until, the time to reach"),
     }
@@ -119,9 +120,9 @@ pub(super) fn steps(options: &Options, start: f64, pace: Pace) -> anyhow::Result
             ensure!(
                 (0.0..1e18).contains(&steps),
                 "steps of {} do not lead from time {} to --until {}",
-                super::plain(dt),
-                super::plain(start),
-                super::plain(end)
+                say::plain(dt),
+                say::plain(start),
+                say::plain(end)
             );
             Ok(steps as u64)
         }

@@ -10,7 +10,8 @@ use allpairs::units::{Measure, Units};
 use anyhow::{Context, ensure};
 use clap::ArgAction;
 
-use super::choices::Named;
+use crate::choices::Named;
+use crate::say;
 
 /// Force law, constants and units.
 #[derive(Clone, Debug, clap::Args)]
@@ -101,7 +102,7 @@ impl ForceOptions {
         ensure!(
             softening >= 0.0 && softening.is_finite(),
             "`--softening` must be ≥ 0 and finite, got {}",
-            super::plain(softening)
+            say::plain(softening)
         );
         Ok((Physics { law, g, softening }, chosen))
     }
@@ -125,13 +126,13 @@ impl ForceOptions {
                 0.0 => ": bodies do not attract each other",
                 _ => "",
             };
-            format!("G = {} as given{what}", super::plain(g))
+            format!("G = {} as given{what}", say::plain(g))
         };
         match (self.g, self.units) {
             (_, Some(units)) if g == units.gravity() => Some(format!("in units of {units}")),
             (_, Some(units)) => {
                 let Units { length, mass, time } = units;
-                let own = super::figure(units.gravity());
+                let own = say::figure(units.gravity());
                 Some(format!(
                     "in units of {length:.6e} m, {mass:.6e} kg, {time:.6e} s, with {}, where these have \
                      G = {own}",
@@ -158,7 +159,7 @@ impl ForceOptions {
             ensure!(
                 *damping >= 0.0 && damping.is_finite(),
                 "`--drag` must be ≥ 0 and finite, got {}",
-                super::plain(*damping)
+                say::plain(*damping)
             );
         } else {
             ensure!(

@@ -14,9 +14,11 @@ use allpairs_lab::table_chart::TableChart;
 use anyhow::{Context, ensure};
 use clap::{Subcommand, ValueEnum};
 
-use super::config;
-use super::outputs;
-use super::series::Series;
+use crate::config;
+use crate::files;
+use crate::outputs;
+use crate::say;
+use crate::series::Series;
 
 /// Most bodies whose paths are drawn where none are chosen.
 const MOST_PATHS: usize = 64;
@@ -189,7 +191,7 @@ impl Target {
         std::fs::create_dir_all(&self.out)
             .with_context(|| format!("cannot make the folder {}", self.out.display()))?;
         let overwrite = Overwrite::from(self.overwrite);
-        super::remove_abandoned(&self.out.join("chart"));
+        files::remove_abandoned(&self.out.join("chart"));
         for (name, chart) in charts {
             for kind in &self.types {
                 let extension = match kind {
@@ -266,7 +268,7 @@ fn paths(
     let span = [times[0], times[times.len() - 1]];
     let unit = units.map(|units| units.shown_time(span[0].abs().max(span[1].abs())));
     let factor = unit.map_or(1.0, |unit| unit.factor);
-    let [first, last] = span.map(|time| super::plain(factor * time));
+    let [first, last] = span.map(|time| say::plain(factor * time));
     let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.name));
     let count = times.len();
     let subtitle = format!("t = {first} to {last}{unit}, {count} snapshots");

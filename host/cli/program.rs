@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(allpairs_cli::run(std::env::args_os()))
+    ExitCode::from(allpairs_cli::main(std::env::args_os()))
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::say;
+
 /// Least time between two lines.
 const SHORTEST: Duration = Duration::from_secs(10);
 /// Longest time between two lines.
@@ -47,7 +49,7 @@ impl Lines {
             return None;
         }
         self.last = (Instant::now(), share);
-        let left = left.map(|left| format!(", {} left", super::duration(left)));
+        let left = left.map(|left| format!(", {} left", say::duration(left)));
         Some(left.unwrap_or_default())
     }
 

@@ -1,9 +1,9 @@
 //! Ranks: processes that an MPI launcher started, which compute one run together.
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::alone::{asked_to_stop, take_part, team, this_rank};
+pub(super) use self::alone::{asked_to_stop, name_of, take_part};
 #[cfg(target_os = "linux")]
-pub(super) use self::of_mpi::{asked_to_stop, take_part, team, this_rank};
+pub(super) use self::of_mpi::{asked_to_stop, name_of, take_part};
 
 /// Elsewhere each process is a run of its own.
 #[cfg(not(target_os = "linux"))]
@@ -13,25 +13,21 @@ mod alone {
 
     use allpairs::ranks::Team;
 
-    pub(crate) fn take_part(_: &[OsString], _: impl FnOnce() -> u8) -> Option<u8> {
+    pub(crate) fn take_part(_: &[OsString], _: impl FnOnce(&Arc<Team>) -> u8) -> Option<u8> {
         None
     }
 
     pub(crate) fn asked_to_stop() {}
 
-    pub(crate) fn team() -> Option<Arc<Team>> {
-        None
-    }
-
-    pub(crate) fn this_rank() -> Option<String> {
-        None
+    pub(crate) fn name_of(team: &Team) -> String {
+        format!("rank {} of {}", team.rank(), team.size())
     }
 }
 
 #[cfg(target_os = "linux")]
 mod of_mpi {
     use std::ffi::OsString;
-    use std::sync::{Arc, OnceLock};
+    use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
 
@@ -40,7 +36,10 @@ mod of_mpi {
     use allpairs::ranks::{Member, Ranks, Team};
     use anyhow::anyhow;
 
-    use super::super::{COMMIT, code, counted, report, start_threads, threads_asked_for};
+    use crate::exit;
+    use crate::say::counted;
+    use crate::threads;
+    use crate::version::COMMIT;
 
     /// Commands that ranks share, or refuse; others are done by each process for itself.
     const SHARED: [&str; 3] = ["run", "resume", "systems"];
@@ -48,22 +47,14 @@ mod of_mpi {
     /// Launchers lose what was written just before an end with an error.
     const TIME_TO_READ: Duration = Duration::from_millis(200);
 
-    static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
-
-    /// The ranks of this run, if there are several.
-    pub(crate) fn team() -> Option<Arc<Team>> {
-        TEAM.get().cloned()
-    }
-
-    /// This process among the ranks of this run, for messages, if there are several.
-    pub(crate) fn this_rank() -> Option<String> {
-        let team = team()?;
-        Some(format!(
+    /// Name of this process among the ranks of `team`, for messages.
+    pub(crate) fn name_of(team: &Team) -> String {
+        format!(
             "rank {} of {} on {}",
             team.rank(),
             team.size(),
             mpi::machine()
-        ))
+        )
     }
 
     /// Notes that the run is to stop.
@@ -71,9 +62,12 @@ mod of_mpi {
         mpi::asked_to_stop();
     }
 
-    /// Takes part in the run, if this process is one of several ranks: as the first by `work`, which has
-    /// the run, else by what that tells. Returns the exit code.
-    pub(crate) fn take_part(arguments: &[OsString], work: impl FnOnce() -> u8) -> Option<u8> {
+    /// Takes part in a run of several ranks, if this process is one of them, and returns its exit code.
+    /// Rank 0 does `work`; the others carry out what rank 0 sends them.
+    pub(crate) fn take_part(
+        arguments: &[OsString],
+        work: impl FnOnce(&Arc<Team>) -> u8,
+    ) -> Option<u8> {
         let command = arguments.get(1).map(|command| command.to_string_lossy());
         if command.is_some_and(|command| !SHARED.contains(&&*command)) {
             return None;
@@ -82,25 +76,29 @@ mod of_mpi {
         mpi::supervise(&launcher);
         let processes = match Processes::join(&launcher) {
             Ok(processes) => processes,
-            Err(Refused::AsOthersSay) => return Some(code::UNAVAILABLE),
+            Err(Refused::AsOthersSay) => return Some(exit::UNAVAILABLE),
             Err(why) => {
-                report(&anyhow!(why).context("cannot run on several ranks"));
-                return Some(code::UNAVAILABLE);
+                exit::report(&anyhow!(why).context("cannot run on several ranks"), None);
+                return Some(exit::UNAVAILABLE);
             }
         };
         let code = join(processes, arguments, work);
-        if code != code::SUCCESS {
+        if code != exit::SUCCESS {
             thread::sleep(TIME_TO_READ);
         }
         Processes::finish();
         Some(code)
     }
 
-    fn join(processes: Processes, arguments: &[OsString], work: impl FnOnce() -> u8) -> u8 {
+    fn join(
+        processes: Processes,
+        arguments: &[OsString],
+        work: impl FnOnce(&Arc<Team>) -> u8,
+    ) -> u8 {
         let (cores, library) = (processes.cores(), processes.library().to_owned());
         let is_first = processes.rank() == 0;
-        let asked = threads_asked_for();
-        let threads = asked
+        let asked = threads::asked_for();
+        let number = asked
             .as_ref()
             .ok()
             .copied()
@@ -115,34 +113,33 @@ mod of_mpi {
                 std::env::consts::ARCH
             ),
             arguments: arguments.join(" "),
-            threads,
+            threads: number,
         };
         let team = match Team::new(Box::new(processes), &member) {
             Ok(team) => Arc::new(team),
             // The first speaks for all.
-            Err(differs) if is_first => return report(&anyhow!(differs)),
-            Err(_) => return code::SUCCESS,
+            Err(differs) if is_first => return exit::report(&anyhow!(differs), None),
+            Err(_) => return exit::SUCCESS,
         };
-        if let Err(error) = asked.and_then(|_| start_threads(Some(threads))) {
-            team.abort(code::USAGE, &format!("{error:#}"));
+        if let Err(error) = asked.and_then(|_| threads::start(Some(number))) {
+            team.abort(exit::USAGE, &format!("{error:#}"));
         }
         if !is_first {
             // What the first is asked to do it does with the others, which therefore stay.
             return match ctrlc::set_handler(asked_to_stop) {
                 Ok(()) => {
                     ranked::follow(&team);
-                    code::SUCCESS // what became of the run the first says
+                    exit::SUCCESS // what became of the run the first says
                 }
                 Err(why) => team.abort(
-                    code::UNAVAILABLE,
+                    exit::UNAVAILABLE,
                     &format!("cannot listen for signals: {why}"),
                 ),
             };
         }
         eprintln!("allpairs: {}", summary(&team, cores, &library));
         ranked::keep_in_touch(&team);
-        let _ = TEAM.set(Arc::clone(&team));
-        let code = work();
+        let code = work(&team);
         ranked::part(&team);
         code
     }

@@ -12,7 +12,8 @@ use allpairs::units::{Measure, Units};
 use anyhow::{Context, bail, ensure};
 use indicatif::ProgressBar;
 
-use super::series::Series;
+use crate::files;
+use crate::series::Series;
 
 /// Snapshots that settle the frame and the brightness of a series: enough to see all of it.
 const SAMPLES: usize = 16;
@@ -108,7 +109,7 @@ pub(super) fn render(options: &Options, out: &mut impl Write) -> anyhow::Result<
     let (picture, units) = picture(options, &files, &target)?;
     let overwrite = Overwrite::from(options.overwrite);
     let (Target::Picture(path) | Target::Pictures(path) | Target::Movie(path, _)) = &target;
-    super::remove_abandoned(path);
+    files::remove_abandoned(path);
     let read = |file: &Path| options.series.read(file);
     let figure = (!options.bare).then(|| Figure {
         picture: picture.clone(),

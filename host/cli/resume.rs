@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use allpairs::backend::Neighbours;
 use allpairs::checkpoint::{self, Checkpoint, Found};
@@ -10,6 +11,7 @@ use allpairs::encounters::Encounters;
 use allpairs::integrator::{Integrator, Pace};
 use allpairs::io::is_partial;
 use allpairs::physics::Physics;
+use allpairs::ranks::Team;
 use allpairs::recording::{self, Recording};
 use allpairs::selection::{DeviceChoice, Selection};
 use allpairs::simulation::Simulation;
@@ -17,15 +19,17 @@ use allpairs::units::{Measure, Units};
 use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
-use super::asked::Asked;
-use super::config;
-use super::drive::drive;
-use super::options::plan;
-use super::outputs::{CONFIG, Outputs};
-use super::pace::{pace, steps};
-use super::run;
-use super::settings;
-use super::watch::Watch;
+use crate::asked::Asked;
+use crate::bodies;
+use crate::config;
+use crate::drive::drive;
+use crate::options::plan;
+use crate::outputs::{CONFIG, Outputs};
+use crate::pace::{pace, steps};
+use crate::run;
+use crate::say;
+use crate::settings;
+use crate::watch::Watch;
 
 /// Run to continue, and its new end.
 #[derive(Debug, clap::Args)]
@@ -116,7 +120,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     };
     let asked = asked_for(&config, &checkpoint)?.options;
     let physics = asked.physics(&checkpoint.bodies)?;
-    let (mut selection, _) = asked.select(&physics, &checkpoint.bodies)?;
+    let (mut selection, _) = asked.select(&physics, &checkpoint.bodies, None)?;
     let systems = asked.systems()?;
     selection.shape = asked.kernel.shape(&selection);
     let units = asked.force.units.as_ref();
@@ -138,7 +142,11 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     })
 }
 
-pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn resume(
+    options: &Options,
+    team: Option<&Arc<Team>>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let folder = &options.folder;
     let watch = options.watch.then(Watch::new).transpose()?;
     let config = configuration(folder)?;
@@ -173,7 +181,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         "found {}: step {}, time {}",
         path.display(),
         clock.steps,
-        super::plain(clock.time)
+        say::plain(clock.time)
     )?;
 
     let Asked {
@@ -194,7 +202,7 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
         asked.kernel.go_on_with(device);
     }
     let physics = asked.physics(&checkpoint.bodies)?;
-    let (selection, _) = asked.select(&physics, &checkpoint.bodies)?;
+    let (selection, _) = asked.select(&physics, &checkpoint.bodies, team)?;
     run::selection_line(&selection, out)?;
     let integrator = asked.integrator()?;
     let fields = asked.fields(&physics, integrator, clock.start)?;
@@ -228,12 +236,12 @@ pub(super) fn resume(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if !at_end {
         fields.check_times(clock.time, end)?;
     }
-    let machine = asked.machine(selection.place.clone(), integrator, &physics);
+    let machine = asked.machine(selection.place.clone(), integrator, &physics, team);
     let machine = machine.fields(fields.clone());
     let bodies = checkpoint.bodies.clone();
     let frame = checkpoint.state.frame;
     let variant = asked.shaped(&selection)?;
-    super::check_memory(bodies.len() as u64)?;
+    bodies::check_memory(bodies.len() as u64)?;
     run::tell_memory(&machine, &variant, &bodies, physics, out)?;
     let backend = machine.backend_in_frame(&variant, &bodies, physics, frame)?;
     let state = (clock, &checkpoint.state);

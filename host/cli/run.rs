@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use allpairs::backend::ForceError;
@@ -13,6 +14,7 @@ use allpairs::machine::Machine;
 use allpairs::memory::{self, ByteCount};
 use allpairs::names::nearest;
 use allpairs::physics::Physics;
+use allpairs::ranks::Team;
 use allpairs::recording::Recording;
 use allpairs::selection::{Place, Selection, fits};
 use allpairs::simulation::Simulation;
@@ -24,24 +26,28 @@ use anyhow::ensure;
 use clap::ArgMatches;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
-use super::asked::Asked;
-use super::drive::drive;
-use super::encounters;
-use super::options::{Options, plan};
-use super::outputs::Outputs;
-use super::own_frame;
-use super::pace::{check_pace, pace, steps};
-use super::settings;
-use super::systems;
-use super::test_particles;
-use super::watch::Watch;
+use crate::asked::Asked;
+use crate::bodies;
+use crate::drive::drive;
+use crate::encounters;
+use crate::files;
+use crate::flags;
+use crate::many;
+use crate::options::{Options, plan};
+use crate::outputs::Outputs;
+use crate::own_frame;
+use crate::pace::{check_pace, pace, steps};
+use crate::say;
+use crate::settings;
+use crate::test_particles;
+use crate::watch::Watch;
 
 /// The galaxy of the demonstration, in the program itself: it runs wherever the program is.
 const GALAXY: &[u8] = include_bytes!("demo/galaxy_20K.bin");
 const GALAXY_NAME: &str = "galaxy_20K.bin";
 
 /// 100 steps of the galaxy that the program carries.
-pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn demo(team: Option<&Arc<Team>>, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
         "A demonstration; `allpairs --help` shows what else there is."
@@ -54,14 +60,18 @@ pub(super) fn demo(out: &mut impl Write) -> anyhow::Result<()> {
         format,
         units: None,
     };
-    begin(asked, input, out)
+    begin(asked, input, team, out)
 }
 
 /// Reads or makes the bodies, and simulates them.
-pub(super) fn run(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    matches: &ArgMatches,
+    team: Option<&Arc<Team>>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let asked = Asked::of(matches)?;
     let input = input(&asked.options)?;
-    begin(asked, input, out)
+    begin(asked, input, team, out)
 }
 
 /// Says how much memory a run needs, where it is much or on several devices.
@@ -124,7 +134,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             generator.name
         );
         if let Some(bodies) = made.get(Parameter::Bodies) {
-            super::check_memory(bodies as u64)?; // before they are made
+            bodies::check_memory(bodies as u64)?; // before they are made
         }
         let (snapshot, units) = options.size.make(generator, &made, options.force.units)?;
         return Ok(Input {
@@ -136,7 +146,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     let path = &options.input;
     options.size.check_unused(path)?;
     options.check_not_made()?;
-    let loaded = super::load(path, options.format).map_err(|error| {
+    let loaded = files::load(path, options.format).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
         match is_a_name {
@@ -147,7 +157,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     Ok(Input {
         snapshot: loaded.snapshot,
         format: options.kept.snapshot_format.unwrap_or(loaded.format),
-        units: super::units_of(path, loaded.units, options.force.units)?,
+        units: files::units_of(path, loaded.units, options.force.units)?,
     })
 }
 
@@ -160,7 +170,12 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result<()> {
+fn begin(
+    mut asked: Asked,
+    input: Input,
+    team: Option<&Arc<Team>>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let Input {
         snapshot: Snapshot {
             time: start,
@@ -187,8 +202,8 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     if let Some(encounters) = &encounters {
         encounters.check(&bodies)?;
     }
-    super::check_memory(bodies.len() as u64)?;
-    let (selection, remark) = options.select(&physics, &bodies)?;
+    bodies::check_memory(bodies.len() as u64)?;
+    let (selection, remark) = options.select(&physics, &bodies, team)?;
     let variant = options.shaped(&selection)?;
     fits(&variant, &selection.place, physics.law, bodies.len()).map_err(ForceError::from)?;
     let watch = options.kept.watch.then(Watch::new).transpose()?;
@@ -203,10 +218,10 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     writeln!(
         out,
         "{input}: {} of total mass {}, at time {}{}",
-        super::counted(n, "body", "bodies"),
-        super::fixed(bodies.total_mass(), 6),
-        super::plain(start),
-        systems::of_how_many(options.systems()?, n)?
+        say::counted(n, "body", "bodies"),
+        say::fixed(bodies.total_mass(), 6),
+        say::plain(start),
+        many::of_how_many(options.systems()?, n)?
     )?;
     let is_made = options.generator().is_some();
     if let Some(line) = options.force.units_line(&physics, is_made) {
@@ -241,7 +256,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
             "a field changes with time: the energy is not conserved, and its drift not watched"
         )?;
     }
-    let machine = options.machine(selection.place.clone(), integrator, &physics);
+    let machine = options.machine(selection.place.clone(), integrator, &physics, team);
     let machine = machine.fields(fields.clone());
     if let (Some(digits), true) = (machine.block_digits(), *machine.place() != Place::Cpu) {
         let pairs = match digits {
@@ -261,7 +276,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
     let pays = has_scheme && suggest::neighbours_pay(n);
     match options.neighbours {
         Some(neighbours) => {
-            let number = super::counted(neighbours.number(n), "neighbour", "neighbours");
+            let number = say::counted(neighbours.number(n), "neighbour", "neighbours");
             writeln!(
                 out,
                 "about {number} of each body in each of its block time steps, all others in longer ones"
@@ -333,27 +348,27 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         Pace::Fixed(_) => (
             "step",
             chosen(options.dt()?.is_some()),
-            super::counted(steps, "step", "steps"),
+            say::counted(steps, "step", "steps"),
         ),
         Pace::Adaptive { steps, end, .. } => {
             let (step, whose) = match steps {
                 TimeSteps::Shared => ("first step", ""),
                 TimeSteps::Blocks => ("longest step", chosen(options.dt()?.is_some())),
             };
-            (step, whose, format!("to time {}", super::plain(end)))
+            (step, whose, format!("to time {}", say::plain(end)))
         }
     };
     writeln!(
         out,
         "{}, {step} {}{whose}, softening {}{}, {until}",
         integrator.name(),
-        super::figure(dt),
-        super::figure(physics.softening),
+        say::figure(dt),
+        say::figure(physics.softening),
         chosen(options.force.softening.is_some())
     )?;
     if let Some(why) = step_why {
-        let why = super::flags::of_run(&why);
-        writeln!(out, "{step} {}: {why}", super::figure(dt))?;
+        let why = flags::of_run(&why);
+        writeln!(out, "{step} {}: {why}", say::figure(dt))?;
     }
     if let Some([i, j]) = coincident {
         writeln!(
@@ -366,7 +381,7 @@ fn begin(mut asked: Asked, input: Input, out: &mut impl Write) -> anyhow::Result
         writeln!(out, "{name}: lengths are in au, as those of planets")?;
     }
     if let Some(Chosen { value, why }) = softening {
-        writeln!(out, "softening {}: {why}", super::figure(value))?;
+        writeln!(out, "softening {}: {why}", say::figure(value))?;
     }
     let evaluations = f64::from(integrator.evaluations());
     let number = match pace {
@@ -424,7 +439,7 @@ fn needs_memory(bodies: usize, available: Option<(u64, &str)>) -> Option<String>
 fn needs_time(seconds: f64) -> Option<String> {
     const LONG: f64 = 60.0;
     (seconds >= LONG).then(|| {
-        let time = super::duration(seconds);
+        let time = say::duration(seconds);
         format!("needs about {time} at the rate of the first step")
     })
 }

@@ -11,8 +11,9 @@ use allpairs::io::{Format, Snapshot};
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
-use super::config;
-use super::outputs::{self, CONFIG};
+use crate::config;
+use crate::files;
+use crate::outputs::{self, CONFIG};
 
 /// Snapshot files.
 #[derive(Debug, clap::Args)]
@@ -74,10 +75,10 @@ impl Series {
         let loaded = allpairs::io::load(file, self.format)?;
         for note in loaded.notes {
             if self.told.borrow_mut().insert(note.to_string()) {
-                super::tell_note(file, &note);
+                files::tell_note(file, &note);
             }
         }
-        let units = super::units_of(file, loaded.units, self.units)?;
+        let units = files::units_of(file, loaded.units, self.units)?;
         Ok((loaded.snapshot, units))
     }
 

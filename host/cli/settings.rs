@@ -7,7 +7,7 @@ use allpairs::fields;
 use anyhow::ensure;
 use toml::Table;
 
-use super::asked::Asked;
+use crate::asked::Asked;
 
 /// Options that may change while a run goes on: its end, its record, and where it is computed.
 const FREE: [&str; 10] = [

@@ -1,122 +1,39 @@
-//! `allpairs systems`, and the options of many systems that it shares with `allpairs run`.
+//! `allpairs systems`.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use allpairs::backend::Backend;
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::largest;
-use allpairs::initial_conditions::{self, Generator, Parameter};
 use allpairs::integrator::Integrator;
 use allpairs::io::{Overwrite, write_atomically};
 use allpairs::machine::Machine;
 use allpairs::output::timeline_chart;
 use allpairs::physics::ForceLaw;
-use allpairs::plan::systems::bodies_each;
+use allpairs::ranks::Team;
 use allpairs::selection::{Place, Request, eligible, select, select_on_ranks};
 use allpairs::timeline::{self, Span, kernel_seconds};
-use allpairs::variants::{Method, Queues, Variant};
+use allpairs::variants::Variant;
 use allpairs_lab::studies::{self, catalogue};
 use allpairs_lab::verify::{Case, many_systems, steps_by_reference};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
-use super::choices::Named;
-use super::kernel::KernelOptions;
-use super::{Where, ranks};
-
-pub(super) const HEADING: &str = "Many systems";
-
-/// Options of many systems.
-#[derive(Debug, clap::Args)]
-pub(super) struct Many {
-    /// Sources of a tile, for kernels of many systems that have tiles; the kernel's own where not
-    /// given.
-    #[arg(long, help_heading = HEADING)]
-    tile: Option<u32>,
-    /// Number of streams, for kernels of many systems that use several; the kernel's own, or one a
-    /// system, where not given.
-    #[arg(long, help_heading = HEADING)]
-    streams: Option<u32>,
-}
-
-impl Many {
-    /// The kernel, of as many systems and with what was asked for.
-    pub(super) fn of(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
-        let mut variant = selected.of_systems(systems);
-        if self.tile.is_none() && self.streams.is_none() {
-            return Ok(variant);
-        }
-        let Method::Systems(path) = &mut variant.method else {
-            bail!(
-                "--tile and --streams are for kernels of independent systems, such as galaxies/streams"
-            );
-        };
-        if let Some(tile) = self.tile {
-            ensure!(
-                path.tile.is_some(),
-                "kernel `{}` has no tiles: --tile is for kernels that do, such as galaxies/tiled-512",
-                variant.name
-            );
-            *path = path.tile(tile);
-        }
-        if let Some(streams) = self.streams {
-            ensure!(
-                path.queues != Queues::Together,
-                "kernel `{}` computes all systems in one stream: --streams is for kernels that use \
-                 several, such as galaxies/streams",
-                variant.name
-            );
-            *path = path.queued(Queues::Exactly(streams));
-        }
-        Ok(variant)
-    }
-}
-
-/// Returns whether a kernel computes independent systems.
-pub(super) fn are_kept_apart(kernel: Option<&str>) -> anyhow::Result<bool> {
-    let kernel = kernel.map(|name| catalogue().find(name)).transpose()?;
-    Ok(kernel.is_some_and(studies::is_of_many))
-}
-
-/// Number of independent systems that a kernel computes: those asked for, or of the initial
-/// conditions; 1 for other kernels. Where no kernel is named, initial conditions of many systems are computed
-/// as such.
-pub(super) fn asked(
-    kernel: &KernelOptions,
-    given: &initial_conditions::Options,
-    generator: Option<&Generator>,
-) -> anyhow::Result<u32> {
-    let made_as_many = kernel.name().is_none() && generator.is_some_and(Generator::has_systems);
-    if !made_as_many && !kernel.keeps_apart()? {
-        return Ok(1);
-    }
-    let default = generator.and_then(|generator| {
-        let mut parameters = generator.parameters.iter();
-        let default = parameters.find(|(p, _)| *p == Parameter::Systems)?;
-        Some(default.1)
-    });
-    let asked = given.get(Parameter::Systems).or(default).unwrap_or(1.0);
-    let whole = asked.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&asked);
-    ensure!(whole, "`--systems` must be a whole number ≥ 1, got {asked}");
-    Ok(asked as u32)
-}
-
-/// `, 32 independent systems of 8192`, or nothing.
-pub(super) fn of_how_many(systems: u32, bodies: usize) -> anyhow::Result<String> {
-    let each = bodies_each(bodies, systems)?;
-    Ok(match systems {
-        1 => String::new(),
-        systems => format!(", {systems} independent systems of {each}"),
-    })
-}
+use crate::bodies;
+use crate::choices::{DeviceOption, Named};
+use crate::exit;
+use crate::many::Many;
+use crate::say;
+use crate::tables;
 
 /// Kernels to time, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Only these kernels, separated by commas; else those of the study `galaxies`, and many-systems.
     #[arg(long, value_delimiter = ',')]
     kernel: Vec<String>,
@@ -124,7 +41,7 @@ pub(super) struct Options {
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     systems: u32,
     /// Number of bodies of each system.
-    #[arg(long, default_value_t = 8192, value_parser = super::number_of_bodies)]
+    #[arg(long, default_value_t = 8192, value_parser = bodies::number_of_bodies)]
     bodies: u32,
     /// Force law.
     #[arg(long, default_value = "unit")]
@@ -159,14 +76,17 @@ const STUDY_TOLERANCE: f64 = 1e-3;
 impl Options {
     /// `32 systems of 8192 bodies`.
     fn described(&self) -> String {
-        let systems = super::counted(self.systems, "system", "systems");
-        let bodies = super::counted(self.bodies, "body", "bodies");
+        let systems = say::counted(self.systems, "system", "systems");
+        let bodies = say::counted(self.bodies, "body", "bodies");
         format!("{systems} of {bodies}")
     }
 }
 
-pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let team = ranks::team();
+pub(super) fn systems(
+    options: &Options,
+    team: Option<&Arc<Team>>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     ensure!(
         team.is_none() || options.timeline.is_none(),
         "--timeline needs a clock that all GPUs share: leave it out, or start one process without the MPI \
@@ -180,7 +100,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         bodies: options.systems as usize * options.bodies as usize,
         ..Request::new(0).on(options.place.device).by(first).law(law)
     };
-    let selection = match &team {
+    let selection = match team {
         Some(team) => select_on_ranks(&request, team)?,
         None => select(&request)?,
     };
@@ -190,7 +110,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         streams: options.streams,
     };
     let variants = chosen(options, &place, law)?;
-    super::check_memory(u64::from(options.systems) * u64::from(options.bodies))?;
+    bodies::check_memory(u64::from(options.systems) * u64::from(options.bodies))?;
     let (case, dt) = many_systems(options.systems, options.bodies as usize, law);
     let steps = options.steps;
     let reference = steps_by_reference(&case, dt, steps.into())?;
@@ -198,14 +118,14 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         out,
         "On {place}; {}, {} of {dt:.3e}:",
         options.described(),
-        super::counted(steps, "step", "steps")
+        say::counted(steps, "step", "steps")
     )?;
     let mut machine = Machine::new(place);
     if let Some(team) = team {
-        machine = machine.ranks(team);
+        machine = machine.ranks(Arc::clone(team));
     }
     let pairs = f64::from(options.systems) * f64::from(options.bodies).powi(2) * f64::from(steps);
-    let mut table = super::table(&[
+    let mut table = tables::table(&[
         "kernel",
         "#ms",
         "#spread",
@@ -240,7 +160,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
         };
         let median = seconds[seconds.len() / 2];
         let spread = (seconds[seconds.len() - 1] - seconds[0]) / median;
-        // Where copies and kernels share their time, the kernels' is not known apart.
+        // DeviceOption copies and kernels share their time, the kernels' is not known apart.
         let without = match kernel_seconds(&spans) {
             seconds if seconds > 0.0 && timeline::overlap(&spans) == 0.0 => {
                 format!("{:.1}", 1e-9 * pairs / seconds)
@@ -253,7 +173,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
             format!("{:.1} %", 100.0 * spread),
             format!("{:.1}", 1e-9 * pairs / median),
             without,
-            super::scientific(error),
+            say::scientific(error),
             "passed".to_owned(),
         ]);
         if let Some(folder) = options.timeline.as_ref().filter(|_| !spans.is_empty()) {
@@ -270,19 +190,7 @@ pub(super) fn systems(options: &Options, out: &mut impl Write) -> anyhow::Result
     for line in overlaps {
         writeln!(out, "{line}")?;
     }
-    super::tell(&failures, out)
-}
-
-impl Many {
-    /// As [`of`](Self::of), of one kernel of several: options that it does not know are for others.
-    fn of_if_it_has(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
-        let (mut tile, mut streams) = (None, None);
-        if let Method::Systems(path) = selected.method {
-            tile = self.tile.filter(|_| path.tile.is_some());
-            streams = self.streams.filter(|_| path.queues != Queues::Together);
-        }
-        Self { tile, streams }.of(selected, systems)
-    }
+    exit::report_failures(&failures, out)
 }
 
 /// The kernels asked for, or those of the study that run there.
@@ -378,7 +286,7 @@ fn write_timeline(
     let subtitle = format!(
         "{}, {}",
         options.described(),
-        super::counted(options.steps, "step", "steps")
+        say::counted(options.steps, "step", "steps")
     );
     let chart = timeline_chart(&title, &subtitle, spans)?;
     for extension in ["png", "svg"] {

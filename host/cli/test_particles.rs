@@ -5,6 +5,8 @@ use allpairs::recording::Recording;
 use allpairs::simulation::Simulation;
 use allpairs::test_particles::{Account, Kinds};
 
+use crate::say;
+
 /// How many bodies of each kind there are, and what a force costs, of so many `sources`; nothing where
 /// all bodies have mass.
 pub(super) fn header(kinds: Kinds, sources: usize) -> Option<String> {
@@ -22,8 +24,8 @@ pub(super) fn header(kinds: Kinds, sources: usize) -> Option<String> {
     };
     Some(format!(
         "{}, {}: {cost}",
-        super::counted(massive, "massive body", "massive bodies"),
-        super::counted(massless, "test particle", "test particles"),
+        say::counted(massive, "massive body", "massive bodies"),
+        say::counted(massless, "test particle", "test particles"),
     ))
 }
 
@@ -40,11 +42,11 @@ pub(super) fn lines(
         return Ok(vec!["test particles: none are left".to_owned()]);
     }
     let (mean, spread) = account.at_start();
-    let [mean, spread, now, spread_now] = [mean, spread, look.mean, look.spread].map(super::figure);
+    let [mean, spread, now, spread_now] = [mean, spread, look.mean, look.spread].map(say::figure);
     let energies = format!(
         "test particles: energy per mass {mean} ± {spread} at the start, {now} ± {spread_now} at the end \
          (mean ± spread); the largest change of one is {} of its potential at the start",
-        super::scientific(look.largest_change)
+        say::scientific(look.largest_change)
     );
     let external = simulation.external();
     let why = Account::no_jacobi(simulation.bodies()?, &physics, &external);
@@ -55,7 +57,7 @@ pub(super) fn lines(
         }
         None => format!(
             "Jacobi constants: the largest change is {} of the potential at the start",
-            super::scientific(look.jacobi_change)
+            say::scientific(look.jacobi_change)
         ),
     };
     Ok(vec![energies, jacobi])

@@ -15,8 +15,11 @@ use allpairs_lab::studies::catalogue;
 use allpairs_lab::sweep::{self, Found};
 use anyhow::{Context, ensure};
 
-use super::Where;
-use super::choices::Named;
+use crate::bodies;
+use crate::choices::{DeviceOption, Named};
+use crate::flags;
+use crate::say;
+use crate::tables;
 
 /// Numbers of bodies for a GPU where nothing else is said: each is used for half to twice as many.
 const BODIES: [u32; 5] = [1_024, 4_096, 16_384, 65_536, 262_144];
@@ -29,9 +32,9 @@ const SHOWN: usize = 6;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Numbers of bodies, separated by commas [default: 1024 to 262144 on a GPU, to 16384 on a CPU]
-    #[arg(long, value_delimiter = ',', value_parser = super::number_of_bodies)]
+    #[arg(long, value_delimiter = ',', value_parser = bodies::number_of_bodies)]
     bodies: Vec<u32>,
     /// Only this kernel, in all its shapes; the winner is shown and not kept, for others may be faster.
     #[arg(long)]
@@ -100,7 +103,7 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         ([], _) => &BODIES_CPU,
         (asked, _) => asked,
     };
-    super::check_memory(sizes.iter().copied().max().unwrap_or(0).into())?;
+    bodies::check_memory(sizes.iter().copied().max().unwrap_or(0).into())?;
     writeln!(out, "On {place}, law {law}, force only:")?;
     let machine = Machine::new(place);
     // A kernel that was named has an accuracy of its own.
@@ -177,14 +180,14 @@ fn shape_of(variant: &Variant) -> Shape {
 }
 
 fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut table = super::table(&["kernel", "#ms", "#spread", "#interactions/s", "#rms error"]);
+    let mut table = tables::table(&["kernel", "#ms", "#spread", "#interactions/s", "#rms error"]);
     for row in found.rows.iter().take(SHOWN) {
         table.add_row([
             row.kernel.clone(),
             format!("{:.4}", 1e3 * row.seconds),
             format!("{:.1} %", 100.0 * row.spread()),
-            super::scientific(row.rate),
-            super::scientific(row.error),
+            say::scientific(row.rate),
+            say::scientific(row.error),
         ]);
     }
     let timed = found.rows.len();
@@ -194,7 +197,7 @@ fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyho
         found.candidates
     )?;
     for why in &found.wrong {
-        writeln!(out, "cannot win: {}", super::flags::of_run(why))?;
+        writeln!(out, "cannot win: {}", flags::of_run(why))?;
     }
     let Some((winner, seconds)) = &found.winner else {
         writeln!(out, "nothing here is right and fast enough to win")?;

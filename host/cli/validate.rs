@@ -13,13 +13,18 @@ use comfy_table::ContentArrangement;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{ChecksFailed, Where};
+use crate::choices::DeviceOption;
+use crate::exit::ChecksFailed;
+use crate::flags;
+use crate::say;
+use crate::tables;
+use crate::version;
 
 /// Experiments to check, and the device.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Fewer bodies and shorter runs: some seconds on a CPU.
     #[arg(long)]
     quick: bool,
@@ -142,7 +147,7 @@ fn table(runs: &[Run], effort: Effort, reasons: bool, out: &mut impl Write) -> a
     if reasons {
         columns.push("why this bound");
     }
-    let mut table = super::table(&columns);
+    let mut table = tables::table(&columns);
     if reasons {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
@@ -152,7 +157,7 @@ fn table(runs: &[Run], effort: Effort, reasons: bool, out: &mut impl Write) -> a
         let (kernel, values) = match &run.outcome {
             Outcome::Measured { kernel, values } => (*kernel, values),
             Outcome::NotRun(why) => {
-                let why = super::flags::of_run(why);
+                let why = flags::of_run(why);
                 not_run.push(format!("{} was not run: {why}", experiment.name));
                 continue;
             }
@@ -166,8 +171,8 @@ fn table(runs: &[Run], effort: Effort, reasons: bool, out: &mut impl Write) -> a
                 first(experiment.integrator.name()).to_owned(),
                 first(kernel).to_owned(),
                 check.measured.to_owned(),
-                super::scientific(value),
-                super::scientific(check.bound(effort)),
+                say::scientific(value),
+                say::scientific(check.bound(effort)),
                 if passes { "passed" } else { "FAILED" }.to_owned(),
             ];
             if reasons {
@@ -223,7 +228,7 @@ fn report(runs: &[Run], effort: Effort, machine: &Machine) -> Value {
     });
     json!({
         "program": concat!("allpairs ", env!("CARGO_PKG_VERSION")),
-        "commit": super::COMMIT,
+        "commit": version::COMMIT,
         "device": machine.place().to_string(),
         "effort": match effort { Effort::Quick => "quick", Effort::Full => "full" },
         "experiments": experiments.collect::<Vec<Value>>(),

@@ -13,7 +13,11 @@ use allpairs_lab::verify::{
     CaseAtPoints, Verdict, edge_cases, judge, judge_at_points, large_case, stated_at_points,
 };
 
-use super::Where;
+use crate::bodies;
+use crate::choices::DeviceOption;
+use crate::exit;
+use crate::say;
+use crate::tables;
 
 /// Bodies of the large case where nothing else is said.
 const BODIES: usize = 16_384;
@@ -26,12 +30,12 @@ const BLOCK: usize = 256;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    place: Where,
+    place: DeviceOption,
     /// Only these kernels, separated by commas; all that run there where none is given.
     #[arg(long, value_delimiter = ',')]
     kernel: Vec<String>,
     /// Bodies of the largest case [default: 16384; 1025 on the emulator]
-    #[arg(long, value_parser = super::number_of_bodies)]
+    #[arg(long, value_parser = bodies::number_of_bodies)]
     bodies: Option<u32>,
 }
 
@@ -49,7 +53,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
         None if emulated => BODIES_EMULATED,
         None => BODIES,
     };
-    super::check_memory(n as u64)?;
+    bodies::check_memory(n as u64)?;
     let mut cases = edge_cases(BLOCK);
     let mut two_steps = vec![];
     // Gravity last: its statistics are shown where a kernel computes it.
@@ -66,7 +70,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
         .collect();
     columns.extend(decimals.iter().map(String::as_str));
     columns.extend(["#later", "verdict"]);
-    let mut table = super::table(&columns);
+    let mut table = tables::table(&columns);
     let (mut failures, mut wrong) = (vec![], vec![]);
     let machine = Machine::new(place);
     let variants = match kernels.is_empty() && !options.kernel.is_empty() {
@@ -98,9 +102,9 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
             let verdict = judge_at_points(&machine, &kernel, &cases)?;
             let mut row = vec![
                 kernel.name.to_owned(),
-                super::scientific(verdict.rms_relative),
-                super::scientific(stated_at_points(&kernel)),
-                super::scientific(verdict.max_relative),
+                say::scientific(verdict.rms_relative),
+                say::scientific(stated_at_points(&kernel)),
+                say::scientific(verdict.max_relative),
             ];
             row.resize(columns.len() - 1, "-".to_owned());
             row.push(match verdict.failures.len() {
@@ -125,7 +129,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     for why in skipped(&options.kernel, machine.place()) {
         writeln!(out, "SKIPPED: {why}")?;
     }
-    super::tell(&failures, out)
+    exit::report_failures(&failures, out)
 }
 
 /// The kernels for fields at points that are asked for, and the names of the others: all and none where
@@ -140,7 +144,7 @@ fn at_points(kernels: &[String]) -> (Vec<KernelAtPoints>, Vec<String>) {
 }
 
 /// Device on which to verify or time these kernels, or all.
-pub(super) fn place(options: &Where, kernels: &[String]) -> anyhow::Result<Place> {
+pub(super) fn place(options: &DeviceOption, kernels: &[String]) -> anyhow::Result<Place> {
     let first = kernels.first().map(|name| catalogue().find(name));
     let first = first.transpose()?;
     let law = first.and_then(|variant| variant.laws().next());
@@ -198,9 +202,9 @@ fn row(variant: &Variant, verdict: &Verdict, n: usize) -> Vec<String> {
     };
     let mut row = vec![
         variant.name.to_owned(),
-        super::scientific(verdict.accuracy.rms_relative),
-        super::scientific(variant.stated_error(n)),
-        super::scientific(verdict.accuracy.max_relative),
+        say::scientific(verdict.accuracy.rms_relative),
+        say::scientific(variant.stated_error(n)),
+        say::scientific(verdict.accuracy.max_relative),
     ];
     row.push(percent(digits.whole + digits.decimals[0]));
     row.extend(digits.decimals[1..].iter().map(|&count| percent(count)));

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use allpairs::io::Overwrite;
 use allpairs::output::Viewer;
 
-use super::series::Series;
+use crate::files;
+use crate::series::Series;
 
 /// Snapshots to show.
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,7 @@ pub(super) fn view(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         None => name.with_extension("html"),
     };
     let overwrite = Overwrite::from(options.overwrite);
-    super::remove_abandoned(&path);
+    files::remove_abandoned(&path);
     viewer.write(&path, overwrite)?;
     let bytes = std::fs::metadata(&path)?.len();
     let size = match bytes {

@@ -62,7 +62,7 @@ fn devices() -> (Vec<(String, String)>, Option<String>) {
 /// Runs the program `allpairs`, and returns its exit code.
 #[pyfunction]
 fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    errors::compute(py, || Ok(allpairs_cli::run(arguments)))
+    errors::compute(py, || Ok(allpairs_cli::main(arguments)))
 }
 
 /// Panics, as a defect of the library would, so that a test can see what becomes of it.

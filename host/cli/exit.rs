@@ -1,6 +1,7 @@
-//! Exit codes, after BSD's sysexits.
+//! How a command ends: its exit code, after BSD's sysexits, and its message.
 
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 
 use allpairs::backend::ForceError;
 use allpairs::io::{ReadError, WriteError};
@@ -12,7 +13,8 @@ use allpairs::recording::RecordingError;
 use allpairs::selection::SelectionError;
 use allpairs_lab::bench_record::RecordError;
 
-use super::{ChecksFailed, Interrupted, config};
+use crate::config;
+use crate::flags;
 
 pub(super) const SUCCESS: u8 = 0;
 pub(super) const FAILED: u8 = 1;
@@ -23,8 +25,54 @@ pub(super) const IO: u8 = 74;
 /// 128 and the number of SIGINT, as shells say it.
 pub(super) const INTERRUPTED: u8 = 130;
 
+/// A failed check, which has been reported: only the exit code is left to give.
+#[derive(Debug, thiserror::Error)]
+#[error("the checks failed")]
+pub(super) struct ChecksFailed;
+
+/// Interrupted by Ctrl-C before the end; outputs have been written.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(super) struct Interrupted;
+
+/// Reports failures; an error if there are any.
+pub(super) fn report_failures(
+    failures: &[impl Display],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    for failure in failures {
+        writeln!(out, "FAILED {failure}")?;
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(ChecksFailed.into())
+    }
+}
+
+/// Prints why a command failed, as `rank` of a run of several, and returns the exit code.
+pub(super) fn report(error: &anyhow::Error, rank: Option<&str>) -> u8 {
+    let code = code_of(error);
+    if let (USAGE, Some(clap)) = (code, error.downcast_ref::<clap::Error>()) {
+        let place = error.to_string();
+        if place != clap.to_string() {
+            eprintln!("allpairs: {place}:"); // such as a file that has the option
+        }
+        let _ = clap.print(); // in colour, with suggestions
+        return code;
+    }
+    // Which machine's disk is full, or has no such file.
+    let of_files = matches!(code, IO | DATA);
+    let message = flags::message(error);
+    match rank.filter(|_| of_files) {
+        Some(rank) => eprintln!("allpairs: {rank}: {message}"),
+        None => eprintln!("allpairs: {message}"),
+    }
+    code
+}
+
 /// The exit code of a failure.
-pub(super) fn of(error: &anyhow::Error) -> u8 {
+fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<ReadError>()
         || error.is::<config::Unreadable>()
         || error.is::<LogError>()

@@ -1,0 +1,111 @@
+//! Numbers as people read them.
+
+use std::fmt::Display;
+
+/// Names a number of things: `1 body`, `2 bodies`.
+pub(super) fn counted<N: Copy + Display + PartialEq + From<u8>>(
+    n: N,
+    one: &str,
+    many: &str,
+) -> String {
+    let things = if n == N::from(1) { one } else { many };
+    format!("{n} {things}")
+}
+
+/// With so many digits after the point, where these show enough and not too much: numbers in units
+/// of a user's choice, such as SI's, may have any size.
+pub(super) fn fixed(x: f64, digits: usize) -> String {
+    if is_plain(x, digits) {
+        format!("{x:.digits$}")
+    } else {
+        format!("{x:.digits$e}")
+    }
+}
+
+/// Returns whether so many digits after the point show the first three of a number, and not too
+/// many stand before it.
+pub(super) fn is_plain(x: f64, digits: usize) -> bool {
+    let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
+    x == 0.0 || (least..1e9).contains(&x.abs())
+}
+
+/// A length or a time for people: `0.0479`, but `1.0000e-17`.
+pub(super) fn figure(x: f64) -> String {
+    match x.abs() {
+        0.001..1e6 => format!("{x:.4}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{x:.4e}"),
+    }
+}
+
+/// A number as it was given, in a message: all its digits, but no row of zeros.
+pub(super) fn plain(x: f64) -> String {
+    match x.abs() {
+        0.0 | 1e-5..1e16 => x.to_string(),
+        _ => format!("{x:e}"),
+    }
+}
+
+/// A duration for people: `42 s`, `12 min`, `3.5 h`, `25 days`.
+pub(super) fn duration(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    match seconds {
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5_400.0 => format!("{:.0} min", seconds / MINUTE),
+        ..172_800.0 => format!("{:.1} h", seconds / HOUR),
+        _ => format!("{:.0} days", seconds / DAY),
+    }
+}
+
+/// A rate for people: `1.92e12`.
+pub(super) fn scientific(value: f64) -> String {
+    format!("{value:.2e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_show_their_digits() {
+        for (value, text) in [
+            (0.0, "0.0000"),
+            (0.05, "0.0500"),
+            (-0.01, "-0.0100"),
+            (0.0025, "2.5000e-3"),
+            (-1e-9, "-1.0000e-9"),
+            (86_400.0, "86400.0000"),
+            (1.989e30, "1.9890e30"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(fixed(value, 4), text);
+        }
+        assert!(is_plain(1e-6, 8) && !is_plain(9e-7, 8) && !is_plain(f64::INFINITY, 8));
+    }
+
+    #[test]
+    fn messages_have_no_rows_of_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-1.0, "-1"),
+            (0.01, "0.01"),
+            (1e-300, "1e-300"),
+            (-5e-324, "-5e-324"),
+            (1e300, "1e300"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
+        for (seconds, text) in [
+            (61.0, "61 s"),
+            (600.0, "10 min"),
+            (9000.0, "2.5 h"),
+            (2_160_000.0, "25 days"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+}

@@ -21,8 +21,9 @@
 //! | host memory that the GPU works on | [`Gpu::mapped`] | `DeviceCopy` pointers outlive it |
 //! | more than 48 KiB shared memory | [`Function::set_max_dynamic_shared`] | has no such call |
 //!
-//! The rest of `cust` works beside it, in the same (primary) context; raw calls are in
-//! [`cust::sys`], and calls newer than CUDA 11.4 come by [`symbol`]. Never use
+//! The rest of `cust` works next to it, in the same (primary) context. Raw calls are in
+//! [`cust::sys`]. Of its 353 functions those are defined that are used (`src/symbols.rs`): a call
+//! of another does not link until its line is added. Calls newer than CUDA 11.4 come by [`symbol`]. Never use
 //! `DeviceBuffer::cast` (a double free if sizes differ), `DeviceBuffer::zeroed(0)`, nor the option
 //! `DetermineTargetFromContext` (reads beyond its arrays).
 //!

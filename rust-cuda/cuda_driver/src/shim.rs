@@ -1,4 +1,4 @@
-//! Defines the functions that `cust_raw` declares and forwards them to the driver library.
+//! Defines those functions of `cust_raw` that are used (`symbols.rs`), and forwards them to the driver library.
 //!
 //! Each function looks its namesake up in the library when it is first called. Two things are
 //! done on the way:
@@ -16,7 +16,7 @@
 #![allow(non_snake_case, clippy::too_many_arguments)]
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use std::ptr::{null, null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -138,11 +138,8 @@ fn result(code: c_int) -> CUresult {
 #[cold]
 fn failure(code: c_int) -> CUresult {
     LAST_ERROR.set(code);
-    if !RESULT_CODES.contains(&code) {
-        return CUresult::CUDA_ERROR_UNKNOWN;
-    }
-    // SAFETY: `CUresult` is `repr(i32)`, and RESULT_CODES holds the values of its variants.
-    unsafe { std::mem::transmute::<c_int, CUresult>(code) }
+    let known = RESULT_CODES.iter().find(|known| **known as c_int == code);
+    known.copied().unwrap_or(CUresult::CUDA_ERROR_UNKNOWN)
 }
 
 macro_rules! forward {
@@ -164,6 +161,17 @@ macro_rules! forward {
         // Does not compile if the signature differs from cust_raw's.
         const _: [unsafe extern "C" fn($($type),*) -> CUresult; 2] = [cust_raw::$name, $name];
     )* };
+}
+
+macro_rules! result_codes {
+    ($($code:ident)*) => {
+        /// The variants of `CUresult`.
+        const RESULT_CODES: &[CUresult] = &[$(CUresult::$code),*];
+        // Does not compile if one is missing.
+        const _: fn(CUresult) = |code| match code {
+            $(CUresult::$code)|* => {}
+        };
+    };
 }
 
 const fn c_name(name: &'static str) -> &'static CStr {
@@ -253,7 +261,7 @@ mod tests {
     #[test]
     fn codes_of_the_enum_pass_unchanged() {
         for &code in RESULT_CODES {
-            assert_eq!(result(code) as c_int, code);
+            assert_eq!(result(code as c_int), code);
         }
         assert_eq!(result(0), CUresult::CUDA_SUCCESS);
     }

@@ -294,6 +294,45 @@ fn names_of_the_library_mean_one_thing() {
     assert!(known.len() > 300, "only {} types found", known.len());
 }
 
+/// The vector loops of the CPU name no adaptor of an iterator: an adaptor is a function of the standard
+/// library, and whether it becomes a part of the loop, with the loop's vector instructions, depends on how
+/// the program is built.
+#[test]
+fn vector_loops_count_an_index() {
+    const ADAPTORS: [&str; 10] = [
+        "as_flattened",
+        "enumerate(",
+        "extend(",
+        "filter(",
+        "fold(",
+        "for_each(",
+        "into_iter(",
+        "iter_mut(",
+        "map(",
+        "zip(",
+    ];
+    let mut functions = 0;
+    for path in rust_files(&crate::support::root().join("host/library/force/cpu")) {
+        let text = read(&path);
+        let lines: Vec<&str> = text.lines().collect();
+        for (start, line) in lines.iter().enumerate() {
+            let Some(indent) = line.strip_suffix("#[inline(always)]") else {
+                continue;
+            };
+            let end = format!("{indent}}}");
+            for (number, line) in (start + 1..).zip(&lines[start..]) {
+                let named = ADAPTORS.iter().find(|adaptor| line.contains(**adaptor));
+                assert!(named.is_none(), "{}:{number}: {line}", path.display());
+                if *line == end {
+                    break;
+                }
+            }
+            functions += 1;
+        }
+    }
+    assert!(functions > 25, "only {functions} functions found");
+}
+
 /// Kernels know nothing of the host: they need nothing but the standard library of device code.
 #[test]
 fn kernels_depend_on_the_device_library_alone() {

@@ -19,7 +19,8 @@ pub(crate) trait Kernel {
     /// Does the work with these registers.
     ///
     /// Must be `#[inline(always)]`, down to the innermost operation: only what is inlined into a
-    /// function with a target feature is compiled with it.
+    /// function with a target feature is compiled with it. Loops count an index, because adaptors of
+    /// iterators are functions that the compiler may leave outside.
     fn run<S: Registers>(self) -> Self::Output;
 }
 

@@ -1,6 +1,11 @@
 //! Accelerations with jerks, or with jerks and snaps, on the CPU: the loop of
 //! [`kernel`](super::kernel) with velocities, or velocities and accelerations.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "vector loops count an index: see `simd::Kernel`"
+)]
+
 use cuda_std::GpuFloat;
 use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
 use gpu_kernels::numerics::Closest;
@@ -10,7 +15,7 @@ use crate::backend::Targets;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 
-use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
+use super::kernel::{BLOCK, Distance, LANES, Loop, add, load, splat};
 use super::{Cpu, ELEMENTWISE, put};
 use crate::simd::Kernel;
 use crate::simd::{Lane, Lanes, Registers, Root, Vector};
@@ -124,10 +129,8 @@ fn pull_of_block<V: Vector, S: Root, C: Closest, const K: usize>(
 ) {
     let zero = V::splat(V::Lane::default());
     let mut at = [[zero; 3]; K];
-    for (at, vector) in at.iter_mut().zip(targets) {
-        for (at, lanes) in at.iter_mut().zip(vector) {
-            *at = V::load(&lanes[lane..]);
-        }
+    for k in 0..K {
+        at[k] = load(&targets[k], lane);
     }
     let (mut vectors, mut approach) = ([[zero; 3]; 3], zero);
     for (source, weight) in block {
@@ -147,16 +150,20 @@ fn pull_of_block<V: Vector, S: Root, C: Closest, const K: usize>(
         };
         approach = (rate * rate).larger(approach);
     }
-    let lanes = lane..lane + V::LANES;
-    for (sums, vector) in sums.vectors.iter_mut().zip(vectors) {
-        for (sums, component) in sums.iter_mut().zip(vector) {
-            add(component, &mut sums[lanes.clone()]);
-        }
+    for k in 0..K {
+        add(vectors[k], &mut sums.vectors[k], lane);
     }
-    let mut of_block = [V::Lane::default(); LANES];
-    approach.store(&mut of_block);
-    for (largest, of_block) in sums.approach[lanes].iter_mut().zip(of_block) {
-        *largest = largest.max(of_block.to_f64());
+    keep_largest(approach, &mut sums.approach, lane);
+}
+
+/// Keeps the larger of each lane and what was there, from `lane` on.
+#[inline(always)]
+pub(super) fn keep_largest<V: Vector>(vector: V, largest: &mut [f64; LANES], lane: usize) {
+    let mut lanes = [V::Lane::default(); LANES];
+    vector.store(&mut lanes);
+    let largest = &mut largest[lane..lane + V::LANES];
+    for k in 0..V::LANES {
+        largest[k] = largest[k].max(lanes[k].to_f64());
     }
 }
 

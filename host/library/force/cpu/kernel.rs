@@ -7,6 +7,11 @@
 //! A block's sum is kept in the working precision and then added in f64. In f32 this keeps the
 //! error of a long sum at that of [`BLOCK`] additions, for no measurable time.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "vector loops count an index: see `simd::Kernel`"
+)]
+
 use std::ops::Range;
 
 use cuda_std::GpuFloat;
@@ -116,52 +121,53 @@ fn pull_of_block<V: Vector, S: Root, C: Closest, const COUNT: usize>(
     distance: Distance<V::Lane>,
     sums: &mut [[[f64; LANES]; 3]],
 ) {
-    let place = |register: usize| {
-        let lane = (first + register) * V::LANES;
-        (lane / LANES, lane % LANES..lane % LANES + V::LANES)
-    };
     let zero = V::splat(V::Lane::default());
     let mut at = [[zero; 3]; COUNT];
-    for (register, at) in at.iter_mut().enumerate() {
-        let (group, lanes) = place(register);
-        let [x, y, z] = &targets[group];
-        let first = lanes.start;
-        *at = [
-            V::load(&x[first..]),
-            V::load(&y[first..]),
-            V::load(&z[first..]),
-        ];
+    for register in 0..COUNT {
+        let lane = (first + register) * V::LANES;
+        at[register] = load(&targets[lane / LANES], lane % LANES);
     }
     let softening_squared = V::splat(distance.softening_squared);
     let mut pulls = [[zero; 3]; COUNT];
     for &[x, y, z, weight] in block {
         let (source, weight) = (splat(x, y, z), V::splat(weight));
-        for (at, pull) in at.iter().zip(&mut pulls) {
-            interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
+        for register in 0..COUNT {
+            let pull = &mut pulls[register];
+            interact::<Lanes<V, S, C>>(at[register], source, weight, softening_squared, pull);
         }
     }
-    for (register, pull) in pulls.into_iter().enumerate() {
-        let (group, lanes) = place(register);
-        for (sums, pull) in sums[group].iter_mut().zip(pull) {
-            add(pull, &mut sums[lanes.clone()]);
-        }
+    for register in 0..COUNT {
+        let lane = (first + register) * V::LANES;
+        add(pulls[register], &mut sums[lane / LANES], lane % LANES);
     }
 }
 
-/// A position in every lane. Not `map`: library functions that are handed closures are compiled
-/// without the vector instructions unless the compiler chooses to inline them.
+/// A position in every lane.
 #[inline(always)]
 pub(super) fn splat<V: Vector>(x: V::Lane, y: V::Lane, z: V::Lane) -> [V; 3] {
     [V::splat(x), V::splat(y), V::splat(z)]
 }
 
-/// Adds the lanes to sums in f64.
+/// The vectors of a group that fill a register, from `lane` on.
 #[inline(always)]
-pub(super) fn add<V: Vector>(vector: V, sums: &mut [f64]) {
-    let mut lanes = [V::Lane::default(); LANES];
-    vector.store(&mut lanes);
-    for (sum, lane) in sums.iter_mut().zip(&lanes[..V::LANES]) {
-        *sum += lane.to_f64();
+pub(super) fn load<V: Vector>([x, y, z]: &Group<V::Lane>, lane: usize) -> [V; 3] {
+    [
+        V::load(&x[lane..]),
+        V::load(&y[lane..]),
+        V::load(&z[lane..]),
+    ]
+}
+
+/// Adds vectors that fill a register to the sums of a group, in f64, from `lane` on.
+#[inline(always)]
+pub(super) fn add<V: Vector>(vector: [V; 3], sums: &mut Group<f64>, lane: usize) {
+    for axis in 0..3 {
+        let mut terms = [V::Lane::default(); LANES];
+        vector[axis].store(&mut terms);
+        let sums = &mut sums[axis][lane..lane + V::LANES];
+        for k in 0..V::LANES {
+            sums[k] += terms[k].to_f64();
+        }
     }
 }
 
@@ -191,36 +197,25 @@ impl<R: Lane> Kernel for Meet<'_, R> {
 impl<R: Lane> Loop<R> for Meet<'_, R> {
     #[inline(always)]
     fn run<V: Vector<Lane = R>, S: Root, C: Closest>(self) {
-        let [one, other] = self.tiles;
-        let blocks = |tile: &Tile<R>| {
-            let n = tile.lanes[0].len();
-            (0..n)
-                .step_by(BLOCK)
-                .map(move |start| start..n.min(start + BLOCK))
-        };
-        for sources in blocks(other) {
-            for targets in blocks(one) {
+        let ([one, other], distance) = (self.tiles, self.distance);
+        for sources in blocks(other.bodies.len()) {
+            for targets in blocks(one.bodies.len()) {
+                let sources = sources.clone();
                 // Four targets share a register of sources, if there is room for them.
                 if V::REGISTERS >= 32 {
-                    meet_in_blocks::<V, S, C, 4>(
-                        one,
-                        targets,
-                        other,
-                        sources.clone(),
-                        self.distance,
-                    );
+                    meet_in_blocks::<V, S, C, 4>(one, targets, other, sources, distance);
                 } else {
-                    meet_in_blocks::<V, S, C, 1>(
-                        one,
-                        targets,
-                        other,
-                        sources.clone(),
-                        self.distance,
-                    );
+                    meet_in_blocks::<V, S, C, 1>(one, targets, other, sources, distance);
                 }
             }
         }
     }
+}
+
+/// The blocks of so many bodies.
+fn blocks(count: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..count).step_by(BLOCK);
+    starts.map(move |start| start..count.min(start + BLOCK))
 }
 
 /// Pairs of a block of targets, `COUNT` at once in all lanes, with a block of sources in registers.
@@ -235,7 +230,13 @@ fn meet_in_blocks<V: Vector, S: Root, C: Closest, const COUNT: usize>(
     let softening_squared = V::splat(distance.softening_squared);
     let zero = V::Lane::default();
     let count = sources.len();
-    let [x, y, z, weights] = other.lanes.each_ref().map(|lanes| &lanes[sources.clone()]);
+    let [x, y, z, weights] = &other.lanes;
+    let (x, y, z) = (
+        &x[sources.clone()],
+        &y[sources.clone()],
+        &z[sources.clone()],
+    );
+    let weights = &weights[sources.clone()];
     let mut reactions = [[zero; BLOCK]; 3];
     let [rx, ry, rz] = &mut reactions;
     for first in targets.step_by(COUNT) {
@@ -254,12 +255,13 @@ fn meet_in_blocks<V: Vector, S: Root, C: Closest, const COUNT: usize>(
                 V::load(&ry[lane..]),
                 V::load(&rz[lane..]),
             ];
-            for (&[x, y, z, target_weight], pull) in at.iter().zip(&mut pulls) {
+            for target in 0..COUNT {
+                let [x, y, z, target_weight] = at[target];
                 interact_pair::<Lanes<V, S, C>>(
                     [splat(x, y, z), source],
                     [V::splat(target_weight), weight],
                     softening_squared,
-                    pull,
+                    &mut pulls[target],
                     &mut reaction,
                 );
             }
@@ -268,15 +270,17 @@ fn meet_in_blocks<V: Vector, S: Root, C: Closest, const COUNT: usize>(
             y.store(&mut ry[lane..]);
             z.store(&mut rz[lane..]);
         }
-        for (target, pull) in pulls.into_iter().enumerate() {
-            for (sums, pull) in one.sums.iter_mut().zip(pull) {
-                sums[first + target] += pull.sum().to_f64();
+        for target in 0..COUNT {
+            for axis in 0..3 {
+                one.sums[axis][first + target] += pulls[target][axis].sum().to_f64();
             }
         }
     }
-    for (sums, reactions) in other.sums.iter_mut().zip(&reactions) {
-        for (sum, reaction) in sums[sources.clone()].iter_mut().zip(reactions) {
-            *sum += reaction.to_f64();
+    for axis in 0..3 {
+        let sums = &mut other.sums[axis][sources.clone()];
+        let reactions = &reactions[axis][..count];
+        for k in 0..count {
+            sums[k] += reactions[k].to_f64();
         }
     }
 }
@@ -309,27 +313,35 @@ impl Kernel for Potential<'_> {
 impl Potential<'_> {
     #[inline(always)]
     fn sum<M: MultiplyAdd, C: Closest>(self) {
-        let groups = || self.targets.iter().zip((self.first..).step_by(LANES));
-        let end = self.first + self.targets.len() * LANES;
-        let blocks = self.sources[..end.min(self.sources.len())].chunks(BLOCK);
-        for (block, block_start) in blocks.zip((0..).step_by(BLOCK)) {
-            for ((targets, start), sums) in groups().zip(self.sums.iter_mut()) {
+        let Self {
+            targets,
+            first,
+            sources,
+            softening_squared,
+            sums,
+        } = self;
+        let end = sources.len().min(first + targets.len() * LANES);
+        for range in blocks(end) {
+            let block = &sources[range.clone()];
+            for group in 0..targets.len() {
                 // The sources before the whole group; those inside it follow below.
-                let before = start.saturating_sub(block_start).min(block.len());
-                let block = &block[..before];
-                let parts = potential_of_block::<M, C>(targets, block, self.softening_squared);
-                for (sum, part) in sums.iter_mut().zip(parts) {
-                    *sum += part;
+                let before = (first + group * LANES).saturating_sub(range.start);
+                let block = &block[..before.min(block.len())];
+                let parts = potential_of_block::<M, C>(&targets[group], block, softening_squared);
+                for lane in 0..LANES {
+                    sums[group][lane] += parts[lane];
                 }
             }
         }
-        for ((targets, start), sums) in groups().zip(self.sums.iter_mut()) {
-            let sources = self.sources.len();
-            let inside = &self.sources[start.min(sources)..sources.min(start + LANES)];
-            for (lane, sum) in sums.iter_mut().enumerate().take(inside.len()) {
-                let target = targets.map(|coordinates| coordinates[lane]);
+        for group in 0..targets.len() {
+            let start = end.min(first + group * LANES);
+            let inside = &sources[start..end.min(start + LANES)];
+            let [x, y, z] = &targets[group];
+            for lane in 0..inside.len() {
+                let target = [x[lane], y[lane], z[lane]];
                 for source in &inside[..lane] {
-                    *sum += potential_of_pair::<M, C>(target, source, self.softening_squared);
+                    sums[group][lane] +=
+                        potential_of_pair::<M, C>(target, source, softening_squared);
                 }
             }
         }
@@ -345,9 +357,9 @@ fn potential_of_block<M: MultiplyAdd, C: Closest>(
     let [tx, ty, tz] = *targets;
     let mut sums = [0.0; LANES];
     for source in block {
-        for (lane, sum) in sums.iter_mut().enumerate() {
+        for lane in 0..LANES {
             let target = [tx[lane], ty[lane], tz[lane]];
-            *sum += potential_of_pair::<M, C>(target, source, softening_squared);
+            sums[lane] += potential_of_pair::<M, C>(target, source, softening_squared);
         }
     }
     sums

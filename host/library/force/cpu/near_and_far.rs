@@ -1,10 +1,15 @@
 //! Sums of a neighbour scheme: over the bodies of a list, and over all bodies outside of a sphere.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "vector loops count an index: see `simd::Kernel`"
+)]
+
 use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
 use gpu_kernels::numerics::Closest;
 
-use super::derivatives::{Group, Source, Sums};
-use super::kernel::{BLOCK, Distance, LANES, Loop, add, splat};
+use super::derivatives::{Group, Source, Sums, keep_largest};
+use super::kernel::{BLOCK, Distance, LANES, Loop, add, load, splat};
 use crate::simd::Kernel;
 use crate::simd::{Lanes, Registers, Root, Vector};
 
@@ -31,16 +36,18 @@ impl<const K: usize> Loop<f64> for Near<'_, K> {
     #[inline(always)]
     fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
         let softening_squared = V::splat(self.distance.softening_squared);
-        let target = self.target.map(|[x, y, z]| splat(x, y, z));
         let zero = V::splat(0.0);
+        let mut target = [[zero; 3]; K];
+        for k in 0..K {
+            let [x, y, z] = self.target[k];
+            target[k] = splat(x, y, z);
+        }
         for lane in (0..LANES).step_by(V::LANES) {
             let (mut vectors, mut approach) = ([[zero; 3]; 3], zero);
             for (group, weights) in self.neighbours {
                 let mut relative = [[zero; 3]; 3];
                 for k in 0..K {
-                    let [x, y, z] = &group[k];
-                    let source = [x, y, z].map(|lanes| V::load(&lanes[lane..]));
-                    relative[k] = separation::<Lanes<V, S, C>>(target[k], source);
+                    relative[k] = separation::<Lanes<V, S, C>>(target[k], load(&group[k], lane));
                 }
                 let [r, v, _] = relative;
                 let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
@@ -53,9 +60,9 @@ impl<const K: usize> Loop<f64> for Near<'_, K> {
                 };
                 approach = (rate * rate).larger(approach);
             }
-            for (sums, vector) in self.sums.vectors.iter_mut().zip(vectors) {
-                for (sums, component) in sums.iter_mut().zip(vector) {
-                    component.store(&mut sums[lane..]);
+            for k in 0..K {
+                for axis in 0..3 {
+                    vectors[k][axis].store(&mut self.sums.vectors[k][axis][lane..]);
                 }
             }
             approach.store(&mut self.sums.approach[lane..]);
@@ -99,47 +106,41 @@ impl Loop<f64> for Far<'_> {
     fn run<V: Vector<Lane = f64>, S: Root, C: Closest>(self) {
         let softening_squared = V::splat(self.distance.softening_squared);
         let zero = V::splat(0.0);
-        for (block, sources) in self.sources.chunks(BLOCK).enumerate() {
+        let [positions, velocities] = self.targets;
+        let count = self.sources.len();
+        for block in (0..count).step_by(BLOCK) {
             for lane in (0..self.count).step_by(V::LANES) {
-                let lanes = lane..lane + V::LANES;
-                let load = |[x, y, z]: &[[f64; LANES]; 3]| {
-                    [x, y, z].map(|component| V::load(&component[lanes.clone()]))
-                };
-                let [position, velocity] = [&self.targets[0], &self.targets[1]].map(load);
-                let limit = V::load(&self.limits[lanes.clone()]);
+                let (position, velocity) = (load::<V>(positions, lane), load(velocities, lane));
+                let limits = &self.limits[lane..lane + V::LANES];
+                let limit = V::load(limits);
                 let ([mut a, mut j], mut approach) = ([[zero; 3]; 2], zero);
-                for (k, ([x, v], weight)) in sources.iter().enumerate() {
-                    let [x, v] = [x, v].map(|&[x, y, z]| splat(x, y, z));
-                    let r = separation::<Lanes<V, S, C>>(position, x);
-                    let v = separation::<Lanes<V, S, C>>(velocity, v);
+                for number in block..count.min(block + BLOCK) {
+                    let ([[x, y, z], [vx, vy, vz]], weight) = self.sources[number];
+                    let r = separation::<Lanes<V, S, C>>(position, splat(x, y, z));
+                    let v = separation::<Lanes<V, S, C>>(velocity, splat(vx, vy, vz));
                     let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
-                    let weight = V::splat(*weight).zero_where_less(square, limit);
+                    let weight = V::splat(weight).zero_where_less(square, limit);
                     let rate =
                         add_with_jerk::<Lanes<V, S, C>>([r, v], square, weight, &mut a, &mut j);
                     let rate = rate.zero_where_less(square, limit);
                     approach = (rate * rate).larger(approach);
                     let mut squares = [0.0; LANES];
                     square.store(&mut squares);
-                    let near = squares.iter().zip(&self.limits[lanes.clone()]);
-                    let near = near.fold(false, |any, (square, limit)| any | (square < limit));
-                    if near {
-                        for (square, target) in squares.iter().zip(lanes.clone()) {
-                            if *square < self.limits[target] {
-                                self.inside[target].push((block * BLOCK + k) as u32);
+                    let mut any = false;
+                    for k in 0..V::LANES {
+                        any |= squares[k] < limits[k];
+                    }
+                    if any {
+                        for k in 0..V::LANES {
+                            if squares[k] < limits[k] {
+                                self.inside[lane + k].push(number as u32);
                             }
                         }
                     }
                 }
-                for (sums, vector) in self.sums.vectors.iter_mut().zip([a, j]) {
-                    for (sums, component) in sums.iter_mut().zip(vector) {
-                        add(component, &mut sums[lanes.clone()]);
-                    }
-                }
-                let mut of_block = [0.0; LANES];
-                approach.store(&mut of_block);
-                for (largest, of_block) in self.sums.approach[lanes].iter_mut().zip(of_block) {
-                    *largest = largest.max(of_block);
-                }
+                add(a, &mut self.sums.vectors[0], lane);
+                add(j, &mut self.sums.vectors[1], lane);
+                keep_largest(approach, &mut self.sums.approach, lane);
             }
         }
     }
@@ -160,13 +161,19 @@ impl Kernel for Squares<'_> {
     #[inline(always)]
     fn run<S: Registers>(self) {
         let [x, y, z] = self.columns;
-        let [x0, y0, z0] = self.at;
-        let columns = x.iter().zip(y).zip(z);
-        for (square, ((x, y), z)) in self.squares.iter_mut().zip(columns) {
-            let (x, y, z) = (x - x0, y - y0, z - z0);
-            *square = x * x + y * y + z * z;
+        let count = self.squares.len();
+        let (x, y, z) = (&x[..count], &y[..count], &z[..count]);
+        for k in 0..count {
+            self.squares[k] = square_of([x[k], y[k], z[k]], self.at);
         }
     }
+}
+
+/// Square of the distance between two points.
+#[inline(always)]
+fn square_of([x, y, z]: [f64; 3], at: [f64; 3]) -> f64 {
+    let (x, y, z) = (x - at[0], y - at[1], z - at[2]);
+    x * x + y * y + z * z
 }
 
 /// Numbers of the sources that are nearer than the root of `limit` to a point, in order.
@@ -185,18 +192,19 @@ impl Kernel for Inside<'_> {
         let mut inside = vec![];
         for first in (0..x.len()).step_by(PADDED) {
             let part = first..first + PADDED;
+            let (x, y, z) = (&x[part.clone()], &y[part.clone()], &z[part]);
             let mut squares = [0.0; PADDED];
-            let columns = x[part.clone()].iter().zip(&y[part.clone()]).zip(&z[part]);
             let mut any = false;
-            for (square, ((x, y), z)) in squares.iter_mut().zip(columns) {
-                let (x, y, z) = (x - self.at[0], y - self.at[1], z - self.at[2]);
-                *square = x * x + y * y + z * z;
-                any |= *square < self.limit;
+            for k in 0..PADDED {
+                squares[k] = square_of([x[k], y[k], z[k]], self.at);
+                any |= squares[k] < self.limit;
             }
             if any {
-                let near = squares.iter().enumerate();
-                let near = near.filter(|(_, square)| **square < self.limit);
-                inside.extend(near.map(|(k, _)| (first + k) as u32));
+                for k in 0..PADDED {
+                    if squares[k] < self.limit {
+                        inside.push((first + k) as u32);
+                    }
+                }
             }
         }
         inside

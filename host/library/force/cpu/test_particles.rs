@@ -6,13 +6,18 @@
 //! at a time. What is computed is the same, operation by operation, as in steps that are taken one after
 //! another, and so are the bits.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "vector loops count an index: see `simd::Kernel`"
+)]
+
 use std::ops::Range;
 
 use gpu_kernels::interaction::interact;
 use gpu_kernels::numerics::{Closest, Precision};
 use rayon::prelude::*;
 
-use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, splat};
+use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, load, splat};
 use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
 use crate::backend::{HighestDerivative, Operation};
 use crate::bodies::Bodies;
@@ -142,11 +147,14 @@ impl Kernel for Follow<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Registers>(self) {
-        let softenings = self.evaluations.iter().map(|each| each.softening_squared);
+        // The least: what is asked of distances that may be zero changes no others.
+        let mut softening_squared = f64::INFINITY;
+        for evaluation in self.evaluations {
+            softening_squared = softening_squared.min(evaluation.softening_squared);
+        }
         let distance = Distance {
             root: self.root,
-            // The least: what is asked of distances that may be zero changes no others.
-            softening_squared: softenings.fold(f64::INFINITY, f64::min),
+            softening_squared,
         };
         distance.run::<S::F64>(self);
     }
@@ -183,14 +191,16 @@ fn follow<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
     moves: &[Move],
     evaluations: &[Evaluation],
 ) {
-    let mut x = load::<V, COUNT>(&tile.x[group], lane);
-    let mut v = load::<V, COUNT>(&tile.v[group], lane);
-    let mut a = load::<V, COUNT>(&tile.a[group], lane);
+    let mut x = load_all::<V, COUNT>(&tile.x[group], lane);
+    let mut v = load_all::<V, COUNT>(&tile.v[group], lane);
+    let mut a = load_all::<V, COUNT>(&tile.a[group], lane);
     for &step in moves {
         match step {
             Move::Damp(factor) => {
-                for v in v.as_flattened_mut() {
-                    *v = *v * V::splat(factor);
+                for register in 0..COUNT {
+                    for axis in 0..3 {
+                        v[register][axis] = v[register][axis] * V::splat(factor);
+                    }
                 }
             }
             Move::Kick(dt) => advance(&mut v, dt, &a),
@@ -204,15 +214,13 @@ fn follow<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
 }
 
 #[inline(always)]
-fn load<V: Vector<Lane = f64>, const COUNT: usize>(
+fn load_all<V: Vector<Lane = f64>, const COUNT: usize>(
     group: &Group<f64>,
     first: usize,
 ) -> Vectors<V, COUNT> {
     let mut vectors = [[V::splat(0.0); 3]; COUNT];
-    for (register, vectors) in vectors.iter_mut().enumerate() {
-        for (vector, lanes) in vectors.iter_mut().zip(group) {
-            *vector = V::load(&lanes[first + register * V::LANES..]);
-        }
+    for register in 0..COUNT {
+        vectors[register] = load(group, first + register * V::LANES);
     }
     vectors
 }
@@ -223,9 +231,9 @@ fn store<V: Vector<Lane = f64>, const COUNT: usize>(
     group: &mut Group<f64>,
     first: usize,
 ) {
-    for (register, vectors) in vectors.into_iter().enumerate() {
-        for (vector, lanes) in vectors.into_iter().zip(group.iter_mut()) {
-            vector.store(&mut lanes[first + register * V::LANES..]);
+    for register in 0..COUNT {
+        for axis in 0..3 {
+            vectors[register][axis].store(&mut group[axis][first + register * V::LANES..]);
         }
     }
 }
@@ -237,9 +245,11 @@ fn advance<V: Vector<Lane = f64>, const COUNT: usize>(
     dt: f64,
     rate: &Vectors<V, COUNT>,
 ) {
-    let rates = rate.as_flattened().iter();
-    for (state, rate) in state.as_flattened_mut().iter_mut().zip(rates) {
-        *state = *state + V::splat(dt) * *rate;
+    for register in 0..COUNT {
+        for axis in 0..3 {
+            let step = V::splat(dt) * rate[register][axis];
+            state[register][axis] = state[register][axis] + step;
+        }
     }
 }
 
@@ -249,30 +259,36 @@ fn attract<V: Vector<Lane = f64>, S: Root, C: Closest, const COUNT: usize>(
     x: &Vectors<V, COUNT>,
     evaluation: &Evaluation,
 ) -> Vectors<V, COUNT> {
+    let nothing = [[V::splat(0.0); 3]; COUNT];
     let to_local = V::splat(evaluation.to_local);
-    let mut at = *x;
-    for at in at.as_flattened_mut() {
-        *at = *at * to_local;
+    let mut at = nothing;
+    for register in 0..COUNT {
+        for axis in 0..3 {
+            at[register][axis] = x[register][axis] * to_local;
+        }
     }
     let softening_squared = V::splat(evaluation.softening_squared);
-    let nothing = [[V::splat(0.0); 3]; COUNT];
     let mut sums = nothing;
     for block in evaluation.sources.chunks(BLOCK) {
         let mut pulls = nothing;
         for &[x, y, z, weight] in block {
             let (source, weight) = (splat(x, y, z), V::splat(weight));
-            for (at, pull) in at.iter().zip(&mut pulls) {
-                interact::<Lanes<V, S, C>>(*at, source, weight, softening_squared, pull);
+            for register in 0..COUNT {
+                let pull = &mut pulls[register];
+                interact::<Lanes<V, S, C>>(at[register], source, weight, softening_squared, pull);
             }
         }
-        let pulls = pulls.as_flattened().iter();
-        for (sum, pull) in sums.as_flattened_mut().iter_mut().zip(pulls) {
-            *sum = *sum + *pull;
+        for register in 0..COUNT {
+            for axis in 0..3 {
+                sums[register][axis] = sums[register][axis] + pulls[register][axis];
+            }
         }
     }
     let unit = V::splat(evaluation.unit);
-    for sum in sums.as_flattened_mut() {
-        *sum = unit * *sum;
+    for register in 0..COUNT {
+        for axis in 0..3 {
+            sums[register][axis] = unit * sums[register][axis];
+        }
     }
     sums
 }

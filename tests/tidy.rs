@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod english;
+
 const SOURCES: [&str; 8] = [
     "build.rs",
     "benchmarks",

@@ -1,7 +1,7 @@
 //! Lines over a common pair of axes.
 
 use super::axis::{Axis, Scale, power_of_ten};
-use super::scatter::Taken;
+use super::scatter::OccupiedAreas;
 use super::{Chart, ChartError, Colour, FAINT, GRID, INK, SERIES, Side, text_width};
 
 /// Points of a line that have a dot.
@@ -136,7 +136,7 @@ impl Lines {
                 Some((at, line.name.as_str(), *colour))
             })
             .collect();
-        let mut taken = Taken::within(&plot);
+        let mut taken = OccupiedAreas::within(&plot);
         for ([x, y], ..) in &ends {
             taken.add([x - 5.0, y - 5.0], [x + 5.0, y + 5.0]);
         }

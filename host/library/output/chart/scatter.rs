@@ -80,7 +80,7 @@ impl Scatter {
         for pair in corners.windows(2) {
             steps.extend([pair[0], [pair[1][0], pair[0][1]], pair[1]]);
         }
-        let mut taken = Taken::within(&plot);
+        let mut taken = OccupiedAreas::within(&plot);
         for pair in steps.windows(2) {
             let [low, high] =
                 [f64::min, f64::max].map(|of| [0, 1].map(|k| of(pair[0][k], pair[1][k])));
@@ -112,12 +112,12 @@ impl Scatter {
 }
 
 /// Areas that are occupied already.
-pub(super) struct Taken {
+pub(super) struct OccupiedAreas {
     bounds: [[f64; 2]; 2],
     boxes: Vec<[[f64; 2]; 2]>,
 }
 
-impl Taken {
+impl OccupiedAreas {
     pub(super) fn within(plot: &Plot) -> Self {
         Self {
             bounds: [[plot.left, plot.top], [plot.right, plot.bottom]],

@@ -61,7 +61,7 @@ fn times_and_lengths_have_units() {
     for (options, complaint) in [
         (
             "--until 1Myr",
-            "in --until: `1Myr` has a unit, and those of the bodies are unknown",
+            "in --until: `1Myr` has a unit, and the units of the bodies are unknown",
         ),
         ("--softening 1pc", "in --softening: `1pc` has a unit"),
         (

@@ -124,7 +124,7 @@ mod tests {
         let length = measure.length(None).context("in --softening");
         assert_eq!(
             told(length.expect_err("no units")),
-            "in --softening: `1pc` has a unit, and those of the bodies are unknown: give their --units, or a \
+            "in --softening: `1pc` has a unit, and the units of the bodies are unknown: give their --units, or a \
              model in N-body units its --mass and --radius; or leave out the unit of `1pc`"
         );
     }

@@ -228,7 +228,7 @@ impl Bodies {
         }
     }
 
-    /// Copies the bodies whose indices lie in this range.
+    /// Copies the bodies with indices in this range.
     ///
     /// # Panics
     /// If it ends beyond [`Bodies::len`].
@@ -247,7 +247,7 @@ impl Bodies {
         }
     }
 
-    /// Replaces the bodies from `first` on by those of `part`.
+    /// Replaces the bodies from `first` on by the bodies of `part`.
     ///
     /// # Panics
     /// If they end beyond [`Bodies::len`].

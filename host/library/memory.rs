@@ -25,7 +25,7 @@ pub struct NoRoom {
     pub needed: u64,
     /// Bytes that can be had.
     pub available: u64,
-    /// Limit that leaves so many.
+    /// Limit that leaves this number of bytes.
     pub limit: &'static str,
 }
 

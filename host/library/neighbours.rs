@@ -1,5 +1,5 @@
-//! Neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509): the nearest of each, and how far
-//! about so many reach.
+//! Neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509): the nearest neighbour of each
+//! body, and the radius that holds about a given number of neighbours.
 
 use rayon::prelude::*;
 

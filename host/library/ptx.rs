@@ -56,7 +56,7 @@ impl PtxModule {
     /// some 300.
     ///
     /// # Errors
-    /// As [`entry_text`](Self::entry_text).
+    /// See [`entry_text`](Self::entry_text).
     pub fn alone(&self, entry: &str) -> Result<String, PtxError> {
         let kernel = self.entry_text(entry)?;
         let first = self.starts().values().map(|start| start.at).min();
@@ -81,7 +81,7 @@ impl PtxModule {
     /// [`entry_text`](Self::entry_text), and the line in the module that it begins with.
     ///
     /// # Errors
-    /// As [`entry_text`](Self::entry_text).
+    /// See [`entry_text`](Self::entry_text).
     pub fn entry(&self, entry: &str) -> Result<(&str, usize), PtxError> {
         let start = self.starts().get(entry);
         let Start { at, line } = *start.ok_or_else(|| PtxError::EntryNotFound {

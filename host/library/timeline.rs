@@ -64,7 +64,7 @@ pub fn kernel_seconds(spans: &[Span]) -> f64 {
     (0..=gpus).map(of_gpu).fold(0.0, f64::max)
 }
 
-/// Seconds during which a copy and a kernel of another system were under way on a GPU at a time.
+/// Seconds during which a copy and a kernel of another system ran on a GPU at the same time.
 pub fn overlap(spans: &[Span]) -> f64 {
     // The copies' shares that lie within the union of the others' kernels.
     let shared = spans.iter().filter(|span| span.what.is_copy()).map(|copy| {

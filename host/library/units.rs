@@ -90,8 +90,8 @@ impl Units {
         G * (self.mass / self.length) / (speed * speed)
     }
 
-    /// As [`g`](Self::g), but exactly 1 in units in which it is meant to be 1: G itself is known far
-    /// less exactly than they are rounded.
+    /// Like [`g`](Self::g), but exactly 1 in units that are meant to have G = 1. The measured value of G
+    /// is far less exact than the rounding of such units.
     pub fn gravity(&self) -> f64 {
         match self.g() {
             g if (g - 1.0).abs() > ROUNDINGS_OF_G => g,

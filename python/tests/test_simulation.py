@@ -456,7 +456,7 @@ def test_times_and_lengths_have_units() -> None:
     with pytest.raises(ap.ArgumentError, match="`softening`: `1yr` is not a length") as raised:
         ap.Simulation(bodies, softening="1yr")
     assert raised.value.argument == "softening"
-    with pytest.raises(ap.ArgumentError, match="those of the bodies are unknown"):
+    with pytest.raises(ap.ArgumentError, match="the units of the bodies are unknown"):
         ap.Simulation(ap.plummer(20), dt="1yr")
 
 

@@ -1,6 +1,6 @@
-//! A sum whose error does not grow with the number of terms.
+//! A sum with an error that does not grow with the number of terms.
 
-/// Running sum with the rounding error of every addition kept beside it (Neumaier's variant of
+/// Running sum, with a second sum of the rounding errors of its additions (Neumaier's variant of
 /// Kahan summation; A. Neumaier, ZAMM 54, 39, 1974).
 ///
 /// With u = 2⁻⁵³ the result is off by at most u·|Σ| plus terms of order n²u²·Σ|terms|. A NaN or

@@ -23,7 +23,7 @@ impl DigitHistogram {
     /// Number of decimals that are distinguished.
     pub const DECIMALS: usize = 6;
 
-    /// Compares the positions of `computed` with those of `reference`, body by body.
+    /// Compares the positions of `computed` with the positions of `reference`, body by body.
     ///
     /// # Errors
     /// The two do not hold the same number of bodies.

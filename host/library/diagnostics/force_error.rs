@@ -15,8 +15,8 @@ pub struct ReferenceForce {
     pub gradient: f64,
     /// `√(Σ_j |a_ij|²)`: what the errors of the terms add up to where they are independent.
     pub scatter: f64,
-    /// As [`gradient`](Self::gradient), for independent errors of the separations: the root of the sum of
-    /// the squares of its terms.
+    /// Like [`gradient`](Self::gradient), but for independent errors of the separations: the root of
+    /// the sum of the squares of its terms.
     pub gradient_scatter: f64,
 }
 

@@ -35,7 +35,7 @@ impl Motion {
         }
     }
 
-    /// The cubics of the steps that `bodies` took in a span `dt`, those of a body in their order.
+    /// The cubics of the steps that `bodies` took in a span `dt`; the steps of a body are in order.
     pub(super) fn of_steps(bodies: usize, steps: &[StepOfBody], dt: f64) -> Self {
         let mut order: Vec<&StepOfBody> = steps.iter().collect();
         order.sort_by_key(|step| step.body); // stable
@@ -62,8 +62,9 @@ impl Motion {
         self.paths[self.of_body[i].clone()].as_flattened()
     }
 
-    /// Contacts of two bodies whose radii have this sum, in order: the share of the step after which they
-    /// happen, and whether the bodies come from outside. At most one in each step of either body.
+    /// Contacts of two bodies with this sum of radii, in order of time. A contact has the share of the
+    /// step after which it happens, and whether the bodies come from outside. Each step of either body
+    /// has at most one.
     pub(super) fn contacts(&self, i: usize, j: usize, radius: f64) -> Vec<(f64, bool)> {
         let mut contacts = vec![];
         let (mut a, mut b) = (self.of_body[i].start, self.of_body[j].start);
@@ -165,8 +166,8 @@ const DEEPEST: u32 = 30;
 /// Parts of a path that are looked at before a path that stays at the radius counts as touching it.
 const MOST_PARTS: u32 = 100_000;
 
-/// The share of a step after which two bodies first touch on their relative path, whose distance then is the
-/// sum of their radii and falls; and whether they come from outside. Bodies that are within each other and
+/// The share of a step after which two bodies first touch on their relative path, and whether they
+/// come from outside. At this contact, their distance is the sum of their radii and falls. Bodies that are within each other and
 /// move apart have touched before.
 pub(super) fn first_contact(path: &Path, radius: f64) -> Option<(f64, bool)> {
     if !path.as_flattened().iter().all(|x| x.is_finite()) {
@@ -220,8 +221,8 @@ fn crossing(path: &Path, radius: f64, within: bool) -> Option<f64> {
     ((dot(path[3], path[3]) <= limit) == within).then_some(1.0)
 }
 
-/// A lower bound of the squared distance of a path from the origin: that of a box about it, or of the plane
-/// before it that faces the origin.
+/// A lower bound of the squared distance of a path from the origin: the squared distance of a box
+/// around the path, or of the plane in front of the path that faces the origin.
 fn nearest(path: &Path) -> f64 {
     let [first, _, _, last] = *path;
     let middle = [0, 1, 2].map(|k| first[k] + last[k]);

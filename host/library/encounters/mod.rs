@@ -1,15 +1,17 @@
 //! Encounters: collisions of bodies with radii, and bodies that escape.
 //!
-//! After each step every pair is looked at whose paths may have come close in it. A body's path in a step is
-//! the cubic through its positions and velocities at both ends; two bodies collide where the distance of
-//! these falls to the sum of their radii, wherever in the step that is. Forces do not know of radii.
+//! After each step, the search examines every pair of paths that may have come close in the step. The
+//! path of a body in a step is the cubic through its positions and velocities at both ends. Two bodies
+//! collide when the distance of their paths falls to the sum of their radii, anywhere in the step.
+//! Forces do not depend on radii.
 //!
-//! In block time steps, a body's path in a span is made of the cubics of all steps that it takes in it, and
-//! the span takes the place of the step. Bodies that are to change where they meet must not go on to the
-//! end of the span: it is taken again, and ends just after the first contact.
+//! In block time steps, a span takes the place of the step. The path of a body in a span consists of
+//! the cubics of all its steps in the span. If a contact changes bodies, they must not continue to the
+//! end of the span: the span is repeated, and ends just after the first contact.
 //!
-//! Mergers keep mass, momentum and the volume of both bodies, and the id of the heavier one. What they and
-//! escapers take of the conserved quantities is counted as [`Lost`](crate::diagnostics::Lost), so that drifts still judge the run.
+//! A merger keeps the mass, momentum and volume of both bodies, and the id of the heavier one. Mergers
+//! and escapers change the conserved quantities. The changes are counted as
+//! [`Lost`](crate::diagnostics::Lost), so that drifts still measure the errors of the run.
 
 mod contact;
 mod event;

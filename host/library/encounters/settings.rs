@@ -73,7 +73,7 @@ pub struct Encounters {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncounterFault {
-    /// As many radii as there are bodies are needed.
+    /// The number of radii differs from the number of bodies.
     #[error("there are {radii} radii for {bodies} bodies: give one for all, or one for each")]
     Number {
         /// Number of radii.
@@ -135,8 +135,8 @@ pub enum EncounterFault {
          as the `device` cuda:0 or cpu, start one process, or leave out `block_steps`"
     )]
     BlockSteps,
-    /// Independent systems, whose bodies do not meet those of others.
-    #[error("encounters are those of one system, and these are {0} independent ones")]
+    /// Independent systems: bodies of different systems do not collide.
+    #[error("encounters are searched in one system, and these are {0} independent systems")]
     Systems(usize),
     /// Two bodies that overlap at the beginning.
     #[error(

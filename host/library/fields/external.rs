@@ -306,7 +306,7 @@ impl External {
         forces
     }
 
-    /// As [`add`](Self::add), about an origin that rests.
+    /// Like [`add`](Self::add), but for an origin that rests.
     fn add_about_rest<const K: usize>(
         &self,
         moving: [Vector; 3],

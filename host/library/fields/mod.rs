@@ -1,4 +1,4 @@
-//! External fields: accelerations that do not come from the bodies, such as those of a galaxy.
+//! External fields: accelerations that do not come from the bodies, such as the field of a galaxy.
 //!
 //! ```
 //! use allpairs::fields::ExternalField;

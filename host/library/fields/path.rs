@@ -64,7 +64,7 @@ impl Path {
     /// The path through these positions with these velocities, given as time, position and velocity.
     ///
     /// # Errors
-    /// As [`through`](Self::through).
+    /// See [`through`](Self::through).
     pub fn with_velocities(knots: &[(f64, [f64; 3], [f64; 3])]) -> Result<Self, PathFault> {
         let times: Vec<f64> = knots.iter().map(|&(time, ..)| time).collect();
         check(&times, knots.iter().flat_map(|(_, x, v)| x.iter().chain(v)))?;

@@ -18,7 +18,7 @@ const POTENTIAL_ENERGY: f64 = -2.0 / 3.0;
 /// After van Albada 1982, MNRAS 201, 939.
 ///
 /// # Errors
-/// A virial ratio that is negative or not finite; no bodies, or no memory for so many.
+/// A virial ratio that is negative or not finite; no bodies, or too little memory for them.
 pub fn cold_collapse(n: usize, seed: u64, virial_ratio: f64) -> Result<Bodies, GenerateError> {
     if !(0.0..f64::INFINITY).contains(&virial_ratio) {
         return Err(GenerateError::OutOfRange {

@@ -45,7 +45,7 @@ const BULGE_SHARE: f64 = 0.1;
 /// eqs. 2.165, 3.80, 4.228).
 ///
 /// # Errors
-/// A `toomre_q` out of range; no bodies, or no memory for so many.
+/// A `toomre_q` out of range; no bodies, or too little memory for them.
 pub fn disk_galaxy(n: usize, seed: u64, toomre_q: f64) -> Result<Bodies, GenerateError> {
     if !(0.5..=5.0).contains(&toomre_q) {
         return Err(GenerateError::OutOfRange {

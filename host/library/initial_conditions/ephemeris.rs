@@ -23,7 +23,7 @@ pub(super) struct State {
 /// The astronomical unit of DE423 in km, which its GM are given with (constant `AU`).
 pub(super) const ASTRONOMICAL_UNIT_KM: f64 = 149_597_870.699_626_2;
 
-/// Mass of the Earth over that of the Moon (constant `EMRAT`).
+/// Mass of the Earth over the mass of the Moon (constant `EMRAT`).
 pub(super) const EARTH_PER_MOON: f64 = 81.300_569_415_998_57;
 
 /// The Sun, Mercury, Venus, the barycentre of Earth and Moon, Mars to Neptune, and Pluto at J2000

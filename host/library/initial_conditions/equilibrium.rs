@@ -12,7 +12,7 @@ use std::f64::consts::PI;
 
 use super::{Random, fraction_of_escape_speed};
 
-/// A spherical density whose cumulative mass, potential and derivatives are known.
+/// A spherical density with known cumulative mass, potential and derivatives.
 pub(super) trait Sphere {
     /// Mass within `r`.
     fn mass_within(&self, r: f64) -> f64;

@@ -9,7 +9,7 @@ const TOOMRE_Q: f64 = 1.5;
 /// The orbit on which the centres of two galaxies approach each other, as if each were a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encounter {
-    /// Mass of the second galaxy over that of the first.
+    /// Mass of the second galaxy over the mass of the first.
     pub mass_ratio: f64,
     /// Eccentricity of the orbit: below 1 bound, 1 parabolic, above 1 a fly-by.
     pub eccentricity: f64,
@@ -46,7 +46,7 @@ impl Default for Encounter {
 ///
 /// # Errors
 /// An [`Encounter`] with a ratio, distance or eccentricity out of range, or whose orbit does not
-/// reach the separation; no bodies, or no memory for so many.
+/// reach the separation; no bodies, or too little memory for them.
 pub fn galaxy_collision(
     n: usize,
     seed: u64,

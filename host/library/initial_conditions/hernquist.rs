@@ -17,7 +17,7 @@ const PART: f64 = 0.98;
 /// Method: Hernquist 1990, ApJ 356, 359; velocities from Eddington's formula.
 ///
 /// # Errors
-/// No bodies, or no memory for so many.
+/// No bodies, or too little memory for them.
 pub fn hernquist(n: usize, seed: u64) -> Result<Bodies, GenerateError> {
     let mut bodies = room_for(n)?;
     let mut random = Random::new(seed);

@@ -13,8 +13,8 @@ use crate::bodies::{Bodies, Body, BodyKind};
 /// counter-clockwise; body 0 is the centre. The centre of mass rests at the origin.
 ///
 /// # Errors
-/// A mass ratio that is negative or not finite, a width outside `0 ≤ width < 2`; no bodies, or no
-/// memory for so many.
+/// A mass ratio that is negative or not finite, a width outside `0 ≤ width < 2`; no bodies, or
+/// too little memory for them.
 pub fn kepler_ring(
     n: usize,
     seed: u64,

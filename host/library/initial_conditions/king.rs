@@ -17,20 +17,20 @@ use crate::bodies::{Bodies, Body, BodyKind};
 /// integrated outwards in its own potential (Runge–Kutta 4) to where the potential is zero.
 ///
 /// # Errors
-/// A `w0` out of range; no bodies, or no memory for so many.
+/// A `w0` out of range; no bodies, or too little memory for them.
 pub fn king(n: usize, seed: u64, w0: f64) -> Result<Bodies, GenerateError> {
     king_within(n, seed, w0, 0.0)
 }
 
-/// As [`king`], but for the unit of length: the model's edge is at `tidal_radius`, if that is not 0. G and the
-/// total mass are 1 all the same, and the model is in equilibrium.
+/// Like [`king`], but with another unit of length: the edge of the model is at `tidal_radius` if this
+/// is not 0. G and the total mass are still 1, and the model is in equilibrium.
 ///
 /// A cluster on a circular orbit at distance D around a mass M fills its Roche lobe if its tidal radius is
-/// the Jacobi radius D/(3M)^(1/3); around a galaxy with a level rotation curve, D/(2M)^(1/3) with M the mass
+/// the Jacobi radius D/(3M)^(1/3); around a galaxy with a flat rotation curve, D/(2M)^(1/3) with M the mass
 /// within D (King 1962, AJ 67, 471; Binney & Tremaine, section 8.3.1).
 ///
 /// # Errors
-/// As [`king`]; or a tidal radius that is out of range.
+/// The errors of [`king`], and a tidal radius that is out of range.
 pub fn king_within(
     n: usize,
     seed: u64,

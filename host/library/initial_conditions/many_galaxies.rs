@@ -21,7 +21,7 @@ const DEFAULT_MODEL: &str = "plummer";
 /// times the radius apart that holds 9 of 10 of the bodies of the largest system. They do attract
 /// each other: at 20 radii a neighbour's tide is some 10⁻⁴ of a system's own field at that radius,
 /// and systems begin to fall towards each other after some hundred of their own dynamical times.
-/// The centre of mass of all rests at the origin. Units are those of the systems.
+/// The centre of mass of all bodies rests at the origin. The units are the units of the systems.
 ///
 /// # Errors
 /// No systems, a spacing that is not above zero, systems of systems; what the model refuses; no
@@ -84,7 +84,7 @@ pub fn many_galaxies(
     Ok(bodies)
 }
 
-/// As [`many_galaxies`], with what was given for this generator and what was given for its model.
+/// Like [`many_galaxies`], but with the options of this generator and the options of its model.
 pub(super) fn by_options(values: &Values) -> Result<Bodies, GenerateError> {
     let given = values.options();
     let of = find(given.of.unwrap_or(DEFAULT_MODEL))?;

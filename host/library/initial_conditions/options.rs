@@ -10,7 +10,7 @@ pub enum Parameter {
     Bodies,
     /// Twice the kinetic over the potential energy, `2K/|U|`: 0 at rest, 1 in balance.
     VirialRatio,
-    /// Mass of the second body, galaxy or ring over that of the first or central one.
+    /// Mass of the second body, galaxy or ring over the mass of the first or central one.
     MassRatio,
     /// Eccentricity of the orbit: 0 a circle, 1 a parabola.
     Eccentricity,

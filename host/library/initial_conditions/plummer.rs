@@ -24,7 +24,7 @@ const CUTOFF: f64 = 38.7;
 /// as the largest of three, which has the same distribution and needs no `pow`.
 ///
 /// # Errors
-/// No bodies, or no memory for so many.
+/// No bodies, or too little memory for them.
 pub fn plummer(n: usize, seed: u64) -> Result<Bodies, GenerateError> {
     let mut bodies = room_for(n)?;
     let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! Size of a model: from N-body units to those of the sky.
+//! Size of a model: from N-body units to physical units.
 
 use thiserror::Error;
 
@@ -57,7 +57,7 @@ impl Generator {
     /// their units, if they have any.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate); or a size and units that do not go together.
+    /// The errors of [`generate`](Self::generate), and a size that does not go with the units.
     pub fn make(
         &self,
         options: &Options,

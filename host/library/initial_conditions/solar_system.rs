@@ -36,7 +36,7 @@ const EARTH: usize = 3;
 /// Julian date (TDB) from 1800 to 2200. G = 1 in au and solar masses: the unit of time is 58.132
 /// days. [`SOLAR_SYSTEM_NAMES`] names them.
 ///
-/// **Source:** states and G·M at J2000 are those of JPL's ephemeris DE423 (Folkner 2010). Body 3 is
+/// **Source:** states and G·M at J2000 are taken from JPL's ephemeris DE423 (Folkner 2010). Body 3 is
 /// the barycentre of Earth and Moon; planets have the mass of their satellites with them.
 ///
 /// **Frame:** ecliptic and equinox of J2000, the equator of the ICRF turned by 84 381.448″ about the
@@ -57,7 +57,7 @@ pub fn solar_system(epoch: f64) -> Result<Bodies, GenerateError> {
     at(epoch, false)
 }
 
-/// As [`solar_system`], with Earth (body 3) and Moon (body 10) apart.
+/// Like [`solar_system`], but Earth (body 3) and Moon (body 10) are two bodies.
 ///
 /// The Moon is right to 1″ as the Sun sees it, and to 2′ as the Earth does, 10 years from J2000; the
 /// tides and the figures of Earth and Moon, which its orbit feels, are not simulated.
@@ -68,7 +68,7 @@ pub fn solar_system_with_moon(epoch: f64) -> Result<Bodies, GenerateError> {
     at(epoch, true)
 }
 
-/// As [`solar_system`], with the Moon apart where `moon` is 1.
+/// Like [`solar_system`], but with the Moon as another body if `moon` is 1.
 pub(super) fn by_options(epoch: f64, moon: f64) -> Result<Bodies, GenerateError> {
     if moon != 0.0 && moon != 1.0 {
         return Err(GenerateError::OutOfRange {

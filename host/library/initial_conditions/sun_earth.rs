@@ -7,7 +7,7 @@ use crate::units::{ASTRONOMICAL_UNIT, SOLAR_GM};
 
 /// `G` times the mass of the Earth in m³/s² (IAU 2015 resolution B3, nominal).
 const EARTH_GM: f64 = 3.986_004e14;
-/// Mass of the Moon over that of the Earth (IAU 2009 system of constants).
+/// Mass of the Moon over the mass of the Earth (IAU 2009 system of constants).
 const MOON_PER_EARTH: f64 = 1.230_003_71e-2;
 
 /// Elements of the Moon's orbit around the Earth, referred to the ecliptic, at J2000: km and

@@ -15,7 +15,7 @@ const POTENTIAL_ENERGY: f64 = -3.0 / 5.0;
 /// shifts bodies by a random amount of order n^(−1/2).
 ///
 /// # Errors
-/// A virial ratio that is negative or not finite; no bodies, or no memory for so many.
+/// A virial ratio that is negative or not finite; no bodies, or too little memory for them.
 pub fn uniform_sphere(n: usize, seed: u64, virial_ratio: f64) -> Result<Bodies, GenerateError> {
     if !(0.0..f64::INFINITY).contains(&virial_ratio) {
         return Err(GenerateError::OutOfRange {

@@ -34,7 +34,7 @@ const HEADER: usize = 128;
 const HEADER_CRC: usize = HEADER - 4;
 const CRCS: usize = 56;
 const ALIGNMENT: u64 = 64;
-/// Elements that are converted at a time.
+/// Number of elements that are converted in one batch.
 const CHUNK: usize = 8192;
 
 /// Fault of a file in Allpairs's own format.

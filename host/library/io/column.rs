@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::ReadFault;
 use crate::bodies::Bodies;
 
-/// Elements that are converted at a time.
+/// Number of elements that are converted in one batch.
 pub(super) const CHUNK: usize = 8192;
 
 /// Deflate expands data up to 1032-fold, and no other compression of HDF5 does more: a file cannot

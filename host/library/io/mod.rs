@@ -415,7 +415,8 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
     load(path, format).map(|loaded| (loaded.snapshot, loaded.format))
 }
 
-/// As [`read`], with the units and with notes on what the file holds and the snapshot does not.
+/// Like [`read`], but also returns the units, and notes on content of the file that is not in the
+/// snapshot.
 ///
 /// # Errors
 /// See [`read`].
@@ -580,7 +581,7 @@ pub fn write(
     write_in_units(path, format, snapshot, None, overwrite)
 }
 
-/// As [`write()`], and tells the units of the numbers where the format has a place for them
+/// Like [`write()`], but also writes the units of the numbers if the format has a place for them
 /// (Allpairs's own, NumPy, HDF5).
 ///
 /// # Errors

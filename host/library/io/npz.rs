@@ -122,7 +122,7 @@ impl Array {
     }
 }
 
-/// Reads points from an array of shape `[M, 3]`, in a file of so many bytes.
+/// Reads points from an array of shape `[M, 3]`, in a file of `size` bytes.
 pub(super) fn read_points(file: impl Read, size: u64) -> Result<Vec<[f64; 3]>, ReadFault> {
     read_rows(file, size, "points, [M, 3]")
 }
@@ -140,7 +140,7 @@ fn read_rows<const N: usize>(
     let rows = match array.shape[..] {
         [rows, columns] if columns == N as u64 => rows,
         _ => {
-            let problem = format!("its shape is {:?}, not that of {what}", array.shape);
+            let problem = format!("its shape is {:?}, not the shape of {what}", array.shape);
             return Err(malformed(problem));
         }
     };
@@ -188,7 +188,7 @@ fn read_table(file: impl Read, size: u64) -> Result<Contents, ReadFault> {
     Ok(contents)
 }
 
-/// Writes numbers as an array with so many columns.
+/// Writes numbers as an array with this number of columns.
 pub(super) fn write_array(
     file: &mut impl Write,
     columns: usize,
@@ -410,7 +410,7 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
         [n] => usize::try_from(n).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX }),
         _ => Err(Malformed::new(
             format!("{mass}.npy"),
-            format!("its shape is {:?}, not that of a list", array.shape),
+            format!("its shape is {:?}, not the shape of a list", array.shape),
         )
         .into()),
     })?;

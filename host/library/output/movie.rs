@@ -21,7 +21,7 @@ pub enum MovieFormat {
     Mp4,
     /// VP9; by ffmpeg.
     WebM,
-    /// 256 colours, which are those of the colour map: nothing is lost but space.
+    /// 256 colours, the colours of the colour map, so nothing is lost but space.
     Gif,
     /// Animated PNG: like GIF, smaller, known to browsers and few others.
     Apng,

@@ -13,7 +13,7 @@ pub type NamedChart = (String, Chart);
 /// The charts that the columns of a log allow: `energy-drift`, `energy`, `virial-ratio`,
 /// `lagrangian-radii` and `momentum-drift`. `subtitle` says which run it was.
 ///
-/// Times and radii have named units where those of the run are known.
+/// Times and radii have named units if the units of the run are known.
 ///
 /// # Errors
 /// There is no column `time`, or the drawing fails.
@@ -128,7 +128,7 @@ fn in_unit(quantity: &str, values: &[f64], unit: Option<Shown>) -> (String, Vec<
     (label, values.iter().map(|value| factor * value).collect())
 }
 
-/// Lines whose values are in another unit.
+/// Lines with values in another unit.
 fn scaled(mut lines: Vec<Line>, factor: f64) -> Vec<Line> {
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point[1] *= factor;
@@ -167,7 +167,7 @@ pub struct PathOfBody {
 }
 
 /// The paths of bodies as a map: both axes at one scale, a dot and its name where each body is at the end.
-/// Lengths have a named unit where those of the bodies are known.
+/// Lengths have a named unit if the units of the bodies are known.
 ///
 /// # Errors
 /// No places, or the drawing fails.

@@ -17,12 +17,12 @@ pub struct BlockScheme {
     pub order: u32,
     /// The digits of pairs.
     pub digits: DigitsName,
-    /// Into how many slices bodies are cut, each for a block: those of a device that can compute at
-    /// the same time. The bits of sums depend on it. Where several devices share the sources, each has so
-    /// many slices of them.
+    /// Number of slices that bodies are cut into, one per block: the number of blocks that a device can
+    /// compute at the same time. The bits of sums depend on this number. If several devices share the
+    /// sources, each device has this number of slices.
     pub slices: u32,
-    /// Neighbours that are wanted of each body, if they are of a neighbour scheme: several devices then share the
-    /// bodies whose forces are computed, and each has all sources.
+    /// Number of neighbours wanted for each body, in a neighbour scheme. Several devices then share the
+    /// active bodies, and each device has all sources.
     pub neighbours: Option<u32>,
 }
 
@@ -43,19 +43,19 @@ pub enum Part {
 /// The launches of an order's kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockKernels {
-    /// Order of Hermite's scheme that they are of.
+    /// Order of the Hermite scheme.
     order: u32,
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
-    /// Sums of these over a device's slices, if it is one of several.
+    /// Sums of the forces over the slices of a device, if there are several devices.
     pub gather: Option<(&'static Entry, Launch)>,
-    /// The term of relativity, added to the sums before that, if there is one.
+    /// The term of relativity, if there is one, which is added to the sums.
     pub relativity: Option<(&'static Entry, Launch)>,
-    /// Ends of their steps.
+    /// Ends of the steps of active bodies.
     pub correct: (&'static Entry, Launch),
-    /// Sources that a block keeps in shared memory at a time.
+    /// Number of sources that a block loads into shared memory in one batch.
     chunk: u32,
-    /// Devices whose sums are added; 0 where there is one alone.
+    /// Number of devices with sums to add; 0 for a single device.
     devices: u8,
 }
 
@@ -66,7 +66,7 @@ pub struct BlockPlan {
     pub order: u32,
     /// For block steps.
     pub steps: BlockKernels,
-    /// For first steps: those of sixth order, which know of bodies at rest how their pull changes.
+    /// For first steps, of sixth order, because the snap is not zero for bodies at rest.
     pub first: BlockKernels,
     /// Bytes of the targets of both.
     pub targets: usize,
@@ -128,7 +128,7 @@ impl BlockPlan {
         }
     }
 
-    /// Memory that a device needs for so many bodies beside what it has for steps that they share, bytes.
+    /// Additional memory of a device for `n` bodies compared with shared steps, in bytes.
     pub fn device_bytes(&self, n: u32) -> u64 {
         const OF_A_BODY: u32 = HIGHER_VECTORS * size_of::<[f64; 4]>() as u32
             + size_of::<u64>() as u32 // the beginning of its step
@@ -139,7 +139,7 @@ impl BlockPlan {
     }
 }
 
-/// Words of the clock, those of a [neighbour scheme](super::neighbours) among them.
+/// Words of the clock, including the words of a [neighbour scheme](super::neighbours).
 pub const CLOCK_WORDS: usize = neighbours::clock::WORDS;
 
 /// Most threads of a block: with as many registers as the kernels take, a multiprocessor has room
@@ -274,7 +274,7 @@ pub(super) fn threads_of(
 }
 
 impl Launch {
-    /// A launch of a block of so many threads for each slice.
+    /// A launch of one block for each slice, with this number of threads.
     ///
     /// # Errors
     /// If it does not fit the device.

@@ -1,7 +1,7 @@
 //! Launch geometry, proved on the CPU before any launch.
 //!
 //! A force is computed by a [`ForcePlan`]: the launches of one evaluation, in order, and the scratch
-//! memory they share. [`force`] makes it, for each schedule by a function of its own; one place
+//! memory they share. [`force`] makes it, with one function for each schedule; one place
 //! ([`Resident`](crate::force::resident::Resident)) carries it out.
 
 pub mod block_steps;
@@ -102,8 +102,8 @@ pub enum Buffer {
 pub enum Step {
     /// Sets every byte of a buffer to zero.
     Zero(Buffer),
-    /// Launches a kernel beside what comes next, until they [join](Step::Join): neither needs what
-    /// the other writes.
+    /// Launches a kernel at the same time as the next steps, until they [join](Step::Join). Neither
+    /// needs results of the other.
     Beside {
         /// The kernel.
         entry: &'static Entry,
@@ -112,7 +112,7 @@ pub enum Step {
         /// Pointer parameters.
         buffers: Vec<Buffer>,
     },
-    /// Waits for the kernels beside, before what comes next.
+    /// Waits for the kernels launched [beside](Step::Beside), before the next step.
     Join,
     /// The product of a matrix and a vector, by a library for linear algebra.
     Product {

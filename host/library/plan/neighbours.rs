@@ -13,14 +13,14 @@ use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
 use super::block_steps::{Part, threads_of};
 use super::{Launch, Limits, PlanError};
 
-/// Kernels, launches and buffers of such steps.
+/// Kernels, launches and buffers of block time steps with neighbours.
 #[derive(Clone, Copy, Debug)]
 pub struct NeighbourPlan {
-    /// Neighbours that are wanted of each body.
+    /// Number of neighbours wanted for each body.
     pub wanted: u32,
     /// Slices that all bodies are cut into.
     pub slices: u32,
-    /// Slices of the bodies whose forces this device computes.
+    /// Slices of the bodies that this device computes.
     pub share: Share,
     /// Forces.
     pub force: (&'static Entry, Launch),
@@ -32,7 +32,7 @@ pub struct NeighbourPlan {
     pub first: (&'static Entry, Launch),
     /// Neighbours in a slice that there is room for.
     pub room: u32,
-    /// Sources that a block keeps in shared memory at a time.
+    /// Number of sources that a block loads into shared memory in one batch.
     chunk: u32,
     /// Bytes of buffers.
     pub bytes: Bytes,
@@ -58,7 +58,7 @@ pub struct Bytes {
 }
 
 impl NeighbourPlan {
-    /// The scalars of a launch; `devices` are those whose sums are read by their addresses, or 0.
+    /// The scalars of a launch; `devices` is the number of devices with sums to read by address, or 0.
     pub const fn params(&self, phase: Phase, parity: u16, devices: u8) -> BlockStep {
         BlockStep {
             parity,
@@ -74,18 +74,18 @@ impl NeighbourPlan {
         (0..slices).flat_map(move |slice| (slice..n).step_by(slices as usize))
     }
 
-    /// Slices of the bodies that one of so many devices computes.
+    /// Slices of the bodies that one of `devices` devices computes.
     pub fn share_of(&self, device: u8, devices: u8) -> Share {
         share_of(self.slices, device, devices)
     }
 
-    /// Places of those whose forces this device computes.
+    /// Places of the bodies that this device computes.
     pub fn places(&self, n: u32) -> Range<usize> {
         let Share { first, end } = self.share;
         first_place(first, self.slices, n) as usize..first_place(end, self.slices, n) as usize
     }
 
-    /// Memory that a device needs for so many bodies beside what it has for block time steps, bytes.
+    /// Additional memory of a device for `n` bodies compared with block time steps, in bytes.
     pub fn device_bytes(&self, n: u32) -> u64 {
         const OF_A_BODY: u32 = size_of::<[f64; 2]>() as u32 // its sphere
             + size_of::<u64>() as u32 // its regular step
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!((plan.force.1.block[0], plan.room), (512, 48));
     }
 
-    /// Every body is computed by one device, whose memory for lists is that of its bodies.
+    /// Every body is computed by one device, which has memory for the lists of its bodies only.
     #[test]
     fn devices_share_the_bodies() {
         for (n, slices, devices) in [(1, 4, 2), (7, 4, 3), (1_001, 4, 5), (4_096, 132, 8)] {

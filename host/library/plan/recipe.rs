@@ -27,7 +27,7 @@ pub struct Recipe {
     pub energy: &'static Entry,
     /// Launch of the energy kernel.
     pub energy_launch: Launch,
-    /// Blocks of the energy kernel among those of all devices.
+    /// Blocks of the energy kernel, numbered over all devices.
     pub energy_share: Share,
     /// Indices of the bodies that accelerate others, where sources are apart from targets.
     pub sources: Option<Vec<u32>>,
@@ -37,12 +37,12 @@ pub struct Recipe {
     pub frame: Frame,
     /// The force, in the units of the bodies.
     pub physics: Physics,
-    /// Scalars of all launches, in the frame; the share is that of the force.
+    /// Scalars of all launches, in the frame, with the share of the force.
     pub params: Params,
 }
 
 impl Recipe {
-    /// Resolves a variant for `bodies`, whose numbers on the device are those of `frame`.
+    /// Resolves a variant for `bodies`, which the device holds in the units of `frame`.
     ///
     /// # Errors
     /// If a launch would not fit the device.
@@ -71,13 +71,13 @@ impl Recipe {
         )
     }
 
-    /// As [`new`](Self::new), for this many bodies of such masses.
+    /// Like [`new`](Self::new), but from the number of bodies and the kinds of their masses.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// See [`new`](Self::new).
     ///
     /// # Panics
-    /// As [`new`](Self::new); or if the variant has to know which of them have mass.
+    /// See [`new`](Self::new). Also panics if the variant must know which of the bodies have mass.
     pub fn for_masses(
         variant: &Variant,
         bodies: usize,

@@ -11,23 +11,24 @@ use gpu_kernels::schedule::{Reduction, ScheduleName};
 
 use super::{ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Recipe, Step, WARP};
 
-/// How devices make the accelerations of all bodies of what each has computed. Whichever it is, in the
-/// end all of them have the same bits.
+/// Way in which devices combine their results to the accelerations of all bodies. In the end all
+/// devices have the same bits.
 #[derive(Clone, Debug)]
 pub enum Union {
-    /// Each computes its own bodies, these, and hands them to the others: the bits are those of one device.
+    /// Each device computes its own bodies, these, and sends them to the others. The bits are the same
+    /// as on one device.
     Bodies(Vec<Range<u32>>),
-    /// Each computes a part of every body's sum. Each adds the parts of its own bodies, these, in the
-    /// order of the devices, and hands them to the others.
+    /// Each device computes a part of every body's sum. Each device adds the parts of its own bodies,
+    /// these, in the order of the devices, and sends the sums to the others.
     Sums {
-        /// The bodies whose parts a device adds.
+        /// The bodies of each device, for which it adds the parts.
         bodies: Vec<Range<u32>>,
         /// The kernel that adds.
         add: &'static Entry,
     },
-    /// Each computes a part of every body's sum and keeps the terms apart. One device after the other
-    /// adds its terms to the sum of those before, and the last hands the sums to the others: the bits
-    /// are those of one device.
+    /// Each device computes a part of every body's sum and keeps the terms separate. One device after
+    /// the other adds its terms to the sum of the devices before it, and the last device sends the sums
+    /// to the others. The bits are the same as on one device.
     Chain,
 }
 

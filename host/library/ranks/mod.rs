@@ -1,9 +1,9 @@
-//! Ranks: processes that compute one system together, or share out independent ones, on one machine or on many.
+//! Ranks: processes that compute one system together, or independent systems, on one or many machines.
 //!
-//! Of one system every rank holds all bodies and does the O(N) work of a step on them, with the same result; each
-//! computes the forces on its share of the bodies. Bytes are exchanged, and sums are added here in an
-//! order that does not depend on the number of ranks: no sum is left to a library, whose order of additions
-//! does.
+//! If ranks compute one system, every rank holds all bodies and does the O(N) work of a step on all of
+//! them, with the same result. Each rank computes the forces on its share of the bodies. Ranks exchange
+//! bytes and add sums in an order that does not depend on the number of ranks. They leave no sum to an
+//! MPI library, because its order of additions may depend on this number.
 
 mod member;
 #[cfg(all(feature = "ranks", target_os = "linux"))]
@@ -21,7 +21,7 @@ use bytemuck::Pod;
 
 pub use member::{Differs, Member};
 
-/// Exit code of ranks that cannot go on: that of devices that cannot be used.
+/// Exit code of ranks that cannot continue, the same as for devices that cannot be used.
 pub(crate) const UNAVAILABLE: u8 = 69;
 
 /// Bytes that tell machines apart: names alone may be the same in containers.
@@ -64,7 +64,7 @@ pub trait Ranks: Send + Sync + fmt::Debug {
     fn abort(&self, code: u8, why: &str) -> !;
 }
 
-/// Way by which the GPUs of ranks exchange what they have computed of one system.
+/// Route by which the GPUs of ranks exchange their results for one system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Through the memory of their hosts, by MPI.
@@ -121,7 +121,7 @@ impl Team {
         }
     }
 
-    /// These ranks, of which this one computes on so many threads.
+    /// A team of these ranks; this rank computes with `threads` threads.
     ///
     /// # Errors
     /// If they are not of one version of the program or were not started alike; all ranks have the same.

@@ -139,7 +139,7 @@ fn csv_row(sample: &Sample) -> String {
     row
 }
 
-/// As [`csv_row`]; `null` where there is no number.
+/// Like [`csv_row`], but as JSON, with `null` for missing numbers.
 fn json_row(sample: &Sample) -> String {
     let mut row = format!("{{\"step\":{}", sample.steps);
     for (name, value) in Sample::COLUMNS.iter().zip(sample.values()) {

@@ -1,22 +1,27 @@
-//! A run that leaves a record: diagnostics every so many steps, snapshots every so much time,
+//! Recording of a run: diagnostics at intervals of steps, snapshots at intervals of time, and
 //! checkpoints to continue from.
 //!
-//! A run's folder holds `run.toml` (what was asked for; the program's, not this module's),
-//! `diagnostics.csv` and `.jsonl`, `pairs.csv` if forces are not softened, `test-particles.csv` if there
-//! are such, `collisions.csv` and `escapers.csv` as far as such encounters are looked for,
-//! `orbit.csv` if the bodies are in their own frame on an orbit,
-//! `snapshot-<number>.<format>` with `index.csv` for their times, `checkpoint` and
-//! `checkpoint.previous`, and a [`lock`]. Everything but the tables that grow appears whole or not at
-//! all, and those are mended on resuming. What is written, beside checkpoints that are due by the clock
-//! on the wall, depends on the steps alone, so that a run which was stopped and resumed leaves the same
-//! bytes as one which was not — if its variant adds forces in a fixed order; others differ in the last
-//! digits from run to run.
+//! The folder of a run holds
 //!
-//! The energy is looked at some fifty times in a run and every minute, as far as that takes less than
-//! 1 % of the run, and the state is kept in memory as often: a run that cannot go on leaves its last
-//! good state as a checkpoint. Looks at given shares of the run, as many as cost little whatever the
-//! device, count for the largest drift in checkpoints; those which the clock on the wall allows beside
-//! them are told of, and count for [what this process has seen](Recording::largest_drift).
+//! * `run.toml`, the settings (written by the program, not by this module);
+//! * `diagnostics.csv` and `diagnostics.jsonl`;
+//! * `pairs.csv`, if forces are not softened;
+//! * `test-particles.csv`, if there are test particles;
+//! * `collisions.csv` and `escapers.csv`, if the run searches for these encounters;
+//! * `orbit.csv`, if the bodies are in their own frame on an orbit;
+//! * `snapshot-<number>.<format>`, and `index.csv` with their times;
+//! * `checkpoint`, `checkpoint.previous` and a [`lock`].
+//!
+//! Tables grow row by row and are repaired on resuming. All other files appear whole or not at all.
+//! Except for checkpoints that are due by wall-clock time, the output depends only on the steps. If the
+//! variant adds forces in a fixed order, a run that was stopped and resumed leaves the same bytes as a
+//! run that was not stopped. With other variants the last digits differ from run to run.
+//!
+//! The energy is measured some fifty times in a run and every minute, as long as this takes less than
+//! 1 % of the run. The state is saved in memory as often: if a run cannot continue, it leaves its last
+//! good state as a checkpoint. Measurements at fixed shares of the run cost little on any device, and
+//! count for the largest drift in checkpoints. Further measurements, as wall-clock time allows, are
+//! reported and count for [the largest drift of this process](Recording::largest_drift).
 
 mod condition;
 mod events;

@@ -30,7 +30,7 @@ impl OrbitRows {
         Ok(rows.map(|rows| Self { rows, last: None }))
     }
 
-    /// Goes on with that of a run that was stopped after `steps`, without the row of its end, unless a look
+    /// Continues the table of a run that was stopped after `steps`, without the row of its end, unless a look
     /// or a snapshot was due then.
     pub(super) fn resume(folder: &Path, steps: u64, is_look_due: bool) -> io::Result<Self> {
         let index = fs::read_to_string(folder.join(INDEX)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The log of neighbours and bound pairs, beside the diagnostics of runs that are not softened: `pairs.csv`.
+//! The log of neighbours and bound pairs of runs without softening, `pairs.csv`.
 
 use std::io;
 use std::path::Path;

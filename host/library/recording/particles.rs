@@ -1,4 +1,4 @@
-//! The log of test particles, beside the diagnostics: `test-particles.csv`.
+//! The log of test particles, `test-particles.csv`.
 
 use std::io;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Particles {
         }))
     }
 
-    /// Goes on with those of a run that was stopped after `steps`.
+    /// Continues the table of a run that was stopped after `steps`.
     pub(super) fn resume(
         folder: &Path,
         is_logged: bool,

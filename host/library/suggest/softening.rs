@@ -30,7 +30,7 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * fewer than 100 that have mass: the others are test particles, which feel no encounters: 0;
 /// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
 ///   the others are on orbits that softening would change: 0;
-/// * units of au are those of planets: 0;
+/// * bodies in units of au, as planets are: 0;
 /// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
 ///   eighth of the softening below and of the distance to the next body: binaries, 0;
 /// * else bodies stand for many, and ε is half the mean distance of bodies with mass within the

@@ -92,7 +92,7 @@ pub fn choose_step(
     }
 }
 
-/// As [`choose_step`], for what bodies do to each other.
+/// Like [`choose_step`], but from the forces between bodies alone.
 fn step_of_bodies(
     bodies: &Bodies,
     physics: &Physics,

@@ -30,9 +30,9 @@ pub enum MeasureError {
         "`{0}` is not a length: give a number, or one such as 0.1pc, with m, cm, km, au, pc, kpc or Mpc"
     )]
     NoLength(String),
-    /// A unit, where those of the bodies are unknown.
+    /// A unit, although the units of the bodies are unknown.
     #[error(
-        "`{0}` has a unit, and those of the bodies are unknown: give their `units`, or a model in N-body \
+        "`{0}` has a unit, and the units of the bodies are unknown: give their `units`, or a model in N-body \
          units its `mass` and `radius`; or leave out the unit of `{0}`"
     )]
     NoUnits(String),
@@ -51,7 +51,7 @@ impl Measure {
     /// The time in the units of the bodies, if these are known.
     ///
     /// # Errors
-    /// It is not a time, or has a unit where those of the bodies are not known.
+    /// It is not a time, or has a unit although the units of the bodies are not known.
     pub fn time(&self, units: Option<&Units>) -> Result<f64, MeasureError> {
         self.in_units(Dimension::Time, units)
     }
@@ -59,7 +59,7 @@ impl Measure {
     /// The length in the units of the bodies, if these are known.
     ///
     /// # Errors
-    /// It is not a length, or has a unit where those of the bodies are not known.
+    /// It is not a length, or has a unit although the units of the bodies are not known.
     pub fn length(&self, units: Option<&Units>) -> Result<f64, MeasureError> {
         self.in_units(Dimension::Length, units)
     }

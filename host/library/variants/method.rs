@@ -59,10 +59,10 @@ pub struct SystemsPath {
 pub enum Queues {
     /// One stream, and launches that compute all systems.
     Together,
-    /// System `s` runs on stream `s % k`, where `k` is the smaller of this number and that of
+    /// System `s` runs on stream `s % k`, where `k` is the smaller of this number and the number of
     /// systems.
     UpTo(u32),
-    /// System s in stream s modulo so many, which there must be systems for.
+    /// System `s` runs on stream `s % k` with this number `k`. Needs at least `k` systems.
     Exactly(u32),
 }
 
@@ -196,8 +196,8 @@ pub enum Build {
 }
 
 impl Build {
-    /// That of block time steps with pairs in such digits: denormals of f32 are of no use to them, whose state
-    /// is f64.
+    /// The build for block time steps with these digits of pairs. Their state is f64, so denormals of
+    /// f32 are of no use.
     #[must_use]
     pub const fn of_blocks(self, digits: DigitsName) -> Self {
         match digits {

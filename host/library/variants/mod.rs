@@ -254,7 +254,7 @@ pub const VARIANTS: &[Variant] = &[
         "two targets per thread share what a source costs to fetch"),
 ];
 
-/// Variants that can be found by name: those of general use, and what others bring along.
+/// Variants that can be found by name: variants of general use, and variants that others add.
 #[derive(Clone, Debug)]
 pub struct Catalogue(Vec<&'static Variant>);
 
@@ -498,7 +498,7 @@ impl Variant {
         self.row()?.force(law.of_kernels(), unsoftened)
     }
 
-    /// As [`force`](Self::force), for bodies of these masses.
+    /// Like [`force`](Self::force), but takes the masses of the bodies into account.
     pub fn force_for(
         &self,
         law: ForceLaw,

@@ -53,7 +53,7 @@ const SINGLE: &[(usize, &str)] = &[
     (usize::MAX, "symmetric"),
 ];
 
-/// As [`SINGLE`], in double precision.
+/// Like [`SINGLE`], but in double precision.
 const DOUBLE: &[(usize, &str)] = &[
     (32_768, "symmetric-f64-block32"),
     (usize::MAX, "symmetric-f64"),
@@ -91,7 +91,7 @@ pub fn gpu(
     names
 }
 
-/// As [`gpu`], where all bodies have mass.
+/// Like [`gpu`], but for bodies that all have mass.
 fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&'static str> {
     let of = |kernels: &[(usize, &'static str)]| {
         let fits = |&&(most, _): &&(usize, _)| bodies <= most;

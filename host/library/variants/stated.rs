@@ -16,7 +16,7 @@ const OF_PAIRS: f64 = 4.0;
 /// rounds all that was added before.
 const OF_ONE_SUM: f64 = 130.0;
 
-/// As [`OF_ONE_SUM`], where some hundred are added apart, and then their sums.
+/// Like [`OF_ONE_SUM`], but for sums of some hundred terms each, which are then added.
 const OF_SUMS_OF_SUMS: f64 = 8.0;
 
 impl Variant {

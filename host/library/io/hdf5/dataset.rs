@@ -35,7 +35,7 @@ impl<'a> Table<'a> {
             [rows] => (rows, 1),
             [rows, width] => (rows, width),
             ref shape => {
-                let problem = format!("its shape is {shape:?}, not that of a table");
+                let problem = format!("its shape is {shape:?}, not the shape of a table");
                 return Err(malformed(&place, problem));
             }
         };

@@ -1,4 +1,4 @@
-//! Axes: where values lie, and which are written beside them.
+//! Axes: positions of values, and the labels next to the axis.
 
 /// Spacing of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub struct Axis {
     ticks: Option<Vec<Tick>>,
 }
 
-/// A value with a grid line, and what is written beside it.
+/// A value with a grid line, and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     /// Value at which it stands.

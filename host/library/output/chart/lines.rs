@@ -238,7 +238,7 @@ fn shifted(label: &str, shift: Option<i32>) -> String {
     }
 }
 
-/// Width of the widest number beside an upright axis.
+/// Width of the widest label of an upright axis.
 pub(super) fn label_width(up: &Axis) -> f64 {
     let (ticks, _) = up.ticks(6);
     ticks

@@ -11,12 +11,12 @@ const NAME: usize = 8;
 /// Bytes of what a rank says to others: its machine, and the processors that it may run on.
 pub(super) const BYTES: usize = NAME + SET;
 
-/// A rank among those of its machine.
+/// A rank among the ranks of its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// Machines of all ranks.
     pub machines: usize,
-    /// Number of this rank among those of its machine.
+    /// Number of this rank among the ranks of its machine.
     pub local_rank: usize,
     /// Ranks on its machine.
     pub local_size: usize,

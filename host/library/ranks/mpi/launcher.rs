@@ -8,7 +8,7 @@ use std::process;
 
 /// Environment variable for the library to use.
 pub(super) const LIBRARY: &str = "ALLPAIRS_LIBMPI";
-/// Value of that variable for none: each process is a run of its own.
+/// Value of that variable for no MPI: each process is a separate run.
 const NO_LIBRARY: &str = "none";
 
 /// Kind of a launcher, which decides what libraries may be its.
@@ -30,7 +30,7 @@ pub struct Launcher {
     pub(super) size: Option<usize>,
     /// This process among them, if it is known.
     pub(super) rank: Option<usize>,
-    /// Number of this process among those of its machine, if it is known.
+    /// Number of this process among the processes of its machine, if it is known.
     local_rank: Option<usize>,
     /// Evidence of the launcher, for messages.
     pub(super) evidence: String,
@@ -56,7 +56,7 @@ const VARIABLES: [(Kind, &str, &str); 8] = [
     (Kind::Other, "PMIX_SIZE", "PMIX_RANK"),
 ];
 
-/// Variables for the number of this process among those of its machine.
+/// Variables for the number of this process among the processes of its machine.
 const LOCAL_RANKS: [&str; 6] = [
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "MPI_LOCALRANKID",

@@ -271,7 +271,7 @@ fn name_and_number(text: &str) -> String {
     name.join(" ")
 }
 
-/// The reason that the system gives, beside what failed.
+/// The reason that the system gives for a failure.
 fn with_reason(error: &libloading::Error) -> String {
     match std::error::Error::source(error) {
         Some(reason) => reason.to_string(),

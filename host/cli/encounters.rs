@@ -16,19 +16,19 @@ const HEADING: &str = "Encounters";
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct EncounterOptions {
-    /// Radius of every body, in the unit of length or with its own (6371km); or a file with one for
-    /// each body: a number a line, or a table with a column `radius`. Bodies whose radii are not both 0
-    /// collide where their distance falls to the sum of these, at any time of a step.
+    /// Radius of every body, in the unit of length or with a unit (6371km); or a file with one radius per
+    /// body: a number per line, or a table with a column `radius`. Two bodies collide if their distance
+    /// falls to the sum of their radii at any time of a step, unless both radii are 0.
     #[arg(long, value_name = "LENGTH|FILE")]
     radius_of_bodies: Option<String>,
-    /// Consequence of a collision. Each is recorded in collisions.csv; log where not given.
+    /// Consequence of a collision. Each is recorded in collisions.csv; log if not given.
     #[arg(long, requires = "radius_of_bodies")]
     on_collision: Option<Named<OnCollision>>,
-    /// Distance from the centre of mass beyond which a body has escaped, which is recorded in
+    /// Distance from the centre of mass beyond which a body has escaped. Escapes are recorded in
     /// escapers.csv.
     #[arg(long, value_name = "LENGTH")]
     escape_radius: Option<Measure>,
-    /// Consequence of an escape; log where not given.
+    /// Consequence of an escape; log if not given.
     #[arg(long, requires = "escape_radius")]
     on_escape: Option<Named<OnEscape>>,
 }

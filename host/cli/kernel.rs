@@ -24,32 +24,32 @@ use crate::many::{self, HEADING, Many};
 pub(super) struct KernelOptions {
     #[command(flatten)]
     place: DeviceOption,
-    /// The kernel, as `allpairs list` names it; the fastest that `allpairs tune` found here, or the
-    /// device's preferred one, where not given.
+    /// Name of the kernel (see `allpairs list`). If not given, the fastest that `allpairs tune` found here,
+    /// or the preferred kernel of the device.
     #[arg(long)]
     kernel: Option<String>,
-    /// Error that forces may have, by which the kernel is chosen; where not given, single, or
-    /// double where the softening is chosen to be 0, and for hermite4 and hermite6.
-    /// With --block-steps on a GPU it chooses the digits of pairs: mixed where not given
+    /// Accepted error of forces, which chooses the kernel. If not given, single; double if the softening
+    /// is chosen to be 0, and for hermite4 and hermite6. With --block-steps on a GPU it chooses the
+    /// precision of pairs: mixed if not given
     #[arg(long)]
     accuracy: Option<Named<ForceAccuracy>>,
-    /// Do not look at what `allpairs tune` found.
+    /// Ignore the kernels that `allpairs tune` found.
     #[arg(long)]
     no_cache: bool,
-    /// Run the kernel even where the error of its forces has no bound.
+    /// Run the kernel even if the error of its forces has no bound.
     #[arg(long)]
     pub(super) allow_inaccurate: bool,
-    /// Threads of a block; those of the kernel where not given.
+    /// Threads per block; if not given, the kernel's default.
     #[arg(long)]
     block: Option<u32>,
-    /// Threads of a two-dimensional block along the sources; those of the kernel where not given.
+    /// Threads of a two-dimensional block along the sources; if not given, the kernel's default.
     #[arg(long)]
     len: Option<u32>,
-    /// Sources per thread of a two-dimensional block; those of the kernel where not given.
+    /// Sources per thread of a two-dimensional block; if not given, the kernel's default.
     #[arg(long)]
     luf: Option<u32>,
-    /// Compute systems as independent by a kernel of one system too, of the CPU: those of --systems, or of initial
-    /// conditions.
+    /// Run every system separately with a CPU kernel made for one system. Applies to --systems, and to
+    /// initial conditions that make several systems.
     #[arg(long, help_heading = HEADING)]
     independent: bool,
     #[command(flatten)]

@@ -31,7 +31,7 @@ impl Args for Made {
             .value_parser(GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>())
             .hide_possible_values(true)
             .help_heading(HEADING)
-            .help("What each of many systems is: the name of other initial conditions [many-galaxies: plummer]");
+            .help("Initial conditions of each system [many-galaxies: plummer]");
         let masses = Arg::new("masses")
             .long("masses")
             .value_name("FUNCTION")
@@ -39,7 +39,7 @@ impl Args for Made {
             .help_heading(HEADING)
             .help(
                 "Masses of the stars of a sphere, from --least-mass to --greatest-mass: Kroupa (2001), \
-                 Salpeter (1955) or flat; equal where not given",
+                 Salpeter (1955) or flat; equal if not given",
             );
         let command = command.arg(seed).arg(of).arg(masses);
         Parameter::ALL

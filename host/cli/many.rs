@@ -11,12 +11,11 @@ pub(super) const HEADING: &str = "Many systems";
 /// Options of many systems.
 #[derive(Debug, clap::Args)]
 pub(super) struct Many {
-    /// Sources of a tile, for kernels of many systems that have tiles; the kernel's own where not
-    /// given.
+    /// Sources per tile, for kernels of many systems that have tiles; if not given, the kernel's default.
     #[arg(long, help_heading = HEADING)]
     pub(super) tile: Option<u32>,
-    /// Number of streams, for kernels of many systems that use several; the kernel's own, or one a
-    /// system, where not given.
+    /// Number of streams, for kernels of many systems that use several; if not given, the kernel's
+    /// default, or one per system.
     #[arg(long, help_heading = HEADING)]
     pub(super) streams: Option<u32>,
 }

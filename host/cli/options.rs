@@ -37,54 +37,54 @@ pub(super) struct Options {
     /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
     /// these options.
     pub(super) input: PathBuf,
-    /// Format of the input file, where it does not follow from the name.
+    /// Format of the input file, if it does not follow from the name.
     #[arg(long)]
     pub(super) format: Option<Format>,
 
-    /// Steps to take; 100 where neither steps nor a time to reach are given.
+    /// Number of steps; 100 if neither --steps nor --until is given.
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]
     pub(super) steps: Option<u64>,
-    /// Time to reach, in the unit of time, which is that of length over that of speed; or with a unit of
-    /// its own where those of the bodies are known, as in 10Myr (s, day, yr, Myr, Gyr). So for all times.
+    /// End time, in the run's unit of time (length / speed), or with a unit, such as 10Myr, if the bodies
+    /// have units (s, day, yr, Myr, Gyr). All other times are given in the same way.
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<Measure>,
-    /// Time step; chosen from the accelerations at the start where not given. With --eta, the longest
-    /// step.
+    /// Time step; with --eta, the longest step. If not given, it is chosen from the accelerations at the
+    /// start.
     #[arg(long, value_name = "TIME")]
     dt: Option<Measure>,
-    /// Let steps follow the motion with this accuracy, such as 0.01: Aarseth's criterion, the
-    /// same step for all bodies unless --block-steps. For hermite4, with --until.
+    /// Accuracy of steps that follow the motion, such as 0.01 (Aarseth's criterion). All bodies take the
+    /// same step, unless --block-steps is given. For hermite4, with --until.
     #[arg(long)]
     pub(super) eta: Option<f64>,
-    /// A step for each body: the longest step (--dt, or an eighth of the dynamical time) halved as often as
-    /// the body needs it. Close pairs then do not slow down all others. Without --integrator and --eta,
-    /// hermite6 with 0.36, or from 65536 bodies on hermite4 with --neighbours auto and 0.04.
+    /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
+    /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
+    /// --eta: hermite6 with 0.36, or from 65536 bodies on hermite4 with --neighbours auto and 0.04.
     #[arg(long)]
     pub(super) block_steps: bool,
-    /// With --block-steps and hermite4: in each step the force of about so many neighbours
-    /// alone, and that of all other bodies in longer steps (Ahmad & Cohen's scheme). auto: the root of the
-    /// number of bodies, but at most a 256th of it and at least 64.
+    /// Recompute only the force of the COUNT nearest neighbours in each step, and the force of the other
+    /// bodies in longer steps (Ahmad & Cohen's scheme). With --block-steps and hermite4. auto: the root of
+    /// the number of bodies, but at most a 256th of this number and at least 64.
     #[arg(long, value_name = "COUNT|auto")]
     pub(super) neighbours: Option<Neighbours>,
     #[command(flatten)]
     pub(super) force: ForceOptions,
-    /// Keep the bodies in their own frame, which does not turn and whose origin falls freely in the fields
-    /// of --field, on the orbit that begins there: x=8kpc,vy=220km/s, and y, z, vx, vz. Far from a
-    /// galaxy's centre a cluster then keeps all its digits; orbit.csv says where it is.
+    /// Keep the bodies in their own frame, which does not rotate. Its origin falls freely in the fields of
+    /// --field, on the orbit that starts here: x=8kpc,vy=220km/s, and y, z, vx, vz. Far from a galaxy's
+    /// centre a cluster then keeps all its digits; orbit.csv has the positions of the origin.
     #[arg(long, value_name = "ORBIT")]
     pub(super) orbit: Option<String>,
-    /// Integrator; where not given, that of the kernel's study or one that suits the initial
-    /// conditions (yoshida6 for the Solar System), else leapfrog.
+    /// Integrator. If not given, the integrator of the kernel's study, or one that suits the initial
+    /// conditions (yoshida6 for the Solar System), otherwise leapfrog.
     #[arg(long)]
     integrator: Option<Named<Integrator>>,
-    /// Drag of damped-euler: fraction of the velocity lost per unit time; 0.1 where not given.
+    /// Drag of damped-euler: fraction of the velocity lost per unit time; 0.1 if not given.
     #[arg(long, value_name = "RATE")]
     pub(super) damping: Option<f64>,
 
     #[command(flatten)]
     pub(super) kernel: KernelOptions,
 
-    /// Folder for the final snapshot and its picture; a new one under allpairs-out where not given.
+    /// Folder for the final snapshot and its picture; a new one under allpairs-out if not given.
     #[arg(short, long, alias = "output")]
     pub(super) out: Option<PathBuf>,
     /// Replace outputs of an earlier run.
@@ -107,30 +107,30 @@ pub(super) struct Options {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Record")]
 pub(super) struct KeptOptions {
-    /// Log energies, momenta and Lagrangian radii every so many steps, in diagnostics.csv and
-    /// diagnostics.jsonl; never where not given.
+    /// Number of steps between rows of diagnostics.csv and diagnostics.jsonl: energies, momenta and
+    /// Lagrangian radii. If not given, there are none.
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) diagnostics: Option<u64>,
     /// Warn when the energy has drifted by more than this fraction: 0.01 is 1 %.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub(super) max_drift: f64,
-    /// Write a snapshot every so much time, beside the final one.
+    /// Time between snapshots. The final snapshot is always written.
     #[arg(long, value_name = "TIME")]
     snapshot_every: Option<Measure>,
-    /// Write a checkpoint every so many steps (500) or so often (90s, 10m, 2h); one is always
-    /// written on Ctrl-C. `allpairs resume` continues from it.
+    /// Steps (500) or wall-clock time (90s, 10m, 2h) between checkpoints, from which `allpairs resume`
+    /// continues. Ctrl-C always writes one.
     #[arg(long, value_name = "STEPS|TIME")]
     pub(super) checkpoint_every: Option<Every>,
-    /// End the run, with a checkpoint, after the look of --diagnostics that finds this: "r10 < 0.05",
-    /// "energy_drift > 1e-3", or any other column; or when it has taken so long: "wall > 2h". May be given
-    /// several times.
+    /// End the run, with a checkpoint, after the first row of --diagnostics that fulfils this condition:
+    /// "r10 < 0.05", "energy_drift > 1e-3", or another column. "wall > 2h" ends it after this wall-clock
+    /// time. May be given several times.
     #[arg(long = "stop-if", value_name = "CONDITION", action = ArgAction::Append)]
     pub(super) stop_if: Vec<Condition>,
-    /// Format of the snapshots; where not given that of the input file, or allpairs. hdf5-gzip is HDF5,
-    /// compressed.
+    /// Format of the snapshots; if not given, the format of the input file, or allpairs. hdf5-gzip is
+    /// compressed HDF5.
     #[arg(long, value_name = "NAME")]
     pub(super) snapshot_format: Option<Format>,
-    /// Draw the surface density in the terminal, again and again, while it runs.
+    /// Draw the surface density in the terminal during the run.
     #[arg(long)]
     pub(super) watch: bool,
 }

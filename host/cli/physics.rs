@@ -16,32 +16,32 @@ use crate::say;
 /// Force law, constants and units.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ForceOptions {
-    /// Softening length ε; where not given, 0 for planets, rings, test particles and fewer than 100
-    /// bodies, else half the bodies' mean distance. Lengths may have a unit of their own where those of the
-    /// bodies are known, as in 0.01pc (m, cm, km, au, pc, kpc, Mpc).
+    /// Softening length ε. If not given, 0 for planets, rings, test particles and fewer than 100 bodies,
+    /// otherwise half the mean distance of bodies. Lengths may have a unit, such as 0.01pc, if the bodies
+    /// have units (m, cm, km, au, pc, kpc, Mpc).
     #[arg(long, value_name = "LENGTH")]
     pub(super) softening: Option<Measure>,
-    /// Gravitational constant, in the units of the bodies; that of their units where these are
-    /// known, and else 1.
+    /// Gravitational constant, in the units of the bodies. If not given, it follows from the units; if the
+    /// units are unknown, it is 1.
     #[arg(long = "gravity", value_name = "G")]
     g: Option<f64>,
-    /// Units of the bodies, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those recorded
-    /// in the file where not given. G follows from them, and snapshots record them.
+    /// Units of the bodies, as for `allpairs convert`: kpc, or pc,Msun,km/s. If not given, the units that
+    /// are recorded in the file. G follows from them, and snapshots record them.
     #[arg(long, value_name = "SYSTEM")]
     pub(super) units: Option<Units>,
-    /// Force law; gravity, or that of the kernel's study, where not given.
+    /// Force law. If not given, gravity, or the law of the kernel's study.
     #[arg(long)]
     law: Option<Named<ForceLaw>>,
-    /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 where not given.
+    /// H of the law attract-repel, which repels at distances below √(H/G); 0.001 if not given.
     #[arg(long)]
     repulsion: Option<f64>,
     /// Drag coefficient γ of the law attract-repel: a body of mass m loses the fraction γ/m of
-    /// its velocity per unit time; 0 where not given.
+    /// its velocity per unit time; 0 if not given.
     #[arg(long)]
     drag: Option<f64>,
-    /// External field, such as nfw:mass=1e12Msun,scale=16kpc,x=8kpc; may be given several times. There
+    /// External field, such as nfw:mass=1e12Msun,scale=16kpc,x=8kpc; may be given several times. Fields
     /// are point, plummer, hernquist, nfw, miyamoto-nagai, isochrone, logarithmic, power-law, tide,
-    /// mwpotential2014 and 1pn; path=FILE instead of x, y and z moves its centre along a table of t x y z.
+    /// mwpotential2014 and 1pn. path=FILE instead of x, y and z moves the centre along a table of t x y z.
     #[arg(long = "field", value_name = "FIELD", action = ArgAction::Append)]
     pub(super) fields: Vec<String>,
 }

@@ -73,7 +73,7 @@ def made(kind: str, name: str | None, text: str) -> AllpairsError:
 
 
 def bad(argument: str, text: str) -> ArgumentError:
-    """An `ArgumentError` whose message begins with the argument."""
+    """An `ArgumentError` with a message that begins with the argument."""
     error = ArgumentError(f"`{argument}` {text}")
     error.argument = argument
     return error

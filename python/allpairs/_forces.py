@@ -198,7 +198,7 @@ def field_at(
         Softening length ≥ 0. A body exactly at a point adds −G m/eps to the potential there, and
         nothing where eps is 0.
     G : float, optional
-        Gravitational constant; that of the bodies' units, else 1.
+        Gravitational constant. If not given, it follows from the units of the bodies, otherwise 1.
     accuracy : {"double", "single", "fast"}
         On a GPU: error of 1e-13 or 1e-6; fast is as single. The CPU computes in double precision.
     device : str

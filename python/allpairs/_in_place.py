@@ -59,7 +59,7 @@ class _Memory:
 
 
 class _Done:
-    """An array whose consumer waits for what was queued in the force's stream."""
+    """An array; its consumer waits for the work that was queued in the force's stream."""
 
     def __init__(self, force: _native.InPlace, array: Any) -> None:
         self.force, self.array = force, array
@@ -75,7 +75,7 @@ class _Done:
 
 
 class _Room:
-    """Buffers for so many bodies."""
+    """Buffers for a number of bodies."""
 
     def __init__(
         self, key: tuple[Any, ...], module: Any, force: _native.InPlace, n: int, double: bool

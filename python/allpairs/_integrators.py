@@ -16,19 +16,19 @@ class Integrator:
         ``"leapfrog"``, ``"leapfrog-dkd"``, ``"yoshida4"``, ``"yoshida6"``, ``"hermite4"``,
         ``"hermite6"``, ``"euler"`` or ``"damped-euler"``.
     dt : float, str or quantity, optional
-        Time step, negative to go back in time; with `eta`, the longest step. Chosen from the
-        accelerations at the start where not given. A text such as ``"0.1 yr"`` and a quantity of
-        astropy are times with a unit, for bodies that have units.
+        Time step, negative to go back in time; with `eta`, the longest step. If not given, it is
+        chosen from the accelerations at the start. For bodies with units, a text such as
+        ``"0.1 yr"`` or an astropy quantity is a time with a unit.
     eta : float, optional
         Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
         hermite4 and hermite6.
     block : bool
-        A step of its own for each body. Integrator and `eta`, where not given, are hermite6 with 0.36,
-        or from 65536 bodies on hermite4 with neighbours and 0.04.
+        True to give each body its own step. If not given, integrator and `eta` are hermite6 with
+        0.36, or from 65536 bodies on hermite4 with neighbours and 0.04.
     neighbours : int or "auto", optional
-        With `block` and hermite4: in each step the force of about so
-        many neighbours of a body, and that of all others in longer ones; ``"auto"`` is the root of the
-        number of bodies, but at most a 256th of it and at least 64.
+        Number of nearest neighbours. Each step recomputes only their force, and longer steps
+        recompute the force of all other bodies. With `block` and hermite4. ``"auto"`` is the root of
+        the number of bodies, but at most a 256th of this number and at least 64.
     damping : float, optional
         Fraction of the velocity lost per unit time, for damped-euler.
     """
@@ -68,14 +68,19 @@ def Hermite4(
     block: bool = False,
     neighbours: int | str | None = None,
 ) -> Integrator:
-    """Hermite's scheme with jerks: fourth order, steps fixed (`dt`), by accuracy (`eta`), or each
-    body's own (`block`), also of a neighbour scheme (`neighbours`)."""
+    """Hermite's scheme with jerks, of fourth order.
+
+    Steps are fixed (`dt`) or follow the motion (`eta`); with `block`, each body has its own step.
+    `neighbours` adds the neighbour scheme.
+    """
     return Integrator("hermite4", dt, eta, block, neighbours=neighbours)
 
 
 def Hermite6(dt: Any = None, *, eta: float | None = None, block: bool = False) -> Integrator:
-    """Hermite's scheme with jerks and snaps: sixth order, steps as those of `Hermite4`; on a GPU
-    each body's own alone."""
+    """Hermite's scheme with jerks and snaps, of sixth order.
+
+    Steps are like the steps of `Hermite4`, but a GPU computes only block time steps (`block`).
+    """
     return Integrator("hermite6", dt, eta, block)
 
 

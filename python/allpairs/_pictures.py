@@ -129,7 +129,7 @@ def render(
     size : int
         Pixels of a panel.
 
-    Other parameters are those of `image`, which needs no matplotlib.
+    For other parameters see `image`, which needs no matplotlib.
 
     Returns
     -------

@@ -37,9 +37,9 @@ _T = TypeVar("_T")
 
 
 class Settings(TypedDict):
-    """Settings by which a simulation is built and resumed: those of `native/settings.rs`.
+    """Settings by which a simulation is built and resumed, as in `native/settings.rs`.
 
-    The native part returns them with what was chosen where they left a choice.
+    The native part returns them with its choices for all settings that were left open.
     """
 
     systems: int
@@ -72,75 +72,81 @@ class Settings(TypedDict):
 
 
 class Simulation:
-    """Bodies on their way through time.
+    """A simulation of bodies.
 
-    Settings that are not given are chosen as the program chooses them: the device, the kernel,
-    softening, step and integrator that suit the bodies.
+    If you do not give a setting, the library chooses it as the program does: the device, the
+    kernel, and the softening, step and integrator that suit the bodies.
 
     Parameters
     ----------
     bodies : Bodies
-        Where it begins; copied.
+        Bodies at the start; they are copied.
     softening : float, str or quantity, optional
-        Softening length ε ≥ 0; of bodies with units also ``"0.01 pc"``, as all lengths here.
+        Softening length ε ≥ 0. For bodies with units, this and all other lengths may have a unit:
+        ``"0.01 pc"``.
     accuracy : {"fast", "single", "double"}, optional
-        Error that forces may have.
+        Accepted error of forces.
     integrator : Integrator or str, optional
-        Such as ``ap.Hermite4(eta=0.01)`` or ``"yoshida4"``.
+        Integrator, such as ``ap.Hermite4(eta=0.01)`` or ``"yoshida4"``.
     dt, eta, block, neighbours
-        As of `Integrator`, where it is given by its name or not at all.
+        See `Integrator`. For an integrator that is given by name, or not given.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
     kernel : str, optional
-        A certain kernel, as ``allpairs list`` names it; where not given the fastest that ``allpairs
-        tune`` found here, or the device's preferred one.
+        Name of a kernel (see ``allpairs list``). If not given, the fastest that ``allpairs tune``
+        found here, or the preferred kernel of the device.
     shape : dict, optional
-        Launch geometry that is not the kernel's own: ``"block"``, threads of a block; of
-        two-dimensional blocks also ``"len"``, those along the sources, and ``"luf"``, sources of each.
+        Another launch geometry than the kernel's: ``"block"``, threads per block. Two-dimensional
+        blocks also have ``"len"``, threads along the sources, and ``"luf"``, sources per thread.
     tuned : bool
-        True to look at what ``allpairs tune`` found.
+        True to use the kernels that ``allpairs tune`` found.
     G : float, optional
-        Gravitational constant; that of the bodies' units, or 1, where not given.
+        Gravitational constant. If not given, it follows from the units of the bodies; without
+        units it is 1.
     law : {"gravity", "unit", "attract-repel"}
-        Force law, with `repulsion` and `drag` for the last.
+        Force law. `repulsion` and `drag` are for attract-repel.
     field : str, callable or object, or a list of them, optional
-        External fields that accelerate the bodies too. A text is one of the program's, such as
-        ``"nfw:mass=1e12Msun,scale=16kpc"`` or ``"mwpotential2014"``; without units its numbers are
-        in those of the bodies. A function of the time and a position (3,) that returns an
-        acceleration (3,), or an object with such a method ``acceleration``, is computed body by body
-        on a CPU, which takes microseconds each; ``jerk(time, position, velocity)`` is for hermite4,
-        and with ``potential(time, position)`` the energy has its part.
+        External fields that also accelerate the bodies. A text names a field of the program, such
+        as ``"nfw:mass=1e12Msun,scale=16kpc"`` or ``"mwpotential2014"``. Numbers without a unit are
+        in the units of the bodies. You can also pass a function of the time and a position (3,)
+        that returns an acceleration (3,), or an object with such a method ``acceleration``. It is
+        computed body by body on a CPU, which takes microseconds per body. The object may have
+        ``jerk(time, position, velocity)``, for hermite4, and ``potential(time, position)``, for
+        the energy.
     orbit : str or pair, optional
-        Orbit on which the origin of the bodies' own frame, which does not turn, falls freely in the
-        fields: ``"x=8kpc,vy=220km/s"``, or position and velocity in the units of the bodies. Far from
-        a galaxy's centre a cluster then keeps all its digits; `origin` says where it is.
+        Orbit of the origin of the bodies' own frame: ``"x=8kpc,vy=220km/s"``, or position and
+        velocity in the units of the bodies. The frame does not rotate, and its origin falls freely
+        in the fields. Far from a galaxy's centre a cluster then keeps all its digits. `origin` is
+        the position of the origin.
     radii : float, str, quantity or array, optional
-        A radius for all bodies, or one for each: bodies collide where their distance falls to the sum
-        of their radii, at any time of a step.
+        A radius for all bodies, or one for each. Two bodies collide if their distance falls to the
+        sum of their radii at any time of a step.
     on_collision : {"log", "stop", "merge", "bounce"}, optional
-        Consequence of a collision: nothing but an entry of `events`, the end of `integrate` after
-        the step, one body of both, or elastic spheres.
+        Consequence of a collision. All collisions are entries of `events`. ``"stop"`` ends
+        `integrate` after the step, ``"merge"`` makes one body of two, and with ``"bounce"`` bodies
+        rebound as elastic spheres.
     escape_radius : float, str or quantity, optional
         Distance from the centre of mass beyond which a body has escaped.
     on_escape : {"log", "stop", "remove"}, optional
         Consequence of an escape.
     allow_inaccurate : bool
-        Computes even forces whose error has no bound.
+        True to compute forces even if their error has no bound.
     systems : int
-        Number of independent systems of equal size, one after another among the bodies, which do
-        not attract each other; see `batch`.
+        Number of independent systems of equal size, one after another among the bodies. They do not
+        attract each other; see `batch`.
 
     Raises
     ------
     ArgumentError
-        Settings that make no sense, with their names.
+        A setting makes no sense; the error names it.
     DeviceError
-        A device or kernel that cannot be had.
+        A device or kernel is not available.
 
     Notes
     -----
-    A simulation may be used from several threads, one at a time: others wait. Different
-    simulations compute at the same time. It can be pickled, and then goes on with the same bits.
+    Several threads may use a simulation: one thread computes, and the others wait. Different
+    simulations compute at the same time. A simulation that was pickled continues with the same
+    bits.
     """
 
     def __init__(
@@ -271,7 +277,7 @@ class Simulation:
 
     @property
     def dt(self) -> float:
-        """The time step; of steps by accuracy, the step to come."""
+        """The time step; with `eta`, the next step."""
         return self._simulation.clock()[2]
 
     @property
@@ -312,20 +318,25 @@ class Simulation:
 
     @property
     def bodies(self) -> Bodies:
-        """The bodies as they are now: a copy, so that what is done with it does not change the run."""
+        """The bodies as they are now; a copy, so changes of it do not change the run."""
         arrays, time = self._simulation.bodies()
         return Bodies._of(arrays, time, self._settings["units"], None)
 
     @property
     def accelerations(self) -> Floats:
-        """Accelerations computed last, (N, 3): those of the present positions after a whole step of
-        leapfrog, Yoshida's or Hermite's schemes."""
+        """Accelerations that were computed last, (N, 3).
+
+        After a whole step of leapfrog, Yoshida's or Hermite's schemes, they belong to the present
+        positions.
+        """
         return self._simulation.accelerations()
 
     @property
     def origin(self) -> tuple[Floats, Floats] | None:
-        """Position and velocity of the origin in the frame of the fields, where it is on an `orbit`: to be
-        added to those of the bodies."""
+        """Position and velocity of the origin in the frame of the fields, if it is on an `orbit`.
+
+        Add them to the positions and velocities of the bodies to get the frame of the fields.
+        """
         origin = self._simulation.origin()
         if origin is None:
             return None
@@ -343,7 +354,7 @@ class Simulation:
 
     @property
     def largest_energy_error(self) -> float:
-        """The largest `energy_error` that `integrate` recorded; nan where it recorded none."""
+        """The largest `energy_error` that `integrate` recorded; nan if it recorded none."""
         return float(self.log["energy_drift"].max()) if self._rows else math.nan
 
     @property
@@ -357,12 +368,12 @@ class Simulation:
 
     @property
     def stopped_by(self) -> str | None:
-        """The encounter that the last `integrate` or `step` ended with, in words."""
+        """The encounter that ended the last `integrate` or `step`, as a text."""
         return self._simulation.stopped_by()
 
     @property
     def radii(self) -> Floats | None:
-        """Radii of the bodies as they are now, where encounters are looked for."""
+        """Radii of the bodies as they are now, if the simulation searches for encounters."""
         radii = self._simulation.radii()
         return None if radii is None else np.array(radii)
 
@@ -377,7 +388,7 @@ class Simulation:
 
     @property
     def log(self) -> NDArray[Any]:
-        """Rows that `integrate` recorded at its looks: a structured array of the type `LOG`."""
+        """Rows that `integrate` recorded: a structured array of the type `LOG`."""
         return np.array(self._rows, dtype=LOG)
 
     # What it does
@@ -395,17 +406,18 @@ class Simulation:
         progress: bool = False,
         max_drift: float = 0.01,
     ) -> Simulation:
-        """Goes on until time `t`, and stands there exactly: the last step is shortened.
+        """Continues to exactly time `t`: the last step is shortened.
 
         Parameters
         ----------
         t : float, str or quantity
-            Time to reach; of bodies with units also ``"10 Myr"``. Where the simulation is there or
-            beyond, nothing is done. An encounter that stops ends it before: see `stopped_by`.
+            End time; for bodies with units also ``"10 Myr"``. If the simulation has already
+            reached it, nothing is done. An encounter that stops the run ends it before: see
+            `stopped_by`.
         every : float, str or quantity, optional
-            Time between two looks. A look adds a row to `log` and calls `callback`. Looks are
-            taken after the first whole step at or beyond each multiple of `every` from the
-            present, and at the end: they do not change the steps.
+            Time between rows of `log`. A row is recorded, and `callback` called, after the first
+            whole step at or beyond each multiple of `every` from the present, and at the end. This
+            does not change the steps.
         callback : callable, optional
             Called with the simulation at each look; without `every`, at the end. A callback that
             returns True stops the run.
@@ -422,7 +434,7 @@ class Simulation:
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C. The simulation stands after the last whole step and can go on.
+            Ctrl-C. The simulation is at the end of its last whole step and can continue.
         ComputeError
             The force cannot be computed any more, or a step would be too short.
         """
@@ -469,7 +481,7 @@ class Simulation:
         return self
 
     def run_until(self, t: Any) -> Simulation:
-        """Goes on until time `t`: `integrate` without looks."""
+        """Continues to time `t`, like `integrate` without rows of `log`."""
         return self.integrate(t)
 
     def _look(self, callback: Callable[[Simulation], object] | None, max_drift: float) -> bool:

@@ -294,7 +294,7 @@ fn a_cluster_is_in_its_own_frame() {
         "--steps=1",
     ];
     let field = "--field=mwpotential2014";
-    let said = ["whole/orbit.csv is beside the input", "--orbit x="];
+    let said = ["whole/orbit.csv is next to the input", "--orbit x="];
     run(
         at.path(),
         &[&goes_on[..], &[field, "--out=centre"]].concat(),
@@ -310,7 +310,7 @@ fn a_cluster_is_in_its_own_frame() {
         !there
             .expect(0, &["orbit from"])
             .said
-            .contains("is beside the input")
+            .contains("is next to the input")
     );
     // It stops between two looks, and at the end of a shorter run: neither is seen in what is left.
     let begun = ["--steps=23", "--checkpoint-every=23", "--out=begun"];

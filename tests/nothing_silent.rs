@@ -107,7 +107,7 @@ fn units_of_points_are_those_of_the_bodies() {
     let ended = field("ss.npz", "plain.csv", "");
     ended.expect(
         0,
-        &["points of plain.csv, without units, taken as in those of the bodies"],
+        &["points of plain.csv, without units, taken as in the units of the bodies"],
     );
     let dropped = "columns that are not used here: vx, vy, vz, mass";
     assert!(ended.complained.contains(dropped), "{ended}");

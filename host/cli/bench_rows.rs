@@ -35,7 +35,7 @@ pub(super) fn failed(expected: bool, why: &str) -> String {
 pub(super) fn explain(record: &BenchRecord, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
-        "GFLOP/s count {FLOPS_PER_INTERACTION} operations an interaction. The limit is that of a \
+        "GFLOP/s count {FLOPS_PER_INTERACTION} operations per interaction. The limit holds for a \
          kernel that computes each\npair for one body; `allpairs devices` explains it."
     )?;
     for row in record.rows.iter().filter(|row| row.asked.is_some()) {

@@ -21,15 +21,15 @@ use crate::files;
 use crate::physics::ForceOptions;
 use crate::say;
 
-/// Snapshot whose field is computed, points to compute it at, and the file to write.
+/// Snapshot to compute the field of, points, and the file to write.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: the point x, y, z; the acceleration ax, ay, az and the potential of a body there; \
                   and the tidal tensor Tij = dai/dxj, which is symmetric. A body of the snapshot at a point \
                   adds nothing to its acceleration. On the CPU all is computed in double precision. On a \
                   GPU --accuracy single rounds coordinates to 1e-7 of the extent of the bodies, and values \
-                  to some 1e-6; for points very far out double is taken. The seconds of each kernel are \
-                  those of its interactions, without copies."
+                  to some 1e-6; for points very far out double is taken. The seconds of each kernel \
+                  include its interactions, but no copies."
 )]
 pub(super) struct Options {
     /// Snapshot file.
@@ -41,15 +41,15 @@ pub(super) struct Options {
     /// File to write: .csv, or .npy for an array of shape [M, 13].
     #[arg(short, long, alias = "output", value_name = "FILE")]
     out: PathBuf,
-    /// Format of the snapshot, where its name does not tell.
+    /// Format of the snapshot, if it does not follow from the name.
     #[arg(long)]
     format: Option<Format>,
-    /// Replace the file if it is there.
+    /// Replace the file if it exists.
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
     place: DeviceOption,
-    /// Error that values may have on a GPU; fast is as single, and the CPU computes in double.
+    /// Accepted error of values on a GPU; fast means single, and the CPU computes in double.
     #[arg(long, default_value = "single")]
     accuracy: Named<ForceAccuracy>,
     #[command(flatten)]
@@ -176,14 +176,14 @@ fn points(path: &Path, units: Option<Units>) -> anyhow::Result<(Vec<[f64; 3]>, O
                 .iter_mut()
                 .for_each(|x| *x *= factor);
             Some(format!(
-                "points of {file} converted from units of {own} to those of the bodies, {units}"
+                "points of {file} converted from units of {own} to the units of the bodies, {units}"
             ))
         }
         (Some(own), None) => bail!(
-            "{file} records its units, {own}, and those of the bodies are unknown: give them with --units"
+            "{file} records its units, {own}, and the units of the bodies are unknown: give them with --units"
         ),
         (None, Some(units)) => Some(format!(
-            "points of {file}, without units, taken as in those of the bodies, {units}"
+            "points of {file}, without units, taken as in the units of the bodies, {units}"
         )),
         (None, None) => None,
     };

@@ -25,14 +25,14 @@ pub(super) struct Options {
     /// File to write: .allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .tipsy or .bin.
     #[arg(short, long, alias = "output", value_name = "FILE", requires = "name")]
     out: Option<PathBuf>,
-    /// Format of the file, where its name does not tell.
+    /// Format of the file, if it does not follow from the name.
     #[arg(long)]
     format: Option<Format>,
-    /// Replace the file if it is there.
+    /// Replace the file if it exists.
     #[arg(long)]
     overwrite: bool,
-    /// Units to write the bodies in, as `allpairs convert` takes them: kpc, or pc,Msun,km/s; those of
-    /// the initial conditions where not given. N-body units need --mass and --radius for it.
+    /// Units to write the bodies in, as for `allpairs convert`: kpc, or pc,Msun,km/s. If not given, the
+    /// units of the initial conditions. Initial conditions in N-body units need --mass and --radius.
     #[arg(long, value_name = "SYSTEM")]
     units: Option<Units>,
     #[command(flatten)]

@@ -17,8 +17,8 @@ use crate::tables;
 /// Snapshot to describe.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A bound pair is two bodies with mass, each the nearest neighbour of the other, whose energy \
-                  relative to each other is negative. It is hard if its binding energy exceeds the \
+    after_help = "A bound pair is two bodies with mass, each the nearest neighbour of the other, with a \
+                  negative relative energy. It is hard if its binding energy exceeds the \
                   mean kinetic energy of single bodies and of pairs as a whole."
 )]
 pub(super) struct Options {
@@ -27,7 +27,7 @@ pub(super) struct Options {
     /// Format of the file, where it does not follow from the name.
     #[arg(long)]
     format: Option<Format>,
-    /// Bound pairs to list, those with the most binding energy.
+    /// Number of bound pairs to list, the most bound first.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pairs: usize,
     #[command(flatten)]

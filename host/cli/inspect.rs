@@ -18,7 +18,7 @@ pub(super) struct Options {
     /// The kernel, as `allpairs list` names it.
     #[arg(required_unless_present = "check")]
     kernel: Option<String>,
-    /// The law whose kernel to show; gravity, or the study's, where not given.
+    /// Force law of the kernel; if not given, gravity or the law of the study.
     #[arg(long)]
     law: Option<Named<ForceLaw>>,
     /// The kernel for ε = 0, which tests for pairs at distance zero.

@@ -1,5 +1,5 @@
-//! Snapshots of runs in their own frame: their bodies are relative to an origin on an orbit, which the table beside them
-//! says.
+//! Snapshots of runs in their own frame. Their bodies are relative to an origin on an orbit, which is in
+//! the table next to the snapshots.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use allpairs::fields::Fields;
 use allpairs::recording::ORBIT;
 
-/// Remark on an input of a time that is beside the table of an orbit, and is put into fields without one.
+/// Remark on an input next to the table of an orbit, for a run with fields but without an orbit.
 pub(super) fn remark(input: &Path, time: f64, fields: &Fields) -> Option<String> {
     if fields.is_empty() || fields.orbit().is_some() {
         return None;
@@ -26,10 +26,11 @@ pub(super) fn remark(input: &Path, time: f64, fields: &Fields) -> Option<String>
             .zip(&numbers[1..])
             .map(|(name, n)| format!("{name}={n}"));
         let parts: Vec<String> = parts.collect();
-        format!(": `--orbit {}` keeps them there", parts.join(","))
+        format!(": `--orbit {}` restores their place", parts.join(","))
     });
     Some(format!(
-        "{} is beside the input: if its bodies are relative to the origin there, they are now put about that of the fields{}",
+        "{} is next to the input: if its bodies are relative to an origin in that table, they now sit at the \
+         origin of the fields{}",
         table.display(),
         option.unwrap_or_default()
     ))

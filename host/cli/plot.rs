@@ -20,7 +20,7 @@ use crate::outputs;
 use crate::say;
 use crate::series::Series;
 
-/// Most bodies whose paths are drawn where none are chosen.
+/// Most bodies with paths that are drawn if none are chosen.
 const MOST_PATHS: usize = 64;
 /// Most bodies that are named.
 const NAMED_PATHS: usize = 20;
@@ -67,7 +67,7 @@ enum What {
     },
     /// A table of measurements: a column over another, with a line for each value of a third.
     Table {
-        /// A .csv file whose first line names its columns.
+        /// A .csv file with the names of its columns in the first line.
         table: PathBuf,
         /// The column across.
         #[arg(long, value_name = "COLUMN")]

@@ -50,7 +50,7 @@ pub(super) struct Options {
     /// Weight of a body: count (each the same) or mass.
     #[arg(long, value_name = "WHAT", default_value = "count")]
     weight: Weight,
-    /// Magnification of the picture, beside the one chosen automatically.
+    /// Magnification of the picture, in addition to the one chosen automatically.
     #[arg(
         long,
         value_name = "FACTOR",

@@ -1,4 +1,4 @@
-//! Size of generated initial conditions: from N-body units to those of the sky.
+//! Size of generated initial conditions: from N-body units to physical units.
 
 use allpairs::initial_conditions::{self, Generator, Options, SizeError};
 use allpairs::io::Snapshot;

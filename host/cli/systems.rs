@@ -34,7 +34,8 @@ use crate::tables;
 pub(super) struct Options {
     #[command(flatten)]
     place: DeviceOption,
-    /// Only these kernels, separated by commas; else those of the study `galaxies`, and many-systems.
+    /// Only these kernels, separated by commas. If not given, the kernels of the study `galaxies`, and
+    /// many-systems.
     #[arg(long, value_delimiter = ',')]
     kernel: Vec<String>,
     /// Number of systems.
@@ -52,10 +53,10 @@ pub(super) struct Options {
     /// Timed repetitions; their median and spread are reported.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Sources of a tile, for kernels with tiles; each kernel's own where not given.
+    /// Sources per tile, for kernels with tiles; if not given, each kernel's default.
     #[arg(long)]
     tile: Option<u32>,
-    /// Number of streams, for kernels that use several; each kernel's own where not given.
+    /// Number of streams, for kernels that use several; if not given, each kernel's default.
     #[arg(long)]
     streams: Option<u32>,
     /// Threads per block; each kernel's own where not given.
@@ -184,7 +185,7 @@ pub(super) fn systems(
     writeln!(
         out,
         "Times are from the first copy to the last; without copies, from the first kernel to the \
-         last. Errors are\nthose of positions after the steps, at most {STUDY_TOLERANCE} for the \
+         last. Errors are\nerrors of positions after the steps, at most {STUDY_TOLERANCE} for the \
          study."
     )?;
     for line in overlaps {

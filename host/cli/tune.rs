@@ -42,7 +42,7 @@ pub(super) struct Options {
     /// The law of the force.
     #[arg(long, default_value = "gravity")]
     law: Named<ForceLaw>,
-    /// Error that forces may have, as for a run; each has winners of its own.
+    /// Accepted error of forces, as for a run; each accuracy has its own winners.
     #[arg(long, default_value = "single", conflicts_with = "kernel")]
     accuracy: Named<ForceAccuracy>,
     /// Seconds that a kernel may take at one number of bodies: those that need more cannot win.

@@ -28,7 +28,7 @@ pub(super) struct Options {
     /// Fewer bodies and shorter runs: some seconds on a CPU.
     #[arg(long)]
     quick: bool,
-    /// Only experiments whose names contain this.
+    /// Only experiments with names that contain this.
     #[arg(long, value_name = "PART")]
     only: Option<String>,
     /// Also write the report as JSON.

@@ -120,8 +120,8 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     writeln!(
         out,
         "Errors of the force are relative to the f64 reference, on the largest case that a kernel takes; three \
-         times the\nstated one are allowed in all cases. Digits count the coordinates whose error after two steps first \
-         reaches that\ndecimal."
+         times the\nstated error are allowed in all cases. Digits count the coordinates with an error that first \
+         reaches this decimal\nafter two steps."
     )?;
     for why in wrong {
         writeln!(out, "As expected, {why}")?;

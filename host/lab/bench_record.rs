@@ -25,7 +25,7 @@ pub struct BenchRecord {
     pub device: String,
     /// Version of the driver, where there is one.
     pub driver: Option<String>,
-    /// The CPU beside it.
+    /// The CPU of the same machine.
     #[serde(default)]
     pub host: Option<String>,
     /// The bodies of all rows, where no study says it.
@@ -43,7 +43,7 @@ pub struct BenchRecord {
 pub struct BenchRow {
     /// Name.
     pub kernel: String,
-    /// The study whose ladder it stands on.
+    /// The study with the ladder that it is a rung of.
     pub study: Option<String>,
     /// The kernel that it differs from in one choice.
     pub predecessor: Option<String>,

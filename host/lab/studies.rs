@@ -154,7 +154,7 @@ pub fn find(name: &str) -> Result<&'static Study, UnknownStudy> {
         .ok_or_else(|| UnknownStudy(name.to_owned()))
 }
 
-/// All variants: those of general use, then the studies' rungs.
+/// All variants: variants of general use, then the rungs of the studies.
 pub fn catalogue() -> &'static Catalogue {
     static ALL: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::general().with(rungs()));
     &ALL

@@ -208,7 +208,7 @@ pub fn sweep(
     })
 }
 
-/// Selects candidates that are not much slower than the best with so many bodies.
+/// Selects candidates that are not much slower than the best with this number of bodies.
 fn qualify(
     machine: &Machine,
     law: ForceLaw,

@@ -15,7 +15,7 @@ pub struct TableChart {
     pub columns: [String; 2],
     /// Spacing of both.
     pub scales: [Scale; 2],
-    /// Name of the column whose values name the lines; without one, all rows are one line.
+    /// Name of the column with the names of the lines; without one, all rows are one line.
     pub by: Option<String>,
     /// Title.
     pub title: String,

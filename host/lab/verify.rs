@@ -23,7 +23,7 @@ use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan;
 use allpairs::variants::Variant;
 
-/// Bodies whose forces are compared, at most: the reference takes its time.
+/// Largest number of bodies that are compared, because the reference is slow.
 const MOST_TARGETS: usize = 4096;
 
 /// A situation, and the forces that are right in it.
@@ -49,7 +49,7 @@ impl Case {
         Self::compared_on(MOST_TARGETS, name, bodies, physics)
     }
 
-    /// As [`new`](Self::new), on at most so many bodies.
+    /// Like [`new`](Self::new), but on at most this number of bodies.
     fn compared_on(most: usize, name: impl Into<String>, bodies: Bodies, physics: Physics) -> Self {
         let every = bodies.len().div_ceil(most).max(1);
         let targets: Vec<usize> = (0..bodies.len()).step_by(every).collect();
@@ -452,7 +452,7 @@ pub fn cloud(n: usize) -> Bodies {
     altered(n, |_, _| {})
 }
 
-/// As [`cloud`], with bodies of one mass.
+/// Like [`cloud`], but with bodies of equal mass.
 pub fn cloud_of_equal_masses(n: usize) -> Bodies {
     altered(n, |b, _| b.mass = 1.0 / n as f64)
 }

@@ -92,7 +92,7 @@ pub enum NoJacobi {
     Fields,
     /// One body with mass, or none.
     OneBody,
-    /// Other bodies than the two heaviest have so much mass, in that of the lighter of the two.
+    /// Another body is too heavy; its mass over the mass of the lighter of the two heaviest.
     Others(f64),
     /// The two are on no circle, but an orbit of this eccentricity.
     Eccentric(f64),
@@ -182,7 +182,7 @@ impl Account {
         })
     }
 
-    /// Goes on with that of a run that was stopped; none if there are no origins.
+    /// Continues the account of a run that was stopped; `None` if there are no origins.
     pub fn resume(origins: Vec<Origin>) -> Option<Self> {
         (!origins.is_empty()).then_some(Self { origins })
     }

@@ -53,9 +53,9 @@ pub enum Timed {
     reason = "there are few, and most are timed"
 )]
 pub enum Outcome {
-    /// Times of a variant whose forces are right.
+    /// Times of a variant with right forces.
     Timed(BenchRow),
-    /// Failure of a variant whose forces are wrong or that cannot run there: it has no time.
+    /// Failure of a variant with wrong forces, or that cannot run there: it has no time.
     Wrong(BenchFailure),
 }
 
@@ -85,7 +85,7 @@ impl Cases {
         }
     }
 
-    /// Measures bodies that are so many independent systems, one after another.
+    /// Measures bodies of several independent systems, one after another.
     #[must_use]
     pub const fn of_systems(mut self, systems: u32) -> Self {
         self.systems = systems;

@@ -1,4 +1,4 @@
-//! A study's ladder, run as the study ran it, beside one thread and all threads of the CPU.
+//! The ladder of a study, run as the study ran it, compared with one and all threads of the CPU.
 
 use super::{Cases, Outcome, Protocol, Timed, measure};
 use crate::bench_record::{BenchFailure, BenchRow};
@@ -119,7 +119,7 @@ impl StudyRun {
     }
 }
 
-/// A device, and the CPU beside it.
+/// A device, and the CPU of the same machine.
 struct Machines {
     device: Machine,
     host: Machine,

@@ -1,4 +1,4 @@
-//! Tests of all variants together, those of general use and the studies' rungs.
+//! Tests of all variants together: variants of general use, and the rungs of the studies.
 
 use allpairs::variants::{Masses, VARIANTS, find};
 use gpu_kernels::entries::{self, Work};

@@ -127,7 +127,7 @@ pub enum Transfer {
     Load,
     /// `st`.
     Store,
-    /// `red`: an atomic update whose old value is not used.
+    /// `red`: an atomic update that does not return the old value.
     Reduction,
     /// `atom`.
     Atomic,

@@ -1,4 +1,4 @@
-//! Many systems at a time.
+//! Many systems at the same time.
 
 use gpu_kernels::numerics::Precision;
 

@@ -10,7 +10,7 @@ const fn check(measured: &'static str, bound: f64, reason: &'static str) -> Chec
     by_effort(measured, [bound; 2], reason)
 }
 
-/// A check whose bound depends on the number of bodies.
+/// A check with a bound that depends on the number of bodies.
 const fn by_effort(measured: &'static str, bounds: [f64; 2], reason: &'static str) -> Check {
     Check {
         measured,

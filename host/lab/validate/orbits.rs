@@ -1,4 +1,4 @@
-//! Experiments with few bodies, whose orbits are known.
+//! Experiments with few bodies on known orbits.
 
 use std::f64::consts::{PI, TAU};
 

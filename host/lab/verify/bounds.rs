@@ -50,7 +50,7 @@ impl Case {
 }
 
 impl Case {
-    /// As [`allowance`](Self::allowance), on tensor cores.
+    /// Like [`allowance`](Self::allowance), but for sums on tensor cores.
     ///
     /// The weight 1/d³ of a pair is rounded to a half. d² is a sum of terms that add up to at most
     /// 12 times the squared extent: truncated at 2⁻²³, twice, and packed to 2⁻²³ of each coordinate
@@ -71,7 +71,7 @@ impl Case {
 }
 
 impl Case {
-    /// As [`allowance`](Self::allowance), where far pairs are computed on tensor cores.
+    /// Like [`allowance`](Self::allowance), but for far pairs on tensor cores.
     ///
     /// As in [`tensor_allowance`](Self::tensor_allowance), but d² is a sum of terms that add up to
     /// [`separated::LARGEST_TERMS`] of itself at most, truncated twice and packed, and at least the

@@ -12,10 +12,10 @@ use allpairs::variants::{Method, Variant};
 type Vectors = Vec<[f64; 3]>;
 
 impl Case {
-    /// As [`check`](Self::check), of a variant's jerks.
+    /// Like [`check`](Self::check), but for the jerks of a variant.
     ///
     /// # Errors
-    /// The first body whose jerk rounding does not explain.
+    /// The first body with a jerk that rounding does not explain.
     ///
     /// # Panics
     /// If the jerks are not of the case's bodies.

@@ -12,7 +12,7 @@ use allpairs::physics::{ForceLaw, Physics};
 use allpairs::plan::systems::bodies_each;
 
 impl Case {
-    /// As [`new`](Self::new), of bodies that are so many systems.
+    /// Like [`new`](Self::new), but for bodies of several independent systems.
     ///
     /// # Panics
     /// If they are not.
@@ -108,7 +108,7 @@ pub fn many_systems(systems: u32, n: usize, law: ForceLaw) -> (Case, f64) {
     (case, 0.05 / weight.sqrt())
 }
 
-/// The bodies of a case after so many steps of semi-implicit Euler in double precision.
+/// The bodies of a case after some steps of semi-implicit Euler in double precision.
 ///
 /// # Errors
 /// None: the CPU computes any of them.

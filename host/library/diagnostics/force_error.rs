@@ -134,7 +134,7 @@ pub enum Disagreement {
     /// Not the same bodies.
     #[error(transparent)]
     Lengths(#[from] LengthMismatch),
-    /// A body whose error is beyond its bound, or NaN.
+    /// A body with an error beyond its bound, or NaN.
     #[error(
         "the acceleration of body {body} is off by {error:e}; rounding explains no more than {bound:e}"
     )]

@@ -4,7 +4,7 @@ use super::{CompensatedSum, Conserved, EnergyLook, centre_of_mass, core_centre, 
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
-/// Shares of the mass whose [`lagrangian_radii`] a [`Sample`] has.
+/// Shares of the mass for the [`lagrangian_radii`] of a [`Sample`].
 pub const MASS_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// One look at a run.
@@ -114,7 +114,7 @@ impl Sample {
         EnergyLook::from(self).has_drifted(bound)
     }
 
-    /// The numbers of a row of a log, beside the steps; not numbers where there are none.
+    /// The numbers of a row of a log, after the steps; NaN for missing numbers.
     pub fn values(&self) -> [f64; Self::COLUMNS.len()] {
         let c = &self.conserved;
         let mut values = [f64::NAN; Self::COLUMNS.len()];

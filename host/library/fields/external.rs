@@ -13,7 +13,7 @@ use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::vectors::difference;
 
-/// External fields at a time.
+/// External fields at one moment.
 #[derive(Clone, Debug)]
 pub struct External {
     fields: Fields,
@@ -239,7 +239,7 @@ impl External {
         self.follow();
     }
 
-    /// Checks that they are known at a time.
+    /// Checks that the fields are known at this time.
     ///
     /// # Errors
     /// The first that is not.
@@ -394,7 +394,7 @@ fn header(fields: u32, orbit: u32, frame: &Frame) -> [f64; HEADER as usize] {
     header.numbers()
 }
 
-/// The record of a field whose path, if it has one, begins at number `first`.
+/// The record of a field; its path, if it has one, begins at number `first`.
 fn record(field: &ExternalField, g: f64, first: usize) -> [f64; RECORD as usize] {
     let Shape::Formula(formula, values) = &field.shape else {
         panic!("only formulas have records");

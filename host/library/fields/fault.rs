@@ -127,7 +127,7 @@ pub enum FieldFault {
         /// Index of a heavier one.
         heavier: usize,
     },
-    /// A body beside the dominant one that is not light.
+    /// A second body that is not light compared with the dominant one.
     #[error(
         "the field 1pn is of a dominant mass on light bodies, and body {other} has {share:.2} times the mass of \
          body {body}: at most {most} times is light"
@@ -137,7 +137,7 @@ pub enum FieldFault {
         body: usize,
         /// Index of the other one.
         other: usize,
-        /// Mass of the other, in that of the dominant one.
+        /// Mass of the second body over the mass of the dominant one.
         share: f64,
         /// The largest share that is light.
         most: f64,

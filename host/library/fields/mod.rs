@@ -50,7 +50,7 @@ use gpu_kernels::fields::Kind;
 
 /// A field of one's own, computed on the host: for backends of the CPU.
 pub trait HostField: Send + Sync + fmt::Debug {
-    /// Acceleration at a position, at a time.
+    /// Acceleration at this position and time.
     fn acceleration(&self, time: f64, position: [f64; 3]) -> [f64; 3];
 
     /// Derivative of the acceleration in time that a body feels there with this velocity. Hermite's

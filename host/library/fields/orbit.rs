@@ -24,7 +24,7 @@ pub struct Orbit {
     pub position: [f64; 3],
     /// Velocity.
     pub velocity: [f64; 3],
-    /// Time at which the origin is there: that of the run's beginning.
+    /// Time at which the origin is there: the start of the run.
     pub start: f64,
 }
 
@@ -85,7 +85,7 @@ const ITERATIONS: usize = 40;
 
 type Vector = [f64; 3];
 
-/// An acceleration at a time and a position.
+/// An acceleration as a function of time and position.
 pub(super) type Force<'a> = &'a mut dyn FnMut(f64, Vector) -> Vector;
 
 /// An orbit, as far as it is known.

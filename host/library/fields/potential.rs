@@ -17,7 +17,7 @@ type Vector = [f64; 3];
 /// Potential of a field at a position.
 pub(super) type OfField<'a> = Box<dyn Fn(Vector) -> f64 + Send + Sync + 'a>;
 
-/// Potential of external fields at a time.
+/// Potential of external fields at one moment.
 pub struct Potential<'a> {
     /// Each field, with its potential at the origin where that is on an orbit, else 0.
     fields: Vec<(OfField<'a>, f64)>,

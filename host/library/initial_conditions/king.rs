@@ -80,7 +80,7 @@ pub fn king_within(
     Ok(bodies)
 }
 
-/// Density over that of `f = exp(E) − 1` with unit factors, at the depth `w`.
+/// Density of `f = exp(E) − 1` with unit factors, at the depth `w`.
 fn density(w: f64) -> f64 {
     if w <= 0.0 {
         return 0.0;

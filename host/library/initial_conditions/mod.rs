@@ -79,7 +79,7 @@ pub struct Generator {
 pub const DEFAULT_BODIES: usize = 16_384;
 
 const BODIES: (Parameter, f64) = (Parameter::Bodies, DEFAULT_BODIES as f64);
-/// Options of a sphere: its own, and those of its stars.
+/// Options of a sphere: its own options, and the options of its stars.
 const fn sphere<const OWN: usize, const ALL: usize>(
     own: [(Parameter, f64); OWN],
 ) -> [(Parameter, f64); ALL] {
@@ -451,7 +451,7 @@ impl Random {
         Self(Pcg64::seed_from_u64(seed))
     }
 
-    /// A seed for a generator of its own.
+    /// A seed for a separate generator.
     fn next_seed(&mut self) -> u64 {
         self.0.next_u64()
     }

@@ -182,7 +182,7 @@ impl Population {
         in_range(
             Parameter::WidestBinary,
             wider,
-            "at least that of the closest",
+            "at least the semi-major axis of the closest",
         )?;
         let masses = options.masses.map(|function| (function, [least, greatest]));
         for (parameter, has_effect, needs) in [

@@ -36,7 +36,7 @@ pub enum SizeError {
     )]
     NoSize(&'static str),
     /// A mass for stars that have masses.
-    #[error("the mass follows from that of the stars: leave it out, or the mass function")]
+    #[error("the mass follows from the masses of the stars: leave it out, or the mass function")]
     HasMass,
     /// A radius without a mass.
     #[error(
@@ -44,7 +44,7 @@ pub enum SizeError {
          from which it follows"
     )]
     NoMass,
-    /// A size whose unit of time is beyond the range of f64.
+    /// A size with a unit of time beyond the range of f64.
     #[error("no unit of time follows from this mass and radius: give them nearer to 1")]
     NoTime,
     /// Units that are far too large or small.

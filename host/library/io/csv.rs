@@ -362,7 +362,7 @@ impl Columns {
         })
     }
 
-    /// Columns of a table without names and with so many numbers in a line.
+    /// Columns of a table without names, from the count of numbers in a line.
     fn unnamed(found: usize) -> Result<Header, CsvFault> {
         let ids = match found {
             7 => 0,

@@ -145,7 +145,7 @@ impl Format {
         }
     }
 
-    /// Name and layout of the format, as far as they are those of all files of it.
+    /// Name and layout of the format, as far as all its files share them.
     pub fn summary(self) -> &'static str {
         match self {
             Format::Allpairs => "Allpairs's own format",
@@ -292,7 +292,7 @@ pub enum ReadFault {
     /// Not a sound NumPy, HDF5 or VTK file, or not a snapshot.
     #[error("{0}")]
     Malformed(#[from] Malformed),
-    /// A body that cannot be simulated, in a file whose values have no place of their own.
+    /// A body that cannot be simulated, in a file without line numbers or names for its values.
     #[error("{0}; repair or leave out this body")]
     Body(#[from] BodyFault),
     /// Not a sound Tipsy file.

@@ -71,7 +71,7 @@ pub enum TipsyFault {
         /// The word as a big-endian number.
         big: i32,
     },
-    /// A dialect was asked for whose byte order is not the file's.
+    /// The byte order of the dialect differs from the byte order of the file.
     #[error(
         "byte offset 12: the file is {found}-endian, not what `{}` means; leave the format out to \
          have it detected", Format::Tipsy(*asked)

@@ -116,7 +116,7 @@ struct About {
     hides_dark: bool,
 }
 
-/// Most bodies whose names and trails are shown.
+/// Largest number of bodies that are shown with names and trails.
 const FEW: usize = 64;
 
 /// A body that comes less far than this part of its way has gone round: on a circle, by a third of it or
@@ -152,7 +152,7 @@ impl Viewer {
     /// Adds a snapshot.
     ///
     /// # Errors
-    /// Bodies that fail [`Bodies::check`], and a time before that of the last snapshot added.
+    /// Bodies that fail [`Bodies::check`], and a time before the last snapshot that was added.
     pub fn add(&mut self, snapshot: &Snapshot) -> Result<(), ViewError> {
         let bodies = &snapshot.bodies;
         bodies.check()?;

@@ -202,14 +202,14 @@ impl Team {
         self.threads.iter().enumerate().flat_map(of_rank).collect()
     }
 
-    /// Selects those of these things that are this rank's own.
+    /// Selects the items that this rank owns.
     pub(crate) fn own(&self, things: &[usize]) -> Vec<usize> {
         let (owners, rank) = (self.owners(), self.rank());
         let is_own = |&i: &usize| owners[i % owners.len()] == rank;
         things.iter().copied().filter(is_own).collect()
     }
 
-    /// Values of all these things, from those of this rank's own.
+    /// Values of all items, gathered from the values of each rank's items.
     pub(crate) fn of_all<T: Pod>(&self, things: &[usize], own: &[T]) -> Vec<T> {
         if self.is_alone() {
             return own.to_vec();

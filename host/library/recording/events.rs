@@ -14,7 +14,7 @@ const COLLISIONS: [&str; 10] = [
 ];
 const ESCAPERS: [&str; 8] = ["time", "id", "mass", "x", "y", "z", "speed", "outcome"];
 
-/// The logs, as far as there is something that they could have.
+/// The logs of the events that the run searches for.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     folder: PathBuf,

@@ -73,7 +73,7 @@ pub enum RunEvent<'a> {
     Progress(Progress),
     /// A look was taken.
     Sample(&'a Sample),
-    /// The energy was looked at, beside samples.
+    /// The energy was measured between samples.
     Energy(EnergyLook),
     /// A snapshot or a checkpoint was written.
     Wrote(&'a Path),
@@ -379,7 +379,7 @@ impl Recording {
         Ok(!removed.is_empty())
     }
 
-    /// State that the run keeps beside its bodies.
+    /// State of the run in addition to its bodies.
     fn kept(&self, simulation: &Simulation) -> Kept {
         let particles = self.particles.as_ref();
         let encounters = simulation.encounters();

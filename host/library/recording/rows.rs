@@ -1,4 +1,4 @@
-//! A table of a run that grows row by row, as CSV whose first column is the step, beside the diagnostics.
+//! A CSV table of a run that grows row by row; its first column is the step.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -13,7 +13,7 @@ use super::log::{cut, open};
 pub(super) struct Rows(Arc<Mutex<File>>);
 
 impl Rows {
-    /// A new file in `folder` with these columns after that of the steps.
+    /// Makes a new file in `folder` with these columns after the column of steps.
     pub(super) fn create(folder: &Path, name: &str, columns: &[&str]) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options

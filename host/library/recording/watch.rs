@@ -33,7 +33,7 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// Planned looks at a run of so many steps, if that is known.
+    /// Planned measurements of a run; `steps` is `None` if the number of steps is unknown.
     pub(super) fn of(simulation: &Simulation, steps: Option<u64>) -> Self {
         let evaluations = simulation.evaluations_of_a_step().max(1);
         let of_a_look = simulation.interactions_of_a_step() / f64::from(evaluations);

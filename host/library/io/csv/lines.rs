@@ -42,7 +42,7 @@ pub(super) struct Blanks<R> {
     /// Bytes to be handed out, from `next` on.
     ready: Vec<u8>,
     next: usize,
-    /// A blank whose next byte is not known yet.
+    /// A blank before a byte that is not known yet.
     held: Option<u8>,
     /// True if the line has had a field.
     in_line: bool,
@@ -100,7 +100,7 @@ impl<R: Read> Read for Blanks<R> {
 mod tests {
     use super::*;
 
-    /// Hands out one byte at a time.
+    /// Returns the bytes one by one.
     struct Drop<'a>(&'a [u8]);
 
     impl Read for Drop<'_> {

@@ -106,7 +106,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Reads those of `/name`, if there is such a group.
+    /// Reads the attributes of the group `/name`, if the group exists.
     fn of(root: &Group, name: &str) -> Result<Option<Self>, ReadFault> {
         let place = format!("/{name}");
         let Some(group) = group(root, name)? else {
@@ -201,7 +201,7 @@ fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFau
     Ok(None)
 }
 
-/// Refuses snapshots whose numbers are not those of Newtonian mechanics.
+/// Refuses snapshots with numbers that Newtonian mechanics cannot use.
 fn check_not_cosmological(root: &Group) -> Result<(), ReadFault> {
     for (group, name, plain) in [
         ("Header", "Redshift", &[0.0][..]),

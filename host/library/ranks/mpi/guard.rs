@@ -49,7 +49,7 @@ static DYING: AtomicBool = AtomicBool::new(false);
 /// True if MPI was finished or is about to be: it takes no calls any more.
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
-/// Writes a message to the standard error, in one piece: those of several ranks must not mix.
+/// Writes a message to the standard error in one piece, so that messages of ranks do not mix.
 pub(super) fn say(text: &str) {
     // A failure cannot be told anywhere.
     let _ = std::io::stderr().write_all(format!("allpairs: {text}\n").as_bytes());

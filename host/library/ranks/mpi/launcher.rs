@@ -39,7 +39,7 @@ pub struct Launcher {
 }
 
 /// Variables for the number of processes and the number of this one. The first that is set counts: an
-/// `mpirun` within a step of `srun` sets those of both.
+/// `mpirun` within a step of `srun` sets the variables of both.
 const VARIABLES: [(Kind, &str, &str); 8] = [
     (
         Kind::OpenMpi,

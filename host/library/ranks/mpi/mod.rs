@@ -196,7 +196,7 @@ impl Processes {
         &self.library
     }
 
-    /// The processors of this process, and those of all on this machine.
+    /// The processors of this process, and of all processes on this machine.
     pub fn cores(&self) -> Cores {
         let mut mine = [0; cores::BYTES];
         cores::of_this_process(&host(), &mut mine);

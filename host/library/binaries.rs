@@ -41,8 +41,8 @@ pub struct Census {
 }
 
 impl Census {
-    /// Takes it of the bodies with mass. A softened force binds as it is, and elements are those of the
-    /// Kepler orbit with that energy and angular momentum.
+    /// Takes the census of the bodies with mass. Energies are computed with the softened force, and elements
+    /// belong to the Kepler orbit with the same energy and angular momentum.
     pub fn of(bodies: &Bodies, physics: &Physics) -> Self {
         let has_mass = |i: &usize| physics.weight(bodies.mass[*i]) != 0.0;
         let massive: Vec<usize> = (0..bodies.len()).filter(has_mass).collect();

@@ -41,8 +41,8 @@ pub fn one_sided_f64(info: &DeviceInfo) -> Option<f64> {
     lanes(info).map(|(_, f64_lanes)| rate(info, f64_lanes, INSTRUCTIONS_F64))
 }
 
-/// Returns whether f64 is so slow beside f32 that numbers of two f32 are faster. On an H200, whose
-/// f64 has half the speed, symmetric kernels compute 3.4 times as many interactions in f64.
+/// Returns whether f64 is so slow compared with f32 that numbers of two f32 are faster. On an H200, f64
+/// has half the speed, and symmetric kernels compute 3.4 times as many interactions in f64.
 pub fn doubles_are_slow(info: &DeviceInfo) -> bool {
     lanes(info).is_some_and(|(f32_lanes, f64_lanes)| 6 * f64_lanes < f32_lanes)
 }

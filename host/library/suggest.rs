@@ -24,7 +24,7 @@ const FEW: usize = 100;
 /// Advice on how to simulate the bodies of a [generator](crate::initial_conditions::Generator).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// Softening length; `None` for bodies that stand for many, whose mean distance decides.
+    /// Softening length; `None` for bodies that each represent many: their mean distance decides.
     pub softening: Option<f64>,
     /// The integrator.
     pub integrator: Integrator,
@@ -58,8 +58,8 @@ impl Advice {
         ..Self::INDIVIDUALS
     };
 
-    /// Advice for bodies whose generator, if one is known, gives this, and whose numbers are in these units,
-    /// if they are known: lengths in au are those of planets.
+    /// The advice of the generator, if it is known; otherwise advice from the units, if they are known:
+    /// lengths in au mean planets.
     pub fn of(made_by: Option<Self>, units: Option<Units>) -> Self {
         match made_by {
             Some(advice) => advice,

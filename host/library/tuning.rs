@@ -229,8 +229,8 @@ impl Cache {
 }
 
 /// Improves a choice that was left to the program by the cache at `path`; also returns what is to
-/// be said about it. Winners are those of one system of bodies that all have mass, without jerks:
-/// other choices, and kernels that were asked for, are left as they are.
+/// be said about it. Winners are for one system of bodies that all have mass, without jerks. Other
+/// choices, and kernels that the user named, are left as they are.
 pub fn improve(
     chosen: Selection,
     path: &Path,

@@ -27,9 +27,9 @@ impl Energy {
         self.kinetic + self.potential + self.external + self.lost
     }
 
-    /// Returns whether two bodies with mass attract each other, or one is in an external field. Where
-    /// none do, test particles are all that moves on orbits; they are not in the energy, whose drift then
-    /// says nothing of the run.
+    /// Returns whether two bodies with mass attract each other, or one is in an external field. If not,
+    /// only test particles move on orbits. The energy does not include them, so its drift says nothing
+    /// about the run.
     pub fn has_pairs(self) -> bool {
         self.potential != 0.0 || self.external != 0.0
     }

@@ -53,8 +53,8 @@ impl External {
         Self::new(&Fields::NONE, 0.0)
     }
 
-    /// Fields of a run whose gravitational constant is `g`, at time 0, about an origin that rests:
-    /// [`of_bodies`](Self::of_bodies) knows orbits.
+    /// Fields of a run with the gravitational constant `g`, at time 0 and with an origin that rests. For an
+    /// origin on an orbit use [`of_bodies`](Self::of_bodies).
     pub fn new(fields: &Fields, g: f64) -> Self {
         let formulas = || fields.iter().filter(|field| field.is_formula());
         let count = formulas().count() as u32;
@@ -284,8 +284,8 @@ impl External {
         [0, 1, 2].map(|i| [0, 1, 2].map(|j| columns[j][i] - at_rest[i]))
     }
 
-    /// Adds accelerations, and K − 1 of their derivatives, to those of a body with a position, a velocity
-    /// and the acceleration that its position changes with.
+    /// Adds the accelerations of the fields, and K − 1 derivatives of them, to the `forces` on a body.
+    /// `moving` is its position, its velocity and the acceleration of its motion.
     fn add<const K: usize>(
         &self,
         moving: [[f64; 3]; 3],
@@ -329,8 +329,8 @@ impl External {
         )
     }
 
-    /// Adds accelerations and so many of their derivatives, 2 at most, to those of a body with a position, a
-    /// velocity and the acceleration that its position changes with.
+    /// Adds the accelerations of the fields, and at most 2 derivatives of them, to the forces on a body.
+    /// `moving` is its position, its velocity and the acceleration of its motion.
     pub(crate) fn add_up_to(
         &self,
         derivatives: usize,

@@ -20,8 +20,8 @@ impl Fields {
         orbit: None,
     };
 
-    /// The same fields on bodies in a frame that does not turn and whose origin falls freely in them, on
-    /// this orbit.
+    /// The same fields, for bodies in a frame that does not rotate. The origin of the frame falls freely in
+    /// the fields, on this orbit.
     #[must_use]
     pub fn on_orbit(self, orbit: Orbit) -> Self {
         let orbit = Some(orbit);
@@ -100,8 +100,8 @@ impl Fields {
         }
     }
 
-    /// Checks that they make sense, and that an integrator can follow them which takes so many derivatives
-    /// of accelerations in time: none where it is made of kicks.
+    /// Checks that the fields make sense, and that an integrator can follow them. The integrator uses this
+    /// number of time derivatives of accelerations: none if it is made of kicks.
     ///
     /// # Errors
     /// The reason why not.

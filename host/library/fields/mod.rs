@@ -59,8 +59,8 @@ pub trait HostField: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Potential, whose gradient is the negative acceleration; without it the account of the energy
-    /// lacks this field.
+    /// Potential; its gradient is the negative acceleration. Without it, the energy does not include this
+    /// field.
     fn potential(&self, _time: f64, _position: [f64; 3]) -> Option<f64> {
         None
     }

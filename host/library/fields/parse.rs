@@ -106,8 +106,8 @@ fn meant(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"))
 }
 
-/// Reads a field in the units of a run, whose gravitational constant is `g`. Numbers without units are
-/// in those of the run.
+/// Reads a field in the units of a run with the gravitational constant `g`. Numbers without a unit are in
+/// the units of the run.
 ///
 /// # Errors
 /// The first thing that is wrong with it.

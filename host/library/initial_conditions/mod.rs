@@ -306,14 +306,14 @@ impl Generator {
         self.name == MANY
     }
 
-    /// The units of what it makes with these options, as [`units`](Self::units): those of its
-    /// systems, if it has any.
+    /// Units of the bodies that it makes with these options, like [`units`](Self::units), but the units of
+    /// its systems if it makes systems.
     pub fn units_of(&self, options: &Options) -> Option<&'static str> {
         self.inner(options).units
     }
 
-    /// Advice for bodies made with these options, as [`advice`](Self::advice): that of its
-    /// systems, if it has any. Binaries are stars that stand for themselves.
+    /// Advice for bodies made with these options, like [`advice`](Self::advice), but the advice for its
+    /// systems if it makes systems. With binaries, each body is one star.
     pub fn advice_of(&self, options: &Options) -> Advice {
         let has_binaries = |share: f64| share > 0.0;
         match options.get(Parameter::Binaries).is_some_and(has_binaries) {
@@ -322,8 +322,8 @@ impl Generator {
         }
     }
 
-    /// The time at which it makes things with these options, in the unit of its numbers: that of the
-    /// epoch since J2000 where there is an epoch, else 0.
+    /// Time of the bodies that it makes with these options, in its unit of time: the epoch since J2000 if
+    /// there is an epoch, otherwise 0.
     pub fn time_of(&self, options: &Options) -> f64 {
         let inner = self.inner(options);
         let epoch = inner

@@ -13,13 +13,13 @@
 //! cosmological snapshots (`Redshift`, `HubbleParam`, `ComovingIntegrationOn`): their numbers are
 //! not what Newton's law needs, and space does not expand here.
 //!
-//! Files of unknown units tell none: units of 1 cm, 1 g and 1 cm/s are those of a file in cgs.
+//! If the units of bodies are unknown, the file records none, because units of 1 cm, 1 g and 1 cm/s mean cgs.
 //! What readers make of attributes decided their types: see the comments below. yt takes units
 //! from its caller: `yt.load(path, unit_base={"UnitLength_in_cm": …, …})`.
 //!
 //! Datasets are written in chunks with Fletcher-32 checksums, on request shuffled and deflated.
-//! Reading holds one chunk of a dataset beside the bodies; writing holds the file as well, because
-//! the library builds it in memory.
+//! Reading needs memory for the bodies and one chunk of a dataset. Writing also needs memory for the
+//! file, because the library builds it in memory.
 //! Layout: GADGET-4 documentation, "Snapshot file format"; SWIFT documentation, "Initial
 //! Conditions".
 //!

@@ -206,8 +206,8 @@ impl Format {
         }
     }
 
-    /// The format that a name tells a reader: also that of files which are read and not written, tables
-    /// of numbers (`.txt`, `.dat`) and single arrays (`.npy`).
+    /// The format of a file to read, from its name. This includes formats that are read but not written:
+    /// tables of numbers (`.txt`, `.dat`) and single arrays (`.npy`).
     fn to_read(path: &Path) -> Option<Format> {
         let extension = path.extension().unwrap_or_default().to_str()?;
         match extension.to_ascii_lowercase().as_str() {
@@ -623,9 +623,9 @@ pub fn write_in_units(
     })
 }
 
-/// Writes so many snapshots of `n` bodies each into one NumPy archive, whose arrays have time as their first
-/// dimension: `time` of shape (S), `position` and `velocity` (S, N, 3), `mass`, `id` and `kind` (S, N). Each
-/// snapshot is `read` more than once, so that no two are in memory together.
+/// Writes snapshots of `n` bodies each into one NumPy archive. Time is the first dimension of its arrays:
+/// `time` has the shape (S), `position` and `velocity` (S, N, 3), `mass`, `id` and `kind` (S, N). Each
+/// snapshot is `read` more than once, so that no two are in memory at the same time.
 ///
 /// # Errors
 /// Errors of `read`, and of the file system.

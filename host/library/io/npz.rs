@@ -569,8 +569,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes so many snapshots, `read` one after the other and more than once, into one archive of arrays
-/// whose first dimension is that of time: time [S], position [S, N, 3], and so on.
+/// Writes snapshots, `read` one after the other and more than once, into one archive. Time is the first
+/// dimension of its arrays: time [S], position [S, N, 3], and so on.
 pub(super) fn write_series<E: From<io::Error>>(
     file: &mut impl Write,
     (snapshots, n): (usize, usize),

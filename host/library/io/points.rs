@@ -1,9 +1,13 @@
 //! Points in space from files, and tables of numbers at them.
 //!
-//! Points come from a table of `x y z`, a row per line, with commas or white space between numbers; from a
-//! table whose first line names its columns, among them x, y and z; from an array of shape `[M, 3]` as NumPy
-//! saves it (`.npy`); or from any snapshot, whose bodies they are then at. Tables are written as CSV or as
-//! `.npy`.
+//! Points come from
+//!
+//! * a table of `x y z`, a row per line, with commas or white space between numbers;
+//! * a table with the names of its columns in the first line, including x, y and z;
+//! * an array of shape `[M, 3]` as NumPy saves it (`.npy`);
+//! * any snapshot: the points are the positions of its bodies.
+//!
+//! Tables are written as CSV or as `.npy`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +28,7 @@ pub struct Points {
     pub positions: Vec<[f64; 3]>,
     /// Units of their coordinates, if the file records them.
     pub units: Option<Units>,
-    /// Remarks on what the file holds and is not used, as those of a [snapshot](super::Loaded).
+    /// Remarks on unused content of the file, as for a [snapshot](super::Loaded).
     pub notes: Vec<String>,
 }
 
@@ -84,8 +88,8 @@ fn any_points(path: &Path) -> Result<Points, ReadError> {
     }
 }
 
-/// Reads a list of numbers: a text file with one in each line, or a table whose first line names its
-/// columns, among them this one.
+/// Reads a list of numbers: a text file with one number in each line, or a table with the names of its
+/// columns in the first line, including this one.
 ///
 /// # Errors
 /// If the file is no such list, or a number is not finite.

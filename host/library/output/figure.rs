@@ -26,10 +26,10 @@ const LIGHT: Colour = [255, 255, 255];
 /// A picture with all that a reader needs to measure in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Picture within the axes; its size is that of the panels, without their axes. A thousand bodies or fewer are
-    /// points on white.
+    /// Picture within the axes; its size is the size of the panels without axes. A thousand bodies or fewer
+    /// are points on white.
     pub picture: DensityPicture,
-    /// Units of the bodies, where they are known: axes, time and densities are then in named ones.
+    /// Units of the bodies, if they are known: axes, time and densities then have named units.
     pub units: Option<Units>,
 }
 

@@ -1,8 +1,8 @@
 //! A smooth surface density from scattered bodies.
 //!
-//! A map of counts per pixel would be speckled. Here every body is spread over a Gaussian whose
-//! width follows the density around it (adaptive kernel estimate: Silverman 1986, section 5.3), so
-//! that the centre stays sharp and the outskirts smooth:
+//! A map of counts per pixel would be speckled. Here every body is spread over a Gaussian with a width
+//! that follows the density around it (adaptive kernel estimate: Silverman 1986, section 5.3). So the
+//! centre stays sharp and the outskirts smooth:
 //! ```text
 //! first      spread all bodies alike
 //! twice      density Σ at each body ─► its width σ ∝ Σ^(−1/2);

@@ -57,8 +57,8 @@ impl Ranks for Thread {
     }
 }
 
-/// Results of `work` on each of so many ranks, each of which has threads of its own to compute on, as
-/// processes have: those that wait for each other must not wait for threads as well.
+/// Results of `work` on each of `size` ranks. Like a process, each rank has its own threads to compute
+/// on: ranks that wait for each other must not also wait for threads.
 pub(crate) fn ranks<T: Send>(size: usize, work: impl Fn(Box<dyn Ranks>) -> T + Sync) -> Vec<T> {
     let table: Arc<Vec<_>> = Arc::new((0..size).map(|_| Mutex::default()).collect());
     let barrier = Arc::new(Barrier::new(size));

@@ -69,7 +69,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Number of the next snapshot of a run: after those of the table, or after the files where the table is lost.
+/// Number of the next snapshot of a run: after the rows of the table, or after the files if the table is lost.
 pub(super) fn next_number(folder: &Path) -> io::Result<u64> {
     let table = fs::read_to_string(folder.join(INDEX))?;
     let of_row = |row: &str| row.split(',').nth(1)?.parse::<u64>().ok();

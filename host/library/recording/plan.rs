@@ -22,11 +22,11 @@ pub struct Plan {
     pub diagnostics_every: Option<u64>,
     /// Time between two snapshots, in the unit of the run; steps are shortened to meet it.
     pub snapshot_every: Option<f64>,
-    /// When checkpoints are written, beside when the run is broken off.
+    /// When checkpoints are written, in addition to the end of a run that is interrupted.
     pub checkpoint_every: Option<Every>,
     /// Format of the snapshots.
     pub format: Format,
-    /// Units of the bodies, for the snapshots to tell.
+    /// Units of the bodies, which snapshots record.
     pub units: Option<Units>,
 }
 

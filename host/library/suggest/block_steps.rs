@@ -9,8 +9,8 @@ use crate::variants::preferred::{ForceAccuracy, block_digits};
 /// Bodies from which on a [neighbour scheme](Neighbours) is chosen.
 const MANY: usize = 65_536;
 
-/// The most bodies for which it is: those of more have not been timed, and their lists take more memory than most GPUs
-/// have.
+/// Largest number of bodies for which a neighbour scheme is chosen. More have not been timed, and their
+/// lists take more memory than most GPUs have.
 const TOO_MANY: usize = 1 << 20;
 
 /// η in a neighbour scheme.
@@ -28,9 +28,9 @@ pub struct BlockSettings {
 }
 
 impl BlockSettings {
-    /// These settings, with integrator and η for so many bodies where they were left out, and with
-    /// neighbours where that was the integrator, they are `allowed`, and pairs of this accuracy need no f64,
-    /// which a GPU has no such scheme in.
+    /// These settings, with integrator and η for this number of bodies if they were left out. Neighbours
+    /// are added if the integrator was left out, if they are `allowed`, and if pairs of this accuracy need
+    /// no f64, because a GPU has no neighbour scheme in f64.
     ///
     /// Hermite's sixth order with η = 0.36, or the neighbour scheme with η = 0.04 from 65 536 to 1 048 576 bodies. On one
     /// H200 a time unit of as many in a Plummer sphere takes 2.6 s with an error of the energy of 2.5·10⁻⁹ by the
@@ -67,8 +67,8 @@ impl BlockSettings {
     }
 }
 
-/// Returns whether a [neighbour scheme](Neighbours) takes less time for so many bodies than other block time
-/// steps that err as little.
+/// Returns whether a [neighbour scheme](Neighbours) is faster for this number of bodies than other block
+/// time steps with errors as small.
 pub fn neighbours_pay(bodies: usize) -> bool {
     (MANY..=TOO_MANY).contains(&bodies)
 }

@@ -114,8 +114,8 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
     }
 }
 
-/// Number of bound pairs that this softening would part, and that are closer still beside the distance to
-/// the next body: where bodies are dense there are always some that are near each other.
+/// Number of bound pairs that this softening would separate, and that are also close compared with the
+/// distance to the next body. (In dense regions some bodies are always near each other.)
 fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
     if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
         return 0; // none of its orbits are ellipses

@@ -35,8 +35,9 @@ pub fn dynamical_time(
     if times.is_empty() { 0.0 } else { median(times) }
 }
 
-/// Time in which external fields turn each body by a radian: 1/Ω of a circular orbit about a point mass, whose tidal
-/// tensor has the norm √6 Ω². Infinite without fields, and where the tensor of one's own is not known.
+/// Time in which external fields turn each body by a radian: 1/Ω of a circular orbit about a point mass,
+/// which has a tidal tensor of the norm √6 Ω². Infinite without fields, and if the tensor of a user's
+/// field is not known.
 fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> Vec<f64> {
     let Some(external) = external.filter(|external| !external.is_none()) else {
         return vec![f64::INFINITY; bodies.len()];
@@ -49,8 +50,8 @@ fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> Vec<f64> {
     (0..bodies.len()).into_par_iter().map(time).collect()
 }
 
-/// The longest step of bodies whose steps follow the motion, an eighth of the
-/// [dynamical time](dynamical_time): few bodies could take longer ones. 0 where nothing is accelerated.
+/// The longest of steps that follow the motion: an eighth of the [dynamical time](dynamical_time), because
+/// few bodies could take longer steps. 0 if nothing is accelerated.
 pub fn longest_step(
     bodies: &Bodies,
     accelerations: &[[f64; 3]],

@@ -1,5 +1,5 @@
-//! A process beside each rank that says how it died: of a killed process no launcher names the rank
-//! reliably, and some name another's.
+//! A second process for each rank, which reports how the rank died. No launcher reliably names the rank
+//! of a killed process, and some name another rank.
 
 use std::ffi::c_int;
 use std::fs;

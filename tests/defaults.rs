@@ -125,7 +125,7 @@ fn coincident_bodies_are_named() {
     let first = bodies.body(0).position;
     [bodies.x[3], bodies.y[3], bodies.z[3]] = first;
     folder.write("two.npz", bodies, None);
-    let said = "bodies 0 and 3 are at one place";
+    let said = "bodies 0 and 3 have the same position";
     folder
         .run("run two.npz --steps 1 --out o")
         .expect(0, &[said]);

@@ -3,10 +3,9 @@
 use std::fs;
 
 use allpairs::fields;
-use allpairs::integrator::{Pace, TimeSteps};
+use allpairs::integrator::TimeSteps;
 use allpairs::io::Format;
-use allpairs::physics::Physics;
-use allpairs::selection::Selection;
+use allpairs::run::Run;
 use allpairs::variants::Shape;
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -51,56 +50,46 @@ impl Asked {
     }
 
     /// The table, with what was chosen: it holds for runs and resumptions of this table.
-    pub(super) fn with_choices(
-        &self,
-        selection: &Selection,
-        physics: &Physics,
-        format: Format,
-        pace: Pace,
-        steps: u64,
-    ) -> toml::Table {
+    pub(super) fn with_choices(&self, run: &Run, format: Format, steps: u64) -> toml::Table {
+        let spec = &run.spec;
+        let is_of_blocks = spec.stepping == TimeSteps::Blocks;
         let mut table = self.table.clone();
-        if self.options.stepping() != TimeSteps::Blocks {
+        if spec.accuracy.is_none() {
             table.remove("accuracy"); // the kernel has it
         }
         let mut set = |key: &str, value: toml::Value| drop(table.insert(key.into(), value));
-        set("softening", physics.softening.into());
-        set("gravity", physics.g.into());
-        if let Some(units) = self.options.force.units {
+        set("softening", run.physics.softening.into());
+        set("gravity", run.physics.g.into());
+        if let Some(units) = spec.units {
             set("units", units.list().into());
         }
         set("snapshot-format", format.name().into());
-        set("integrator", self.options.method().name().into());
-        if self.options.stepping() == TimeSteps::Blocks {
-            let (eta, neighbours) = (self.options.eta, self.options.neighbours);
-            if let Some(eta) = eta {
-                set("eta", eta.into());
-            }
-            if let Some(neighbours) = neighbours {
-                set("neighbours", neighbours.to_string().into());
-            }
+        set("integrator", run.integrator.name().into());
+        if let Some(eta) = spec.eta.filter(|_| is_of_blocks) {
+            set("eta", eta.into());
+        }
+        if let Some(neighbours) = spec.neighbours.filter(|_| is_of_blocks) {
+            set("neighbours", neighbours.to_string().into());
         }
         if self.options.generator().is_some() {
             let seed = self.options.made.options.seed;
             let whole = i64::try_from(seed).map(toml::Value::from);
             set("seed", whole.unwrap_or_else(|_| seed.to_string().into()));
         }
-        set("kernel", selection.variant.name.into());
+        set("kernel", run.selection.variant.name.into());
         // For a kernel of the CPU that is named, as it is here, computes one system otherwise.
-        if self.options.systems().is_ok_and(|systems| systems > 1) {
+        if spec.systems > 1 {
             set("independent", true.into());
         }
-        set("device", selection.place.choice().to_string().into());
-        let Shape { block, len, luf } = selection.shape;
+        set("device", spec.device.to_string().into());
+        let Shape { block, len, luf } = spec.shape;
         for (key, tuned) in [("block", block), ("len", len), ("luf", luf)] {
             if let Some(tuned) = tuned.filter(|_| !self.table.contains_key(key)) {
                 set(key, i64::from(tuned).into());
             }
         }
-        match pace {
-            Pace::Fixed(dt) => set("dt", dt.into()),
-            Pace::Adaptive { longest, .. } if longest.is_finite() => set("dt", longest.into()),
-            Pace::Adaptive { .. } => {}
+        if let Some(dt) = spec.dt {
+            set("dt", dt.into());
         }
         if let (None, Ok(steps)) = (&self.options.until, i64::try_from(steps)) {
             set("steps", steps.into());

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use allpairs::ranks::Team;
+use allpairs::settings::Front;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench;
@@ -90,6 +91,7 @@ enum Command {
 
 /// Runs the program with these arguments, of which the first is its name, and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    Front::CommandLine.speak();
     fail_at_size_limits();
     let arguments: Vec<OsString> = arguments.into_iter().map(without_exponent).collect();
     let shared = ranks::take_part(&arguments, |team| carry_out(&arguments, Some(team)));

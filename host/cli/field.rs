@@ -10,6 +10,7 @@ use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;
+use allpairs::run::Surroundings;
 use allpairs::selection::{Request, select};
 use allpairs::units::Units;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -92,13 +93,15 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
     let mut force = options.force.clone();
     force.units = files::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
-    let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
+    let physics = force.spec()?.physics(&bodies, &Surroundings::general())?;
     ensure!(
         !matches!(physics.law, ForceLaw::AttractRepel { .. }),
         "the field of --law attract-repel depends on the bodies in it: `field` has gravity and unit"
     );
     // Steps of sixth order take every field, and those that depend on velocities are refused below.
-    let fields = force.fields(&physics, Integrator::Hermite6)?;
+    let fields = force.fields(physics.g)?;
+    let integrator = Integrator::Hermite6;
+    fields.check(integrator.name(), integrator.derivatives())?;
     if let Some(field) = fields.iter().find(|field| field.needs_velocity()) {
         anyhow::bail!("--field {field}: it depends on velocities, and points have none");
     }

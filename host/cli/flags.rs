@@ -10,6 +10,7 @@ use allpairs::encounters::EncounterFault;
 use allpairs::fields::{FieldFault, ParseFault};
 use allpairs::plan::PlanError;
 use allpairs::recording::RecordingError;
+use allpairs::run::BuildError;
 use allpairs::selection::{Ineligible, SelectionError};
 use allpairs::units::MeasureError;
 use allpairs::variants::{OutOfRange, UnknownVariant};
@@ -18,15 +19,26 @@ use allpairs::variants::{OutOfRange, UnknownVariant};
 const RUN: &[&str] = &[
     "accuracy",
     "allow_inaccurate",
+    "block",
     "block_steps",
+    "damping",
     "device",
+    "drag",
+    "dt",
     "eta",
     "field",
     "integrator",
     "kernel",
     "law",
+    "len",
+    "luf",
     "neighbours",
     "orbit",
+    "repulsion",
+    "softening",
+    "streams",
+    "tile",
+    "until",
 ];
 /// Settings of the bodies' units.
 const UNITS: &[&str] = &["units", "mass", "radius"];
@@ -64,6 +76,7 @@ fn cause(error: &(dyn Error + 'static)) -> String {
 /// wrote, or name a parameter of a field.
 fn settings(error: &(dyn Error + 'static)) -> &'static [&'static str] {
     let about_a_run = error.is::<ForceError>()
+        || error.is::<BuildError>()
         || error.is::<SelectionError>()
         || error.is::<Ineligible>()
         || error.is::<NeighboursFault>()

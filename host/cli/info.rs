@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use allpairs::binaries::{Census, Pair};
 use allpairs::bodies::{Bodies, BodyKind};
 use allpairs::io::{Format, Printable};
-use allpairs::physics::ForceLaw;
+use allpairs::run::Surroundings;
 use allpairs::test_particles::Kinds;
 
 use crate::files;
@@ -41,7 +41,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     // Pairs are of bodies that stand for themselves.
     force.softening = force.softening.or(Some(0.0.into()));
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
-    let (physics, _) = force.physics(ForceLaw::Gravity, &bodies, 1, None)?;
+    let physics = force.spec()?.physics(&bodies, &Surroundings::general())?;
     writeln!(
         out,
         "{}: {} of total mass {}, at time {}, {}",

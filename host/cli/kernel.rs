@@ -1,20 +1,10 @@
 //! The options that choose a kernel.
 
-use std::sync::Arc;
-
-use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{self, Generator, Parameter};
-use allpairs::integrator::{Integrator, TimeSteps};
-use allpairs::physics::Physics;
-use allpairs::ranks::Team;
-use allpairs::selection::{DeviceChoice, Request, Selection, select, select_on_ranks};
-use allpairs::suggest;
-use allpairs::test_particles::Kinds;
-use allpairs::tuning;
+use allpairs::selection::DeviceChoice;
+use allpairs::variants::Shape;
 use allpairs::variants::preferred::ForceAccuracy;
-use allpairs::variants::{Shape, Variant};
-use allpairs_lab::studies::catalogue;
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
 use crate::choices::{DeviceOption, Named};
 use crate::many::{self, HEADING, Many};
@@ -100,79 +90,26 @@ impl KernelOptions {
         self.accuracy.map(|named| named.0)
     }
 
-    /// The accuracy that was asked for, or that suits the softening.
-    pub(super) fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
-        self.accuracy().or(suggest::accuracy(physics.softening))
+    /// The device.
+    pub(super) fn device(&self) -> DeviceChoice {
+        self.place.device
     }
 
-    /// Chooses what is to run for so many bodies, which are so many systems; also returns what is to be said
-    /// about it.
-    pub(super) fn select(
-        &self,
-        physics: &Physics,
-        (bodies, systems): (&Bodies, u32),
-        (integrator, steps, steps_alone): (Integrator, TimeSteps, bool),
-        team: Option<&Arc<Team>>,
-    ) -> anyhow::Result<(Selection, Option<String>)> {
-        ensure!(
-            self.kernel.is_none() || self.accuracy.is_none() || steps == TimeSteps::Blocks,
-            "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
-        );
-        let accuracy = self.accuracy_under(physics);
-        let kernel = self.name().map(|name| catalogue().find(name)).transpose()?;
-        let (law, n) = (physics.law, bodies.len());
-        let request = Request {
-            device: self.place.device,
-            kernel,
-            law,
-            bodies: n,
-            systems,
-            sources: Kinds::of(bodies, physics).massive,
-            accuracy,
-            integrator,
-            steps,
-            steps_alone,
-            several_gpus: true,
-        };
-        let selection = match team {
-            Some(team) => select_on_ranks(&request, team)?,
-            None => select(&request)?,
-        };
-        Ok(match tuning::path().filter(|_| !self.no_cache) {
-            Some(path) => {
-                let (selection, ignored) = tuning::improve(selection, &path, &request, catalogue());
-                let advice = "`allpairs tune` finds new ones, --no-cache does not look";
-                (selection, ignored.map(|why| format!("{why}; {advice}")))
-            }
-            None => (selection, None),
-        })
+    /// Returns whether the kernels are to be used that `allpairs tune` found.
+    pub(super) fn is_tuned(&self) -> bool {
+        !self.no_cache
     }
 
-    /// The shape that was asked for, or selected.
-    pub(super) fn shape(&self, selected: &Selection) -> Shape {
-        Shape {
-            block: self.block.or(selected.shape.block),
-            len: self.len.or(selected.shape.len),
-            luf: self.luf.or(selected.shape.luf),
-        }
+    /// The shape that was asked for.
+    pub(super) fn shape(&self) -> Shape {
+        let Self {
+            block, len, luf, ..
+        } = *self;
+        Shape { block, len, luf }
     }
 
-    /// The selected kernel for so many systems, in the shape that was asked for, or selected.
-    pub(super) fn shaped(&self, selected: &Selection, systems: u32) -> anyhow::Result<Variant> {
-        let shape = self.shape(selected);
-        match selected.variant.shaped(shape) {
-            Some(shaped) => self.many.of(&shaped, systems),
-            None if selected.variant.split().is_none()
-                && (shape.len, shape.luf) != (None, None) =>
-            {
-                bail!(
-                    "--len and --luf are for kernels with two-dimensional blocks, such as gtx980/2d"
-                )
-            }
-            None => bail!(
-                "--block is for GPU kernels, not for {}",
-                selected.variant.name
-            ),
-        }
+    /// Sources of a tile, and number of streams.
+    pub(super) fn many(&self) -> (Option<u32>, Option<u32>) {
+        (self.many.tile, self.many.streams)
     }
 }

@@ -3,7 +3,6 @@
 use allpairs::plan::systems::bodies_each;
 use allpairs::variants::{Method, Queues, Variant};
 use allpairs_lab::studies::{self, catalogue};
-use anyhow::{bail, ensure};
 
 /// Heading of these options in the help.
 pub(super) const HEADING: &str = "Many systems";
@@ -21,45 +20,19 @@ pub(super) struct Many {
 }
 
 impl Many {
-    /// The selected kernel, for this number of systems, with these tiles and streams.
-    pub(super) fn of(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
+    /// Returns the kernel for this number of systems, with the tile and the streams if the kernel has some:
+    /// options that it does not know are for other kernels.
+    pub(super) fn of_if_it_has(&self, selected: &Variant, systems: u32) -> Variant {
         let mut variant = selected.of_systems(systems);
-        if self.tile.is_none() && self.streams.is_none() {
-            return Ok(variant);
+        if let Method::Systems(path) = &mut variant.method {
+            if let Some(tile) = self.tile.filter(|_| path.tile.is_some()) {
+                *path = path.tile(tile);
+            }
+            if let Some(streams) = self.streams.filter(|_| path.queues != Queues::Together) {
+                *path = path.queued(Queues::Exactly(streams));
+            }
         }
-        let Method::Systems(path) = &mut variant.method else {
-            bail!(
-                "--tile and --streams are for kernels of independent systems, such as galaxies/streams"
-            );
-        };
-        if let Some(tile) = self.tile {
-            ensure!(
-                path.tile.is_some(),
-                "kernel `{}` has no tiles: --tile is for kernels that do, such as galaxies/tiled-512",
-                variant.name
-            );
-            *path = path.tile(tile);
-        }
-        if let Some(streams) = self.streams {
-            ensure!(
-                path.queues != Queues::Together,
-                "kernel `{}` computes all systems in one stream: --streams is for kernels that use \
-                 several, such as galaxies/streams",
-                variant.name
-            );
-            *path = path.queued(Queues::Exactly(streams));
-        }
-        Ok(variant)
-    }
-
-    /// Like [`of`](Self::of), but ignores options that the kernel does not have.
-    pub(super) fn of_if_it_has(&self, selected: &Variant, systems: u32) -> anyhow::Result<Variant> {
-        let (mut tile, mut streams) = (None, None);
-        if let Method::Systems(path) = selected.method {
-            tile = self.tile.filter(|_| path.tile.is_some());
-            streams = self.streams.filter(|_| path.queues != Queues::Together);
-        }
-        Self { tile, streams }.of(selected, systems)
+        variant
     }
 }
 

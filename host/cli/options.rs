@@ -1,23 +1,15 @@
-//! Options of a run, and what follows from them alone.
+//! Options of a run, as a specification of the library.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use allpairs::backend::Neighbours;
-use allpairs::bodies::Bodies;
-use allpairs::fields::{FIRST_POST_NEWTONIAN, Fields, parse_orbit};
+use allpairs::fields::{Fields, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::io::Format;
-use allpairs::machine::Machine;
-use allpairs::physics::{ForceLaw, Physics};
-use allpairs::ranks::Team;
 use allpairs::recording::{Condition, Every, Plan};
-use allpairs::selection::{Place, Selection};
-use allpairs::suggest::{Advice, BlockSettings, Chosen};
+use allpairs::run::{End, RunSpec, Surroundings};
 use allpairs::units::Measure;
-use allpairs::variants::Variant;
-use allpairs_lab::studies::{self, Study, catalogue};
 use anyhow::{Context, bail, ensure};
 use clap::ArgAction;
 
@@ -29,6 +21,9 @@ use crate::made::Made;
 use crate::physics::ForceOptions;
 use crate::say;
 use crate::size::Size;
+
+/// Number of steps of a run that is given neither a number nor a time to reach.
+const DEFAULT_STEPS: u64 = 100;
 
 /// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
@@ -156,23 +151,48 @@ impl Options {
         time.transpose().with_context(|| format!("in --{option}"))
     }
 
-    /// The external fields, in the units of the run, with the orbit of the origin in them, of a run that
-    /// begins at this time.
-    pub(super) fn fields(
-        &self,
-        physics: &Physics,
-        integrator: Integrator,
-        start: f64,
-    ) -> anyhow::Result<Fields> {
-        let fields = self.force.fields(physics, integrator)?;
-        let Some(text) = &self.orbit else {
-            return Ok(fields);
+    /// What these options ask for, in the units of the bodies, of a run that begins at this time; but for
+    /// encounters.
+    pub(super) fn spec(&self, start: f64, around: &Surroundings) -> anyhow::Result<RunSpec> {
+        let force = &self.force;
+        let (tile, streams) = self.kernel.many();
+        let mut spec = RunSpec {
+            systems: self.systems()?,
+            made_by: (self.generator())
+                .map(|generator| (generator.name, generator.advice_of(&self.made.options))),
+            integrator: self.integrator.map(|Named(integrator)| integrator),
+            damping: self.damping,
+            dt: self.dt()?,
+            eta: self.eta,
+            stepping: match self.block_steps {
+                true => TimeSteps::Blocks,
+                false => TimeSteps::Shared,
+            },
+            neighbours: self.neighbours,
+            start,
+            end: match self.until()? {
+                Some(end) => End::Time(end),
+                None => End::Steps(self.steps.unwrap_or(DEFAULT_STEPS)),
+            },
+            snapshot_every: self.snapshot_every()?,
+            device: self.kernel.device(),
+            kernel: self.kernel.name().map(str::to_owned),
+            shape: self.kernel.shape(),
+            tile,
+            streams,
+            accuracy: self.kernel.accuracy(),
+            allow_inaccurate: self.kernel.allow_inaccurate,
+            tuned: self.kernel.is_tuned(),
+            ..force.spec()?
         };
-        let orbit = parse_orbit(text, self.force.units.as_ref());
-        let orbit = orbit.with_context(|| format!("in --orbit {text}"))?;
-        let fields = fields.on_orbit(orbit.starting(start));
-        fields.check(integrator.name(), integrator.derivatives())?;
-        Ok(fields)
+        let g = spec.gravity(spec.force_law(around)?);
+        spec.fields = force.fields(g)?;
+        if let Some(text) = &self.orbit {
+            let orbit = parse_orbit(text, force.units.as_ref());
+            let orbit = orbit.with_context(|| format!("in --orbit {text}"))?;
+            spec.fields = spec.fields.on_orbit(orbit);
+        }
+        Ok(spec)
     }
 
     /// Limit to the drift of the energy.
@@ -193,166 +213,6 @@ impl Options {
                 (None, _) => "a smaller --dt or a larger --softening would help",
             },
         }
-    }
-
-    /// The study that the kernel is a rung of, if it is one.
-    pub(super) fn study(&self) -> Option<&'static Study> {
-        let kernel = self.kernel.name()?;
-        studies::of(catalogue().find(kernel).ok()?)
-    }
-
-    /// As asked, or as the kernel's study has it, or as suits the initial conditions.
-    pub(super) fn method(&self) -> Integrator {
-        match (self.integrator, self.study()) {
-            (Some(Named(integrator)), _) => integrator,
-            (None, Some(study)) => study.integrator,
-            (None, None) => self.advice().integrator,
-        }
-    }
-
-    /// Returns whether the integrator was chosen for bodies of a file whose units are those of planets.
-    pub(super) fn is_of_planets(&self) -> bool {
-        let is_chosen =
-            (self.integrator.is_none() && self.study().is_none()) && self.generator().is_none();
-        is_chosen && self.advice() == Advice::PLANETS
-    }
-
-    /// The place, ready for a run with these options.
-    pub(super) fn machine(
-        &self,
-        place: Place,
-        integrator: Integrator,
-        physics: &Physics,
-        team: Option<&Arc<Team>>,
-    ) -> Machine {
-        let machine = Machine::new(place)
-            .allow_inaccurate(self.kernel.allow_inaccurate)
-            .block_steps(
-                integrator,
-                self.stepping(),
-                self.eta,
-                self.kernel.accuracy_under(physics),
-            )
-            .neighbours(self.neighbours);
-        match team {
-            Some(team) => machine.ranks(Arc::clone(team)),
-            None => machine,
-        }
-    }
-
-    /// Advice on how to simulate the initial conditions, or the bodies of a file with its units.
-    pub(super) fn advice(&self) -> Advice {
-        let made_by = self.generator();
-        let made_by = made_by.map(|generator| generator.advice_of(&self.made.options));
-        Advice::of(made_by, self.force.units)
-    }
-
-    /// Choice between varying steps shared by all bodies and block time steps.
-    pub(super) fn stepping(&self) -> TimeSteps {
-        match self.block_steps {
-            true => TimeSteps::Blocks,
-            false => TimeSteps::Shared,
-        }
-    }
-
-    /// Chooses what was left out of block time steps of so many bodies; returns what was chosen, to be told.
-    pub(super) fn choose_block_steps(
-        &mut self,
-        bodies: usize,
-        physics: &Physics,
-    ) -> anyhow::Result<Option<String>> {
-        if !self.block_steps || (self.integrator.is_none() && self.study().is_some()) {
-            return Ok(None);
-        }
-        let asked = BlockSettings {
-            integrator: self.integrator.map(|Named(integrator)| integrator),
-            eta: self.eta,
-            neighbours: self.neighbours,
-        };
-        let mut fields = self.force.fields.iter();
-        let allowed = self.kernel.name().is_none()
-            && self.systems()? == 1
-            && !fields.any(|field| field.split(':').next() == Some(FIRST_POST_NEWTONIAN));
-        let settings = asked.or_chosen(bodies, allowed, || self.kernel.accuracy_under(physics));
-        if settings == asked {
-            return Ok(None);
-        }
-        self.integrator = settings.integrator.map(Named);
-        (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
-        // Such as were given by their number the run tells anyway.
-        let was_left = !matches!(asked.neighbours, Some(Neighbours::Number(_)));
-        let neighbours = settings.neighbours.filter(|_| was_left);
-        let neighbours = neighbours
-            .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
-        let eta = settings.eta.map(say::plain);
-        Ok(Some(format!(
-            "block time steps by {} with --eta {}{} (chosen)",
-            self.method().name(),
-            eta.unwrap_or_default(),
-            neighbours.unwrap_or_default()
-        )))
-    }
-
-    /// Refuses neighbours where there is no scheme with them.
-    pub(super) fn check_neighbours(&self) -> anyhow::Result<()> {
-        match self.neighbours {
-            Some(_) => Ok(self.method().check_neighbours(self.stepping())?),
-            None => Ok(()),
-        }
-    }
-
-    /// The force between `bodies`.
-    pub(super) fn physics(&self, bodies: &Bodies) -> anyhow::Result<Physics> {
-        Ok(self.physics_and_why(bodies)?.0)
-    }
-
-    /// The force between `bodies`, and how its softening was chosen, if it was.
-    pub(super) fn physics_and_why(
-        &self,
-        bodies: &Bodies,
-    ) -> anyhow::Result<(Physics, Option<Chosen>)> {
-        let preferred = self.study().map_or(ForceLaw::Gravity, |study| study.law);
-        let made_by = self
-            .generator()
-            .map(|generator| (generator, &self.made.options));
-        let systems = self.systems()?;
-        self.force.physics(preferred, bodies, systems, made_by)
-    }
-
-    pub(super) fn integrator(&self) -> anyhow::Result<Integrator> {
-        match (self.method(), self.damping) {
-            (Integrator::DampedEuler { .. }, Some(rate)) => {
-                ensure!(
-                    rate.is_finite() && rate >= 0.0,
-                    "`--damping` must be ≥ 0 and finite, got {}",
-                    say::plain(rate)
-                );
-                Ok(Integrator::DampedEuler { rate })
-            }
-            (integrator, None) => Ok(integrator),
-            (integrator, Some(_)) => bail!(
-                "--damping is for --integrator damped-euler, not {}",
-                integrator.name()
-            ),
-        }
-    }
-
-    /// Kernel and device to run, and a remark to print about them.
-    pub(super) fn select(
-        &self,
-        physics: &Physics,
-        bodies: &Bodies,
-        team: Option<&Arc<Team>>,
-    ) -> anyhow::Result<(Selection, Option<String>)> {
-        let alone = self.force.fields.is_empty() && !self.encounters.are_looked_for();
-        let integration = (self.method(), self.stepping(), alone);
-        self.kernel
-            .select(physics, (bodies, self.systems()?), integration, team)
-    }
-
-    /// The selected kernel, in the shape that was asked for, or selected.
-    pub(super) fn shaped(&self, selected: &Selection) -> anyhow::Result<Variant> {
-        self.kernel.shaped(selected, self.systems()?)
     }
 
     /// Number of independent systems that the kernel computes.
@@ -413,15 +273,20 @@ impl Options {
     }
 }
 
-pub(super) fn plan(options: &Options, steps: u64, format: Format) -> anyhow::Result<Plan> {
-    let until = options.until()?;
-    Ok(Plan {
-        steps: until.map_or(steps, |_| u64::MAX),
+/// Times at which a run records something.
+pub(super) fn plan(options: &Options, spec: &RunSpec, format: Format) -> Plan {
+    let (steps, until) = match spec.end {
+        End::Steps(steps) => (steps, None),
+        End::Time(end) => (u64::MAX, Some(end)),
+        End::Open => (u64::MAX, None),
+    };
+    Plan {
+        steps,
         until,
         diagnostics_every: options.kept.diagnostics,
-        snapshot_every: options.snapshot_every()?,
+        snapshot_every: spec.snapshot_every,
         checkpoint_every: options.kept.checkpoint_every,
         format,
         units: options.force.units,
-    })
+    }
 }

@@ -1,13 +1,10 @@
 //! Options of the force: force law, constants, and the units of the bodies that it is computed in.
 
-use allpairs::bodies::Bodies;
 use allpairs::fields::{self, Fields};
-use allpairs::initial_conditions::{Generator, Options};
-use allpairs::integrator::Integrator;
 use allpairs::physics::{ForceLaw, Physics};
-use allpairs::suggest::{self, Chosen, Known};
+use allpairs::run::RunSpec;
 use allpairs::units::{Measure, Units};
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::ArgAction;
 
 use crate::choices::Named;
@@ -47,70 +44,30 @@ pub(super) struct ForceOptions {
 }
 
 impl ForceOptions {
-    /// The external fields, in the units of the run and with its G; checked for an integrator.
-    pub(super) fn fields(
-        &self,
-        physics: &Physics,
-        integrator: Integrator,
-    ) -> anyhow::Result<Fields> {
+    /// The external fields, in the units of the run and with its G.
+    pub(super) fn fields(&self, g: f64) -> anyhow::Result<Fields> {
         let mut all = Fields::NONE;
         for text in &self.fields {
-            let fields = fields::parse(text, self.units.as_ref(), physics.g);
+            let fields = fields::parse(text, self.units.as_ref(), g);
             let fields = fields.with_context(|| format!("in --field {text}"))?;
             fields.iter().for_each(|field| all.push(field.clone()));
         }
-        all.check(integrator.name(), integrator.derivatives())?;
         Ok(all)
     }
 
-    /// The force between `bodies`, which are so many independent systems, under the `preferred` law
-    /// where none was asked for; and how its softening was chosen, if it was.
-    pub(super) fn physics(
-        &self,
-        preferred: ForceLaw,
-        bodies: &Bodies,
-        systems: u32,
-        made_by: Option<(&Generator, &Options)>,
-    ) -> anyhow::Result<(Physics, Option<Chosen>)> {
-        let law = self.law(preferred)?;
-        let g = match (self.g, self.units_of_g(law)) {
-            (Some(g), _) => g,
-            (None, Some(units)) => units.gravity(),
-            (None, None) => 1.0,
-        };
-        ensure!(g.is_finite(), "`--gravity` must be finite, got {g}");
-        let given = self.softening.as_ref();
-        let given = given.map(|given| given.length(self.units.as_ref()));
-        let given = given.transpose().context("in --softening")?;
-        let chosen = match given {
-            Some(_) => None,
-            None => Some(suggest::choose_softening(
-                bodies,
-                &Known {
-                    law,
-                    systems: systems as usize,
-                    units: self.units,
-                    g,
-                    made_by: made_by.map(|(g, options)| (g.name, g.advice_of(options))),
-                },
-            )),
-        };
-        let softening = match (given, &chosen) {
-            (Some(given), _) => given,
-            (None, chosen) => chosen.as_ref().map_or(0.0, |chosen| chosen.value),
-        };
-        ensure!(
-            softening >= 0.0 && softening.is_finite(),
-            "`--softening` must be ≥ 0 and finite, got {}",
-            say::plain(softening)
-        );
-        Ok((Physics { law, g, softening }, chosen))
-    }
-
-    /// The units that G follows from, if it does.
-    fn units_of_g(&self, law: ForceLaw) -> Option<Units> {
-        self.units
-            .filter(|_| self.g.is_none() && law != ForceLaw::Unit)
+    /// What these options ask for, but for fields.
+    pub(super) fn spec(&self) -> anyhow::Result<RunSpec> {
+        let softening = self.softening.as_ref();
+        let softening = softening.map(|given| given.length(self.units.as_ref()));
+        Ok(RunSpec {
+            units: self.units,
+            law: self.law.map(|named| named.0),
+            repulsion: self.repulsion,
+            drag: self.drag,
+            g: self.g,
+            softening: softening.transpose().context("in --softening")?,
+            ..RunSpec::default()
+        })
     }
 
     /// Line about the units of the bodies and G. Bodies that were `made` here need none where they are in
@@ -145,28 +102,5 @@ impl ForceOptions {
                 (!made && law == ForceLaw::Gravity).then(|| "units unknown, G = 1".to_owned())
             }
         }
-    }
-
-    fn law(&self, preferred: ForceLaw) -> anyhow::Result<ForceLaw> {
-        let mut law = self.law.map_or(preferred, |named| named.0);
-        if let ForceLaw::AttractRepel { repulsion, damping } = &mut law {
-            *repulsion = self.repulsion.unwrap_or(*repulsion);
-            *damping = self.drag.unwrap_or(*damping);
-            ensure!(
-                repulsion.is_finite(),
-                "`--repulsion` must be finite, got {repulsion}"
-            );
-            ensure!(
-                *damping >= 0.0 && damping.is_finite(),
-                "`--drag` must be ≥ 0 and finite, got {}",
-                say::plain(*damping)
-            );
-        } else {
-            ensure!(
-                self.repulsion.is_none() && self.drag.is_none(),
-                "--repulsion and --drag are for --law attract-repel"
-            );
-        }
-        Ok(law)
     }
 }

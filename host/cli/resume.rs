@@ -5,27 +5,24 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use allpairs::backend::Neighbours;
 use allpairs::checkpoint::{self, Checkpoint, Found};
-use allpairs::encounters::Encounters;
-use allpairs::integrator::{Integrator, Pace};
+use allpairs::integrator::Pace;
 use allpairs::io::is_partial;
-use allpairs::physics::Physics;
 use allpairs::ranks::Team;
 use allpairs::recording::{self, Recording};
-use allpairs::selection::{DeviceChoice, Selection};
-use allpairs::simulation::Simulation;
-use allpairs::units::{Measure, Units};
-use allpairs::variants::preferred::ForceAccuracy;
+use allpairs::run::{End, RunSpec, Surroundings};
+use allpairs::selection::DeviceChoice;
+use allpairs::units::Measure;
+use allpairs_lab::studies;
 use anyhow::{Context, bail, ensure};
 
 use crate::asked::Asked;
 use crate::bodies;
 use crate::config;
 use crate::drive::drive;
-use crate::options::plan;
+use crate::header;
+use crate::options::{self, plan};
 use crate::outputs::{CONFIG, Outputs};
-use crate::pace::{pace, steps};
 use crate::run;
 use crate::say;
 use crate::settings;
@@ -82,31 +79,13 @@ fn asked_for(config: &Path, checkpoint: &Checkpoint) -> anyhow::Result<Asked> {
 pub struct KeptRun {
     /// File of the latest sound checkpoint.
     pub checkpoint: PathBuf,
-    /// The force.
-    pub physics: Physics,
-    /// The integrator.
-    pub integrator: Integrator,
-    /// The steps.
-    pub pace: Pace,
-    /// The number of neighbours, if they are of a neighbour scheme.
-    pub neighbours: Option<Neighbours>,
-    /// Kernel and place.
-    pub selection: Selection,
-    /// Number of independent systems.
-    pub systems: u32,
-    /// Accuracy that was asked for.
-    pub accuracy: Option<ForceAccuracy>,
-    /// True if errors without a bound are allowed.
-    pub allow_inaccurate: bool,
-    /// Units of the bodies.
-    pub units: Option<Units>,
+    /// Everything that the run was asked for, and what was chosen.
+    pub spec: RunSpec,
     /// External fields, as [`parse`](allpairs::fields::parse) reads them.
     pub fields: Vec<String>,
     /// The orbit of the origin in them, as [`parse_orbit`](allpairs::fields::parse_orbit) reads it, if it is on
     /// one.
     pub orbit: Option<String>,
-    /// Encounters that are looked for, if any.
-    pub encounters: Option<Encounters>,
 }
 
 /// Finds the run in a folder. Nothing there is changed.
@@ -119,26 +98,28 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
         bail!("{} has no checkpoint to continue from", folder.display());
     };
     let asked = asked_for(&config, &checkpoint)?.options;
-    let physics = asked.physics(&checkpoint.bodies)?;
-    let (mut selection, _) = asked.select(&physics, &checkpoint.bodies, None)?;
-    let systems = asked.systems()?;
-    selection.shape = asked.kernel.shape(&selection);
-    let units = asked.force.units.as_ref();
-    let encounters = asked.encounters.resume(units, checkpoint.kept.radii)?;
+    let around = studies::surroundings(None);
+    let mut run =
+        specified(&asked, &checkpoint, &around)?.resolve_resumed(&checkpoint.bodies, &around)?;
+    run.spec.dt = run.spec.dt.or(Some(checkpoint.clock.dt));
     Ok(KeptRun {
-        encounters,
         checkpoint: path,
-        physics,
-        integrator: asked.integrator()?,
-        pace: pace(&asked, checkpoint.clock.start, || Ok(checkpoint.clock.dt))?,
-        neighbours: asked.neighbours,
-        selection,
-        systems,
-        accuracy: asked.kernel.accuracy(),
-        allow_inaccurate: asked.kernel.allow_inaccurate,
-        units: asked.force.units,
+        spec: run.spec,
         fields: asked.force.fields,
         orbit: asked.orbit,
+    })
+}
+
+/// What a run was asked for that goes on from a checkpoint.
+fn specified(
+    asked: &options::Options,
+    checkpoint: &Checkpoint,
+    around: &Surroundings,
+) -> anyhow::Result<RunSpec> {
+    let (units, radii) = (asked.force.units.as_ref(), checkpoint.kept.radii.clone());
+    Ok(RunSpec {
+        encounters: asked.encounters.resume(units, radii)?,
+        ..asked.spec(checkpoint.clock.start, around)?
     })
 }
 
@@ -201,22 +182,20 @@ pub(super) fn resume(
     if let Some(device) = options.device {
         asked.kernel.go_on_with(device);
     }
-    let physics = asked.physics(&checkpoint.bodies)?;
-    let (selection, _) = asked.select(&physics, &checkpoint.bodies, team)?;
-    run::selection_line(&selection, out)?;
-    let integrator = asked.integrator()?;
-    let fields = asked.fields(&physics, integrator, clock.start)?;
-    let pace = pace(&asked, clock.start, || Ok(clock.dt))?;
-    let steps = steps(&asked, clock.start, pace)?;
-    let (at_end, beyond) = match pace {
-        Pace::Fixed(dt) => match asked.until()? {
-            Some(end) => {
-                let ahead = (end - clock.time) * dt.signum();
-                (ahead <= 0.0, ahead < 0.0)
-            }
-            None => (clock.steps >= steps, clock.steps > steps),
-        },
-        Pace::Adaptive { end, .. } => (clock.time >= end, clock.time > end),
+    bodies::check_memory(checkpoint.bodies.len() as u64)?;
+    let around = studies::surroundings(team);
+    let run =
+        specified(&asked, &checkpoint, &around)?.resolve_resumed(&checkpoint.bodies, &around)?;
+    header::selection(&run.selection, out)?;
+    let pace = run.spec.pace(|| Ok(clock.dt))?;
+    let steps = run.spec.steps(pace)?;
+    let (at_end, beyond) = match (pace, run.spec.end) {
+        (Pace::Fixed(dt), End::Time(end)) => {
+            let ahead = (end - clock.time) * dt.signum();
+            (ahead <= 0.0, ahead < 0.0)
+        }
+        (Pace::Fixed(_), _) => (clock.steps >= steps, clock.steps > steps),
+        (Pace::Adaptive { end, .. }, _) => (clock.time >= end, clock.time > end),
     };
     ensure!(
         !beyond || (options.steps.is_none() && options.until.is_none()),
@@ -228,53 +207,29 @@ pub(super) fn resume(
     }
     out.flush()?;
 
-    let end = match (pace, asked.until()?) {
-        (Pace::Fixed(_) | Pace::Adaptive { .. }, Some(end)) => end,
-        (Pace::Fixed(dt), None) => clock.start + steps as f64 * dt,
-        (Pace::Adaptive { end, .. }, None) => end,
-    };
-    if !at_end {
-        fields.check_times(clock.time, end)?;
+    if let Some(end) = run.end_of(pace).filter(|_| !at_end) {
+        run.spec.fields.check_times(clock.time, end)?;
     }
-    let machine = asked.machine(selection.place.clone(), integrator, &physics, team);
-    let machine = machine.fields(fields.clone());
-    let bodies = checkpoint.bodies.clone();
-    let frame = checkpoint.state.frame;
-    let variant = asked.shaped(&selection)?;
-    bodies::check_memory(bodies.len() as u64)?;
-    run::tell_memory(&machine, &variant, &bodies, physics, out)?;
-    let backend = machine.backend_in_frame(&variant, &bodies, physics, frame)?;
-    let state = (clock, &checkpoint.state);
-    let simulation = Simulation::resume(backend, bodies, physics, integrator, pace, state)?;
-    let mut simulation =
-        simulation.remade_by(move |bodies| machine.backend(&variant, bodies, physics));
-    if !at_end {
-        simulation.reach(end)?;
-    }
-    let (units, kept) = (asked.force.units, &checkpoint.kept);
-    if let Some(encounters) = asked
-        .encounters
-        .resume(units.as_ref(), kept.radii.clone())?
-    {
-        simulation.go_on_looking_for(encounters, kept.lost)?;
-    }
+    run::tell_memory(&run, &checkpoint.bodies, out)?;
+    let (bodies, saved) = (checkpoint.bodies.clone(), (clock, &checkpoint.state));
+    let simulation = run.clone().resume(bodies, saved, checkpoint.kept.lost)?;
     let Some(format) = asked.kept.snapshot_format else {
         bail!("{} names no `snapshot-format`", config.display());
     };
     let outputs = Outputs::of_run(folder, format, asked.force.units);
     if options.device.is_some() {
-        let device = selection.place.choice().to_string();
+        let device = run.spec.device.to_string();
         table.insert("device".into(), device.into());
     }
     if options.steps.is_some() || options.until.is_some() || options.device.is_some() {
-        outputs.write_config(&table, &selection)?;
+        outputs.write_config(&table, &run.selection)?;
     }
-    let recording = Recording::resume(folder, plan(&asked, steps, format)?, &checkpoint)?;
+    let recording = Recording::resume(folder, plan(&asked, &run.spec, format), &checkpoint)?;
     let recording = recording.stop_if(asked.kept.stop_if.clone());
     drop(checkpoint);
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());
     }
-    let drift = asked.drift(physics.softening, &fields);
+    let drift = asked.drift(run.physics.softening, &run.spec.fields);
     drive(drift, watch, simulation, recording, &outputs, out)
 }

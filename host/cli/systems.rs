@@ -138,7 +138,7 @@ pub(super) fn systems(
     let mut failures = vec![];
     let mut overlaps = vec![];
     for variant in variants {
-        let mut shaped = many.of_if_it_has(variant, options.systems)?;
+        let mut shaped = many.of_if_it_has(variant, options.systems);
         if let Some(block) = options.block {
             shaped = shaped.in_blocks_of(block);
         }

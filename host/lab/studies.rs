@@ -11,10 +11,12 @@ mod gtx1060;
 mod gtx980;
 mod venus;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use allpairs::integrator::Integrator;
 use allpairs::physics::ForceLaw;
+use allpairs::ranks::Team;
+use allpairs::run::{Custom, Surroundings};
 use allpairs::variants::{Catalogue, Method, Variant, first, variant};
 
 /// A study and its ladder.
@@ -158,6 +160,20 @@ pub fn find(name: &str) -> Result<&'static Study, UnknownStudy> {
 pub fn catalogue() -> &'static Catalogue {
     static ALL: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::general().with(rungs()));
     &ALL
+}
+
+/// Surroundings of a run, by the ranks of a team if there is one, that may name any of them: a rung is run
+/// with its study's law and integrator.
+pub fn surroundings(team: Option<&Arc<Team>>) -> Surroundings {
+    Surroundings {
+        catalogue: catalogue().clone(),
+        custom: |variant| {
+            let study = of(variant)?;
+            let (law, integrator) = (study.law, study.integrator);
+            Some(Custom { law, integrator })
+        },
+        team: team.cloned(),
+    }
 }
 
 /// All rungs, study by study.

@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::bodies::{Bodies, BodyFault};
 use crate::force::cpu::Cpu;
 use crate::physics::{ForceLaw, Physics};
+use crate::settings::Setting;
 use crate::simulation::BuildError;
 
 /// Accelerations of bodies by all others under Newton's gravity with G = 1, in double precision on all
@@ -33,7 +34,7 @@ pub fn accelerations(
     bodies.check()?;
     if !(softening.is_finite() && softening >= 0.0) {
         return Err(BuildError::Value {
-            name: "softening",
+            name: Setting::Softening,
             allowed: "≥ 0 and finite",
             value: softening,
         });

@@ -79,6 +79,7 @@ pub enum Setting {
     Radius,
     Repulsion,
     Softening,
+    Start,
     Steps,
     Streams,
     Systems,
@@ -89,7 +90,7 @@ pub enum Setting {
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::Accuracy,
         Self::AllowInaccurate,
         Self::Block,
@@ -121,6 +122,7 @@ impl Setting {
         Self::Radius,
         Self::Repulsion,
         Self::Softening,
+        Self::Start,
         Self::Steps,
         Self::Streams,
         Self::Systems,
@@ -163,6 +165,7 @@ impl Setting {
             Self::Radius => "radius",
             Self::Repulsion => "repulsion",
             Self::Softening => "softening",
+            Self::Start => "start",
             Self::Steps => "steps",
             Self::Streams => "streams",
             Self::Systems => "systems",

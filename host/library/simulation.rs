@@ -4,12 +4,15 @@ mod builder;
 mod encounters;
 mod looks;
 mod scheme;
+mod start;
 mod step;
 #[cfg(test)]
 mod tests;
 
-pub use builder::{BuildError, SimulationBuilder};
+pub use crate::run::BuildError;
+pub use builder::SimulationBuilder;
 pub use scheme::IntegrationScheme;
+pub use start::OpenedRun;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

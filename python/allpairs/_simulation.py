@@ -46,7 +46,7 @@ class Settings(TypedDict):
     start: float
     units: str | None
     made_by: tuple[str, str | None] | None
-    law: str
+    law: str | None
     repulsion: float | None
     drag: float | None
     field: list[Any]
@@ -103,8 +103,9 @@ class Simulation:
     G : float, optional
         Gravitational constant. If not given, it follows from the units of the bodies; without
         units it is 1.
-    law : {"gravity", "unit", "attract-repel"}
-        Force law. `repulsion` and `drag` are for attract-repel.
+    law : {"gravity", "unit", "attract-repel"}, optional
+        Force law. `repulsion` and `drag` are for attract-repel. If not given, it is the law of the
+        kernel's study, else gravity.
     field : str, callable or object, or a list of them, optional
         External fields that also accelerate the bodies. A text names a field of the program, such
         as ``"nfw:mass=1e12Msun,scale=16kpc"`` or ``"mwpotential2014"``. Numbers without a unit are
@@ -165,7 +166,7 @@ class Simulation:
         shape: Mapping[str, int] | None = None,
         tuned: bool = True,
         G: float | None = None,
-        law: str = "gravity",
+        law: str | None = None,
         repulsion: float | None = None,
         drag: float | None = None,
         field: Any = None,
@@ -191,9 +192,8 @@ class Simulation:
         if way.damping is not None and way.name not in ("damped-euler", ""):
             raise bad("damping", f"is for damped-euler, not {way.name}")
         names = _native.names()
-        law = one_of("law", law, names["law"])
-        if law != "attract-repel" and not (repulsion is None and drag is None):
-            raise bad("law", "must be attract-repel for `repulsion` and `drag`")
+        if law is not None:
+            law = one_of("law", law, names["law"])
         shape = dict(shape or {})
 
         def threads(name: str) -> int | None:

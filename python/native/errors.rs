@@ -131,7 +131,7 @@ impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {
             BuildError::Bodies(fault) => fault.into(),
-            BuildError::Value { name, .. } => Self::of(name, error),
+            BuildError::Value { name, .. } => Self::of(name.argument(), error),
             BuildError::NoTimeStep => Self::of("dt", error),
             BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
             BuildError::Neighbours(fault) => fault.into(),

@@ -19,6 +19,7 @@ use allpairs::initial_conditions::GENERATORS;
 use allpairs::integrator::Integrator;
 use allpairs::io::Format;
 use allpairs::physics::ForceLaw;
+use allpairs::settings::Front;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
 use pyo3::prelude::*;
@@ -73,6 +74,7 @@ fn defect(py: Python<'_>) -> PyResult<()> {
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Front::Python.speak(); // the program, where it runs here, speaks its own
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<in_place::InPlace>()?;

@@ -7,19 +7,18 @@ use std::path::PathBuf;
 use allpairs::backend::Neighbours;
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::initial_conditions;
-use allpairs::integrator::{Integrator, Pace, TimeSteps};
+use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::physics::ForceLaw;
-use allpairs::simulation::{self, SimulationBuilder};
+use allpairs::run::RunSpec;
 use allpairs::variants::Shape;
+use allpairs_cli::KeptRun;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bodies::{Arrays, bodies};
 use crate::errors::{Failure, Kind, compute};
-use crate::forces::{accuracy, device, kernel};
+use crate::forces::{accuracy, device};
 use crate::models::{options, parsed};
-use crate::simulation::checkpoint_of;
 
 /// Launch geometry where it is not the kernel's own: threads of a block, and of two-dimensional blocks
 /// those along the sources and sources of each.
@@ -35,7 +34,7 @@ pub(crate) struct Settings {
     pub(crate) units: Option<String>,
     /// Generator, and the options that it was given.
     made_by: Option<(String, Option<String>)>,
-    law: String,
+    law: Option<String>,
     repulsion: Option<f64>,
     drag: Option<f64>,
     /// Texts, or objects of Python's.
@@ -88,75 +87,80 @@ pub(crate) fn encounters(
     })
 }
 
-/// A builder of these settings, but for fields, orbit, launch geometry and encounters.
-pub(crate) fn builder(all: &Arrays<'_>, settings: &Settings) -> PyResult<SimulationBuilder> {
-    let py = all.0.py();
-    let raise = |failure: Failure| failure.raise(py);
-    let mut builder = simulation::Simulation::builder(bodies(all)?)
-        .systems(settings.systems)
-        .start(settings.start);
-    if let Some(units) = &settings.units {
-        builder = builder.units(parsed(units, "units").map_err(raise)?);
-    }
-    if let Some((name, of)) = &settings.made_by {
-        let generator = initial_conditions::find(name);
-        let generator = generator.map_err(|error| raise(error.into()))?;
-        let options = options(of.as_deref()).map_err(raise)?;
-        builder = builder.made_by(generator.name, generator.advice_of(&options));
-    }
-    // The name was compared with the list on the way in.
-    let mut laws = ForceLaw::ALL.into_iter();
-    let mut law = laws
-        .find(|known| known.name() == settings.law)
-        .unwrap_or(ForceLaw::Gravity);
-    if let ForceLaw::AttractRepel { repulsion, damping } = &mut law {
-        *repulsion = settings.repulsion.unwrap_or(*repulsion);
-        *damping = settings.drag.unwrap_or(*damping);
-    }
-    builder = builder.law(law);
-    if let Some(integrator) = &settings.integrator {
+/// The specification of these settings, but for fields, orbit and encounters.
+pub(crate) fn spec(settings: &Settings) -> Result<RunSpec, Failure> {
+    let made_by = settings.made_by.as_ref().map(|(name, of)| {
+        let generator = initial_conditions::find(name)?;
+        let advice = generator.advice_of(&options(of.as_deref())?);
+        Ok::<_, Failure>((generator.name, advice))
+    });
+    // Names of laws were compared with the list on the way in.
+    let law = settings.law.as_deref();
+    let law = law.and_then(|law| ForceLaw::ALL.into_iter().find(|known| known.name() == law));
+    let integrator = settings.integrator.as_deref().map(|name| {
         let mut all = Integrator::ALL.into_iter();
-        let found = all.find(|known| known.name() == integrator);
-        let found = found.ok_or_else(|| {
-            raise(Failure::of(
-                "integrator",
-                format!("no integrator is called `{integrator}`"),
-            ))
-        })?;
-        builder = builder.integrator(match (found, settings.damping) {
-            (Integrator::DampedEuler { .. }, Some(rate)) => Integrator::DampedEuler { rate },
-            (found, _) => found,
-        });
+        all.find(|known| known.name() == name)
+            .ok_or_else(|| Failure::of("integrator", format!("no integrator is called `{name}`")))
+    });
+    let units = settings.units.as_deref();
+    let neighbours = settings.neighbours.as_deref();
+    let neighbours = neighbours.map(|text| parsed::<Neighbours>(text, "neighbours"));
+    let (block, len, luf) = settings.shape;
+    Ok(RunSpec {
+        systems: settings.systems,
+        units: units.map(|units| parsed(units, "units")).transpose()?,
+        made_by: made_by.transpose()?,
+        law,
+        repulsion: settings.repulsion,
+        drag: settings.drag,
+        g: settings.g,
+        softening: settings.softening,
+        integrator: integrator.transpose()?,
+        damping: settings.damping,
+        dt: settings.dt,
+        eta: settings.eta,
+        stepping: match settings.block {
+            true => TimeSteps::Blocks,
+            false => TimeSteps::Shared,
+        },
+        neighbours: neighbours.transpose()?,
+        start: settings.start,
+        device: device(&settings.device)?,
+        kernel: settings.kernel.clone(),
+        shape: Shape { block, len, luf },
+        accuracy: accuracy(settings.accuracy.as_deref())?,
+        allow_inaccurate: settings.allow_inaccurate,
+        tuned: settings.tuned,
+        ..RunSpec::default()
+    })
+}
+
+impl Settings {
+    /// Takes over what was chosen.
+    pub(crate) fn settle(&mut self, spec: &RunSpec) {
+        let Shape { block, len, luf } = spec.shape;
+        (self.repulsion, self.drag) = match spec.law {
+            Some(ForceLaw::AttractRepel { repulsion, damping }) => (Some(repulsion), Some(damping)),
+            _ => (None, None),
+        };
+        self.damping = match spec.integrator {
+            Some(Integrator::DampedEuler { rate }) => Some(rate),
+            _ => None,
+        };
+        self.systems = spec.systems;
+        self.law = spec.law.map(|law| law.name().to_owned());
+        self.g = spec.g;
+        self.softening = spec.softening;
+        self.integrator = spec.integrator.map(|it| it.name().to_owned());
+        self.dt = spec.dt;
+        self.eta = spec.eta;
+        self.block = spec.stepping == TimeSteps::Blocks;
+        self.neighbours = spec.neighbours.map(|neighbours| neighbours.to_string());
+        self.accuracy = spec.accuracy.map(|accuracy| accuracy.name().to_owned());
+        self.kernel = spec.kernel.clone();
+        self.shape = (block, len, luf);
+        self.device = spec.device.to_string();
     }
-    if let Some(g) = settings.g {
-        builder = builder.g(g);
-    }
-    if let Some(softening) = settings.softening {
-        builder = builder.softening(softening);
-    }
-    if let Some(dt) = settings.dt {
-        builder = builder.dt(dt);
-    }
-    if let Some(eta) = settings.eta {
-        builder = builder.eta(eta);
-    }
-    if settings.block {
-        builder = builder.block_steps();
-    }
-    if let Some(neighbours) = &settings.neighbours {
-        builder =
-            builder.neighbours(parsed::<Neighbours>(neighbours, "neighbours").map_err(raise)?);
-    }
-    if let Some(accuracy) = accuracy(settings.accuracy.as_deref()).map_err(raise)? {
-        builder = builder.accuracy(accuracy);
-    }
-    if let Some(kernel) = kernel(settings.kernel.as_deref()).map_err(raise)? {
-        builder = builder.kernel(kernel);
-    }
-    if settings.allow_inaccurate {
-        builder = builder.allow_inaccurate();
-    }
-    Ok(builder.device(device(&settings.device).map_err(raise)?))
 }
 
 /// Settings of a run that lies in a folder of the program's, and its checkpoint.
@@ -171,61 +175,40 @@ pub(crate) fn kept_run<'py>(
         let saved = fs::read(&run.checkpoint)?;
         Ok((run, saved))
     })?;
-    let checkpoint = compute(py, || checkpoint_of(&saved))?;
-    let (repulsion, drag) = match run.physics.law {
-        ForceLaw::AttractRepel { repulsion, damping } => (Some(repulsion), Some(damping)),
-        _ => (None, None),
-    };
-    let (dt, eta, block) = match run.pace {
-        Pace::Fixed(dt) => (dt, None, false),
-        Pace::Adaptive {
-            eta,
-            longest,
-            steps,
-            ..
-        } => (longest, Some(eta), steps == TimeSteps::Blocks),
-    };
-    let damping = match run.integrator {
-        Integrator::DampedEuler { rate } => Some(rate),
-        _ => None,
-    };
-    let Shape {
-        block: threads,
-        len,
-        luf,
-    } = run.selection.shape;
-    let looked_for = run.encounters.as_ref();
-    let escape = looked_for.and_then(|of| of.escape);
-    let fields = run.fields.into_iter();
+    let KeptRun { spec, .. } = &run;
+    let encounters = spec.encounters.as_ref();
+    let escape = encounters.and_then(|of| of.escape);
+    let fields = run.fields.iter();
     let field = fields.map(|text| text.into_py_any(py));
-    let settings = Settings {
-        systems: run.systems,
-        start: checkpoint.clock.start,
-        units: run.units.map(|units| units.list()),
+    let mut settings = Settings {
+        systems: 1,
+        start: spec.start,
+        units: spec.units.map(|units| units.list()),
         made_by: None,
-        law: run.physics.law.name().to_owned(),
-        repulsion,
-        drag,
+        law: None,
+        repulsion: None,
+        drag: None,
         field: field.collect::<PyResult<_>>()?,
-        orbit: run.orbit,
-        integrator: Some(run.integrator.name().to_owned()),
-        damping,
-        g: Some(run.physics.g),
-        softening: Some(run.physics.softening),
-        dt: Some(dt),
-        eta,
-        block,
-        neighbours: run.neighbours.map(|n| n.to_string()),
-        accuracy: run.accuracy.map(|accuracy| accuracy.name().to_owned()),
-        kernel: Some(run.selection.variant.name.to_owned()),
-        shape: (threads, len, luf),
+        orbit: run.orbit.clone(),
+        integrator: None,
+        damping: None,
+        g: None,
+        softening: None,
+        dt: None,
+        eta: None,
+        block: false,
+        neighbours: None,
+        accuracy: None,
+        kernel: None,
+        shape: (None, None, None),
         tuned: false,
-        allow_inaccurate: run.allow_inaccurate,
-        device: run.selection.place.choice().to_string(),
+        allow_inaccurate: spec.allow_inaccurate,
+        device: String::new(),
         radii: None, // the checkpoint has them
-        on_collision: looked_for.map(|of| of.on_collision.name().to_owned()),
+        on_collision: encounters.map(|of| of.on_collision.name().to_owned()),
         escape_radius: escape.map(|(radius, _)| radius),
         on_escape: escape.map(|(_, outcome)| outcome.name().to_owned()),
     };
+    settings.settle(spec);
     Ok((settings, PyBytes::new(py, &saved)))
 }

@@ -9,23 +9,19 @@ use std::time::Duration;
 use allpairs::checkpoint::{Checkpoint, Kept};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
-use allpairs::fields::{self, Orbit};
+use allpairs::fields;
 use allpairs::integrator::Pace;
-use allpairs::physics::Physics;
-use allpairs::selection::{Selection, select};
-use allpairs::simulation::{self, BuildError, SimulationBuilder};
-use allpairs::tuning;
-use allpairs::variants::{Shape, Variant};
-use allpairs_lab::studies::catalogue;
+use allpairs::run::RunSpec;
+use allpairs::simulation;
+use allpairs_lab::studies;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bodies::{Arrays, NewArrays, array, arrays};
+use crate::bodies::{Arrays, NewArrays, array, arrays, bodies};
 use crate::errors::{Failure, Kind, caught, compute};
 use crate::fields::{Given, Raised};
-use crate::models::parsed;
-use crate::settings::{Settings, builder, encounters};
+use crate::settings::{Settings, encounters, spec};
 
 /// How often a run looks whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -60,11 +56,11 @@ impl Simulation {
         settings: Settings,
         saved: Option<&[u8]>,
     ) -> PyResult<(Self, Settings, String, String, Option<String>)> {
-        let builder = builder(&all, &settings)?;
         let saved = saved.map(|bytes| compute(py, || checkpoint_of(bytes)));
         let saved = saved.transpose()?;
+        let bodies = bodies(&all)?;
         let kept = saved.as_ref().map(|saved| saved.kept.radii.clone());
-        let encounters = encounters(&settings, builder.number_of_bodies(), kept);
+        let encounters = encounters(&settings, bodies.len(), kept);
         let raised = Raised::default();
         let given = settings.field.iter();
         let given: Vec<_> = given
@@ -72,49 +68,27 @@ impl Simulation {
             .collect();
         let made = compute(py, move || {
             let mut settings = settings;
-            let physics = builder.choose_physics()?;
-            let units = settings.units.as_deref();
-            let units = units.map(|units| parsed(units, "units")).transpose()?;
-            let mut builder = builder;
+            let around = studies::surroundings(None);
+            let mut spec = RunSpec {
+                encounters,
+                ..spec(&settings)?
+            };
+            let (units, g) = (spec.units, spec.gravity(spec.force_law(&around)?));
             for given in given {
-                let fields = given.fields(units.as_ref(), physics.g)?;
-                builder = fields.into_iter().fold(builder, SimulationBuilder::field);
+                let fields = given.fields(units.as_ref(), g)?;
+                fields.into_iter().for_each(|field| spec.fields.push(field));
             }
             if let Some(text) = &settings.orbit {
-                let Orbit {
-                    position, velocity, ..
-                } = fields::parse_orbit(text, units.as_ref())
+                let orbit = fields::parse_orbit(text, units.as_ref())
                     .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
-                builder = builder.orbit(position, velocity);
+                spec.fields = spec.fields.on_orbit(orbit);
             }
-            let builder = encounters
-                .iter()
-                .cloned()
-                .fold(builder.settled(), SimulationBuilder::encounters);
-            // Some kernels are for runs without fields and encounters.
-            let selection = select(&builder.request(&physics)).map_err(BuildError::from)?;
-            let (selection, remark) = match settings.tuned {
-                true => tuned_selection(&builder, &physics, selection),
-                false => (selection, None),
-            };
-            let (block, len, luf) = settings.shape;
-            let shape = Shape {
-                block: block.or(selection.shape.block),
-                len: len.or(selection.shape.len),
-                luf: luf.or(selection.shape.luf),
-            };
-            let variant = shaped(selection.variant, shape)?;
-            let (eta, neighbours) = (builder.accuracy_of_steps(), builder.number_of_neighbours());
-            let integrator = builder.method();
-            let (place, why) = (selection.place.to_string(), selection.why);
-            // What is chosen is chosen once.
-            let chosen_device = selection.place.choice();
-            let builder = builder.kernel(variant).device(chosen_device);
-            let mut running = match saved {
+            let (mut running, run) = match saved {
                 None => {
-                    let mut simulation = builder.build()?;
+                    let run = spec.resolve(&bodies, &around)?;
+                    let (mut simulation, run) = run.start(bodies)?;
                     let origin = simulation.conserved()?;
-                    Running { simulation, origin }
+                    (Running { simulation, origin }, run)
                 }
                 Some(Checkpoint {
                     clock,
@@ -123,28 +97,17 @@ impl Simulation {
                     kept,
                     ..
                 }) => {
-                    let mut simulation = builder.resume(clock, &state)?;
-                    if let Some(encounters) = encounters {
-                        let going_on = simulation.go_on_looking_for(encounters, kept.lost);
-                        going_on.map_err(BuildError::from)?;
-                    }
-                    Running { simulation, origin }
+                    let run = spec.resolve_resumed(&bodies, &around)?;
+                    let simulation = run.clone().resume(bodies, (clock, &state), kept.lost)?;
+                    (Running { simulation, origin }, run)
                 }
             };
-            let dt = match running.simulation.pace() {
-                Pace::Fixed(dt) => dt,
-                Pace::Adaptive { longest, .. } => longest,
-            };
             running.simulation.bodies()?; // what was queued has succeeded
-            settings.softening = Some(physics.softening);
-            settings.g = Some(physics.g);
-            settings.integrator = Some(integrator.name().to_owned());
-            settings.dt = Some(dt);
-            settings.eta = eta;
-            settings.neighbours = neighbours.map(|neighbours| neighbours.to_string());
-            settings.kernel = Some(selection.variant.name.to_owned());
-            settings.device = chosen_device.to_string();
-            settings.shape = (shape.block, shape.len, shape.luf);
+            settings.settle(&run.spec);
+            let remark = run.remark.map(|why| {
+                format!("{why}; `allpairs tune` finds new ones, `tuned=False` does not look")
+            });
+            let (place, why) = (run.selection.place.to_string(), run.selection.why);
             Ok((running, settings, place, why, remark))
         });
         let (running, settings, place, why, remark) = raised.or(made)?;
@@ -364,54 +327,6 @@ fn row(event: Event) -> Row {
             outcome.name(),
         ),
     }
-}
-
-/// The selection, improved by what `allpairs tune` found here; and what is to be said of it.
-fn tuned_selection(
-    builder: &SimulationBuilder,
-    physics: &Physics,
-    selection: Selection,
-) -> (Selection, Option<String>) {
-    match tuning::path() {
-        Some(path) => {
-            let request = builder.request(physics);
-            let (selection, ignored) = tuning::improve(selection, &path, &request, catalogue());
-            let advice = "`allpairs tune` finds new ones, `tuned=False` does not look";
-            (selection, ignored.map(|why| format!("{why}; {advice}")))
-        }
-        None => (selection, None),
-    }
-}
-
-/// Kernels in shapes of which there are as many as anybody asks for: the library holds on to kernels for
-/// good.
-static SHAPED: Mutex<Vec<(&str, Shape, &Variant)>> = Mutex::new(vec![]);
-
-/// The kernel in this shape.
-fn shaped(variant: &'static Variant, shape: Shape) -> Result<&'static Variant, Failure> {
-    if shape == Shape::default() {
-        return Ok(variant);
-    }
-    let Some(made) = variant.shaped(shape) else {
-        let text = match (shape.len, shape.luf) {
-            (None, None) => format!(
-                "`shape`: {} has no blocks, which GPU kernels have",
-                variant.name
-            ),
-            _ => format!("`shape`: {} has no two-dimensional blocks", variant.name),
-        };
-        return Err(Failure::of("shape", text));
-    };
-    let mut known = SHAPED.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |(name, other, _): &&(&str, Shape, &'static Variant)| {
-        *name == variant.name && *other == shape
-    };
-    if let Some((_, _, found)) = known.iter().find(same) {
-        return Ok(found);
-    }
-    let made: &'static Variant = Box::leak(Box::new(made));
-    known.push((variant.name, shape, made));
-    Ok(made)
 }
 
 /// The checkpoint in these bytes.

@@ -47,7 +47,10 @@ fn bad_settings_name_the_field_and_the_value() {
             of(binary()).softening(-1.0),
             "`softening` must be ≥ 0 and finite, got -1",
         ),
-        (of(binary()).dt(0.0), "`dt` must be finite and not 0, got 0"),
+        (
+            of(binary()).dt(0.0),
+            "`dt` must be finite and not 0 (negative to go back in time), got 0",
+        ),
         (
             of(binary()).gravity(f64::NAN, 0.0),
             "`g` must be finite, got NaN",
@@ -62,12 +65,15 @@ fn bad_settings_name_the_field_and_the_value() {
                 .integrator(Integrator::Hermite4)
                 .eta(0.1)
                 .dt(-1.0),
-            "`dt` must be > 0 and finite with `eta`, got -1",
+            "`dt` must be > 0 and finite where steps vary, got -1",
         ),
-        (of(binary()).eta(0.1), "such as hermite4, not leapfrog"),
+        (
+            of(binary()).eta(0.1),
+            "the `integrator` hermite4 or hermite6, not leapfrog",
+        ),
         (
             of(binary()).integrator(Integrator::Leapfrog).block_steps(),
-            "such as hermite4, not leapfrog",
+            "the `integrator` hermite4 or hermite6, not leapfrog",
         ),
     ] {
         let refused = refusal(builder);
@@ -82,21 +88,25 @@ fn bad_settings_name_the_field_and_the_value() {
 
 #[test]
 fn block_steps_choose_what_is_left_out() {
-    let builder = Simulation::builder(binary()).block_steps();
-    let chosen = (builder.method(), builder.accuracy_of_steps());
-    assert_eq!(chosen, (Integrator::Hermite6, Some(0.36)));
-    let builder = builder.neighbours(Neighbours::Auto).eta(0.1);
-    let chosen = (builder.method(), builder.accuracy_of_steps());
-    assert_eq!(chosen, (Integrator::Hermite4, Some(0.1)));
-    let many = Simulation::builder(plummer(65_536, 1).expect("in range")).block_steps();
-    let softened = many.softening(1e-3);
-    assert_eq!(softened.number_of_neighbours(), Some(Neighbours::Auto));
+    let chosen = |builder: SimulationBuilder| {
+        let run = builder.resolve().expect("sound");
+        (run.integrator, run.spec.eta, run.spec.neighbours)
+    };
+    let builder = || Simulation::builder(binary()).block_steps();
+    assert_eq!(chosen(builder()), (Integrator::Hermite6, Some(0.36), None));
+    let auto = Some(Neighbours::Auto);
+    let with_neighbours = builder().neighbours(Neighbours::Auto).eta(0.1);
     assert_eq!(
-        softened
-            .device(DeviceChoice::Emulators(2))
-            .number_of_neighbours(),
-        Some(Neighbours::Auto)
+        chosen(with_neighbours),
+        (Integrator::Hermite4, Some(0.1), auto)
     );
+    let softened = || {
+        let many = Simulation::builder(plummer(65_536, 1).expect("in range"));
+        many.block_steps().softening(1e-3)
+    };
+    assert_eq!(chosen(softened()).2, auto);
+    let shared = softened().device(DeviceChoice::Emulators(2));
+    assert_eq!(chosen(shared).2, auto);
 }
 
 #[test]
@@ -252,9 +262,10 @@ fn choices_follow_the_generator_and_the_units() {
         .units(units.expect("they have units"))
         .made_by(generator.name, generator.advice_of(&options))
         .device(DeviceChoice::Cpu);
-    let (physics, selection) = builder.choose().expect("sound");
-    assert_eq!((physics.g, physics.softening), (crate::units::G, 0.0));
-    assert_eq!(selection.variant.name, "cpu-f64");
+    let run = builder.resolve().expect("sound");
+    let (g, softening) = (run.physics.g, run.physics.softening);
+    assert_eq!((g, softening), (crate::units::G, 0.0));
+    assert_eq!(run.variant.name, "cpu-f64");
     let simulation = builder.build().expect("sound");
     assert_eq!(simulation.integrator, Integrator::Yoshida6);
 }

@@ -264,6 +264,11 @@ impl Catalogue {
         Self(VARIANTS.iter().collect())
     }
 
+    /// One variant.
+    pub(crate) fn of(variant: &'static Variant) -> Self {
+        Self(vec![variant])
+    }
+
     /// With more variants behind those it has.
     #[must_use]
     pub fn with(mut self, more: impl IntoIterator<Item = &'static Variant>) -> Self {

@@ -1,0 +1,193 @@
+//! Lines that a run prints before its first step: what it is, and what was chosen, with the reasons.
+
+use std::io::{self, Write};
+
+use allpairs::backend::Neighbours;
+use allpairs::bodies::Bodies;
+use allpairs::integrator::{Pace, TimeSteps};
+use allpairs::io::Format;
+use allpairs::run::Run;
+use allpairs::selection::{Place, Selection};
+use allpairs::settings::Setting;
+use allpairs::simulation::Simulation;
+use allpairs::suggest;
+use gpu_kernels::schedule::block_steps::DigitsName;
+
+use crate::encounters;
+use crate::flags;
+use crate::many;
+use crate::options::Options;
+use crate::own_frame;
+use crate::say;
+
+/// Bodies, units, kernel, block time steps, fields and digits of a run, before its device is opened.
+pub(super) fn of_run(
+    run: &Run,
+    options: &Options,
+    bodies: &Bodies,
+    format: Format,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let (spec, n) = (&run.spec, bodies.len());
+    writeln!(
+        out,
+        "{}: {} of total mass {}, at time {}{}",
+        options.input.display(),
+        say::counted(n, "body", "bodies"),
+        say::fixed(bodies.total_mass(), 6),
+        say::plain(spec.start),
+        many::of_how_many(spec.systems, n)?
+    )?;
+    let is_made = options.generator().is_some();
+    let lines = [
+        options.force.units_line(&run.physics, is_made),
+        (spec.units.is_some() && !format.records_units()).then(|| {
+            let format = format.summary();
+            format!("snapshots do not record these units: {format} cannot")
+        }),
+        run.remark
+            .as_ref()
+            .map(|why| format!("{why}; `allpairs tune` finds new ones, --no-cache does not look")),
+    ];
+    lines
+        .into_iter()
+        .flatten()
+        .try_for_each(|line| writeln!(out, "{line}"))?;
+    selection(&run.selection, out)?;
+    let fields = &spec.fields;
+    let lines = [
+        block_steps(run, options.neighbours, n),
+        fields
+            .orbit()
+            .map(|orbit| format!("orbit {orbit}: bodies are in the frame that falls with it")),
+        own_frame::remark(&options.input, spec.start, fields),
+        (!fields.is_empty() && !fields.conserve_energy()).then(|| {
+            "a field changes with time: the energy is not conserved, and its drift not watched"
+                .into()
+        }),
+        digits(run),
+        neighbours(run, n),
+    ];
+    let [of_blocks, others @ ..] = lines;
+    let of_fields = fields.iter().map(|field| format!("field {field}"));
+    let lines = of_blocks.into_iter().chain(of_fields);
+    for line in lines.chain(others.into_iter().flatten()) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// Kernel and place of a run, with the reason.
+pub(super) fn selection(selection: &Selection, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "kernel {} on {} ({})",
+        selection.variant.name, selection.place, selection.why
+    )
+}
+
+/// What was chosen of block time steps, if anything was. A given number of neighbours is printed anyway.
+fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<String> {
+    let chosen =
+        [Setting::Integrator, Setting::Eta, Setting::Neighbours].map(|setting| run.choice(setting));
+    if run.spec.stepping != TimeSteps::Blocks || chosen.iter().all(Option::is_none) {
+        return None;
+    }
+    let neighbours = (run.spec.neighbours)
+        .filter(|_| !matches!(given, Some(Neighbours::Number(_))))
+        .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
+    Some(format!(
+        "block time steps by {} with --eta {}{} (chosen)",
+        run.integrator.name(),
+        run.spec.eta.map(say::plain).unwrap_or_default(),
+        neighbours.unwrap_or_default()
+    ))
+}
+
+/// Digits of pairs in block time steps on a device.
+fn digits(run: &Run) -> Option<String> {
+    let digits = run.machine().block_digits()?;
+    if run.selection.place == Place::Cpu {
+        return None;
+    }
+    let pairs = match digits {
+        _ if run.spec.neighbours.is_some() => "f32, differences of neighbours' positions in f64",
+        DigitsName::Single => "f32",
+        DigitsName::Mixed => "f32, positions in two",
+        DigitsName::Double => "f64",
+    };
+    Some(format!("pairs in {pairs}; state, steps and sums in f64"))
+}
+
+/// Number of neighbours of a neighbour scheme, or the advice to use one.
+fn neighbours(run: &Run, bodies: usize) -> Option<String> {
+    if let Some(neighbours) = run.spec.neighbours {
+        let number = say::counted(neighbours.number(bodies), "neighbour", "neighbours");
+        return Some(format!(
+            "about {number} of each body in each of its block time steps, all others in longer ones"
+        ));
+    }
+    let in_f64 = run.machine().block_digits() == Some(DigitsName::Double);
+    let has_scheme = run.selection.place == Place::Cpu || !in_f64;
+    let pays = has_scheme && suggest::neighbours_pay(bodies);
+    (run.spec.stepping == TimeSteps::Blocks && pays).then(|| {
+        "so many bodies take less time with --integrator hermite4 --neighbours auto".to_owned()
+    })
+}
+
+/// Integrator, step, softening and end of a run that is about to take its first step, with the reasons.
+pub(super) fn of_steps(
+    run: &Run,
+    options: &Options,
+    simulation: &Simulation,
+    steps: u64,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    if let Some(encounters) = simulation.encounters() {
+        writeln!(out, "{}", encounters::header(encounters))?;
+    }
+    let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
+    let of_dt = chosen(options.dt()?.is_some());
+    let (step, of_step, until) = match simulation.pace() {
+        Pace::Fixed(_) => ("step", of_dt, say::counted(steps, "step", "steps")),
+        Pace::Adaptive { steps, end, .. } => {
+            let (step, of_step) = match steps {
+                TimeSteps::Shared => ("first step", ""),
+                TimeSteps::Blocks => ("longest step", of_dt),
+            };
+            (step, of_step, format!("to time {}", say::plain(end)))
+        }
+    };
+    let (integrator, softening) = (run.integrator.name(), run.physics.softening);
+    let dt = say::figure(simulation.clock().dt);
+    writeln!(
+        out,
+        "{integrator}, {step} {dt}{of_step}, softening {}{}, {until}",
+        say::figure(softening),
+        chosen(options.force.softening.is_some())
+    )?;
+    let why = |setting| Some(&run.choice(setting)?.why).filter(|why| !why.is_empty());
+    if let Some(why) = why(Setting::Dt) {
+        writeln!(out, "{step} {dt}: {}", flags::of_run(why))?;
+    }
+    if let Some(why) = why(Setting::Integrator).filter(|_| run.spec.stepping == TimeSteps::Shared) {
+        writeln!(out, "{integrator}: {why}")?;
+    }
+    if let Some(why) = why(Setting::Softening) {
+        writeln!(out, "softening {}: {why}", say::figure(softening))?;
+    }
+    Ok(())
+}
+
+/// Number of steps of a run, if it can be told before the run: of block time steps it cannot.
+pub(super) fn number_of_steps(run: &Run, simulation: &Simulation, steps: u64) -> Option<f64> {
+    match simulation.pace() {
+        Pace::Fixed(_) => Some(steps as f64),
+        Pace::Adaptive {
+            steps: TimeSteps::Shared,
+            end,
+            ..
+        } => Some((end - run.spec.start) / simulation.clock().dt),
+        Pace::Adaptive { .. } => None,
+    }
+}

@@ -1,0 +1,473 @@
+//! A specification, the bodies and the machine make a run, with the reason for every choice.
+
+use std::sync::Arc;
+
+use super::{BuildError, End, RunSpec};
+use crate::bodies::Bodies;
+use crate::integrator::{Integrator, TimeSteps};
+use crate::machine::Machine;
+use crate::physics::{ForceLaw, Physics};
+use crate::plan::PlanError;
+use crate::plan::systems::bodies_each;
+use crate::ranks::Team;
+use crate::selection::{Request, Selection, fits, select, select_on_ranks};
+use crate::settings::Setting;
+use crate::suggest::{self, Advice, BlockSettings, Known};
+use crate::test_particles::Kinds;
+use crate::variants::preferred::ForceAccuracy;
+use crate::variants::{Catalogue, Method, Queues, Shape, Variant};
+
+/// Law and integrator that a study runs its kernels with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Custom {
+    /// Force law.
+    pub law: ForceLaw,
+    /// Integrator.
+    pub integrator: Integrator,
+}
+
+/// Everything next to the bodies that a run is resolved by.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Kernels that can be named.
+    pub catalogue: Catalogue,
+    /// Custom of the study that a kernel belongs to, if it belongs to one.
+    pub custom: fn(&'static Variant) -> Option<Custom>,
+    /// Ranks that compute together, if there are several.
+    pub team: Option<Arc<Team>>,
+}
+
+impl Surroundings {
+    /// The kernels of general use, in one process.
+    pub fn general() -> Self {
+        Self {
+            catalogue: Catalogue::general(),
+            custom: |_| None,
+            team: None,
+        }
+    }
+
+    /// With a kernel that is found before all others of its name.
+    pub(crate) fn preferring(self, kernel: &'static Variant) -> Self {
+        let rest: Vec<_> = self.catalogue.all().collect();
+        let catalogue = Catalogue::of(kernel).with(rest);
+        Self { catalogue, ..self }
+    }
+}
+
+/// A setting that was chosen, and the reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The setting.
+    pub setting: Setting,
+    /// Value that was chosen.
+    pub value: String,
+    /// Reason, as the rest of a sentence; empty where the choice says all.
+    pub why: String,
+}
+
+/// A run whose every setting is decided, but for the length of steps that follows from the first forces.
+#[derive(Clone)]
+pub struct Run {
+    /// The specification with what was chosen: it resolves to this run again.
+    pub spec: RunSpec,
+    /// Force law and constants.
+    pub physics: Physics,
+    /// Integrator.
+    pub integrator: Integrator,
+    /// Kernel and place, with the reason.
+    pub selection: Selection,
+    /// The kernel in the shape and for the number of systems that it runs with.
+    pub variant: Variant,
+    /// Settings that were chosen, and the reasons.
+    pub choices: Vec<Choice>,
+    /// Remark on kernels that were tuned, if there is one.
+    pub remark: Option<String>,
+    pub(crate) team: Option<Arc<Team>>,
+    pub(crate) advice: Advice,
+}
+
+impl RunSpec {
+    /// Force between bodies: law, G and softening, as given or as suits the bodies.
+    ///
+    /// # Errors
+    /// If a number makes no sense, or constants belong to another law.
+    pub fn physics(&self, bodies: &Bodies, around: &Surroundings) -> Result<Physics, BuildError> {
+        let law = self.force_law(around)?;
+        let law_and_numbers = Self {
+            law: Some(law),
+            ..self.clone()
+        };
+        law_and_numbers.check_numbers()?;
+        Ok(self.clone().choose_physics(law, bodies, &mut vec![]))
+    }
+
+    /// Decides what this specification leaves open, for a run that begins with these bodies. No device is
+    /// opened.
+    ///
+    /// # Errors
+    /// A fault of the bodies or of a setting; or an unavailable device or kernel.
+    pub fn resolve(&self, bodies: &Bodies, around: &Surroundings) -> Result<Run, BuildError> {
+        let names_kernel = self.kernel.is_some() && self.stepping != TimeSteps::Blocks;
+        if names_kernel && self.accuracy.is_some() {
+            return Err(BuildError::AccuracyOfKernel);
+        }
+        let run = self.resolve_resumed(bodies, around)?;
+        if let Some(encounters) = &run.spec.encounters {
+            encounters.check(bodies)?;
+        }
+        if let End::Time(end) = run.spec.end {
+            run.spec.fields.check_times(run.spec.start, end)?;
+        }
+        Ok(run)
+    }
+
+    /// Like [`resolve`](Self::resolve), but for a run that goes on with these bodies: they may have escaped, and
+    /// fields need not be known at its beginning any more.
+    ///
+    /// # Errors
+    /// Like [`resolve`](Self::resolve).
+    pub fn resolve_resumed(
+        &self,
+        bodies: &Bodies,
+        around: &Surroundings,
+    ) -> Result<Run, BuildError> {
+        if bodies.is_empty() {
+            return Err(BuildError::NoBodies);
+        }
+        bodies.check()?;
+        bodies_each(bodies.len(), self.systems).map_err(PlanError::from)?;
+        let kernel = self.named_kernel(around)?;
+        let custom = kernel.and_then(around.custom);
+        let mut choices = vec![];
+
+        let law = self.force_law(around)?;
+        let mut spec = Self {
+            law: Some(law),
+            ..self.clone()
+        };
+        spec.check_numbers()?;
+        let advice = spec.advice();
+        let physics = spec.choose_physics(law, bodies, &mut choices);
+        spec.choose_steps(custom, &advice, bodies.len(), &physics, &mut choices);
+        let integrator = spec.damped(spec.integrator.unwrap_or(advice.integrator))?;
+        spec.integrator = Some(integrator);
+        spec.fields = spec.fields.starting(spec.start);
+        match spec.has_scheme {
+            true => spec.fields.check("an integrator of your own", 0)?,
+            false => (spec.fields).check(integrator.name(), integrator.derivatives())?,
+        }
+        spec.check_pace(integrator)?;
+        if spec.neighbours.is_some() {
+            integrator.check_neighbours(spec.stepping)?;
+        }
+
+        let request = spec.request(bodies, &physics, integrator, kernel);
+        let selection = match &around.team {
+            Some(team) => select_on_ranks(&request, team)?,
+            None => select(&request)?,
+        };
+        let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
+        let shape = Shape {
+            block: spec.shape.block.or(selection.shape.block),
+            len: spec.shape.len.or(selection.shape.len),
+            luf: spec.shape.luf.or(selection.shape.luf),
+        };
+        let variant = spec.of_systems(shaped(selection.variant, shape)?)?;
+        fits(&variant, &selection.place, law, bodies.len())?;
+
+        choices.push(Choice {
+            setting: Setting::Kernel,
+            value: selection.variant.name.to_owned(),
+            why: selection.why.clone(),
+        });
+        spec.kernel = Some(selection.variant.name.to_owned());
+        spec.shape = shape;
+        spec.device = selection.place.choice();
+        if spec.stepping != TimeSteps::Blocks {
+            spec.accuracy = None; // the kernel has it
+        }
+        Ok(Run {
+            spec,
+            physics,
+            integrator,
+            selection,
+            variant,
+            choices,
+            remark,
+            team: around.team.clone(),
+            advice,
+        })
+    }
+
+    fn named_kernel(&self, around: &Surroundings) -> Result<Option<&'static Variant>, BuildError> {
+        let kernel = self.kernel.as_deref();
+        Ok(kernel.map(|name| around.catalogue.find(name)).transpose()?)
+    }
+
+    /// Force law with its constants: given, or the law of the kernel's study, or gravity.
+    ///
+    /// # Errors
+    /// If there is no kernel of this name, or constants belong to another law.
+    pub fn force_law(&self, around: &Surroundings) -> Result<ForceLaw, BuildError> {
+        let custom = self.named_kernel(around)?.and_then(around.custom);
+        let law = self.law.or(custom.map(|custom| custom.law));
+        let mut law = law.unwrap_or(ForceLaw::Gravity);
+        match &mut law {
+            ForceLaw::AttractRepel { repulsion, damping } => {
+                *repulsion = self.repulsion.unwrap_or(*repulsion);
+                *damping = self.drag.unwrap_or(*damping);
+            }
+            _ if self.repulsion.is_some() || self.drag.is_some() => {
+                return Err(BuildError::ConstantsOfAttractRepel);
+            }
+            _ => {}
+        }
+        Ok(law)
+    }
+
+    /// The integrator with its damping.
+    fn damped(&self, integrator: Integrator) -> Result<Integrator, BuildError> {
+        match (integrator, self.damping) {
+            (Integrator::DampedEuler { .. }, Some(rate)) => Ok(Integrator::DampedEuler { rate }),
+            (integrator, None) => Ok(integrator),
+            (integrator, Some(_)) => Err(BuildError::NotDamped(integrator.name())),
+        }
+    }
+
+    fn check_numbers(&self) -> Result<(), BuildError> {
+        const NOT_NEGATIVE: &str = "≥ 0 and finite";
+        let demand = |name, value: Option<f64>, is_allowed: fn(f64) -> bool, allowed| match value {
+            Some(value) if !is_allowed(value) => Err(BuildError::Value {
+                name,
+                allowed,
+                value,
+            }),
+            _ => Ok(()),
+        };
+        let not_negative = |x: f64| x.is_finite() && x >= 0.0;
+        demand(Setting::G, self.g, f64::is_finite, "finite")?;
+        demand(Setting::Start, Some(self.start), f64::is_finite, "finite")?;
+        demand(
+            Setting::Softening,
+            self.softening,
+            not_negative,
+            NOT_NEGATIVE,
+        )?;
+        demand(Setting::Damping, self.damping, not_negative, NOT_NEGATIVE)?;
+        if let Some(Integrator::DampedEuler { rate }) = self.integrator {
+            demand(Setting::Damping, Some(rate), not_negative, NOT_NEGATIVE)?;
+        }
+        if let Some(ForceLaw::AttractRepel { repulsion, damping }) = self.law {
+            demand(
+                Setting::Repulsion,
+                Some(repulsion),
+                f64::is_finite,
+                "finite",
+            )?;
+            demand(Setting::Drag, Some(damping), not_negative, NOT_NEGATIVE)?;
+        }
+        Ok(())
+    }
+
+    /// Chooses G and the softening.
+    fn choose_physics(
+        &mut self,
+        law: ForceLaw,
+        bodies: &Bodies,
+        choices: &mut Vec<Choice>,
+    ) -> Physics {
+        let g = self.gravity(law);
+        let softening = self.softening.unwrap_or_else(|| {
+            let known = Known {
+                law,
+                systems: self.systems as usize,
+                units: self.units,
+                g,
+                made_by: self.made_by,
+            };
+            let chosen = suggest::choose_softening(bodies, &known);
+            choices.push(Choice {
+                setting: Setting::Softening,
+                value: chosen.value.to_string(),
+                why: chosen.why,
+            });
+            chosen.value
+        });
+        (self.g, self.softening) = (Some(g), Some(softening));
+        Physics { law, g, softening }
+    }
+
+    /// Chooses the integrator, and accuracy and neighbours of block time steps.
+    fn choose_steps(
+        &mut self,
+        custom: Option<Custom>,
+        advice: &Advice,
+        bodies: usize,
+        physics: &Physics,
+        choices: &mut Vec<Choice>,
+    ) {
+        let mut chose = |setting: Setting, value: String, why: &str| {
+            choices.push(Choice {
+                setting,
+                value,
+                why: why.to_owned(),
+            });
+        };
+        if self.has_scheme {
+            self.integrator = Some(Integrator::Leapfrog); // its kernels suit kicks and drifts
+            return;
+        }
+        if let (None, Some(custom)) = (self.integrator, custom) {
+            self.integrator = Some(custom.integrator);
+            let name = custom.integrator.name();
+            chose(
+                Setting::Integrator,
+                name.to_owned(),
+                "as the kernel's study has it",
+            );
+            return;
+        }
+        if self.stepping == TimeSteps::Blocks {
+            let given = BlockSettings {
+                integrator: self.integrator,
+                eta: self.eta,
+                neighbours: self.neighbours,
+            };
+            let allowed =
+                self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
+            let settings = given.or_chosen(bodies, allowed, || self.accuracy_under(physics));
+            let why = "as suits block time steps of so many bodies";
+            if let (None, Some(integrator)) = (given.integrator, settings.integrator) {
+                chose(Setting::Integrator, integrator.name().to_owned(), why);
+            }
+            if let (None, Some(eta)) = (given.eta, settings.eta) {
+                chose(Setting::Eta, eta.to_string(), why);
+            }
+            if let (None, Some(neighbours)) = (given.neighbours, settings.neighbours) {
+                chose(Setting::Neighbours, neighbours.to_string(), why);
+            }
+            self.integrator = settings.integrator;
+            (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
+        } else if self.integrator.is_none() {
+            let why = match (self.made_by, *advice == Advice::PLANETS) {
+                (None, true) => "lengths are in au, as those of planets",
+                _ => "",
+            };
+            chose(
+                Setting::Integrator,
+                advice.integrator.name().to_owned(),
+                why,
+            );
+        }
+    }
+
+    /// Error that forces may have: given, or as suits the softening.
+    pub(crate) fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
+        self.accuracy.or(suggest::accuracy(physics.softening))
+    }
+
+    /// Request by which a kernel is selected.
+    fn request(
+        &self,
+        bodies: &Bodies,
+        physics: &Physics,
+        integrator: Integrator,
+        kernel: Option<&'static Variant>,
+    ) -> Request {
+        Request {
+            device: self.device,
+            kernel,
+            law: physics.law,
+            bodies: bodies.len(),
+            systems: self.systems,
+            sources: Kinds::of(bodies, physics).massive,
+            accuracy: self.accuracy_under(physics),
+            integrator,
+            steps: self.stepping,
+            steps_alone: !self.has_scheme && self.encounters.is_none() && self.fields.is_empty(),
+            several_gpus: true,
+        }
+    }
+
+    /// The selection, improved by the kernels that `allpairs tune` found here, and a remark on them.
+    #[cfg(feature = "tuning")]
+    fn improved(
+        &self,
+        selection: Selection,
+        request: &Request,
+        catalogue: &Catalogue,
+    ) -> (Selection, Option<String>) {
+        use crate::tuning;
+        match tuning::path().filter(|_| self.tuned) {
+            Some(path) => tuning::improve(selection, &path, request, catalogue),
+            None => (selection, None),
+        }
+    }
+
+    #[cfg(not(feature = "tuning"))]
+    fn improved(
+        &self,
+        selection: Selection,
+        _: &Request,
+        _: &Catalogue,
+    ) -> (Selection, Option<String>) {
+        (selection, None)
+    }
+
+    /// The kernel for the number of systems, with the tile and the streams that were given.
+    fn of_systems(&self, kernel: Variant) -> Result<Variant, BuildError> {
+        let mut variant = kernel.of_systems(self.systems);
+        if self.tile.is_none() && self.streams.is_none() {
+            return Ok(variant);
+        }
+        let Method::Systems(path) = &mut variant.method else {
+            return Err(BuildError::OneSystemAtATime);
+        };
+        if let Some(tile) = self.tile {
+            if path.tile.is_none() {
+                return Err(BuildError::NoTiles(variant.name));
+            }
+            *path = path.tile(tile);
+        }
+        if let Some(streams) = self.streams {
+            if path.queues == Queues::Together {
+                return Err(BuildError::OneStream(variant.name));
+            }
+            *path = path.queued(Queues::Exactly(streams));
+        }
+        Ok(variant)
+    }
+}
+
+/// The kernel in a shape.
+fn shaped(variant: &Variant, shape: Shape) -> Result<Variant, BuildError> {
+    variant.shaped(shape).ok_or({
+        match (variant.split(), shape.len.or(shape.luf)) {
+            (None, Some(_)) => BuildError::NoTwoDimensionalBlocks,
+            _ => BuildError::NoBlocks(variant.name),
+        }
+    })
+}
+
+impl Run {
+    /// Reason why a setting was chosen, if it was.
+    pub fn choice(&self, setting: Setting) -> Option<&Choice> {
+        self.choices.iter().find(|choice| choice.setting == setting)
+    }
+
+    /// The place, ready to make backends for this run.
+    pub fn machine(&self) -> Machine {
+        let spec = &self.spec;
+        let accuracy = spec.accuracy_under(&self.physics);
+        let machine = Machine::new(self.selection.place.clone())
+            .allow_inaccurate(spec.allow_inaccurate)
+            .fields(spec.fields.clone())
+            .neighbours(spec.neighbours)
+            .block_steps(self.integrator, spec.stepping, spec.eta, accuracy);
+        match &self.team {
+            Some(team) => machine.ranks(Arc::clone(team)),
+            None => machine,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A resolved run on its device: the first forces, the step that follows from them, the simulation.
+
+use std::time::Instant;
+
+use super::{Clock, IntegrationScheme, Simulation};
+use crate::backend::{Backend, ForceError, SavedState};
+use crate::bodies::Bodies;
+use crate::diagnostics::Lost;
+use crate::integrator::Pace;
+use crate::machine::Machine;
+use crate::run::{BuildError, Choice, End, Run};
+use crate::settings::Setting;
+use crate::suggest;
+
+/// A run whose bodies lie on their device, before its first step.
+pub struct OpenedRun {
+    run: Run,
+    machine: Machine,
+    backend: Box<dyn Backend>,
+}
+
+impl Run {
+    /// Opens the device, and puts the bodies there.
+    ///
+    /// # Errors
+    /// If the device refuses, or the kernel cannot compute these bodies.
+    pub fn open(self, bodies: &Bodies) -> Result<OpenedRun, BuildError> {
+        let machine = self.machine();
+        let mut backend = machine.backend(&self.variant, bodies, self.physics)?;
+        backend.set_time(self.spec.start);
+        Ok(OpenedRun {
+            run: self,
+            machine,
+            backend,
+        })
+    }
+
+    /// Opens the device, and begins with these bodies.
+    ///
+    /// # Errors
+    /// Like [`open`](Self::open) and [`begin`](OpenedRun::begin).
+    pub fn start(self, bodies: Bodies) -> Result<(Simulation, Self), BuildError> {
+        self.open(&bodies)?.begin(bodies)
+    }
+
+    /// Goes on from where a simulation was [saved](Simulation::save), with these bodies and what encounters had
+    /// taken away until then. The step is in the specification.
+    ///
+    /// # Errors
+    /// If the device refuses, or the state is one of another integrator.
+    pub fn resume(
+        self,
+        bodies: Bodies,
+        (clock, state): (Clock, &SavedState),
+        lost: Lost,
+    ) -> Result<Simulation, BuildError> {
+        let Self {
+            spec,
+            physics,
+            integrator,
+            variant,
+            ..
+        } = &self;
+        let (physics, integrator, variant) = (*physics, *integrator, *variant);
+        let pace = spec.pace(|| Ok(clock.dt))?;
+        let machine = self.machine();
+        let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
+        let saved = (clock, state);
+        let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
+            .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
+        if let Some(end) = self.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
+            simulation.reach(end)?;
+        }
+        if let Some(encounters) = self.spec.encounters {
+            simulation.go_on_looking_for(encounters, lost)?;
+        }
+        Ok(simulation)
+    }
+
+    /// Time at which the run ends, if it is known.
+    pub fn end_of(&self, pace: Pace) -> Option<f64> {
+        match (self.spec.end, pace) {
+            (End::Time(end), _) => Some(end),
+            (End::Steps(steps), Pace::Fixed(dt)) => Some(self.spec.start + steps as f64 * dt),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether steps from where a simulation stands lead to a time.
+fn is_ahead(clock: &Clock, pace: Pace, end: f64) -> bool {
+    let direction = match pace {
+        Pace::Fixed(dt) => dt.signum(),
+        Pace::Adaptive { .. } => 1.0,
+    };
+    (end - clock.time) * direction > 0.0
+}
+
+impl OpenedRun {
+    /// The run.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Seconds that the forces of a step take.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    pub fn seconds_of_forces(&mut self) -> Result<f64, ForceError> {
+        let mut timed = || -> Result<f64, ForceError> {
+            let began = Instant::now();
+            self.run.integrator.prepare(&mut *self.backend)?;
+            self.backend.synchronize()?;
+            Ok(began.elapsed().as_secs_f64())
+        };
+        match timed()? {
+            seconds if seconds > 0.5 => Ok(seconds),
+            _ => timed(), // warmed up
+        }
+    }
+
+    /// Begins with these bodies, those that lie on the device. The run it returns has the step that was chosen.
+    ///
+    /// # Errors
+    /// If no step follows from the forces, or the end cannot be reached, or encounters cannot be looked for.
+    pub fn begin(self, bodies: Bodies) -> Result<(Simulation, Run), BuildError> {
+        self.begin_with(bodies, None)
+    }
+
+    /// Like [`begin`](Self::begin), but the steps are those of a scheme, if there is one.
+    pub(super) fn begin_with(
+        self,
+        bodies: Bodies,
+        scheme: Option<Box<dyn IntegrationScheme>>,
+    ) -> Result<(Simulation, Run), BuildError> {
+        let Self {
+            mut run,
+            machine,
+            mut backend,
+        } = self;
+        let mut why = None;
+        let pace = run.spec.pace(|| {
+            match scheme {
+                Some(_) => backend.accelerate()?,
+                None => run.integrator.prepare(&mut *backend)?,
+            }
+            let accelerations = backend.accelerations()?;
+            let external = backend.external();
+            if run.spec.eta.is_some() {
+                why = Some(String::new());
+                return Ok(suggest::longest_step(&bodies, &accelerations, external));
+            }
+            let times = run.advice.leapfrogs_a_step(run.integrator);
+            let chosen =
+                suggest::choose_step(&bodies, &run.physics, &accelerations, external, times);
+            why = Some(chosen.why);
+            Ok(chosen.value)
+        })?;
+        let dt = match pace {
+            Pace::Fixed(dt) => dt,
+            Pace::Adaptive { longest, .. } => longest,
+        };
+        run.choices.extend(why.map(|why| Choice {
+            setting: Setting::Dt,
+            value: dt.to_string(),
+            why,
+        }));
+        if dt.is_finite() {
+            run.spec.dt = Some(dt);
+        }
+        run.spec.steps(pace)?;
+        let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
+        let end = run.end_of(pace);
+        if let (Some(end), Pace::Fixed(_)) = (end, pace) {
+            run.spec.fields.check_times(run.spec.start, end)?;
+        }
+        let start = run.spec.start;
+        let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
+            .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
+        if let Some(mut scheme) = scheme {
+            scheme.prepare(&mut *simulation.backend)?;
+            simulation.scheme = Some(scheme);
+        }
+        if let Some(end) = end {
+            simulation.reach(end)?;
+        }
+        if let Some(encounters) = run.spec.encounters.clone() {
+            simulation.look_for(encounters)?;
+        }
+        Ok((simulation, run))
+    }
+}

@@ -152,7 +152,7 @@ fn options_that_cannot_be_followed_are_refused_before_anything_is_said() {
     let command = "run two.csv --softening 0";
     for (options, part) in [
         ("--dt 0", "`--dt` must be finite and not 0"),
-        ("--block-steps --steps 3", "steps by --eta need --until"),
+        ("--block-steps --steps 3", "block time steps need --until"),
         (
             "--integrator hermite4 --eta 0 --until 1",
             "`--eta` must be > 0 and finite, got 0",

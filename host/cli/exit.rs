@@ -9,7 +9,9 @@ use allpairs::output::movie::MovieError;
 use allpairs::output::run_log::LogError;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, FigureError, PictureError};
+use allpairs::plan::PlanError;
 use allpairs::recording::RecordingError;
+use allpairs::run::BuildError;
 use allpairs::selection::SelectionError;
 use allpairs_lab::bench_record::RecordError;
 
@@ -81,9 +83,17 @@ fn code_of(error: &anyhow::Error) -> u8 {
         DATA
     } else if error.is::<clap::Error>()
         || matches!(error.downcast_ref(), Some(ForceError::Field(_)))
+        || matches!(
+            error.downcast_ref(),
+            Some(BuildError::Force(ForceError::Field(_)) | BuildError::Plan(PlanError::Systems(_)))
+        )
     {
         USAGE
     } else if error.is::<SelectionError>()
+        || matches!(
+            error.downcast_ref(),
+            Some(BuildError::Selection(_) | BuildError::Plan(_) | BuildError::Force(_))
+        )
         || error.is::<ForceError>()
         || matches!(
             error.downcast_ref(),

@@ -86,7 +86,7 @@ pub(super) fn selection(selection: &Selection, out: &mut impl Write) -> io::Resu
     )
 }
 
-/// What was chosen of block time steps, if anything was. A given number of neighbours is printed anyway.
+/// Line about the settings of block time steps that were chosen, if any were. A given number of neighbours is printed anyway.
 fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<String> {
     let chosen =
         [Setting::Integrator, Setting::Eta, Setting::Neighbours].map(|setting| run.choice(setting));

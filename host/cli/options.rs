@@ -151,8 +151,7 @@ impl Options {
         time.transpose().with_context(|| format!("in --{option}"))
     }
 
-    /// What these options ask for, in the units of the bodies, of a run that begins at this time; but for
-    /// encounters.
+    /// Specification of a run that begins at this time, in the units of the bodies, without the encounters.
     pub(super) fn spec(&self, start: f64, around: &Surroundings) -> anyhow::Result<RunSpec> {
         let force = &self.force;
         let (tile, streams) = self.kernel.many();

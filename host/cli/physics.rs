@@ -55,7 +55,7 @@ impl ForceOptions {
         Ok(all)
     }
 
-    /// What these options ask for, but for fields.
+    /// Specification of a run with these options, without the fields.
     pub(super) fn spec(&self) -> anyhow::Result<RunSpec> {
         let softening = self.softening.as_ref();
         let softening = softening.map(|given| given.length(self.units.as_ref()));

@@ -110,7 +110,7 @@ pub fn kept_run(folder: &Path) -> anyhow::Result<KeptRun> {
     })
 }
 
-/// What a run was asked for that goes on from a checkpoint.
+/// Specification of a run that goes on from a checkpoint.
 fn specified(
     asked: &options::Options,
     checkpoint: &Checkpoint,

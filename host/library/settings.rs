@@ -204,6 +204,15 @@ impl Setting {
         }
     }
 
+    /// Name in backticks, as the [front](Front::current) of the process spells it: the subject of a sentence
+    /// about the number that it was given.
+    pub fn quoted(self) -> String {
+        match Front::current() {
+            Front::CommandLine => format!("`{self}`"),
+            Front::Builder | Front::Python => self.to_string(),
+        }
+    }
+
     /// Name with a value, as the [front](Front::current) of the process spells both: ``the `device` cuda``,
     /// `--device cuda` or `` `device="cuda"` ``.
     pub fn with(self, value: impl fmt::Display) -> String {

@@ -20,7 +20,7 @@ pub enum BuildError {
     #[error(transparent)]
     Bodies(#[from] BodyFault),
     /// A number that makes no sense.
-    #[error("{name} must be {allowed}, got {value}")]
+    #[error("{} must be {allowed}, got {value}", .name.quoted())]
     Value {
         /// Name of the setting.
         name: Setting,
@@ -54,7 +54,7 @@ pub enum BuildError {
     /// A step that time cannot advance by.
     #[error(
         "{} must be long enough to get on from time {start}, got {dt:e}",
-        Setting::Dt
+        Setting::Dt.quoted()
     )]
     StepTooShort {
         /// The step.
@@ -63,7 +63,10 @@ pub enum BuildError {
         start: f64,
     },
     /// Steps that lead away from the end, or never reach it.
-    #[error("steps of {dt} do not lead from time {start} to time {end}")]
+    #[error(
+        "steps of {dt:?} do not lead from time {start:?} to {}",
+        Setting::Until.with(format!("{end:?}"))
+    )]
     WrongWay {
         /// The step.
         dt: f64,

@@ -1,0 +1,214 @@
+//! Reasons why a backend cannot do what it is told.
+
+use cuda_driver::{BlasError, DriverError, NcclError, NoGpu};
+use cuda_std::emu::Fault;
+
+use crate::fields::FieldFault;
+use crate::plan::PlanError;
+use crate::variants::OutOfRange;
+
+/// Reason why a force could not be computed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForceError {
+    /// The GPU or its driver refused.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// There is no GPU to use.
+    #[error(transparent)]
+    NoGpu(#[from] NoGpu),
+    /// There is no library for linear algebra, or it refused.
+    #[error(transparent)]
+    Blas(#[from] BlasError),
+    /// There is no library for exchanges between GPUs, or it refused.
+    #[error(transparent)]
+    Nccl(#[from] NcclError),
+    /// The emulator found a kernel at fault.
+    #[error("the kernel is at fault: {0}")]
+    Kernel(#[from] Box<Fault>),
+    /// An integrator asks for more than accelerations.
+    #[error(
+        "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
+    )]
+    NoJerks,
+    /// A step of sixth order that all bodies share, on a device.
+    #[error(
+        "steps of sixth order for all bodies at once are not computed on a device: add \
+         `block_steps`, or choose the `device` cpu"
+    )]
+    NoSnaps,
+    /// The variant's error would have no bound.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// A pace asks for a step for each body.
+    #[error(
+        "block time steps are not computed here: a GPU takes them with the `law` gravity and \
+         the `kernel` hermite-f64; else choose the `device` cpu, or one step for all"
+    )]
+    NoBlockSteps,
+    /// Several devices for work of one.
+    #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
+    OneDevice(&'static str),
+    /// Several GPUs that may not compute the same bits, for work that needs it.
+    #[error("{work} on GPUs of one kind, and {}, {}: name others", gpus[0], gpus[1])]
+    OtherGpus {
+        /// Work that was to be done.
+        work: &'static str,
+        /// Two of the GPUs.
+        gpus: [String; 2],
+    },
+    /// GPUs of ranks that may not compute the same bits, for work that needs it.
+    #[error(
+        "{work} on GPUs of one kind with drivers of one version, and rank {} has {}, rank {} {}: start the ranks on \
+         machines with the same GPUs and drivers, or choose the `device` cpu",
+        gpus[0].0, gpus[0].1, gpus[1].0, gpus[1].1
+    )]
+    OtherGpusOfRanks {
+        /// Work that was to be done.
+        work: &'static str,
+        /// Two of the ranks, and what they have.
+        gpus: [(usize, String); 2],
+    },
+    /// Several GPUs that do not read each other's memory, for work that needs it.
+    #[error(
+        "{work} on GPUs that read each other's memory directly, and GPU {from} cannot read that of GPU {to}: \
+         name one, such as the `device` cuda:{from}, or GPUs between which `allpairs devices` finds a \
+         direct way"
+    )]
+    NoDirectWay {
+        /// Work that was to be done.
+        work: &'static str,
+        /// Number of the GPU that cannot read.
+        from: u32,
+        /// Number of the GPU whose memory it is.
+        to: u32,
+    },
+    /// More devices than block time steps are shared by.
+    #[error(
+        "block time steps on a device are shared by at most 255 ranks, and there are {0}: start fewer, or choose \
+         the `device` cpu"
+    )]
+    TooManyDevices(usize),
+    /// A neighbour scheme where there is none.
+    #[error(transparent)]
+    Neighbours(#[from] NeighboursFault),
+    /// Several ranks for work of one process.
+    #[error("{0} by one process alone: start it without the MPI launcher")]
+    OneProcess(&'static str),
+    /// A place of other ranks.
+    #[error("devices of {chosen} ranks were chosen, and there are {there}")]
+    OtherRanks {
+        /// Ranks of the place.
+        chosen: usize,
+        /// Ranks that compute.
+        there: usize,
+    },
+    /// Another rank's device refused.
+    #[error("rank {rank}: {why}")]
+    OfRank {
+        /// The rank.
+        rank: usize,
+        /// Error of that rank.
+        why: String,
+    },
+    /// Sixth order with forces whose rounding its criterion of steps takes for change.
+    #[error(
+        "block time steps of sixth order need more digits than the `accuracy` fast asks for: their step \
+         follows from differences over dt⁵, in which forces rounded to f32 are noise"
+    )]
+    RoundedSixthOrder,
+    /// A close pair, most often.
+    #[error("{}", too_short(*body, *allowed, *shortest))]
+    StepTooShort {
+        /// Index of the body.
+        body: usize,
+        /// Step that its accuracy allows.
+        allowed: f64,
+        /// Shortest step.
+        shortest: f64,
+    },
+    /// A number overflowed, most often where bodies came too close.
+    #[error(
+        "the acceleration, position or velocity of body {body} is not a finite number any more: \
+         soften the force, or take shorter steps"
+    )]
+    NotFinite {
+        /// Index of the body.
+        body: usize,
+    },
+    /// A saved state of another integrator.
+    #[error(
+        "the saved state has no {missing}, which {integrator} needs: it is of a run with another integrator"
+    )]
+    NotSaved {
+        /// Derivatives that are missing.
+        missing: &'static str,
+        /// Name of the integrator.
+        integrator: &'static str,
+    },
+    /// A saved state of another backend or of other bodies.
+    #[error("the saved state is not of this backend: {0}")]
+    OtherState(&'static str),
+    /// The launch does not fit the device.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// External fields that cannot be computed here, or not at this time.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
+}
+
+impl ForceError {
+    /// Returns whether a device or its driver refused: others of the same kind may not have.
+    pub(crate) const fn is_of_a_device(&self) -> bool {
+        matches!(
+            self,
+            Self::Driver(_) | Self::NoGpu(_) | Self::Blas(_) | Self::Nccl(_) | Self::Kernel(_)
+        )
+    }
+}
+
+/// Message about a body whose step would be shorter than the shortest, or is no number.
+fn too_short(body: usize, allowed: f64, shortest: f64) -> String {
+    match allowed.is_nan() {
+        true => format!(
+            "the force on body {body} has grown beyond all numbers, for another body came too near for the \
+             digits of pairs: soften the force, or choose the `accuracy` double"
+        ),
+        false => format!(
+            "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
+             or choose a shorter longest step"
+        ),
+    }
+}
+
+/// Reason why there is no neighbour scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NeighboursFault {
+    /// All bodies take one step.
+    #[error(
+        "`neighbours` needs `block_steps`: where all bodies take one step, each force is that of all"
+    )]
+    SharedSteps,
+    /// Another integrator than that of fourth order.
+    #[error("`neighbours` needs the `integrator` hermite4, not {0}")]
+    Integrator(&'static str),
+    /// A kernel or device without it.
+    #[error(
+        "`neighbours` is computed by a GPU, or by the CPU in double precision: leave out `kernel` and \
+         `accuracy`"
+    )]
+    Device,
+    /// Pairs in f64 on a GPU.
+    #[error(
+        "`neighbours` on a GPU computes pairs in f32, which does not do for bodies that are not softened, for \
+         the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
+    )]
+    Double,
+    /// Several systems.
+    #[error("`neighbours` is computed for one system, not for {0}: leave it out")]
+    Systems(u32),
+    /// The term of a dominant mass.
+    #[error("`neighbours` does not go with the `field` 1pn: leave one of them out")]
+    Relativity,
+}

@@ -373,7 +373,7 @@ fn step_from(checkpoint: &Checkpoint) -> Result<(), ForceError> {
         state,
         ..
     } = checkpoint;
-    let integrator = match state.jerks.is_empty() {
+    let integrator = match state.jerks().is_empty() {
         true => Integrator::Leapfrog,
         false => Integrator::Hermite4,
     };

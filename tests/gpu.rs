@@ -312,7 +312,7 @@ fn several_gpus_take_block_steps_together() {
             let mut together = start(place);
             let ends = [0; 2].map(|_| advance(&mut *together));
             for (end, expected) in ends.iter().zip(&expected) {
-                let both = end.positions.iter().zip(&expected.positions);
+                let both = end.positions().iter().zip(expected.positions());
                 let off = both.flat_map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()));
                 let off = off.fold(0.0, f64::max);
                 assert!(off <= bound, "{place}: {off:e}");

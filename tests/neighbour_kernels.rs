@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use allpairs::backend::{Backend, BlockCounts, GUARD, Neighbours, SavedState};
+use allpairs::backend::{Backend, BlockCounts, Column, GUARD, Neighbours, SavedState};
 use allpairs::bodies::Bodies;
 use allpairs::fields;
 use allpairs::force::emulated::Emulator;
@@ -70,7 +70,7 @@ fn advance(backend: &mut dyn Backend, span: f64) -> BlockCounts {
 }
 
 fn farthest(a: &SavedState, b: &SavedState) -> f64 {
-    let both = a.positions.iter().zip(&b.positions);
+    let both = a.positions().iter().zip(b.positions());
     let off = both.map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max));
     off.fold(0.0, f64::max)
 }
@@ -110,7 +110,7 @@ fn steps_are_those_of_the_cpu() {
         let (cpu, device) = (cpu.save().expect("there"), device.save().expect("there"));
         let off = farthest(&cpu, &device);
         assert!(off < 1e-6, "{n} bodies: {off:e}");
-        assert_eq!(device.spheres.len(), n);
+        assert_eq!(device.spheres().len(), n);
     }
 }
 
@@ -150,15 +150,11 @@ fn bits_are_those_of_a_saved_state() {
     advance(&mut *first, 1.0 / 64.0);
     let saved = first.save().expect("there");
     let mut wide = saved.clone();
-    wide.spheres
-        .iter_mut()
-        .for_each(|sphere| sphere.radius *= 4.0);
+    let radii = wide.column_mut(Column::Spheres).iter_mut().step_by(2);
+    radii.for_each(|radius| *radius *= 4.0);
     let expected = {
         let mut plain = made(Machine::emulator(0), &bodies, physics, None);
-        let without = SavedState {
-            spheres: vec![],
-            ..saved.clone()
-        };
+        let without = saved.clone().without(Column::Spheres);
         plain.restore(&without).expect("the same bodies");
         advance(&mut *plain, 1.0 / 64.0);
         plain.save().expect("there")

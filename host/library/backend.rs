@@ -13,7 +13,8 @@ use std::time::Instant;
 
 pub use self::block_steps::{BlockCounts, GUARD, Neighbours};
 pub use self::error::{ForceError, NeighboursFault};
-pub use self::state::{SavedState, Sphere};
+pub(crate) use self::state::{COLUMNS, Unit};
+pub use self::state::{Column, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::encounters::StepOfBody;

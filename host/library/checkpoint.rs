@@ -175,11 +175,12 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointFault> {
 
 /// The bodies of a backend's state.
 fn bodies_of(state: &SavedState, mass: &[f64], id: &[u64], kind: &[BodyKind]) -> Bodies {
+    let (positions, velocities) = (state.positions(), state.velocities());
     let mut bodies = Bodies::with_capacity(mass.len());
     for i in 0..mass.len() {
         bodies.push(Body {
-            position: state.frame.position_from_local(state.positions[i]),
-            velocity: state.frame.velocity_from_local(state.velocities[i]),
+            position: state.frame.position_from_local(positions[i]),
+            velocity: state.frame.velocity_from_local(velocities[i]),
             mass: mass[i],
             id: id[i],
             kind: kind[i],
@@ -197,7 +198,7 @@ impl SavedState {
     /// The first body of which a coordinate is not finite.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
         let is_finite = |vector: &[f64; 3]| vector.iter().all(|x| x.is_finite());
-        let phase = self.positions.iter().zip(&self.velocities);
+        let phase = self.positions().iter().zip(self.velocities());
         let mut finite = phase.map(|(x, v)| is_finite(x) && is_finite(v));
         finite.position(|finite| !finite)
     }
@@ -206,7 +207,7 @@ impl SavedState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Sphere;
+    use crate::backend::Column;
     use crate::diagnostics::Energy;
     use crate::force::cpu::samples::cloud;
     use crate::frame::Frame;
@@ -224,48 +225,29 @@ mod tests {
             mass: 0.5,
             time: 2.0,
         };
-        let state = SavedState {
-            frame,
-            positions: vectors(1),
-            velocities: vectors(2),
-            accelerations: vectors(3),
-            jerks: if steps.is_multiple_of(2) {
-                vectors(4)
-            } else {
-                vec![]
-            },
-            higher: if steps.is_multiple_of(4) {
-                vectors(5)
-                    .into_iter()
-                    .zip(vectors(6))
-                    .map(|(s, c)| [s, c])
-                    .collect()
-            } else {
-                vec![]
-            },
-            own_steps: if steps.is_multiple_of(4) {
-                bodies.x.clone()
-            } else {
-                vec![]
-            },
-            spheres: if steps.is_multiple_of(4) {
+        let of_vectors = |seed| vectors(seed).into_flattened();
+        let state = SavedState::of(frame, |column| match column {
+            Column::Positions => of_vectors(1),
+            Column::Velocities => of_vectors(2),
+            Column::Accelerations => of_vectors(3),
+            Column::Jerks if steps.is_multiple_of(2) => of_vectors(4),
+            Column::Higher if steps.is_multiple_of(4) => [of_vectors(5), of_vectors(6)].concat(),
+            Column::OwnSteps if steps.is_multiple_of(4) => bodies.x.clone(),
+            Column::Spheres if steps.is_multiple_of(4) => {
                 let radius = |i: usize| match i % 2 {
                     0 => bodies.x[i].abs(),
                     _ => f64::INFINITY,
                 };
-                let spheres = (0..n).map(|i| Sphere {
-                    radius: radius(i),
-                    regular_step: 2.0 * bodies.x[i],
-                });
+                let spheres = (0..n).flat_map(|i| [radius(i), 2.0 * bodies.x[i]]);
                 spheres.collect()
-            } else {
-                vec![]
-            },
-        };
+            }
+            _ => vec![],
+        });
         for i in 0..n {
-            [bodies.x[i], bodies.y[i], bodies.z[i]] = frame.position_from_local(state.positions[i]);
+            [bodies.x[i], bodies.y[i], bodies.z[i]] =
+                frame.position_from_local(state.positions()[i]);
             [bodies.vx[i], bodies.vy[i], bodies.vz[i]] =
-                frame.velocity_from_local(state.velocities[i]);
+                frame.velocity_from_local(state.velocities()[i]);
         }
         let energy = Energy {
             kinetic: 0.25,
@@ -340,6 +322,29 @@ mod tests {
             checkpoint(1, 5)
         );
         assert!(exists(folder.path()));
+    }
+
+    /// The columns of a state stand in the file as the description says.
+    #[test]
+    fn columns_have_their_order_and_flags() {
+        let written = checkpoint(2, 4);
+        let (mut bytes, state) = (vec![], &written.state);
+        written.write_to(&mut bytes).unwrap();
+        assert_eq!(bytes[20..24], (1_u32 + 2 + 4 + 64).to_le_bytes());
+        let mut columns = vec![];
+        let vectors = [state.positions(), state.velocities(), state.accelerations()];
+        columns.extend(vectors.concat().as_flattened());
+        columns.extend(state.jerks().as_flattened());
+        columns.extend(state.higher().as_flattened().as_flattened());
+        columns.extend(state.own_steps());
+        let [first, second] = state.spheres() else {
+            panic!("two bodies")
+        };
+        assert_eq!(second.radius, f64::INFINITY);
+        columns.extend([first.radius, first.regular_step, 0.0, second.regular_step]);
+        let columns: Vec<u8> = columns.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let begin = 232 + written.settings.len() + 2 * 17;
+        assert_eq!(bytes[begin..bytes.len() - 4], columns);
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

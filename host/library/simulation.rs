@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use self::encounters::Found;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
-use crate::backend::{Backend, BlockCounts, ForceError, SavedState, block_steps};
+use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::Lost;
 use crate::encounters::Encounters;
@@ -236,8 +236,8 @@ impl Simulation {
     ) -> Result<Self, ForceError> {
         let missing = match integrator.order() {
             _ if !integrator.needs_jerks() => None,
-            _ if state.jerks.is_empty() => Some("jerks"),
-            6 if state.higher.is_empty() => Some("snaps"),
+            _ if !state.has(Column::Jerks) => Some("jerks"),
+            6 if !state.has(Column::Higher) => Some("snaps"),
             _ => None,
         };
         if let Some(missing) = missing {

@@ -271,9 +271,9 @@ impl Simulation {
         let last = self.with(py, |running| {
             let (_, state) = running.simulation.save()?;
             let frame = state.frame;
-            let local = state.accelerations.into_iter();
+            let local = state.accelerations().iter();
             Ok(local
-                .map(|a| frame.acceleration_from_local(a))
+                .map(|&a| frame.acceleration_from_local(a))
                 .collect::<Vec<_>>())
         })?;
         array(py, last)

@@ -48,7 +48,7 @@ pub(super) fn with_accelerations(
     }
     let saved = backend.save()?;
     let unit = saved.frame.time;
-    let jerks = saved.jerks.into_iter().map(|jerk| {
+    let jerks = saved.jerks().iter().map(|&jerk| {
         let jerk = saved.frame.acceleration_from_local(jerk);
         jerk.map(|component| component / unit)
     });

@@ -1,36 +1,116 @@
-//! The state of a backend, which checkpoints hold and ranks exchange.
+//! The state of a backend, as columns with numbers of each body.
 
 use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
 
 use super::ForceError;
 use crate::frame::Frame;
 
-/// The state of a backend, as [`Backend::save`](super::Backend::save) gives it: vectors in the units of `frame`, where
-/// f32 numbers are f64 numbers without loss.
+/// A quantity of the bodies in a saved state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Column {
+    /// Positions.
+    Positions,
+    /// Velocities.
+    Velocities,
+    /// Accelerations computed last.
+    Accelerations,
+    /// Jerks computed last.
+    Jerks,
+    /// Snaps computed last and crackles of the last steps.
+    Higher,
+    /// Steps that [block time steps](super::BlockSteps) allow next.
+    OwnSteps,
+    /// Neighbour spheres of a [neighbour scheme](super::Neighbours).
+    Spheres,
+}
+
+/// Unit of a number in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// The unit of the state's frame.
+    Frame,
+    /// Length in the unit of the run; infinite for a sphere with all bodies.
+    Radius,
+    /// Time in the unit of the run.
+    Time,
+}
+
+/// Properties of a column.
+pub(crate) struct ColumnRow {
+    pub(crate) column: Column,
+    /// Units of the numbers that each body has.
+    pub(crate) units: &'static [Unit],
+    /// Flag of checkpoints that have the column; 0 for a column that every state has.
+    pub(crate) flag: u32,
+}
+
+/// All columns, in the order in which checkpoints have them.
+pub(crate) const COLUMNS: [ColumnRow; 7] = [
+    row(Column::Positions, &[Unit::Frame; 3], 0),
+    row(Column::Velocities, &[Unit::Frame; 3], 0),
+    row(Column::Accelerations, &[Unit::Frame; 3], 0),
+    row(Column::Jerks, &[Unit::Frame; 3], 1),
+    row(Column::Higher, &[Unit::Frame; 6], 4),
+    row(Column::OwnSteps, &[Unit::Time], 2),
+    row(Column::Spheres, &[Unit::Radius, Unit::Time], 64),
+];
+
+const fn row(column: Column, units: &'static [Unit], flag: u32) -> ColumnRow {
+    ColumnRow {
+        column,
+        units,
+        flag,
+    }
+}
+
+// A column is found by its place.
+const _: () = {
+    let mut place = 0;
+    while place < COLUMNS.len() {
+        assert!(COLUMNS[place].column as usize == place);
+        place += 1;
+    }
+};
+
+impl Column {
+    /// Units of the numbers that each body has.
+    pub(crate) const fn units(self) -> &'static [Unit] {
+        COLUMNS[self as usize].units
+    }
+
+    /// Flag of checkpoints that have the column; 0 for a column that every state has.
+    pub(crate) const fn flag(self) -> u32 {
+        COLUMNS[self as usize].flag
+    }
+}
+
+impl Unit {
+    /// The unit, in units of the run, of numbers that a device keeps in the units of `frame`.
+    pub(crate) fn of_device(self, frame: &Frame) -> f64 {
+        match self {
+            Self::Frame => 1.0,
+            Self::Radius => frame.length,
+            Self::Time => frame.time,
+        }
+    }
+}
+
+/// All that the next step of a backend depends on, without masses and constants: f32 numbers are
+/// f64 numbers without loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedState {
     /// Origin and units of the vectors.
     pub frame: Frame,
-    /// One for each body.
-    pub positions: Vec<[f64; 3]>,
-    /// One for each body.
-    pub velocities: Vec<[f64; 3]>,
-    /// Accelerations computed last; one per body.
-    pub accelerations: Vec<[f64; 3]>,
-    /// Jerks computed last, one per body; empty where there are none.
-    pub jerks: Vec<[f64; 3]>,
-    /// Snaps computed last and crackles of the last steps, one of each per body; empty where there are
-    /// none.
-    pub higher: Vec<[[f64; 3]; 2]>,
-    /// The steps that [block time steps](super::BlockSteps) allow each body next, in the units of the run;
-    /// empty where there are none.
-    pub own_steps: Vec<f64>,
-    /// One for each body in a [neighbour scheme](super::Neighbours); empty where there is none.
-    pub spheres: Vec<Sphere>,
+    /// In the order of [`COLUMNS`]; each has its numbers for every body, or is empty.
+    columns: [Vec<f64>; COLUMNS.len()],
 }
 
 /// Neighbour sphere of a body, in the units of the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Sphere {
     /// Radius; infinite where all bodies are neighbours.
     pub radius: f64,
@@ -39,22 +119,95 @@ pub struct Sphere {
 }
 
 impl SavedState {
+    /// The state with the columns that `numbers` gives; empty ones are left out.
+    ///
+    /// # Errors
+    /// The first error of `numbers`.
+    pub(crate) fn try_of<E>(
+        frame: Frame,
+        mut numbers: impl FnMut(Column) -> Result<Vec<f64>, E>,
+    ) -> Result<Self, E> {
+        let mut columns = [const { vec![] }; COLUMNS.len()];
+        for (numbers_of_all, row) in columns.iter_mut().zip(&COLUMNS) {
+            *numbers_of_all = numbers(row.column)?;
+        }
+        Ok(Self { frame, columns })
+    }
+
+    /// Like [`try_of`](Self::try_of), but without errors.
+    pub(crate) fn of(frame: Frame, mut numbers: impl FnMut(Column) -> Vec<f64>) -> Self {
+        let columns = COLUMNS.map(|row| numbers(row.column));
+        Self { frame, columns }
+    }
+
+    /// The numbers of a column, body after body; empty if the state does not have it.
+    pub fn column(&self, column: Column) -> &[f64] {
+        &self.columns[column as usize]
+    }
+
+    /// The numbers of a column, to be changed.
+    pub fn column_mut(&mut self, column: Column) -> &mut [f64] {
+        &mut self.columns[column as usize]
+    }
+
+    /// Returns whether the state has a column.
+    pub fn has(&self, column: Column) -> bool {
+        !self.column(column).is_empty()
+    }
+
+    /// The state without a column.
+    #[must_use]
+    pub fn without(mut self, column: Column) -> Self {
+        self.columns[column as usize].clear();
+        self
+    }
+
+    /// Positions, in units of the frame.
+    pub fn positions(&self) -> &[[f64; 3]] {
+        bytemuck::cast_slice(self.column(Column::Positions))
+    }
+
+    /// Velocities, in units of the frame.
+    pub fn velocities(&self) -> &[[f64; 3]] {
+        bytemuck::cast_slice(self.column(Column::Velocities))
+    }
+
+    /// Accelerations computed last, in units of the frame.
+    pub fn accelerations(&self) -> &[[f64; 3]] {
+        bytemuck::cast_slice(self.column(Column::Accelerations))
+    }
+
+    /// Jerks computed last, in units of the frame; empty where there are none.
+    pub fn jerks(&self) -> &[[f64; 3]] {
+        bytemuck::cast_slice(self.column(Column::Jerks))
+    }
+
+    /// Snaps computed last and crackles of the last steps, in units of the frame; empty where there
+    /// are none.
+    pub fn higher(&self) -> &[[[f64; 3]; 2]] {
+        bytemuck::cast_slice(self.column(Column::Higher))
+    }
+
+    /// The steps that block time steps allow next, in the unit of the run; empty where there are
+    /// none.
+    pub fn own_steps(&self) -> &[f64] {
+        self.column(Column::OwnSteps)
+    }
+
+    /// Neighbour spheres; empty where there is no neighbour scheme.
+    pub fn spheres(&self) -> &[Sphere] {
+        bytemuck::cast_slice(self.column(Column::Spheres))
+    }
+
     /// The state of some of the bodies.
     pub(crate) fn part(&self, bodies: Range<usize>) -> Self {
-        /// Empty if there is nothing.
-        fn part<T: Copy>(all: &[T], bodies: &Range<usize>) -> Vec<T> {
-            all.get(bodies.clone()).unwrap_or_default().to_vec()
-        }
-        Self {
-            frame: self.frame,
-            positions: part(&self.positions, &bodies),
-            velocities: part(&self.velocities, &bodies),
-            accelerations: part(&self.accelerations, &bodies),
-            jerks: part(&self.jerks, &bodies),
-            higher: part(&self.higher, &bodies),
-            own_steps: part(&self.own_steps, &bodies),
-            spheres: part(&self.spheres, &bodies),
-        }
+        Self::of(self.frame, |column| {
+            let each = column.units().len();
+            let part = self
+                .column(column)
+                .get(bodies.start * each..bodies.end * each);
+            part.unwrap_or_default().to_vec() // of a column that is not there
+        })
     }
 
     /// Adds the state of more bodies.
@@ -63,47 +216,33 @@ impl SavedState {
     /// If it is in another frame.
     pub(crate) fn append(&mut self, more: Self) {
         assert_eq!(more.frame, self.frame, "in the same units");
-        self.positions.extend(more.positions);
-        self.velocities.extend(more.velocities);
-        self.accelerations.extend(more.accelerations);
-        self.jerks.extend(more.jerks);
-        self.higher.extend(more.higher);
-        self.own_steps.extend(more.own_steps);
-        self.spheres.extend(more.spheres);
-    }
-
-    /// Checks that it can be the state of so many bodies in a frame.
-    ///
-    /// # Errors
-    /// [`ForceError::OtherState`] says what differs.
-    pub(crate) fn fits(&self, bodies: usize, frame: &Frame) -> Result<(), ForceError> {
-        match self.spheres.is_empty() {
-            true => self.fits_with_neighbours(bodies, frame),
-            false => Err(ForceError::OtherState(
-                "it is of a run with a neighbour scheme",
-            )),
+        for (column, more) in self.columns.iter_mut().zip(more.columns) {
+            column.extend(more);
         }
     }
 
-    /// As [`fits`](Self::fits), where it may be of a neighbour scheme.
+    /// Checks that it can be the state of a backend with so many bodies in a frame, which has a
+    /// neighbour scheme or none.
     ///
     /// # Errors
-    /// As [`fits`](Self::fits).
-    pub(crate) fn fits_with_neighbours(
+    /// [`ForceError::OtherState`] says what differs.
+    pub(crate) fn fits(
         &self,
         bodies: usize,
         frame: &Frame,
+        has_neighbours: bool,
     ) -> Result<(), ForceError> {
-        let of_all = |length: usize| length == bodies;
-        let if_any = |length: usize| length == 0 || length == bodies;
-        let complete = of_all(self.positions.len())
-            && of_all(self.velocities.len())
-            && of_all(self.accelerations.len())
-            && if_any(self.jerks.len())
-            && if_any(self.higher.len())
-            && if_any(self.own_steps.len())
-            && if_any(self.spheres.len());
-        match complete {
+        if self.has(Column::Spheres) && !has_neighbours {
+            return Err(ForceError::OtherState(
+                "it is of a run with a neighbour scheme",
+            ));
+        }
+        let mut columns = COLUMNS.iter().zip(&self.columns);
+        let is_complete = columns.all(|(row, numbers)| {
+            let may_be_missing = row.flag != 0;
+            numbers.len() == bodies * row.units.len() || (may_be_missing && numbers.is_empty())
+        });
+        match is_complete {
             false => Err(ForceError::OtherState("it is of another number of bodies")),
             true if self.frame != *frame => Err(ForceError::OtherState(
                 "its vectors are in other units; it is of another kernel, or was changed",

@@ -37,7 +37,7 @@ use std::io::{self, Read, Write};
 use crc32fast::Hasher;
 
 use super::{Checkpoint, CheckpointFault, Kept, bodies_of};
-use crate::backend::{SavedState, Sphere};
+use crate::backend::{COLUMNS, SavedState, Unit};
 use crate::bodies::BodyKind;
 use crate::diagnostics::{Conserved, Energy, Lost};
 use crate::frame::Frame;
@@ -47,21 +47,24 @@ const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
 pub(super) const VERSION: u32 = 2;
 const HEADER_BYTES: u64 = 232;
 const CRC_BYTES: u64 = 4;
-/// Flags of what only some integrators need.
-const JERKS: u32 = 1;
-const OWN_STEPS: u32 = 2;
-const HIGHER: u32 = 4;
 /// Flag of a run in external fields.
 const EXTERNAL: u32 = 8;
-
 /// Flag of a run with test particles.
 const PARTICLES: u32 = 16;
 /// Flag of a run that looks for encounters.
 const ENCOUNTERS: u32 = 32;
-/// Flag of a run with a neighbour scheme.
-const SPHERES: u32 = 64;
-/// All flags.
-const FLAGS: u32 = JERKS | OWN_STEPS | HIGHER | EXTERNAL | PARTICLES | ENCOUNTERS | SPHERES;
+
+/// All flags, with the flags of the state's [`COLUMNS`].
+const FLAGS: u32 = {
+    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS;
+    let mut column = 0;
+    while column < COLUMNS.len() {
+        assert!(flags & COLUMNS[column].flag == 0, "each has its own");
+        flags |= COLUMNS[column].flag;
+        column += 1;
+    }
+    flags
+};
 
 /// A writer that takes the checksum of what goes through.
 struct Summed<W> {
@@ -125,12 +128,10 @@ impl Checkpoint {
         if flags & !FLAGS != 0 {
             return Err(CheckpointFault::Foreign);
         }
-        let has = |flag: u32| flags & flag != 0;
-        let (jerks, own_steps, higher) = (has(JERKS), has(OWN_STEPS), has(HIGHER));
+        let has = |flag: u32| flag == 0 || flags & flag != 0;
         let n = u64::from_le_bytes(array(&mut file)?);
         let steps = u64::from_le_bytes(array(&mut file)?);
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-        let (start, time, dt, counted_from) = (number()?, number()?, number()?, number()?);
+        let [start, time, dt, counted_from] = numbers(&mut file)?;
         let clock = Clock {
             start,
             time,
@@ -138,40 +139,40 @@ impl Checkpoint {
             dt,
             counted_from: (counted_from, u64::from_le_bytes(array(&mut file)?)),
         };
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
+        let centre = numbers(&mut file)?;
+        let [length, mass, time] = numbers(&mut file)?;
         let frame = Frame {
-            centre: [number()?, number()?, number()?],
-            length: number()?,
-            mass: number()?,
-            time: number()?,
+            centre,
+            length,
+            mass,
+            time,
         };
+        let [time, kinetic, potential] = numbers(&mut file)?;
+        let [momentum, angular_momentum] = [numbers(&mut file)?, numbers(&mut file)?];
+        let [momentum_scale, angular_momentum_scale, largest_drift] = numbers(&mut file)?;
         let mut origin = Conserved {
-            time: number()?,
+            time,
             energy: Energy {
-                kinetic: number()?,
-                potential: number()?,
+                kinetic,
+                potential,
                 external: 0.0,
                 lost: 0.0,
             },
-            momentum: [number()?, number()?, number()?],
-            angular_momentum: [number()?, number()?, number()?],
-            momentum_scale: number()?,
-            angular_momentum_scale: number()?,
+            momentum,
+            angular_momentum,
+            momentum_scale,
+            angular_momentum_scale,
         };
-        let largest_drift = number()?;
         let settings = u64::from_le_bytes(array(&mut file)?);
         // Nothing is allocated before the file's size has confirmed the numbers.
-        let particles = has(PARTICLES);
-        let vectors = 3 + u64::from(jerks) + 2 * u64::from(higher) + u64::from(particles);
-        let encounters = has(ENCOUNTERS);
-        let spheres = has(SPHERES);
-        let numbers = u64::from(own_steps) + u64::from(encounters) + 2 * u64::from(spheres);
-        let each = 8 + 8 + 1 + 24 * vectors + 8 * numbers;
-        let external = has(EXTERNAL);
+        let columns = COLUMNS.iter().filter(|row| has(row.flag));
+        let numbers_of_each = columns.map(|row| row.units.len()).sum::<usize>()
+            + if has(PARTICLES) { 3 } else { 0 }
+            + if has(ENCOUNTERS) { 1 } else { 0 };
         let expected = n
-            .saturating_mul(each)
-            .saturating_add(if external { 8 } else { 0 })
-            .saturating_add(if encounters { 7 * 8 } else { 0 })
+            .saturating_mul(8 + 8 + 1 + 8 * numbers_of_each as u64)
+            .saturating_add(if has(EXTERNAL) { 8 } else { 0 })
+            .saturating_add(if has(ENCOUNTERS) { 7 * 8 } else { 0 })
             .saturating_add(settings)
             .saturating_add(HEADER_BYTES + CRC_BYTES);
         if found != expected {
@@ -180,11 +181,7 @@ impl Checkpoint {
         let n = n as usize;
         let mut text = vec![0; settings as usize];
         file.read_exact(&mut text)?;
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-        let mut mass = Vec::with_capacity(n);
-        for _ in 0..n {
-            mass.push(number()?);
-        }
+        let mass = read_numbers(&mut file, n)?;
         let mut id = Vec::with_capacity(n);
         for _ in 0..n {
             id.push(u64::from_le_bytes(array(&mut file)?));
@@ -194,54 +191,36 @@ impl Checkpoint {
             let [number] = array(&mut file)?;
             kind.push(BodyKind::of_number(number.into()));
         }
-        let mut vectors = |n: usize| read_vectors(&mut file, n);
-        let state = SavedState {
-            frame,
-            positions: vectors(n)?,
-            velocities: vectors(n)?,
-            accelerations: vectors(n)?,
-            jerks: vectors(if jerks { n } else { 0 })?,
-            higher: {
-                let pairs = vectors(if higher { 2 * n } else { 0 })?;
-                pairs
-                    .chunks_exact(2)
-                    .map(|pair| [pair[0], pair[1]])
-                    .collect()
-            },
-            own_steps: (0..if own_steps { n } else { 0 })
-                .map(|_| Ok(f64::from_le_bytes(array(&mut file)?)))
-                .collect::<io::Result<_>>()?,
-            spheres: (0..if spheres { n } else { 0 })
-                .map(|_| {
-                    let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-                    let radius = match number()? {
-                        0.0 => f64::INFINITY,
-                        radius => radius,
-                    };
-                    Ok(Sphere {
-                        radius,
-                        regular_step: number()?,
-                    })
-                })
-                .collect::<io::Result<_>>()?,
-        };
-        if external {
-            origin.energy.external = f64::from_le_bytes(array(&mut file)?);
-        }
-        let particles = read_vectors(&mut file, if particles { n } else { 0 })?;
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(&mut file)?));
-        let mut kept = Kept {
-            particles,
-            ..Kept::default()
-        };
-        if encounters {
-            for _ in 0..n {
-                kept.radii.push(number()?);
+        let state = SavedState::try_of(frame, |column| {
+            let units = column.units();
+            let count = if has(column.flag()) {
+                n * units.len()
+            } else {
+                0
+            };
+            let mut numbers = read_numbers(&mut file, count)?;
+            for (number, unit) in numbers.iter_mut().zip(units.iter().cycle()) {
+                if (*unit, *number) == (Unit::Radius, 0.0) {
+                    *number = f64::INFINITY;
+                }
             }
+            Ok::<_, io::Error>(numbers)
+        })?;
+        if has(EXTERNAL) {
+            [origin.energy.external] = numbers(&mut file)?;
+        }
+        let mut kept = Kept::default();
+        if has(PARTICLES) {
+            let particles = read_numbers(&mut file, 3 * n)?;
+            kept.particles = particles.as_chunks().0.to_vec();
+        }
+        if has(ENCOUNTERS) {
+            kept.radii = read_numbers(&mut file, n)?;
+            let [energy] = numbers(&mut file)?;
             kept.lost = Lost {
-                energy: number()?,
-                momentum: [number()?, number()?, number()?],
-                angular_momentum: [number()?, number()?, number()?],
+                energy,
+                momentum: numbers(&mut file)?,
+                angular_momentum: numbers(&mut file)?,
             };
         }
         let crc = file.hasher.finalize();
@@ -283,75 +262,62 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     file.write_all(&MAGIC)?;
     file.write_all(&VERSION.to_le_bytes())?;
     let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
-    let flags = flag(JERKS, !state.jerks.is_empty())
-        | flag(OWN_STEPS, !state.own_steps.is_empty())
-        | flag(HIGHER, !state.higher.is_empty())
-        | flag(EXTERNAL, origin.energy.external != 0.0)
+    let flags = flag(EXTERNAL, origin.energy.external != 0.0)
         | flag(PARTICLES, !kept.particles.is_empty())
-        | flag(ENCOUNTERS, !kept.radii.is_empty())
-        | flag(SPHERES, !state.spheres.is_empty());
+        | flag(ENCOUNTERS, !kept.radii.is_empty());
+    let columns = COLUMNS.iter().filter(|row| state.has(row.column));
+    let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
     file.write_all(&(bodies.len() as u64).to_le_bytes())?;
     file.write_all(&clock.steps.to_le_bytes())?;
     let frame = &state.frame;
     let [px, py, pz] = origin.momentum;
     let [lx, ly, lz] = origin.angular_momentum;
-    numbers(file, &[clock.start, clock.time, clock.dt])?;
+    write_numbers(file, &[clock.start, clock.time, clock.dt])?;
     let (time, steps) = clock.counted_from;
-    numbers(file, &[time])?;
+    write_numbers(file, &[time])?;
     file.write_all(&steps.to_le_bytes())?;
-    numbers(file, &frame.centre)?;
-    numbers(file, &[frame.length, frame.mass, frame.time])?;
+    write_numbers(file, &frame.centre)?;
+    write_numbers(file, &[frame.length, frame.mass, frame.time])?;
     let energy = origin.energy;
-    numbers(file, &[origin.time, energy.kinetic, energy.potential])?;
-    numbers(file, &[px, py, pz, lx, ly, lz])?;
-    numbers(
+    write_numbers(file, &[origin.time, energy.kinetic, energy.potential])?;
+    write_numbers(file, &[px, py, pz, lx, ly, lz])?;
+    write_numbers(
         file,
         &[origin.momentum_scale, origin.angular_momentum_scale],
     )?;
-    numbers(file, &[*largest_drift])?;
+    write_numbers(file, &[*largest_drift])?;
     file.write_all(&(settings.len() as u64).to_le_bytes())?;
     file.write_all(settings.as_bytes())?;
-    numbers(file, &bodies.mass)?;
+    write_numbers(file, &bodies.mass)?;
     for id in &bodies.id {
         file.write_all(&id.to_le_bytes())?;
     }
     for &kind in &bodies.kind {
         file.write_all(&[kind.number()])?;
     }
-    let vectors = [
-        &state.positions,
-        &state.velocities,
-        &state.accelerations,
-        &state.jerks,
-    ];
-    for vectors in vectors {
-        numbers(file, vectors.as_flattened())?;
-    }
-    numbers(file, state.higher.as_flattened().as_flattened())?;
-    numbers(file, &state.own_steps)?;
-    for sphere in &state.spheres {
-        let radius = match sphere.radius {
-            f64::INFINITY => 0.0,
-            radius => radius,
-        };
-        numbers(file, &[radius, sphere.regular_step])?;
+    for row in &COLUMNS {
+        let numbers = state.column(row.column).iter();
+        for (&number, unit) in numbers.zip(row.units.iter().cycle()) {
+            let is_infinite = (*unit, number) == (Unit::Radius, f64::INFINITY);
+            write_numbers(file, &[if is_infinite { 0.0 } else { number }])?;
+        }
     }
     if energy.external != 0.0 {
-        numbers(file, &[energy.external])?;
+        write_numbers(file, &[energy.external])?;
     }
-    numbers(file, kept.particles.as_flattened())?;
+    write_numbers(file, kept.particles.as_flattened())?;
     if kept.radii.is_empty() {
         return Ok(());
     }
-    numbers(file, &kept.radii)?;
+    write_numbers(file, &kept.radii)?;
     let lost = &kept.lost;
-    numbers(file, &[lost.energy])?;
-    numbers(file, &lost.momentum)?;
-    numbers(file, &lost.angular_momentum)
+    write_numbers(file, &[lost.energy])?;
+    write_numbers(file, &lost.momentum)?;
+    write_numbers(file, &lost.angular_momentum)
 }
 
-fn numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
+fn write_numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
     for number in numbers {
         file.write_all(&number.to_le_bytes())?;
     }
@@ -381,14 +347,22 @@ fn possible(clock: &Clock, frame: &Frame) -> Result<(), CheckpointFault> {
     Ok(())
 }
 
-/// Reads so many vectors.
-fn read_vectors(file: &mut impl Read, count: usize) -> io::Result<Vec<[f64; 3]>> {
-    let mut vectors = Vec::with_capacity(count);
+/// Reads numbers into a list.
+fn read_numbers(file: &mut impl Read, count: usize) -> io::Result<Vec<f64>> {
+    let mut all = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut number = || Ok::<_, io::Error>(f64::from_le_bytes(array(file)?));
-        vectors.push([number()?, number()?, number()?]);
+        all.push(f64::from_le_bytes(array(file)?));
     }
-    Ok(vectors)
+    Ok(all)
+}
+
+/// Reads as many numbers as the caller takes.
+fn numbers<const N: usize>(file: &mut impl Read) -> io::Result<[f64; N]> {
+    let mut all = [0.0; N];
+    for number in &mut all {
+        *number = f64::from_le_bytes(array(file)?);
+    }
+    Ok(all)
 }
 
 fn array<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {

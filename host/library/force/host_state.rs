@@ -1,6 +1,6 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
-use crate::backend::{ForceError, SavedState, Sphere};
+use crate::backend::{Column, ForceError, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::encounters::StepOfBody;
 use crate::fields::External;
@@ -147,38 +147,35 @@ impl HostState {
     }
 
     pub(super) fn save(&self) -> SavedState {
-        let (positions, velocities) = (0..self.bodies.len()).map(|i| self.phase(i)).unzip();
-        SavedState {
-            frame: Frame::IDENTITY,
-            positions,
-            velocities,
-            accelerations: self.accelerations.clone(),
-            jerks: self.jerks.clone(),
-            higher: self.higher.clone(),
-            own_steps: self.own_steps.clone(),
-            spheres: self.spheres.clone(),
-        }
+        let phases = || (0..self.bodies.len()).map(|i| self.phase(i));
+        SavedState::of(Frame::IDENTITY, |column| match column {
+            Column::Positions => phases().flat_map(|(x, _)| x).collect(),
+            Column::Velocities => phases().flat_map(|(_, v)| v).collect(),
+            Column::Accelerations => self.accelerations.as_flattened().to_vec(),
+            Column::Jerks => self.jerks.as_flattened().to_vec(),
+            Column::Higher => self.higher.as_flattened().as_flattened().to_vec(),
+            Column::OwnSteps => self.own_steps.clone(),
+            Column::Spheres => bytemuck::cast_slice(&self.spheres).to_vec(),
+        })
     }
 
     pub(super) fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        let n = self.bodies.len();
-        match self.neighbours {
-            None => saved.fits(n, &Frame::IDENTITY)?,
-            Some(_) => saved.fits_with_neighbours(n, &Frame::IDENTITY)?,
-        }
-        if self.neighbours.is_some() && saved.spheres.len() != saved.own_steps.len() {
+        let has_neighbours = self.neighbours.is_some();
+        saved.fits(self.bodies.len(), &Frame::IDENTITY, has_neighbours)?;
+        if has_neighbours && saved.has(Column::Spheres) != saved.has(Column::OwnSteps) {
             return Err(ForceError::OtherState(
                 "it is of a run without a neighbour scheme",
             ));
         }
-        for (i, (&x, &v)) in saved.positions.iter().zip(&saved.velocities).enumerate() {
+        let phases = saved.positions().iter().zip(saved.velocities());
+        for (i, (&x, &v)) in phases.enumerate() {
             self.set_phase(i, x, v);
         }
-        self.accelerations.clone_from(&saved.accelerations);
-        self.jerks.clone_from(&saved.jerks);
-        self.higher.clone_from(&saved.higher);
-        self.own_steps.clone_from(&saved.own_steps);
-        self.spheres.clone_from(&saved.spheres);
+        self.accelerations = saved.accelerations().to_vec();
+        self.jerks = saved.jerks().to_vec();
+        self.higher = saved.higher().to_vec();
+        self.own_steps = saved.own_steps().to_vec();
+        self.spheres = saved.spheres().to_vec();
         Ok(())
     }
 

@@ -103,7 +103,7 @@ impl<B: Backend> Backend for Independent<B> {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.n * self.systems.len(), &Frame::IDENTITY)?;
+        saved.fits(self.n * self.systems.len(), &Frame::IDENTITY, false)?;
         for (s, system) in self.systems.iter_mut().enumerate() {
             system.restore(&saved.part(s * self.n..(s + 1) * self.n))?;
         }

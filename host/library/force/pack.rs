@@ -200,18 +200,16 @@ pub(super) fn read_vectors(
 pub(super) const POSITION: [Field; 3] = [Field::X, Field::Y, Field::Z];
 pub(super) const VELOCITY: [Field; 3] = [Field::Vx, Field::Vy, Field::Vz];
 
-/// Positions and velocities of the first `n` bodies of a state buffer, in local units.
-pub(super) fn local_state(
+/// Three fields of the first `n` bodies of a state buffer, in local units.
+pub(super) fn local_fields(
     layout: &LayoutDescription,
     stride: u32,
     scalars: &Scalars,
+    fields: [Field; 3],
     n: u32,
-) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
-    let vector = |fields, i| local_vector(layout, stride, scalars, fields, i);
-    (0..n)
-        .into_par_iter()
-        .map(|i| (vector(POSITION, i), vector(VELOCITY, i)))
-        .unzip()
+) -> Vec<[f64; 3]> {
+    let vector = |i| local_vector(layout, stride, scalars, fields, i);
+    (0..n).into_par_iter().map(vector).collect()
 }
 
 /// Three scalars of a slot, in local units.
@@ -239,20 +237,17 @@ pub(super) fn local_sources(
         .unzip()
 }
 
-/// Inverse of [`local_state`]; masses stay as they are.
-pub(super) fn set_local_state(
+/// Inverse of [`local_fields`].
+pub(super) fn set_local_fields(
     layout: &LayoutDescription,
     stride: u32,
     scalars: &mut Scalars,
-    positions: &[[f64; 3]],
-    velocities: &[[f64; 3]],
+    fields: [Field; 3],
+    vectors: &[[f64; 3]],
 ) {
-    let states = positions.iter().zip(velocities);
-    for (i, (position, velocity)) in (0..).zip(states) {
-        for (fields, vector) in [(POSITION, position), (VELOCITY, velocity)] {
-            for (field, &value) in fields.into_iter().zip(vector) {
-                scalars.set((layout.scalar)(field, stride, i), value);
-            }
+    for (i, vector) in (0..).zip(vectors) {
+        for (field, &value) in fields.into_iter().zip(vector) {
+            scalars.set((layout.scalar)(field, stride, i), value);
         }
     }
 }

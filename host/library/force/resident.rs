@@ -2,6 +2,7 @@
 //! sees data only when it asks for them.
 
 mod block_steps;
+mod columns;
 mod external;
 mod hermite;
 mod in_place;
@@ -26,7 +27,7 @@ use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
 use self::test_particles::SourcesApart;
 use super::device::Device;
-use super::pack::{self, Scalars};
+use super::pack::{self, POSITION, Scalars};
 use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
@@ -263,8 +264,8 @@ impl<D: Device> Resident<D> {
     fn local_positions(&self) -> Result<Vec<[f64; 3]>, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let (positions, _) = pack::local_state(layout, stride, &state, self.params.n);
-        Ok(positions)
+        let n = self.params.n;
+        Ok(pack::local_fields(layout, stride, &state, POSITION, n))
     }
 
     fn buffer<'a>(
@@ -380,49 +381,12 @@ impl<D: Device> Backend for Resident<D> {
     }
 
     fn save(&mut self) -> Result<SavedState, ForceError> {
-        let (layout, stride, n) = (&self.layout, self.params.stride, self.params.n);
         self.unite()?;
-        let slots = self.slots()?;
-        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let vectors = self.fetch(&self.acceleration, pack::empty_vectors(layout, stride))?;
-        let (positions, velocities) = pack::local_state(layout, stride, &state, n);
-        Ok(SavedState {
-            frame: self.frame,
-            positions: slots.to_bodies(&positions),
-            velocities: slots.to_bodies(&velocities),
-            accelerations: {
-                let by_slot = pack::local_vectors(layout, stride, &vectors, n);
-                slots.to_bodies(&by_slot)
-            },
-            jerks: self.saved_jerks()?,
-            higher: self.saved_higher()?,
-            own_steps: self.saved_own_steps()?,
-            spheres: self.saved_spheres()?,
-        })
+        self.saved()
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        let n = self.params.n as usize;
-        match self.has_neighbours() {
-            true => saved.fits_with_neighbours(n, &self.frame)?,
-            false => saved.fits(n, &self.frame)?,
-        }
-        let (layout, stride) = (&self.layout, self.params.stride);
-        let slots = self.slots()?;
-        let mut state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let positions = slots.to_slots(&saved.positions);
-        let velocities = slots.to_slots(&saved.velocities);
-        pack::set_local_state(layout, stride, &mut state, &positions, &velocities);
-        self.device.upload(&self.state, state.bytes())?;
-        let mut vectors = pack::empty_vectors(layout, stride);
-        let by_slot = slots.to_slots(&saved.accelerations);
-        pack::set_local_vectors(layout, stride, &mut vectors, &by_slot);
-        self.device.upload(&self.acceleration, vectors.bytes())?;
-        if let Some(apart) = self.apart() {
-            self.device.zero(&apart.accelerations)?;
-        }
-        self.restore_jerks(&saved.jerks)?;
-        self.restore_blocks(saved)
+        self.set_saved(saved)
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {

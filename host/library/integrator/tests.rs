@@ -226,8 +226,12 @@ fn derivatives_agree_with_the_reference_and_with_differences() {
         let derivatives = |backend: &mut dyn Backend| {
             Integrator::Hermite6.prepare(backend).unwrap();
             let saved = backend.save().unwrap();
-            let snaps = saved.higher.iter().map(|&[snap, _]| snap).collect();
-            [saved.accelerations, saved.jerks, snaps]
+            let snaps = saved.higher().iter().map(|&[snap, _]| snap).collect();
+            [
+                saved.accelerations().to_vec(),
+                saved.jerks().to_vec(),
+                snaps,
+            ]
         };
         let [_, expected, snaps] = derivatives(&mut Reference::new(&bodies, physics));
         let size = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();

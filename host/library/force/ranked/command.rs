@@ -4,7 +4,7 @@ use gpu_kernels::entries::Row;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
-use crate::backend::{HighestDerivative, Operation, SavedState, Sphere};
+use crate::backend::{COLUMNS, HighestDerivative, Operation, SavedState};
 use crate::bodies::{Bodies, BodyKind};
 use crate::force::cpu::Choices;
 use crate::frame::Frame;
@@ -569,32 +569,11 @@ fn read_operation(words: &mut Reader<'_>) -> Operation {
 }
 
 pub(super) fn write_state(saved: &SavedState, words: &mut Writer) {
-    let SavedState {
-        frame,
-        positions,
-        velocities,
-        accelerations,
-        jerks,
-        higher,
-        own_steps,
-        spheres,
-    } = saved;
-    write_frame(frame, words);
-    for vectors in [positions, velocities, accelerations, jerks] {
-        words.number(vectors.len() as u64);
-        words.reals(vectors.as_flattened());
-    }
-    words.number(higher.len() as u64);
-    words.reals(higher.as_flattened().as_flattened());
-    words.number(own_steps.len() as u64);
-    words.reals(own_steps);
-    words.number(spheres.len() as u64);
-    for &Sphere {
-        radius,
-        regular_step,
-    } in spheres
-    {
-        words.reals(&[radius, regular_step]);
+    write_frame(&saved.frame, words);
+    for row in &COLUMNS {
+        let numbers = saved.column(row.column);
+        words.number(numbers.len() as u64);
+        words.reals(numbers);
     }
 }
 
@@ -613,32 +592,10 @@ fn read_frame(words: &mut Reader<'_>) -> Frame {
 }
 
 pub(super) fn read_state(words: &mut Reader<'_>) -> SavedState {
-    let frame = read_frame(words);
-    let mut vectors = || {
+    SavedState::of(read_frame(words), |_| {
         let count = words.number() as usize;
-        bytemuck::cast_slice(words.reals(3 * count)).to_vec()
-    };
-    let [positions, velocities, accelerations, jerks] = [(); 4].map(|()| vectors());
-    let count = words.number() as usize;
-    let higher = bytemuck::cast_slice(words.reals(6 * count)).to_vec();
-    let count = words.number() as usize;
-    let own_steps = words.reals(count).to_vec();
-    let count = words.number() as usize;
-    let spheres = words.reals(2 * count).as_chunks().0.iter();
-    let spheres = spheres.map(|&[radius, regular_step]| Sphere {
-        radius,
-        regular_step,
-    });
-    SavedState {
-        frame,
-        positions,
-        velocities,
-        accelerations,
-        jerks,
-        higher,
-        own_steps,
-        spheres: spheres.collect(),
-    }
+        words.reals(count).to_vec()
+    })
 }
 
 pub(super) struct Writer(pub(super) Vec<u64>);
@@ -706,6 +663,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Column;
     use crate::force::cpu::samples::cloud;
     use crate::ranks::threads::together_with;
 
@@ -742,21 +700,15 @@ mod tests {
             repulsion: 0.1,
             damping: 0.2,
         };
-        let saved = |n: usize, jerks: usize| SavedState {
-            frame: Frame::IDENTITY,
-            positions: vec![[1.0, 2.0, 3.0]; n],
-            velocities: vec![[4.0, 5.0, 6.0]; n],
-            accelerations: vec![[7.0, 8.0, 9.0]; n],
-            jerks: vec![[10.0, 11.0, 12.0]; jerks],
-            higher: vec![[[1.0; 3], [2.0; 3]]; jerks],
-            own_steps: vec![0.125; jerks],
-            spheres: vec![
-                Sphere {
-                    radius: f64::INFINITY,
-                    regular_step: 0.25,
+        let saved = |n: usize, jerks: usize| {
+            SavedState::of(Frame::IDENTITY, |column| {
+                let bodies = match column {
+                    Column::Positions | Column::Velocities | Column::Accelerations => n,
+                    _ => jerks,
                 };
-                jerks
-            ],
+                let each = column.units().len();
+                (0..each * bodies).map(|k| 1.0 / k as f64).collect()
+            })
         };
         let choices = Choices {
             root: RootName::Exact,

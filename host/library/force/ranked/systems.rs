@@ -144,7 +144,7 @@ impl Backend for Dealt {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.bodies, &self.frame)?;
+        saved.fits(self.bodies, &self.frame, false)?;
         let part = saved.part(self.share.clone());
         self.each(|mine| mine.restore(&part))
     }
@@ -233,7 +233,7 @@ mod tests {
             let dealt = Dealt::new(&team, &bodies, (2, share), in_frame, cpu);
             let mut dealt = dealt.expect("CPUs do not refuse");
             dealt.kick(0.1).expect("runs");
-            assert_eq!(dealt.save().expect("there").positions.len(), 12);
+            assert_eq!(dealt.save().expect("there").positions().len(), 12);
             let done = dealt.each(|_| match team.rank() {
                 1 => Err(ForceError::NoSnaps),
                 _ => Ok(()),

@@ -16,7 +16,7 @@ use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN
 use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
 use super::external::Fielded;
-use crate::backend::{BlockCounts, BlockSteps, ForceError, SavedState};
+use crate::backend::{BlockCounts, BlockSteps, ForceError};
 use crate::encounters::StepOfBody;
 use crate::fields::FieldFault;
 use crate::force::device::Device;
@@ -33,10 +33,10 @@ pub(super) struct Blocks<D: Device> {
     neighbours: Option<Neighbours<D>>,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
-    higher: D::Buffer,
+    pub(super) higher: D::Buffer,
     begun: D::Buffer,
     levels: D::Buffer,
-    steps: D::Buffer,
+    pub(super) steps: D::Buffer,
     targets: D::Buffer,
     partials: D::Buffer,
     pub(super) posts: D::Buffer,
@@ -142,54 +142,6 @@ impl<D: Device> Resident<D> {
 
     pub(super) fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
         self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
-    }
-
-    /// The steps that bodies are allowed, in the unit of the run; none where none were chosen.
-    pub(super) fn saved_own_steps(&self) -> Result<Vec<f64>, ForceError> {
-        let Some(blocks) = self.blocks.as_ref().filter(|blocks| blocks.has_steps) else {
-            return Ok(vec![]);
-        };
-        let mut steps = vec![f64::NAN; self.params.n as usize];
-        self.device.download(&blocks.steps, &mut steps)?;
-        steps.iter_mut().for_each(|step| *step *= self.frame.time);
-        Ok(steps)
-    }
-
-    /// Snaps and crackles in local units; none at fourth order, or before there are any.
-    pub(super) fn saved_higher(&self) -> Result<Vec<[[f64; 3]; 2]>, ForceError> {
-        let of_sixth = |blocks: &&Blocks<D>| blocks.has_steps && blocks.plan.order == 6;
-        let Some(blocks) = self.blocks.as_ref().filter(of_sixth) else {
-            return Ok(vec![]);
-        };
-        let Params { n, stride, .. } = self.params;
-        let both = HIGHER_VECTORS * stride;
-        let vectors = self.fetch(&blocks.higher, pack::empty_vectors(&self.layout, both))?;
-        let vectors = pack::local_vectors(&self.layout, both, &vectors, both);
-        let (snaps, crackles) = vectors.split_at(stride as usize);
-        let pairs = snaps.iter().zip(crackles).take(n as usize);
-        Ok(pairs.map(|(&snap, &crackle)| [snap, crackle]).collect())
-    }
-
-    /// Restores what [`saved_own_steps`](Self::saved_own_steps) and
-    /// [`saved_higher`](Self::saved_higher) gave.
-    pub(super) fn restore_blocks(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        let time = self.frame.time;
-        let both = HIGHER_VECTORS * self.params.stride;
-        let has_spheres = self.restore_spheres(saved)?;
-        let Some(blocks) = &mut self.blocks else {
-            return Ok(());
-        };
-        blocks.has_steps = has_spheres && !saved.own_steps.is_empty();
-        let local: Vec<f64> = saved.own_steps.iter().map(|step| step / time).collect();
-        self.device.upload(&blocks.steps, &local)?;
-        let mut vectors = vec![[0.0; 3]; both as usize];
-        for (i, &[snap, crackle]) in saved.higher.iter().enumerate() {
-            vectors[i] = snap;
-            vectors[self.params.stride as usize + i] = crackle;
-        }
-        let mut scalars = pack::empty_vectors(&self.layout, both);
-        pack::set_local_vectors(&self.layout, both, &mut scalars, &vectors);
-        self.device.upload(&blocks.higher, scalars.bytes())
     }
 
     pub(super) fn block_params(

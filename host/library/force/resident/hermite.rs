@@ -1,6 +1,5 @@
 //! Hermite's scheme on a device: jerks, what steps began from, and the launches between forces.
 
-use gpu_kernels::abi::Params;
 use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 
@@ -50,27 +49,6 @@ impl<D: Device> Jerks<D> {
 impl<D: Device> Resident<D> {
     pub(super) fn jerks(&self) -> Result<&Jerks<D>, ForceError> {
         self.jerks.as_ref().ok_or(ForceError::NoJerks)
-    }
-
-    /// The jerks computed last, in local units; none where there are none.
-    pub(super) fn saved_jerks(&self) -> Result<Vec<[f64; 3]>, ForceError> {
-        let Params { n, stride, .. } = self.params;
-        let Some(jerks) = &self.jerks else {
-            return Ok(vec![]);
-        };
-        let vectors = self.fetch(&jerks.jerk, pack::empty_vectors(&self.layout, stride))?;
-        Ok(pack::local_vectors(&self.layout, stride, &vectors, n))
-    }
-
-    /// Inverse of [`saved_jerks`](Self::saved_jerks).
-    pub(super) fn restore_jerks(&self, saved: &[[f64; 3]]) -> Result<(), ForceError> {
-        let Some(jerks) = &self.jerks else {
-            return Ok(());
-        };
-        let stride = self.params.stride;
-        let mut vectors = pack::empty_vectors(&self.layout, stride);
-        pack::set_local_vectors(&self.layout, stride, &mut vectors, saved);
-        self.device.upload(&jerks.jerk, vectors.bytes())
     }
 
     /// Steps that accuracy `eta` allows each body after a step of `dt`, in the unit of the run.

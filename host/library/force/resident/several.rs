@@ -572,7 +572,7 @@ mod tests {
                 "{}",
                 kernel.name
             );
-            for (a, b) in several.0.velocities.iter().zip(&one.0.velocities) {
+            for (a, b) in several.0.velocities().iter().zip(one.0.velocities()) {
                 let all = a.iter().zip(b).all(|(a, b)| near(*a, *b));
                 assert!(all, "{}: {a:?} for {b:?}", kernel.name);
             }

@@ -22,7 +22,7 @@ use part::{Part, Record, Vectors};
 use super::cpu::Cpu;
 use super::device::Streams;
 use super::pack::{POSITION, Scalars, VELOCITY};
-use crate::backend::{Backend, ForceError, Pipeline, SavedState};
+use crate::backend::{Backend, Column, ForceError, Pipeline, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -480,22 +480,21 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.settle()?;
         self.compute_accelerations()?;
         let (positions, velocities) = self.vectors()?;
-        Ok(SavedState {
-            frame: self.frame,
-            positions,
-            velocities,
-            accelerations: self.accelerations.clone(),
-            jerks: vec![],
-            higher: vec![],
-            own_steps: vec![],
-            spheres: vec![],
-        })
+        Ok(SavedState::of(self.frame, |column| match column {
+            Column::Positions => positions.as_flattened().to_vec(),
+            Column::Velocities => velocities.as_flattened().to_vec(),
+            Column::Accelerations => self.accelerations.as_flattened().to_vec(),
+            _ => vec![],
+        }))
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.bodies.len(), &self.frame)?;
+        saved.fits(self.bodies.len(), &self.frame, false)?;
         self.settle()?;
-        for (fields, vectors) in [(POSITION, &saved.positions), (VELOCITY, &saved.velocities)] {
+        for (fields, vectors) in [
+            (POSITION, saved.positions()),
+            (VELOCITY, saved.velocities()),
+        ] {
             self.each(fields, |state, at, i, axis| state.set(at, vectors[i][axis]))?;
         }
         // Those of these positions: computed from them when needed, with the same bits.

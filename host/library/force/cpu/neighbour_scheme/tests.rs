@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::backend::{Backend, Hermite, Neighbours, SavedState};
+use crate::backend::{Backend, Column, Hermite, Neighbours, SavedState};
 use crate::bodies::Bodies;
 use crate::fields::{External, ExternalField, Fields};
 use crate::force::cpu::samples::cloud;
@@ -114,7 +114,7 @@ fn errors_fall_with_eta() {
     let exact = end(None, 1e-5);
     let error = |eta: f64| {
         let end = end(Some(8), eta);
-        let pairs = end.positions.iter().zip(&exact.positions);
+        let pairs = end.positions().iter().zip(exact.positions());
         let errors = pairs.map(|(a, b)| norm(each(|k| a[k] - b[k])));
         errors.fold(0.0, f64::max)
     };
@@ -144,7 +144,7 @@ fn few_bodies_are_all_neighbours() {
             (counts.steps, counts.blocks),
             (of_near.steps, of_near.blocks)
         );
-        for (a, b) in plain.positions.iter().zip(&near.positions) {
+        for (a, b) in plain.positions().iter().zip(near.positions()) {
             assert!(norm(each(|k| a[k] - b[k])) <= 1e-12, "{n}: {a:?} {b:?}");
         }
     }
@@ -179,7 +179,7 @@ fn coincident_bodies_and_fields_are_survived() {
     let (near, _, of_near) = in_field(Some("10".parse().expect("a number")));
     println!("{drift:e} {of_near:e}");
     assert!(of_near <= 1e-6, "{drift:e} {of_near:e}");
-    for (a, b) in plain.positions.iter().zip(&near.positions) {
+    for (a, b) in plain.positions().iter().zip(near.positions()) {
         assert!(norm(each(|k| a[k] - b[k])) <= 1e-5);
     }
 }
@@ -223,9 +223,6 @@ fn a_saved_run_goes_on_with_its_bits() {
     assert_eq!(resumed.save().expect("saved"), whole.save().expect("saved"));
     // One without the other would be another run.
     assert!(resume(None, &saved).is_err());
-    let without = SavedState {
-        spheres: vec![],
-        ..saved
-    };
+    let without = saved.without(Column::Spheres);
     assert!(resume(Some(12), &without).is_err());
 }

@@ -75,7 +75,7 @@ fn many_steps_at_a_time_are_the_same_steps() {
             single.perform(*operation).unwrap();
         }
         let single = single.save().unwrap();
-        assert_ne!(single.positions, start().save().unwrap().positions);
+        assert_ne!(single.positions(), start().save().unwrap().positions());
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build().unwrap().install(|| {

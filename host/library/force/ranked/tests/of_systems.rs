@@ -173,7 +173,7 @@ fn steps_are_timed_together() {
             let seconds = pipeline.seconds(0.01, 3).expect("runs");
             assert!(force > 0.0 && seconds > 0.0);
             let spans = pipeline.timeline(0.01, 1).expect("runs").len();
-            (backend.save().expect("there").positions, spans)
+            (backend.save().expect("there"), spans)
         };
         let (expected, spans) = timed(machine(&kernel, None));
         assert!(spans > 0);
@@ -184,7 +184,7 @@ fn steps_are_timed_together() {
                 .expect("runs");
             let pipeline = backend.pipeline().expect("of many systems");
             pipeline.seconds(0.01, 4).expect("runs");
-            (backend.save().expect("there").positions, spans)
+            (backend.save().expect("there"), spans)
         });
         assert!(found == expected, "{name}");
         assert_eq!(spans, 0, "no clock is that of all ranks");

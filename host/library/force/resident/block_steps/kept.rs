@@ -10,7 +10,7 @@ use super::{LOOK, Words};
 use crate::backend::ForceError;
 use crate::encounters::StepOfBody;
 use crate::force::device::Device;
-use crate::force::pack;
+use crate::force::pack::{self, POSITION, VELOCITY};
 use crate::force::resident::Resident;
 
 /// Position and velocity in local units.
@@ -99,8 +99,8 @@ impl<D: Device> Resident<D> {
     fn local_bodies(&self) -> Result<Vec<Local>, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
-        let (positions, velocities) = pack::local_state(layout, stride, &state, self.params.n);
-        let both = positions.into_iter().zip(velocities);
+        let fields = |fields| pack::local_fields(layout, stride, &state, fields, self.params.n);
+        let both = fields(POSITION).into_iter().zip(fields(VELOCITY));
         Ok(both.map(|(x, v)| [x, v]).collect())
     }
 }

@@ -7,7 +7,7 @@ use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
 use super::{Resident, Words};
-use crate::backend::{ForceError, NeighboursFault, SavedState, Sphere};
+use crate::backend::{ForceError, NeighboursFault};
 use crate::bodies::Bodies;
 use crate::force::device::Device;
 use crate::force::resident::external::Fielded;
@@ -23,7 +23,7 @@ pub(in crate::force::resident) struct Neighbours<D: Device> {
     massive: Vec<bool>,
     /// Radius of the sphere, infinite where all are neighbours, and the regular step that is allowed,
     /// of each body, in local units.
-    spheres: D::Buffer,
+    pub(in crate::force::resident) spheres: D::Buffer,
     regular_steps: D::Buffer,
     records: D::Buffer,
     lists: D::Buffer,
@@ -163,7 +163,7 @@ impl<D: Device> Resident<D> {
         Ok(self)
     }
 
-    fn scheme(&self) -> Option<&Neighbours<D>> {
+    pub(in crate::force::resident) fn scheme(&self) -> Option<&Neighbours<D>> {
         self.blocks.as_ref()?.neighbours.as_ref()
     }
 
@@ -307,38 +307,6 @@ impl<D: Device> Resident<D> {
         ];
         buffers.extend(self.external.as_ref().map(Fielded::numbers));
         Ok(buffers)
-    }
-
-    /// [`SavedState::spheres`]
-    pub(in crate::force::resident) fn saved_spheres(&self) -> Result<Vec<Sphere>, ForceError> {
-        let blocks = self.blocks.as_ref().filter(|blocks| blocks.has_steps);
-        let Some(neighbours) = blocks.and_then(|_| self.scheme()) else {
-            return Ok(vec![]);
-        };
-        let mut spheres = vec![[f64::NAN; 2]; self.params.n as usize];
-        self.device.download(&neighbours.spheres, &mut spheres)?;
-        let saved = |[radius, step]: [f64; 2]| Sphere {
-            radius: radius * self.frame.length,
-            regular_step: step * self.frame.time,
-        };
-        Ok(spheres.into_iter().map(saved).collect())
-    }
-
-    /// Inverse of [`saved_spheres`](Self::saved_spheres); true if there are any, or none are needed.
-    pub(super) fn restore_spheres(&self, saved: &SavedState) -> Result<bool, ForceError> {
-        let Some(neighbours) = self.scheme() else {
-            return Ok(true);
-        };
-        if saved.spheres.is_empty() {
-            return Ok(false);
-        }
-        let local = |sphere: &Sphere| {
-            let step = sphere.regular_step / self.frame.time;
-            [sphere.radius / self.frame.length, step]
-        };
-        let spheres: Vec<[f64; 2]> = saved.spheres.iter().map(local).collect();
-        self.device.upload(&neighbours.spheres, &spheres)?;
-        Ok(true)
     }
 
     /// True if it has a neighbour scheme.

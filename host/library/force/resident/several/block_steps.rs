@@ -336,7 +336,7 @@ mod tests {
     }
 
     fn farthest(a: &SavedState, b: &SavedState) -> f64 {
-        let both = a.positions.iter().zip(&b.positions);
+        let both = a.positions().iter().zip(b.positions());
         let off = both.flat_map(|(a, b)| (0..3).map(|k| (a[k] - b[k]).abs()));
         off.fold(0.0, f64::max)
     }

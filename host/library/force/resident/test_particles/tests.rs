@@ -101,7 +101,7 @@ fn many_steps_at_a_time_are_the_same_steps() {
                     many.repeat(times, &step).unwrap();
                 }
                 let many = many.save().unwrap();
-                assert_ne!(single.positions, start().save().unwrap().positions);
+                assert_ne!(single.positions(), start().save().unwrap().positions());
                 assert!(many == single, "{name}, {n}, {integrator:?}");
             }
         }

@@ -154,6 +154,10 @@ impl Options {
     /// Specification of a run that begins at this time, in the units of the bodies, without the encounters.
     pub(super) fn spec(&self, start: f64, around: &Surroundings) -> anyhow::Result<RunSpec> {
         let force = &self.force;
+        ensure!(
+            self.kernel.name().is_none() || self.kernel.accuracy().is_none() || self.block_steps,
+            "--accuracy chooses the kernel: leave out either --accuracy or --kernel"
+        );
         let (tile, streams) = self.kernel.many();
         let mut spec = RunSpec {
             systems: self.systems()?,

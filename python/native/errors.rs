@@ -132,6 +132,8 @@ impl From<BuildError> for Failure {
         match error {
             BuildError::Bodies(fault) => fault.into(),
             BuildError::Value { name, .. } => Self::of(name.argument(), error),
+            BuildError::ConstantsOfAttractRepel => Self::of("law", error),
+            BuildError::NotDamped(_) => Self::of("damping", error),
             BuildError::NoTimeStep => Self::of("dt", error),
             BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
             BuildError::Neighbours(fault) => fault.into(),

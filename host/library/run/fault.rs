@@ -31,10 +31,10 @@ pub enum BuildError {
     },
     /// Constants of another force law.
     #[error(
-        "{} and {} are for {}",
+        "{} must be attract-repel for {} and {}",
+        Setting::Law,
         Setting::Repulsion,
-        Setting::Drag,
-        Setting::Law.with("attract-repel")
+        Setting::Drag
     )]
     ConstantsOfAttractRepel,
     /// Damping for an integrator without.
@@ -97,14 +97,6 @@ pub enum BuildError {
     /// Settings that a neighbour scheme cannot have.
     #[error(transparent)]
     Neighbours(#[from] NeighboursFault),
-    /// Both a kernel and the accuracy that chooses one.
-    #[error(
-        "{} chooses the kernel: leave out either {} or {}",
-        Setting::Accuracy,
-        Setting::Accuracy,
-        Setting::Kernel
-    )]
-    AccuracyOfKernel,
     /// Unknown kernel.
     #[error(transparent)]
     Kernel(#[from] UnknownVariant),

@@ -108,10 +108,6 @@ impl RunSpec {
     /// # Errors
     /// A fault of the bodies or of a setting; or an unavailable device or kernel.
     pub fn resolve(&self, bodies: &Bodies, around: &Surroundings) -> Result<Run, BuildError> {
-        let names_kernel = self.kernel.is_some() && self.stepping != TimeSteps::Blocks;
-        if names_kernel && self.accuracy.is_some() {
-            return Err(BuildError::AccuracyOfKernel);
-        }
         let run = self.resolve_resumed(bodies, around)?;
         if let Some(encounters) = &run.spec.encounters {
             encounters.check(bodies)?;

@@ -77,7 +77,7 @@ pub struct RunSpec {
     pub tile: Option<u32>,
     /// Number of streams, for kernels of independent systems that use several.
     pub streams: Option<u32>,
-    /// Error that forces may have.
+    /// Error that forces may have. A kernel that is named overrules it, but for block time steps.
     pub accuracy: Option<ForceAccuracy>,
     /// True to compute forces whose error has no bound.
     pub allow_inaccurate: bool,

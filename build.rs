@@ -1,4 +1,4 @@
-//! Puts the GPU modules into the library: `ptx.rs` in `OUT_DIR` lists them.
+//! Tells the library which file of packed GPU modules to embed: `ALLPAIRS_KERNELS` is its path.
 //!
 //! The environment variable `ALLPAIRS_PTX` says which modules:
 //!
@@ -9,7 +9,7 @@
 //! | `check` | the checked-in ones | must equal fresh ones |
 //! | `fresh` | fresh ones | ignored |
 
-use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch};
+use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch, Provided};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, ffi::OsString};
@@ -30,7 +30,8 @@ fn main() -> ExitCode {
         println!("{line}");
     }
     match provide(&modules) {
-        Ok(notes) => {
+        Ok(Provided { packed, notes }) => {
+            println!("cargo::rustc-env=ALLPAIRS_KERNELS={}", packed.display());
             for note in notes {
                 println!("cargo::warning={note}");
             }
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn provide(modules: &KernelModules) -> Result<Vec<String>, ModulesError> {
+fn provide(modules: &KernelModules) -> Result<Provided, ModulesError> {
     modules.provide(Mode::from_environment()?, Path::new(&from_cargo("OUT_DIR")))
 }
 

@@ -48,7 +48,7 @@ fn check(kernel: Option<&str>, out: &mut impl Write) -> anyhow::Result<()> {
     let chosen: Vec<_> = match kernel {
         Some(name) => vec![catalogue().find(name)?],
         None => {
-            for module in ptx::PTX_MODULES {
+            for module in ptx::PTX_MODULES.iter() {
                 broken.extend(claims::check_module(module).err().unwrap_or_default());
                 broken.extend(claims::check_points(module).err().unwrap_or_default());
             }
@@ -108,7 +108,7 @@ fn show(kernel: &str, options: &Options, out: &mut impl Write) -> anyhow::Result
     writeln!(out, "{report}")?;
     match Ptxas::find() {
         Ok(ptxas) => {
-            let resources = ptxas.resources(module.text(), module.sm)?;
+            let resources = ptxas.resources(&module.alone(entry.symbol)?, module.sm)?;
             let mine = resources.iter().find(|r| r.entry == entry.symbol);
             let mine = mine.context("ptxas did not report on this kernel")?;
             writeln!(

@@ -1,22 +1,42 @@
 //! The compiled kernels as text.
 //!
-//! The build script compiles `gpu-kernels` to one PTX module per GPU generation and denormal
-//! mode and embeds them all. This module picks the one that a device can run
-//! ([`module_for`]) and finds the kernels in it ([`PtxModule::entry_text`]). None of it needs a GPU.
+//! The kernels in `gpu-kernels` are compiled to one PTX module per GPU generation, and the library
+//! embeds them all, packed kernel by kernel. This module picks the one that a device can run
+//! ([`module_for`]) and unpacks kernels of it ([`PtxModule::entry_text`]). None of it needs a GPU.
 
+mod packed;
 pub mod text;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use cuda_driver::DeviceInfo;
-use flate2::read::DeflateDecoder;
 
-use self::text::Start;
+use self::packed::{Archive, Packed};
 
-// `PTX_MODULES`, and `FLUSH`: the character where `.ftz` goes.
-include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+/// PTX modules, from the oldest GPU generation to the newest, each precise and flushing.
+pub static PTX_MODULES: LazyLock<Vec<PtxModule>> = LazyLock::new(|| {
+    let generations = ARCHIVE.generations.iter().enumerate();
+    let modules = generations.flat_map(|(generation, &sm)| {
+        [false, true].map(|ftz| PtxModule {
+            sm,
+            ftz,
+            kernels: Kernels::Embedded { generation },
+        })
+    });
+    modules.collect()
+});
+
+static ARCHIVE: LazyLock<Archive> = LazyLock::new(|| Archive::read(EMBEDDED));
+
+/// The file that the build script chose.
+static EMBEDDED: &[u8] = include_bytes!(env!("ALLPAIRS_KERNELS"));
+
+/// Character in the embedded texts where `ftz` adds a modifier.
+const FLUSH: char = '\u{1}';
+
+/// Name, in the embedded file, of what stands before the first kernel of a module.
+const HEAD: &str = "";
 
 /// The kernels, compiled for one GPU generation and one treatment of denormal numbers.
 #[derive(Debug)]
@@ -25,31 +45,39 @@ pub struct PtxModule {
     pub sm: u32,
     /// True if f32 arithmetic flushes denormal numbers to zero (the `ftz` build) or keeps them.
     pub ftz: bool,
-    /// The text as the program carries it (RFC 1951), with a [`FLUSH`] where `ftz` adds a modifier.
-    deflated: &'static [u8],
-    text: OnceLock<String>,
-    /// Places where its kernels begin: searched once, as there are hundreds in megabytes.
-    starts: OnceLock<BTreeMap<String, Start>>,
+    kernels: Kernels,
+}
+
+#[derive(Debug)]
+enum Kernels {
+    /// In the embedded file.
+    Embedded {
+        /// Counted from the oldest.
+        generation: usize,
+    },
+    /// Compiled elsewhere.
+    Given {
+        head: String,
+        /// The text of each kernel, from its name's line up to the next kernel.
+        kernels: BTreeMap<String, String>,
+    },
 }
 
 impl PtxModule {
-    const fn new(sm: u32, ftz: bool, deflated: &'static [u8]) -> Self {
-        Self {
-            sm,
-            ftz,
-            deflated,
-            text: OnceLock::new(),
-            starts: OnceLock::new(),
-        }
+    /// A module of this text, compiled elsewhere.
+    pub fn from_text(sm: u32, ftz: bool, text: &str) -> Self {
+        let (head, kernels) = text::parts(text);
+        let kernels = Kernels::Given { head, kernels };
+        Self { sm, ftz, kernels }
     }
 
-    /// The PTX itself.
-    pub fn text(&self) -> &str {
-        self.text.get_or_init(|| {
-            let marked = io::read_to_string(DeflateDecoder::new(self.deflated))
-                .expect("the build script deflated a text");
-            marked.replace(FLUSH, if self.ftz { ".ftz" } else { "" })
-        })
+    /// The PTX itself, which is megabytes.
+    pub fn text(&self) -> String {
+        let kernels = self.entries().map(|entry| self.part(entry));
+        let texts = [self.head()]
+            .into_iter()
+            .chain(kernels.map(|text| text.expect("listed")));
+        texts.collect()
     }
 
     /// A module of the kernel `entry` alone, for a driver to compile: a run needs half a dozen of
@@ -58,15 +86,20 @@ impl PtxModule {
     /// # Errors
     /// See [`entry_text`](Self::entry_text).
     pub fn alone(&self, entry: &str) -> Result<String, PtxError> {
-        let kernel = self.entry_text(entry)?;
-        let first = self.starts().values().map(|start| start.at).min();
-        let before_all = &self.text()[..first.expect("one was found")];
-        Ok(format!("{before_all}{kernel}\n"))
+        Ok(format!("{}{}\n", self.head(), self.entry_text(entry)?))
     }
 
     /// The names of its kernels, sorted.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
-        self.starts().keys().map(String::as_str)
+        let names: Vec<&str> = match &self.kernels {
+            Kernels::Embedded { generation } => {
+                let all = ARCHIVE.records.iter();
+                let mine = all.filter(|(name, packed)| **name != HEAD && packed.is_of(*generation));
+                mine.map(|(name, _)| *name).collect()
+            }
+            Kernels::Given { kernels, .. } => kernels.keys().map(String::as_str).collect(),
+        };
+        names.into_iter()
     }
 
     /// The text of one kernel, from its `.visible .entry` to its closing brace.
@@ -74,44 +107,47 @@ impl PtxModule {
     /// # Errors
     /// [`PtxError::EntryNotFound`], or [`PtxError::Malformed`] where the module ends inside the
     /// kernel.
-    pub fn entry_text(&self, entry: &str) -> Result<&str, PtxError> {
-        self.entry(entry).map(|(text, _)| text)
-    }
-
-    /// [`entry_text`](Self::entry_text), and the line in the module that it begins with.
-    ///
-    /// # Errors
-    /// See [`entry_text`](Self::entry_text).
-    pub fn entry(&self, entry: &str) -> Result<(&str, usize), PtxError> {
-        let start = self.starts().get(entry);
-        let Start { at, line } = *start.ok_or_else(|| PtxError::EntryNotFound {
+    pub fn entry_text(&self, entry: &str) -> Result<String, PtxError> {
+        let part = self.part(entry).ok_or_else(|| PtxError::EntryNotFound {
             entry: entry.into(),
         })?;
-        let text = text::up_to_closing_brace(&self.text()[at..]);
-        let text = text.ok_or_else(|| PtxError::Malformed {
+        let text = text::entry(&part).ok_or_else(|| PtxError::Malformed {
             entry: entry.into(),
-            line: text::line_of(self.text(), self.text().len()),
+            line: text::line_of(&part, part.len()),
             reason: "the module ends before the kernel's closing brace".into(),
         })?;
-        Ok((text, line))
+        Ok(text.to_owned())
     }
 
-    fn starts(&self) -> &BTreeMap<String, Start> {
-        self.starts.get_or_init(|| text::entry_starts(self.text()))
-    }
-
-    /// A module of this text, compiled elsewhere.
-    pub fn from_text(sm: u32, ftz: bool, text: String) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::new(sm, ftz, &[])
+    /// The text before the first kernel.
+    fn head(&self) -> String {
+        match &self.kernels {
+            Kernels::Embedded { generation } => self.unpacked(&ARCHIVE.records[HEAD], *generation),
+            Kernels::Given { head, .. } => head.clone(),
         }
     }
 
-    /// A number that tells modules of other sources apart.
-    pub fn checksum(&self) -> u32 {
-        crc32fast::hash(self.deflated)
+    /// The text of one kernel, and what stands between it and its neighbours.
+    fn part(&self, entry: &str) -> Option<String> {
+        match &self.kernels {
+            Kernels::Embedded { generation } => {
+                let packed = ARCHIVE.records.get(entry).filter(|_| entry != HEAD)?;
+                let is_mine = packed.is_of(*generation);
+                is_mine.then(|| self.unpacked(packed, *generation))
+            }
+            Kernels::Given { kernels, .. } => kernels.get(entry).cloned(),
+        }
     }
+
+    fn unpacked(&self, packed: &Packed, generation: usize) -> String {
+        let flush = if self.ftz { ".ftz" } else { "" };
+        packed.text(generation).replace(FLUSH, flush)
+    }
+}
+
+/// A number that tells embedded modules of other kernels apart.
+pub(crate) fn checksum() -> u32 {
+    crc32fast::hash(EMBEDDED)
 }
 
 /// Compute capability as PTX targets count it: 90 for 9.0.
@@ -125,7 +161,7 @@ pub(crate) fn capability(info: &DeviceInfo) -> u32 {
 /// `compute_capability` is 10 · major + minor. PTX is forward compatible: a module for an older
 /// generation runs on every newer one, without what the newer one added.
 pub fn module_for(compute_capability: u32, ftz: bool) -> Option<&'static PtxModule> {
-    newest(PTX_MODULES, compute_capability, ftz)
+    newest(&PTX_MODULES, compute_capability, ftz)
 }
 
 fn newest(modules: &[PtxModule], compute_capability: u32, ftz: bool) -> Option<&PtxModule> {
@@ -144,11 +180,11 @@ pub enum PtxError {
         entry: String,
     },
     /// The text is not PTX as this module knows it.
-    #[error("kernel `{entry}`, line {line} of the PTX module: {reason}")]
+    #[error("kernel `{entry}`, line {line} of its PTX: {reason}")]
     Malformed {
         /// The kernel being read.
         entry: String,
-        /// Line in the module's text, counted from 1.
+        /// Line in the kernel's text, counted from 1.
         line: usize,
         /// Fault found there.
         reason: String,
@@ -159,8 +195,8 @@ pub enum PtxError {
 mod tests {
     use super::*;
 
-    const fn module(sm: u32, ftz: bool) -> PtxModule {
-        PtxModule::new(sm, ftz, &[])
+    fn module(sm: u32, ftz: bool) -> PtxModule {
+        PtxModule::from_text(sm, ftz, "")
     }
 
     #[test]

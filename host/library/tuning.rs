@@ -79,13 +79,7 @@ impl Key {
         let version = env!("CARGO_PKG_VERSION");
         let kernels = match place {
             place if place.gpus().is_empty() => version.to_owned(),
-            _ => {
-                let mut hash = crc32fast::Hasher::new();
-                for module in ptx::PTX_MODULES {
-                    hash.update(&module.checksum().to_le_bytes());
-                }
-                format!("{version}-{:08x}", hash.finalize())
-            }
+            _ => format!("{version}-{:08x}", ptx::checksum()),
         };
         Self {
             device: place.device(),

@@ -31,9 +31,9 @@ pub struct EntryReport {
 /// One interaction loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InteractionLoop {
-    /// Label of its first block, or `line N` of the module where it has none.
+    /// Label of its first block, or `line N` of the kernel where it has none.
     pub label: String,
-    /// Line of its first instruction in the module's text, counted from 1.
+    /// Line of its first instruction in the kernel's text, counted from 1.
     pub line: usize,
     /// Number of loops that contain it, itself included: 1 for a loop that is in no other.
     pub depth: usize,
@@ -76,13 +76,13 @@ impl EntryReport {
     /// [`PtxError::EntryNotFound`], or [`PtxError::Malformed`] with the line that could not be
     /// understood.
     pub fn of(module: &PtxModule, entry: &str) -> Result<Self, PtxError> {
-        let (text, first_line) = module.entry(entry)?;
+        let text = module.entry_text(entry)?;
         let malformed = |fault: syntax::Fault| PtxError::Malformed {
             entry: entry.into(),
-            line: first_line + fault.line,
+            line: 1 + fault.line,
             reason: fault.reason,
         };
-        let text = syntax::without_comments(text);
+        let text = syntax::without_comments(&text);
         let listing = Listing::parse(&text).map_err(malformed)?;
         let graph = Graph::of(&listing).map_err(malformed)?;
         let innermost: Vec<Option<usize>> = (0..graph.blocks.len())
@@ -99,9 +99,7 @@ impl EntryReport {
         let mut loops = vec![];
         for (at, natural) in graph.loops.iter().enumerate() {
             let is_own = |block: usize| innermost[block] == Some(at);
-            loops.extend(interaction_loop(
-                &listing, &graph, natural, first_line, is_own,
-            ));
+            loops.extend(interaction_loop(&listing, &graph, natural, is_own));
         }
         loops.sort_by_key(|found| found.line);
         Ok(EntryReport {
@@ -142,7 +140,6 @@ fn interaction_loop(
     listing: &Listing<'_>,
     graph: &Graph,
     natural: &Loop,
-    first_line: usize,
     is_own: impl Fn(usize) -> bool,
 ) -> Option<InteractionLoop> {
     let count = |blocks: &[usize]| -> Counts {
@@ -165,7 +162,7 @@ fn interaction_loop(
         return None;
     }
     let start = graph.blocks[natural.header].start;
-    let line = first_line + listing.instructions[start].line;
+    let line = 1 + listing.instructions[start].line;
     let within = |other: &&Loop| natural.blocks.contains(&other.header);
     Some(InteractionLoop {
         label: listing
@@ -310,7 +307,7 @@ mod tests {
     /// A kernel with these statements as its body.
     fn report(body: &str) -> EntryReport {
         let ptx = format!(".version 8.1\n.visible .entry k(\n.param .u64 p\n)\n{{\n{body}\n}}\n");
-        EntryReport::of(&PtxModule::from_text(75, false, ptx), "k").unwrap()
+        EntryReport::of(&PtxModule::from_text(75, false, &ptx), "k").unwrap()
     }
 
     /// One interaction with unit masses, as a compiler writes it around inline assembly.
@@ -458,11 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_their_line_in_the_module() {
+    fn faults_name_their_line_in_the_kernel() {
         let ptx = "// module\n.visible .entry k()\n{\n bra $L1;\n}\n";
-        let error = EntryReport::of(&PtxModule::from_text(75, false, ptx.into()), "k").unwrap_err();
+        let error = EntryReport::of(&PtxModule::from_text(75, false, ptx), "k").unwrap_err();
         assert!(
-            matches!(error, PtxError::Malformed { line: 4, .. }),
+            matches!(error, PtxError::Malformed { line: 3, .. }),
             "{error:?}"
         );
     }
@@ -471,7 +468,7 @@ mod tests {
     fn reports_read_as_tables() {
         let text = report(&format!("TOP: {PAIR}{PAIR} @%p1 bra TOP; ret;")).to_string();
         assert!(
-            text.contains("main interaction loop TOP (line 7, depth 1), interactions a trip: 2")
+            text.contains("main interaction loop TOP (line 6, depth 1), interactions a trip: 2")
         );
         assert!(
             text.contains("  fma (f32)                          4            2.000\n"),

@@ -541,8 +541,10 @@ mod tests {
         let module = precise();
         let kernel = module.entry_text(KERNEL).expect("listed");
         assert!(kernel.contains(from), "{KERNEL} has `{from}`");
-        let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
-        let module = PtxModule::from_text(module.sm, module.ftz, text);
+        let text = module
+            .text()
+            .replace(&kernel, &kernel.replacen(from, to, 1));
+        let module = PtxModule::from_text(module.sm, module.ftz, &text);
         let variant = variants::find("tiled").expect("listed");
         let mut broken = check_module(&module).err().unwrap_or_default();
         broken.extend(check(variant, &module).err().unwrap_or_default());
@@ -559,8 +561,10 @@ mod tests {
             let kernel = variant.force(ForceLaw::Unit, false).expect("compiled");
             let kernel = module.entry_text(kernel.symbol).expect("listed");
             assert!(kernel.contains(from), "{} has `{from}`", variant.name);
-            let text = module.text().replace(kernel, &kernel.replacen(from, to, 1));
-            check(variant, &PtxModule::from_text(module.sm, module.ftz, text)).is_err()
+            let text = module
+                .text()
+                .replace(&kernel, &kernel.replacen(from, to, 1));
+            check(variant, &PtxModule::from_text(module.sm, module.ftz, &text)).is_err()
         };
         assert!(broken(
             "galaxies/fast-math",

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
-/// Place where a kernel begins in the text of its module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Start {
-    /// Byte offset.
-    pub(super) at: usize,
-    /// Line, counted from 1.
-    pub(super) line: usize,
+/// Splits a PTX module into the text before its first kernel (`.entry`) and the text of each kernel by
+/// name, up to the next kernel.
+pub(super) fn parts(ptx: &str) -> (String, BTreeMap<String, String>) {
+    let headers: Vec<(usize, &str)> = entry_headers(ptx).collect();
+    let starts = headers.iter().map(|(at, _)| *at);
+    let bounds: Vec<usize> = starts.chain([ptx.len()]).collect();
+    let kernels = headers
+        .iter()
+        .zip(bounds.windows(2))
+        .map(|((_, name), ends)| ((*name).to_owned(), ptx[ends[0]..ends[1]].to_owned()))
+        .collect();
+    let head = ptx[..bounds[0]].to_owned();
+    (head, kernels)
 }
 
-/// The kernels (`.entry`) of a PTX module.
-pub(super) fn entry_starts(ptx: &str) -> BTreeMap<String, Start> {
-    let mut before = Start { at: 0, line: 1 };
-    entry_headers(ptx)
-        .map(|(at, name)| {
-            let line = before.line + line_of(&ptx[before.at..], at - before.at) - 1;
-            before = Start { at, line };
-            (name.to_owned(), before)
-        })
-        .collect()
+/// The first kernel in a text, from its linkage directive to its closing brace, if it has one.
+pub(super) fn entry(text: &str) -> Option<&str> {
+    let (at, _) = entry_headers(text).next()?;
+    up_to_closing_brace(&text[at..])
 }
 
 /// The text up to the brace that closes its first one, if one does.
-pub(super) fn up_to_closing_brace(text: &str) -> Option<&str> {
+fn up_to_closing_brace(text: &str) -> Option<&str> {
     let mut depth = 0usize;
     for (at, byte) in significant_bytes(text) {
         match byte {
@@ -106,7 +106,7 @@ mod tests {
     use super::super::{PtxError, PtxModule};
 
     fn module(ptx: &str) -> PtxModule {
-        PtxModule::from_text(75, false, ptx.into())
+        PtxModule::from_text(75, false, ptx)
     }
 
     #[test]
@@ -116,16 +116,16 @@ mod tests {
                    .entry second() { ret; }\n.visible .func third() { ret; }";
         let module = module(ptx);
         assert!(module.entries().eq(["first", "second"]));
-        let (first, line) = module.entry("first").unwrap();
+        let first = module.entry_text("first").unwrap();
         assert!(first.starts_with(".visible .entry first("));
         assert!(first.ends_with("{ ret; }\n}"), "{first}");
-        assert_eq!(line, 3);
         let second = ".entry second() { ret; }";
-        assert_eq!(module.entry("second").unwrap(), (second, 10));
+        assert_eq!(module.entry_text("second").unwrap(), second);
+        assert_eq!(module.text(), ptx);
         let alone = module.alone("second").unwrap();
         assert!(alone.starts_with(".version 8.1\n"));
         assert!(
-            PtxModule::from_text(75, false, alone)
+            PtxModule::from_text(75, false, &alone)
                 .entries()
                 .eq(["second"])
         );
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn a_truncated_entry_is_malformed() {
-        let module = module(".entry cut()\n{ ret;\n");
+        let module = module(".entry cut()\n{ ret;");
         let error = module.entry_text("cut").unwrap_err();
         assert!(
-            matches!(error, PtxError::Malformed { line: 3, .. }),
+            matches!(error, PtxError::Malformed { line: 2, .. }),
             "{error:?}"
         );
     }

@@ -1,22 +1,22 @@
 //! Chooses between checked-in and freshly compiled modules, and hands them to the program.
 //!
-//! Modules are checked in so that nobody needs a device compiler to build the program. Their one
-//! header line says of which sources, by which compiler and with which flags they were made:
-//! modules of other sources are never embedded.
+//! Modules are checked in so that nobody needs a device compiler to build the program: packed, next
+//! to a text that describes each kernel in a line. The text also says of which sources, by which
+//! compiler and with which flags they were made: modules of other sources are never embedded.
 
-use crate::header::Header;
+use crate::hash::bytes_hash;
+use crate::module::Parts;
+use crate::packed::pack;
+use crate::table::described;
 use crate::{
-    BuilderError, CARGO_VARIABLE, CudaBuilder, FLUSH, NvptxArch, PtxError, RUSTC_VARIABLE,
-    Toolchain, compile, entries, mark_flushes, replace_file, source_hash,
+    BuilderError, CARGO_VARIABLE, CudaBuilder, NvptxArch, PtxError, RUSTC_VARIABLE, Toolchain,
+    compile, describe, mark_flushes, replace_file, source_hash,
 };
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::thread::{self, ScopedJoinHandle};
 use std::{env, fs};
 use thiserror::Error;
@@ -78,7 +78,7 @@ pub struct KernelModules {
 impl KernelModules {
     /// Modules of the crate in the directory `kernels`, checked in below it in `ptx`.
     ///
-    /// `label` opens their header lines: the names of program and crate.
+    /// `label` opens the text that describes them: the names of program and crate.
     pub fn new(label: &str, kernels: impl AsRef<Path>) -> Self {
         Self {
             label: label.to_owned(),
@@ -114,28 +114,23 @@ impl KernelModules {
             .flat_map(|path| [path.join("src"), path.join("Cargo.toml")]);
         lines.extend(
             sources
-                .chain([self.checked_in_directory()])
+                .chain([self.directory()])
                 .map(|path| format!("cargo::rerun-if-changed={}", path.display())),
         );
         lines
     }
 
-    /// Writes the modules and `ptx.rs`, which lists them, into `out_dir`, and returns what the
-    /// user should be told.
-    ///
-    /// `ptx.rs` is to be included where a `PtxModule` with a `const fn new(sm: u32, ftz: bool,
-    /// deflated: &'static [u8])` is in scope; each generation is there twice, precise and with
-    /// denormals flushed. Both have the same bytes: the text deflated (RFC 1951), to a tenth of its
-    /// size, with a `FLUSH`, which `ptx.rs` defines, where the one has nothing and the other `.ftz`.
+    /// Sees to a file that holds the modules as [`packed`](crate::packed) describes, each precise and,
+    /// by the marks in it, with denormals flushed. The file is the checked-in one, or it is in `out_dir`.
     ///
     /// # Errors
     /// Sources that differ from those of the checked-in modules where no compiler is found, in
     /// [`Mode::Check`] a difference between checked-in and fresh modules, and failed compilations.
-    pub fn provide(&self, mode: Mode, out_dir: &Path) -> Result<Vec<String>, ModulesError> {
+    pub fn provide(&self, mode: Mode, out_dir: &Path) -> Result<Provided, ModulesError> {
         let compiler = DeviceCompiler {
             modules: self,
             out_dir,
-            toolchain: Mutex::default(),
+            toolchain: OnceLock::new(),
         };
         self.provide_with(mode, out_dir, &compiler)
     }
@@ -145,52 +140,62 @@ impl KernelModules {
         mode: Mode,
         out_dir: &Path,
         compiler: &dyn Compile,
-    ) -> Result<Vec<String>, ModulesError> {
-        let mut notes = Vec::new();
-        let mut compiled = Vec::new();
-        let mut texts = format!("const FLUSH: char = {FLUSH:?};\n");
-        let mut list = format!(
-            "/// PTX modules, from the oldest GPU generation to the newest.\n\
-             pub static PTX_MODULES: &[PtxModule] = &MODULES;\n\
-             static MODULES: [PtxModule; {}] = [\n",
-            2 * self.generations.len()
-        );
-        for (&arch, module) in self.generations.iter().zip(self.modules(mode, compiler)) {
-            let module = module?;
-            if module.compiled {
-                compiled.push(arch.to_string());
-            }
-            notes.extend(module.note);
-            let marked = mark_flushes(&module.text).map_err(BuilderError::from)?;
-            let name = format!("{arch}.ptx.deflated");
-            replace_file(&out_dir.join(&name), deflated(&marked))?;
-            let (number, constant) = (arch.number(), arch.to_string().to_uppercase());
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                texts,
-                "static {constant}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"));"
-            );
-            for ftz in [false, true] {
-                let _ = writeln!(list, "    PtxModule::new({number}, {ftz}, {constant}),");
-            }
+    ) -> Result<Provided, ModulesError> {
+        let flags: Vec<String> = self.generations.iter().map(flags_line).collect();
+        let sources = source_hash(&self.crates(), &flags)?;
+        let checked_in = self.checked_in()?;
+        let up_to_date = checked_in
+            .as_ref()
+            .is_some_and(|checked_in| checked_in.sources == sources);
+        if mode == Mode::UpToDate && up_to_date {
+            return Ok(Provided {
+                packed: self.packed(),
+                notes: Vec::new(),
+            });
         }
-        replace_file(&out_dir.join("ptx.rs"), list + "];\n" + &texts)?;
-        if !compiled.is_empty() {
-            notes.insert(
-                0,
-                self.compilation_note(mode, &compiled, &compiler.description()?),
-            );
-        }
-        Ok(notes)
+
+        let identity = compiler.identity().map_err(|source| match mode {
+            Mode::UpToDate => ModulesError::OutOfDate {
+                path: self.table(),
+                source,
+            },
+            _ => source.into(),
+        })?;
+        let texts = self.compile(compiler)?;
+        let fresh = self.fresh(&texts, &identity, &flags, sources)?;
+        let mut notes = vec![self.compilation_note(mode, &compiler.description()?)];
+        let packed = match mode {
+            Mode::Check => {
+                let checked_in = checked_in.ok_or_else(|| ModulesError::NotCheckedIn {
+                    table: self.table(),
+                    packed: self.packed(),
+                })?;
+                notes.extend(compare(&self.table(), &checked_in, &fresh.table)?);
+                self.packed()
+            }
+            Mode::Write => {
+                replace_file(&self.packed(), &fresh.packed)?;
+                replace_file(&self.table(), &fresh.table.text)?;
+                self.packed()
+            }
+            Mode::UpToDate | Mode::Fresh => {
+                let packed = out_dir.join(PACKED);
+                replace_file(&packed, &fresh.packed)?;
+                packed
+            }
+        };
+        Ok(Provided { packed, notes })
     }
 
-    fn compilation_note(&self, mode: Mode, compiled: &[String], compiler: &str) -> String {
-        let directory = self.checked_in_directory();
-        let (compiled, directory) = (compiled.join(", "), directory.display());
+    fn compilation_note(&self, mode: Mode, compiler: &str) -> String {
+        let generations: Vec<String> = self.generations.iter().map(ToString::to_string).collect();
+        let compiled = generations.join(", ");
+        let (table, directory) = (self.table(), self.directory());
+        let (table, directory) = (table.display(), directory.display());
         match mode {
             Mode::UpToDate => format!(
-                "the PTX in {directory} is missing or was made of other sources, so this build \
-                 compiled {compiled} with {compiler}; `{MODE_VARIABLE}=write cargo build` renews it"
+                "{table} is missing or was made of other sources, so this build compiled {compiled} \
+                 with {compiler}; `{MODE_VARIABLE}=write cargo build` renews it"
             ),
             Mode::Write => format!("compiled {compiled} with {compiler} and wrote {directory}"),
             Mode::Check => format!("compared {directory} with {compiled} by {compiler}"),
@@ -198,81 +203,84 @@ impl KernelModules {
         }
     }
 
-    /// The module of each generation: at the same time, as a compilation is minutes on one core.
-    fn modules(&self, mode: Mode, compiler: &dyn Compile) -> Vec<Result<Module, ModulesError>> {
+    /// Compiles the module of each generation: all at the same time, because a compilation takes
+    /// minutes on one core.
+    fn compile(&self, compiler: &dyn Compile) -> Result<Vec<String>, BuilderError> {
         thread::scope(|scope| {
             let started: Vec<_> = self
                 .generations
                 .iter()
-                .map(|&arch| scope.spawn(move || self.module(arch, mode, compiler)))
+                .map(|&arch| scope.spawn(move || compiler.compile(arch)))
                 .collect();
             let joined = started.into_iter().map(ScopedJoinHandle::join);
             joined
-                .map(|module| module.unwrap_or_else(|panic| resume_unwind(panic)))
+                .map(|text| text.unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()
         })
     }
 
-    fn module(
+    fn fresh(
         &self,
-        arch: NvptxArch,
-        mode: Mode,
-        compiler: &dyn Compile,
-    ) -> Result<Module, ModulesError> {
-        let path = self.checked_in_directory().join(format!("{arch}.ptx"));
-        let flags = compile::flags(arch, &[], &[]);
-        let sources = source_hash(&self.crates(), &flags)?;
-        let checked_in = read_if_present(&path)?;
-        let header = checked_in.as_deref().and_then(Header::read);
-        let up_to_date = header
-            .as_ref()
-            .is_some_and(|header| header.sources == sources);
-        if let (Mode::UpToDate, true, Some(text)) = (mode, up_to_date, &checked_in) {
-            return Ok(Module {
-                text: text.clone(),
-                compiled: false,
-                note: None,
-            });
+        texts: &[String],
+        compiler: &str,
+        flags: &[String],
+        sources: u64,
+    ) -> Result<Fresh, ModulesError> {
+        let modules = || self.generations.iter().copied().zip(texts);
+        let marked: Vec<(NvptxArch, String)> = modules()
+            .map(|(arch, text)| Ok((arch, mark_flushes(text)?)))
+            .collect::<Result<_, BuilderError>>()?;
+        let parts: Vec<(NvptxArch, Parts<'_>)> = marked
+            .iter()
+            .map(|(arch, text)| Ok((*arch, Parts::of(text)?)))
+            .collect::<Result<_, PtxError>>()?;
+        let packed = pack(&parts);
+        let plain: Vec<(NvptxArch, &str)> = modules()
+            .map(|(arch, text)| (arch, text.as_str()))
+            .collect();
+        let mut text = format!(
+            "# {}: the kernels in {PACKED}, for each GPU generation. `{MODE_VARIABLE}=write cargo build` \
+             renews both files.\n{COMPILER}{compiler}\n",
+            self.label
+        );
+        for flags in flags {
+            text.extend(["# flags: ", flags, "\n"]);
         }
-
-        let identity = compiler.identity().map_err(|source| match mode {
-            Mode::UpToDate => ModulesError::OutOfDate {
-                path: path.clone(),
-                source,
+        let hash = bytes_hash(&packed);
+        text.extend([
+            format!("{SOURCES}{sources:016x}\n"),
+            describe(&plain)?,
+            format!("{HASH}{hash:016x}\n"),
+        ]);
+        Ok(Fresh {
+            table: Table {
+                text,
+                compiler: compiler.to_owned(),
+                sources,
+                packed: hash,
             },
-            _ => source.into(),
-        })?;
-        let fresh_header = Header {
-            label: self.label.clone(),
-            arch,
-            compiler: identity,
-            flags,
-            sources,
-        };
-        let fresh = format!("{fresh_header}\n{}", compiler.compile(arch)?);
-        if mode == Mode::Check {
-            let (Some(checked_in), Some(header)) = (checked_in, header) else {
-                return Err(ModulesError::NotCheckedIn { path });
-            };
-            let note = compare(&path, &checked_in, &header, &fresh, &fresh_header)?;
-            return Ok(Module {
-                text: checked_in,
-                compiled: true,
-                note,
-            });
-        }
-        if mode == Mode::Write {
-            replace_file(&path, &fresh)?;
-        }
-        Ok(Module {
-            text: fresh,
-            compiled: true,
-            note: None,
+            packed,
         })
     }
 
-    fn checked_in_directory(&self) -> PathBuf {
+    /// Reads the checked-in table, if there is one and the packed modules are those that it describes.
+    fn checked_in(&self) -> Result<Option<Table>, BuilderError> {
+        let table = read_if_present(&self.table())?;
+        let table = table.and_then(|bytes| Table::read(&String::from_utf8_lossy(&bytes)));
+        let packed = read_if_present(&self.packed())?;
+        Ok(table.filter(|table| packed.is_some_and(|packed| bytes_hash(&packed) == table.packed)))
+    }
+
+    fn directory(&self) -> PathBuf {
         self.kernels.join("ptx")
+    }
+
+    fn packed(&self) -> PathBuf {
+        self.directory().join(PACKED)
+    }
+
+    fn table(&self) -> PathBuf {
+        self.directory().join("kernels.txt")
     }
 
     fn crates(&self) -> Vec<PathBuf> {
@@ -282,33 +290,79 @@ impl KernelModules {
     }
 }
 
-/// The precise module of one generation.
-struct Module {
-    text: String,
-    /// True if the compiler ran.
-    compiled: bool,
-    note: Option<String>,
+/// Name of the file of packed modules.
+const PACKED: &str = "kernels.bin";
+
+fn flags_line(arch: &NvptxArch) -> String {
+    format!("{arch} {}", compile::flags(*arch, &[], &[]).join(" "))
 }
 
-/// Git may have given the file the line endings of the system; PTX is compared without them.
-fn read_if_present(path: &Path) -> Result<Option<String>, BuilderError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.replace("\r\n", "\n"))),
+/// Modules for the program to embed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Provided {
+    /// The file that holds them.
+    pub packed: PathBuf,
+    /// Remarks that the user should see.
+    pub notes: Vec<String>,
+}
+
+/// Modules that were just compiled.
+struct Fresh {
+    table: Table,
+    packed: Vec<u8>,
+}
+
+/// A text that says of what the packed modules were made, by which compiler and how, and what
+/// their kernels consist of.
+struct Table {
+    text: String,
+    compiler: String,
+    sources: u64,
+    /// Hash of the packed modules.
+    packed: u64,
+}
+
+// What its lines begin with that `read` looks for.
+const COMPILER: &str = "# compiler: ";
+const SOURCES: &str = "# sources: ";
+/// The last line, because what differs in it differs in a line before.
+const HASH: &str = "# packed: ";
+
+impl Table {
+    /// Reads a table, or returns `None` for a text that lacks a part.
+    ///
+    /// Git may have given the file the line endings of the system.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.replace("\r\n", "\n");
+        let field = |name| text.lines().find_map(|line| line.strip_prefix(name));
+        let hash = |name| u64::from_str_radix(field(name)?, 16).ok();
+        Some(Self {
+            compiler: field(COMPILER)?.to_owned(),
+            sources: hash(SOURCES)?,
+            packed: hash(HASH)?,
+            text,
+        })
+    }
+
+    /// Kernels and generations.
+    fn kernels(&self) -> BTreeSet<&str> {
+        described(&self.text).collect()
+    }
+}
+
+fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, BuilderError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(BuilderError::file("read", path, error)),
     }
 }
 
-/// Compares a checked-in module with a fresh one; the result is a remark, where there is one.
-fn compare(
-    path: &Path,
-    checked_in: &str,
-    header: &Header,
-    fresh: &str,
-    fresh_header: &Header,
-) -> Result<Option<String>, ModulesError> {
-    if header.compiler == fresh_header.compiler {
-        return match first_difference(checked_in, fresh) {
+/// Compares the checked-in table with a fresh one, which have hashes of all that was packed; the
+/// result is a remark, where there is one.
+fn compare(path: &Path, checked_in: &Table, fresh: &Table) -> Result<Option<String>, ModulesError> {
+    if checked_in.compiler == fresh.compiler {
+        return match first_difference(&checked_in.text, &fresh.text) {
             None => Ok(None),
             Some((line, [checked_in, fresh])) => Err(ModulesError::Differs {
                 path: path.to_owned(),
@@ -318,29 +372,26 @@ fn compare(
             }),
         };
     }
-    if header.sources != fresh_header.sources {
-        return Err(ModulesError::Differs {
+    if checked_in.sources != fresh.sources {
+        return Err(ModulesError::OtherSources {
             path: path.to_owned(),
-            line: 1,
-            checked_in: header.to_string(),
-            fresh: fresh_header.to_string(),
         });
     }
-    let [old, new] = [checked_in, fresh].map(entries);
-    let (old, new) = (old?, new?);
+    let (old, new) = (checked_in.kernels(), fresh.kernels());
     if old != new {
-        return Err(ModulesError::Entries {
+        let names = |names: Vec<&&str>| names.into_iter().map(ToString::to_string).collect();
+        return Err(ModulesError::Kernels {
             path: path.to_owned(),
-            missing: new.difference(&old).cloned().collect(),
-            superfluous: old.difference(&new).cloned().collect(),
+            missing: names(new.difference(&old).collect()),
+            superfluous: names(old.difference(&new).collect()),
         });
     }
     Ok(Some(format!(
         "{} was made by {}, which the compiler here ({}) cannot reproduce byte for byte: only \
-         sources, flags and the {} entry points were compared",
+         sources, flags and the names of {} kernels were compared",
         path.display(),
-        header.compiler,
-        fresh_header.compiler,
+        checked_in.compiler,
+        fresh.compiler,
         new.len()
     )))
 }
@@ -376,15 +427,17 @@ trait Compile: Sync {
 struct DeviceCompiler<'a> {
     modules: &'a KernelModules,
     out_dir: &'a Path,
-    toolchain: Mutex<Option<Toolchain>>,
+    toolchain: OnceLock<Toolchain>,
 }
 
 impl DeviceCompiler<'_> {
-    fn toolchain(&self) -> Result<Toolchain, BuilderError> {
-        let mut found = self.toolchain.lock().expect("finding it does not panic");
-        match &*found {
-            Some(toolchain) => Ok(toolchain.clone()),
-            None => Ok(found.insert(Toolchain::find()?).clone()),
+    fn toolchain(&self) -> Result<&Toolchain, BuilderError> {
+        match self.toolchain.get() {
+            Some(toolchain) => Ok(toolchain),
+            None => {
+                let found = Toolchain::find()?;
+                Ok(self.toolchain.get_or_init(|| found))
+            }
         }
     }
 }
@@ -402,7 +455,7 @@ impl Compile for DeviceCompiler<'_> {
         let built = CudaBuilder::new(&self.modules.kernels)
             .arch(arch)
             .target_dir(self.out_dir.join("cuda_builder"))
-            .toolchain(self.toolchain()?)
+            .toolchain(self.toolchain()?.clone())
             .build()?;
         Ok(built.text().to_owned())
     }
@@ -421,35 +474,48 @@ pub enum ModulesError {
         /// The value.
         value: String,
     },
-    /// The checked-in module is of other sources, and there is no compiler.
+    /// The checked-in modules are of other sources, and there is no compiler.
     #[error(
         "{} is missing or was made of other sources, and it cannot be made anew here. Restore the \
          sources it was made of, or see to a device compiler: {source}",
         path.display()
     )]
     OutOfDate {
-        /// The checked-in module.
+        /// The text that describes the modules.
         path: PathBuf,
         /// Why there is no compiler.
         source: BuilderError,
     },
     /// Nothing to compare with.
     #[error(
-        "{} does not exist or has no header line; `{MODE_VARIABLE}=write cargo build` makes it",
-        path.display()
+        "{} and {} are not both there, or one is of another time than the other; \
+         `{MODE_VARIABLE}=write cargo build` makes both",
+        table.display(),
+        packed.display()
     )]
     NotCheckedIn {
-        /// The checked-in module.
+        /// The text that describes the modules.
+        table: PathBuf,
+        /// The packed modules.
+        packed: PathBuf,
+    },
+    /// The checked-in modules are of other sources, and another compiler made them.
+    #[error(
+        "{} was made of other sources; `{MODE_VARIABLE}=write cargo build` renews it",
+        path.display()
+    )]
+    OtherSources {
+        /// The text that describes the modules.
         path: PathBuf,
     },
-    /// The checked-in module is not what the sources compile to.
+    /// The checked-in modules are not what the sources compile to.
     #[error(
         "{} is not what the sources compile to; line {line} is\n  {checked_in:?}\nbut should be\n  \
          {fresh:?}\n`{MODE_VARIABLE}=write cargo build` renews it",
         path.display()
     )]
     Differs {
-        /// The checked-in module.
+        /// The text that describes the modules.
         path: PathBuf,
         /// The first line that differs, from 1.
         line: usize,
@@ -458,14 +524,14 @@ pub enum ModulesError {
         /// That line as compiled.
         fresh: String,
     },
-    /// The checked-in module has other kernels.
+    /// The checked-in modules have other kernels.
     #[error(
-        "{} lacks the entry points {missing:?} and has {superfluous:?} too many; \
+        "{} lacks the kernels {missing:?} and has {superfluous:?} too many; \
          `{MODE_VARIABLE}=write cargo build` renews it",
         path.display()
     )]
-    Entries {
-        /// The checked-in module.
+    Kernels {
+        /// The text that describes the modules.
         path: PathBuf,
         /// Kernels of the sources that it lacks.
         missing: Vec<String>,
@@ -475,17 +541,9 @@ pub enum ModulesError {
     /// Compilation failed.
     #[error(transparent)]
     Builder(#[from] BuilderError),
-    /// The checked-in module is no PTX.
-    #[error("a checked-in module: {0}")]
+    /// The compiler's output is no PTX.
+    #[error(transparent)]
     Ptx(#[from] PtxError),
-}
-
-fn deflated(text: &str) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    let written = encoder.write_all(text.as_bytes());
-    written
-        .and_then(|()| encoder.finish())
-        .expect("a Vec takes everything")
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Project {
         mode: Mode,
         identity: Option<&'static str>,
         entry: &'static str,
-    ) -> (Result<Vec<String>, ModulesError>, usize) {
+    ) -> (Result<Provided, ModulesError>, usize) {
         let compiler = FakeCompiler {
             identity,
             entry,
@@ -78,70 +78,56 @@ impl Project {
         self.directory.path().join("out")
     }
 
-    fn checked_in(&self) -> PathBuf {
-        self.directory.path().join("kernels/ptx/sm_75.ptx")
+    fn packed(&self) -> PathBuf {
+        self.directory.path().join("kernels/ptx/kernels.bin")
     }
 
-    /// The embedded text, with marks where denormals are flushed.
-    fn marked(&self, name: &str) -> String {
-        let file = fs::File::open(self.out_dir().join(name)).unwrap();
-        std::io::read_to_string(flate2::read::DeflateDecoder::new(file)).unwrap()
+    fn table(&self) -> PathBuf {
+        self.directory.path().join("kernels/ptx/kernels.txt")
     }
 
-    fn embedded(&self, name: &str) -> String {
-        self.marked(name).replace(crate::FLUSH, "")
+    fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.table()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn write_sources(&self, code: &str) {
+        fs::write(self.directory.path().join("kernels/src/lib.rs"), code).unwrap();
     }
 
     fn change_sources(&self) {
-        fs::write(
-            self.directory.path().join("kernels/src/lib.rs"),
-            "fn other() {}\n",
-        )
-        .unwrap();
+        self.write_sources("fn other() {}\n");
     }
 }
 
 #[test]
-fn modules_that_are_up_to_date_are_embedded_without_a_compiler() {
+fn modules_that_are_up_to_date_are_embedded_as_they_are_without_a_compiler() {
     let project = Project::new();
     let (outcome, compiled) = project.run(Mode::UpToDate, None, "");
-    assert!(outcome.unwrap().is_empty());
-    assert_eq!(compiled, 0);
-    assert_eq!(
-        project.embedded("sm_75.ptx.deflated"),
-        fs::read_to_string(project.checked_in()).unwrap()
-    );
+    let expected = Provided {
+        packed: project.packed(),
+        notes: Vec::new(),
+    };
+    assert_eq!((outcome.unwrap(), compiled), (expected, 0));
+    assert!(!project.out_dir().exists());
+}
 
-    let list = fs::read_to_string(project.out_dir().join("ptx.rs")).unwrap();
-    for line in [
-        "static SM_75: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/sm_75.ptx.deflated\"));",
-        "PtxModule::new(75, false, SM_75),",
-        "PtxModule::new(75, true, SM_75),",
-    ] {
-        assert!(list.contains(line), "{list}");
-    }
-    assert_eq!(list.matches("PtxModule::new").count(), 4, "{list}");
-    let flushed = project
-        .marked("sm_90.ptx.deflated")
-        .replace(crate::FLUSH, ".ftz");
-    assert!(flushed.contains("add.rn.ftz.f32"), "{flushed}");
+#[test]
+fn a_comment_leaves_modules_up_to_date() {
+    let project = Project::new();
+    project.write_sources("//! Kernels.\n\n/// One.\nfn kernel() {\n    // Nothing.\n}\n");
+    let (outcome, compiled) = project.run(Mode::UpToDate, None, "");
+    assert_eq!((outcome.unwrap().packed, compiled), (project.packed(), 0));
 }
 
 #[test]
 fn a_checkout_with_other_line_endings_is_up_to_date() {
     let project = Project::new();
-    let unix = fs::read_to_string(project.checked_in()).unwrap();
-    fs::write(project.checked_in(), unix.replace('\n', "\r\n")).unwrap();
+    let unix = fs::read_to_string(project.table()).unwrap();
+    fs::write(project.table(), unix.replace('\n', "\r\n")).unwrap();
     project.run(Mode::UpToDate, None, "").0.unwrap();
-    assert_eq!(project.embedded("sm_75.ptx.deflated"), unix);
-    assert_eq!(
-        project
-            .run(Mode::Check, Some("rustc 1"), "kernel")
-            .0
-            .unwrap()
-            .len(),
-        1
-    );
+    let (outcome, _) = project.run(Mode::Check, Some("rustc 1"), "kernel");
+    assert_eq!(outcome.unwrap().notes.len(), 1);
 }
 
 #[test]
@@ -150,94 +136,102 @@ fn modules_of_other_sources_are_never_embedded() {
     project.change_sources();
     let message = project.refusal(Mode::UpToDate, None, "");
     assert!(
-        message.contains("sm_75.ptx is missing or was made of other sources"),
+        message.contains("kernels.txt is missing or was made of other sources"),
         "{message}"
     );
 
-    let before = fs::read_to_string(project.checked_in()).unwrap();
+    let before = [project.table(), project.packed()].map(|path| fs::read(path).unwrap());
     let (outcome, compiled) = project.run(Mode::UpToDate, Some("rustc 1"), "other");
-    let notes = outcome.unwrap();
+    let Provided { packed, notes } = outcome.unwrap();
     assert_eq!((notes.len(), compiled), (1, 2));
-    assert!(
-        notes[0].contains("sm_75, sm_90 with rustc 1 in /somewhere"),
-        "{}",
-        notes[0]
-    );
-    assert!(
-        notes[0].contains("ALLPAIRS_PTX=write cargo build"),
-        "{}",
-        notes[0]
-    );
-    assert!(
-        project
-            .embedded("sm_75.ptx.deflated")
-            .contains(".entry other()")
-    );
-    assert_eq!(fs::read_to_string(project.checked_in()).unwrap(), before);
+    for expected in [
+        "sm_75, sm_90 with rustc 1 in /somewhere",
+        "ALLPAIRS_PTX=write cargo build",
+    ] {
+        assert!(notes[0].contains(expected), "{}", notes[0]);
+    }
+    assert_eq!(packed, project.out_dir().join("kernels.bin"));
+    let after = [project.table(), project.packed()].map(|path| fs::read(path).unwrap());
+    assert_eq!(before, after);
+
+    // The same bytes as those that are checked in once they are renewed.
+    let fresh = fs::read(packed).unwrap();
+    project
+        .run(Mode::Write, Some("rustc 1"), "other")
+        .0
+        .unwrap();
+    assert_eq!(fs::read(project.packed()).unwrap(), fresh);
 }
 
 #[test]
-fn a_module_without_a_header_counts_as_of_other_sources() {
+fn files_that_do_not_belong_together_count_as_of_other_sources() {
     let project = Project::new();
-    for text in [
-        "",
-        "// by hand\n.version 7.0\n",
-        "// a sm_75 | b | flags c | sources no number\n",
-    ] {
-        fs::write(project.checked_in(), text).unwrap();
-        assert!(
-            project
-                .refusal(Mode::UpToDate, None, "")
-                .contains("made of other sources")
-        );
-        assert!(
-            project
-                .refusal(Mode::Check, Some("rustc 1"), "")
-                .contains("no header line")
-        );
+    let table = fs::read(project.table()).unwrap();
+    let headless = project.lines()[1..3].join("\n");
+    let packed = fs::read(project.packed()).unwrap();
+    let refuses = || {
+        let message = project.refusal(Mode::UpToDate, None, "");
+        assert!(message.contains("made of other sources"), "{message}");
+        let message = project.refusal(Mode::Check, Some("rustc 1"), "kernel");
+        assert!(message.contains("are not both there"), "{message}");
+    };
+    for text in ["", "by hand\n", &headless] {
+        fs::write(project.table(), text).unwrap();
+        refuses();
     }
+    fs::write(project.table(), table).unwrap();
+    fs::write(project.packed(), &packed[1..]).unwrap();
+    refuses();
+    fs::remove_file(project.packed()).unwrap();
+    refuses();
+    fs::write(project.packed(), packed).unwrap();
+    assert_eq!(project.run(Mode::UpToDate, None, "").1, 0);
 }
 
 #[test]
 fn write_renews_what_is_checked_in() {
     let project = Project::new();
+    let before = project.lines();
     project.change_sources();
     project
         .run(Mode::Write, Some("rustc 2"), "other")
         .0
         .unwrap();
-    let text = fs::read_to_string(project.checked_in()).unwrap();
-    assert!(text.starts_with("// program kernels sm_75 | rustc 2 | flags -Ctarget-cpu=sm_75 "));
-    assert_eq!(project.run(Mode::UpToDate, None, "").1, 0);
-    assert_eq!(
-        project
-            .run(Mode::Check, Some("rustc 2"), "other")
-            .0
-            .unwrap()
-            .len(),
-        1
+    let lines = project.lines();
+    assert!(lines[0].starts_with("# program kernels: "), "{}", lines[0]);
+    assert_eq!(lines[1], "# compiler: rustc 2");
+    assert!(lines[2].starts_with("# flags: sm_75 -Ctarget-cpu=sm_75 "));
+    assert!(
+        lines[5].starts_with("other sm_75: 1 instructions (1 f32, "),
+        "{}",
+        lines[5]
     );
+    assert!(lines[6].starts_with("other sm_90: "), "{}", lines[6]);
+    assert_eq!(lines.len(), 8);
+    assert!(lines.iter().zip(&before).all(|(new, old)| (new == old) == new.contains("flags")
+        || new.starts_with("# program")));
+    assert_eq!(project.run(Mode::UpToDate, None, "").1, 0);
+    let (outcome, _) = project.run(Mode::Check, Some("rustc 2"), "other");
+    assert_eq!(outcome.unwrap().notes.len(), 1);
 }
 
 #[test]
 fn fresh_ignores_what_is_checked_in() {
     let project = Project::new();
     let (outcome, compiled) = project.run(Mode::Fresh, Some("rustc 2"), "other");
-    outcome.unwrap();
-    assert_eq!(compiled, 2);
-    assert!(
-        project
-            .embedded("sm_75.ptx.deflated")
-            .contains(".entry other()")
+    assert_eq!(
+        outcome.unwrap().packed,
+        project.out_dir().join("kernels.bin")
     );
+    assert_eq!(compiled, 2);
     assert!(project.refusal(Mode::Fresh, None, "").contains("OUT_DIR"));
 }
 
 #[test]
-fn check_names_the_first_line_that_differs() {
+fn check_names_the_first_kernel_that_differs() {
     let project = Project::new();
     let message = project.refusal(Mode::Check, Some("rustc 1"), "other");
-    for expected in ["sm_75.ptx", "line 4", ".entry kernel()", ".entry other()"] {
+    for expected in ["kernels.txt", "line 6", "kernel sm_75: ", "other sm_75: "] {
         assert!(
             message.contains(expected),
             "{expected} is not in: {message}"
@@ -246,7 +240,7 @@ fn check_names_the_first_line_that_differs() {
     project.change_sources();
     let message = project.refusal(Mode::Check, Some("rustc 1"), "kernel");
     assert!(
-        message.contains("line 1") && message.contains("sources"),
+        message.contains("line 5") && message.contains("sources"),
         "{message}"
     );
 }
@@ -254,12 +248,10 @@ fn check_names_the_first_line_that_differs() {
 #[test]
 fn check_with_another_compiler_compares_what_can_be_compared_and_says_so() {
     let project = Project::new();
-    let notes = project
-        .run(Mode::Check, Some("rustc 2"), "kernel")
-        .0
-        .unwrap();
-    assert_eq!(notes.len(), 3);
-    for expected in ["sm_75.ptx", "rustc 1", "rustc 2", "1 entry points"] {
+    let (outcome, _) = project.run(Mode::Check, Some("rustc 2"), "kernel");
+    let notes = outcome.unwrap().notes;
+    assert_eq!(notes.len(), 2);
+    for expected in ["kernels.txt", "rustc 1", "rustc 2", "names of 2 kernels"] {
         assert!(
             notes[1].contains(expected),
             "{expected} is not in: {}",
@@ -268,12 +260,12 @@ fn check_with_another_compiler_compares_what_can_be_compared_and_says_so() {
     }
     let message = project.refusal(Mode::Check, Some("rustc 2"), "other");
     assert!(
-        message.contains("lacks the entry points [\"other\"]"),
+        message.contains("lacks the kernels [\"other sm_75\", \"other sm_90\"]"),
         "{message}"
     );
     project.change_sources();
     let message = project.refusal(Mode::Check, Some("rustc 2"), "kernel");
-    assert!(message.contains("line 1"), "{message}");
+    assert!(message.contains("made of other sources"), "{message}");
 }
 
 #[test]

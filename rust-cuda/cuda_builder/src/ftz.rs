@@ -167,7 +167,7 @@ pub fn mark_flushes(module: &str) -> Result<String, FtzError> {
 }
 
 /// The opcode with its modifiers: what stands before the operands.
-fn mnemonic(statement: &str) -> &str {
+pub(crate) fn mnemonic(statement: &str) -> &str {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':');
     statement.split(|c| !is_part(c)).next().unwrap_or_default()
 }

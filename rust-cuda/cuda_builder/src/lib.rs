@@ -28,18 +28,20 @@ mod compile;
 mod environment;
 mod ftz;
 mod hash;
-mod header;
 mod module;
+mod packed;
 mod ptx;
+mod table;
 mod toolchain;
 mod version;
 
 pub use arch::NvptxArch;
-pub use checked_in::{KernelModules, MODE_VARIABLE, Mode, ModulesError};
+pub use checked_in::{KernelModules, MODE_VARIABLE, Mode, ModulesError, Provided};
 pub use ftz::{FLUSH, FtzError, flush_denormals, mark_flushes};
 pub use hash::source_hash;
 pub use module::entries;
 pub use ptx::PtxError;
+pub use table::describe;
 pub use toolchain::{Attempt, CARGO_VARIABLE, Origin, RUSTC_VARIABLE, Toolchain, ToolchainError};
 
 use std::collections::BTreeSet;
@@ -230,6 +232,14 @@ pub enum BuilderError {
     /// No compiler for device code.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
+    /// A source file that the compiler will refuse.
+    #[error("{} is no Rust: {reason}", path.display())]
+    NoRust {
+        /// The file.
+        path: PathBuf,
+        /// Fault found there.
+        reason: String,
+    },
     /// Cargo could not be run.
     #[error("{} cannot be run: {source}", program.display())]
     Start {

@@ -93,6 +93,54 @@ pub fn entries(text: &str) -> Result<BTreeSet<String>, PtxError> {
     Ok(names.map(str::to_owned).collect())
 }
 
+/// A module taken apart; all parts together are the module.
+pub(crate) struct Parts<'a> {
+    /// What stands before the first kernel.
+    pub(crate) head: &'a str,
+    /// The text of each kernel, with all that follows it up to the next kernel.
+    pub(crate) kernels: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Parts<'a> {
+    /// Takes a module apart.
+    ///
+    /// # Errors
+    /// Text that is not PTX.
+    pub(crate) fn of(text: &'a str) -> Result<Self, PtxError> {
+        let items = items(text)?;
+        let starts: Vec<(&str, usize)> = items
+            .iter()
+            .filter_map(|item| Some((item.function_name(".entry")?, item.range.start)))
+            .map(|(name, start)| (name, before_comment(text, start)))
+            .collect();
+        let ends = starts.iter().skip(1).map(|&(_, start)| start);
+        let ends = ends.chain([text.len()]);
+        let first = starts.first().map_or(text.len(), |&(_, start)| start);
+        Ok(Self {
+            head: &text[..first],
+            kernels: starts
+                .iter()
+                .zip(ends)
+                .map(|(&(name, start), end)| (name, &text[start..end]))
+                .collect(),
+        })
+    }
+}
+
+/// Start of the comment with the kernel's name that the compiler writes before each, if it is there.
+fn before_comment(text: &str, start: usize) -> usize {
+    let before = &text[..start];
+    let line = before
+        .trim_end()
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    if before[line..].starts_with("\t// .globl\t") {
+        line
+    } else {
+        start
+    }
+}
+
 /// Makes a module of what the compiler wrote: checks that it stands alone, and removes what
 /// would differ between builds or serves nothing.
 ///
@@ -288,6 +336,21 @@ $L__BB1_2: ret;
         }
         let names = BTreeSet::from(["first".to_owned(), "second".to_owned()]);
         assert_eq!(entries(&module).unwrap(), names);
+    }
+
+    #[test]
+    fn the_parts_of_a_module_are_the_module() {
+        let module = tidy(MODULE).unwrap();
+        let parts = Parts::of(&module).unwrap();
+        assert!(parts.kernels.keys().eq(&["first", "second"]));
+        assert!(
+            parts.head.trim_end().ends_with("{0, 0, 0, 63};"),
+            "{}",
+            parts.head
+        );
+        assert!(parts.kernels["first"].starts_with("\t// .globl\tfirst\n.visible .entry first("));
+        let together = [parts.head, parts.kernels["first"], parts.kernels["second"]].concat();
+        assert_eq!(together, module);
     }
 
     #[test]

@@ -287,7 +287,9 @@ impl AllSums {
             if params.blocks.devices == 0 {
                 sums.expose_provenance() as u64
             } else {
-                // SAFETY: an address for each block.
+                // SAFETY: where there are several devices, the launch promises an array of addresses here, one
+                // for each block of the grid, which nothing writes during the launch. A block's index is
+                // below the number of blocks.
                 unsafe { global::load(sums.cast(), thread::block_idx_x()) }
             }
         };

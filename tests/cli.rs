@@ -317,7 +317,7 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         (
             "run two-body --integrator leapfrog --block-steps --until 1",
             USAGE,
-            ["needs an integrator with jerks", "not leapfrog"],
+            ["need an integrator with jerks", "not leapfrog"],
         ),
         (
             "run two-body --snapshot-every 0",

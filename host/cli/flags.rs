@@ -66,7 +66,8 @@ pub(super) fn of_initial_conditions(text: &str) -> String {
 }
 
 fn cause(error: &(dyn Error + 'static)) -> String {
-    if error.is::<UnknownVariant>() {
+    let is_unknown = matches!(error.downcast_ref(), Some(BuildError::Kernel(_)));
+    if is_unknown || error.is::<UnknownVariant>() {
         return format!("{error}: `allpairs list` shows those there are");
     }
     with_options(&error.to_string(), settings(error))

@@ -23,6 +23,9 @@ impl RunSpec {
                 return Err(BuildError::StepTooShort { dt, start });
             }
         }
+        if let Some(eta) = self.eta.filter(|eta| !(eta.is_finite() && *eta > 0.0)) {
+            return Err(value(Setting::Eta, eta, "> 0 and finite"));
+        }
         let chooses = integrator.needs_jerks() && !self.has_scheme;
         if (self.eta.is_some() || self.stepping == TimeSteps::Blocks) && !chooses {
             return Err(BuildError::NoAdaptiveSteps(match self.has_scheme {
@@ -30,14 +33,11 @@ impl RunSpec {
                 false => integrator.name(),
             }));
         }
-        let Some(eta) = self.eta else {
+        if self.eta.is_none() {
             return match self.dt {
                 Some(dt) => self.steps(Pace::Fixed(dt)).map(drop),
                 None => Ok(()),
             };
-        };
-        if !(eta.is_finite() && eta > 0.0) {
-            return Err(value(Setting::Eta, eta, "> 0 and finite"));
         }
         if let Some(dt) = self.dt.filter(|dt| *dt < 0.0) {
             return Err(value(Setting::Dt, dt, "> 0 and finite where steps vary"));

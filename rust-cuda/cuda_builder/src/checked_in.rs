@@ -120,8 +120,8 @@ impl KernelModules {
         lines
     }
 
-    /// Sees to a file that holds the modules as [`packed`](crate::packed) describes, each precise and,
-    /// by the marks in it, with denormals flushed. The file is the checked-in one, or it is in `out_dir`.
+    /// Sees to a file that holds the modules, each precise and, by the marks in it, with denormals
+    /// flushed. The file is the checked-in one, or it is in `out_dir`; `packed.rs` describes its format.
     ///
     /// # Errors
     /// Sources that differ from those of the checked-in modules where no compiler is found, in

@@ -20,7 +20,7 @@ pub enum BuildError {
     #[error(transparent)]
     Bodies(#[from] BodyFault),
     /// A number that makes no sense.
-    #[error("{} must be {allowed}, got {value}", .name.quoted())]
+    #[error("{} must be {allowed}, got {}", .name.quoted(), number(*.value))]
     Value {
         /// Name of the setting.
         name: Setting,
@@ -147,4 +147,12 @@ pub enum BuildError {
     /// The backend refused.
     #[error(transparent)]
     Force(#[from] ForceError),
+}
+
+/// A number as people write it: with an exponent where it would have many zeros.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 | 1e-5..1e15 => value.to_string(),
+        _ => format!("{value:e}"),
+    }
 }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The API has the shape of Rust-CUDA's crate of the same name. That one needs a compiler backend
-//! of its own; this one stands on `rustc`'s target `nvptx64-nvidia-cuda`, for which `core` has to
+//! of its own. This one stands on `rustc`'s target `nvptx64-nvidia-cuda`, for which `core` has to
 //! be compiled too: [`Toolchain::find`] looks for a compiler that can do it.
 //!
 //! [`KernelModules`] is what a project with checked-in PTX needs on top: it compiles only where
@@ -64,7 +64,7 @@ pub struct CudaBuilder {
 }
 
 impl CudaBuilder {
-    /// A builder for the crate whose `Cargo.toml` is in the directory `kernels`.
+    /// A builder for the crate with its `Cargo.toml` in the directory `kernels`.
     ///
     /// It builds for `sm_75` and keeps denormals, unless told otherwise.
     pub fn new(kernels: impl AsRef<Path>) -> Self {

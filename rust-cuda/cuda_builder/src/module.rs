@@ -95,7 +95,7 @@ pub fn entries(text: &str) -> Result<BTreeSet<String>, PtxError> {
 
 /// A module taken apart; all parts together are the module.
 pub(crate) struct Parts<'a> {
-    /// What stands before the first kernel.
+    /// Text before the first kernel.
     pub(crate) head: &'a str,
     /// The text of each kernel, with all that follows it up to the next kernel.
     pub(crate) kernels: BTreeMap<&'a str, &'a str>,

@@ -13,7 +13,7 @@
 //! | number of pieces | `p` |
 //! | length of the data, the data | deflated (RFC 1951) |
 //!
-//! The data are piece 0 of each text, piece 1 of each text, and so on; piece `i` of a text of `n`
+//! The data are piece 0 of each text, piece 1 of each text, and so on. Piece `i` of a text of `n`
 //! bytes is what lies between its bytes `i · n / p` and `(i + 1) · n / p`. So like is near like, within
 //! the 32 KiB that deflation looks back. Texts have a [`FLUSH`](crate::FLUSH) where `.ftz` goes.
 

@@ -90,7 +90,7 @@ impl Summary {
         }
     }
 
-    /// Adds `.reg .b32 %r<12>;`, whose registers are `%r1` to `%r11`, `.reg .b32 one;`, or
+    /// Adds `.reg .b32 %r<12>;`, with the registers `%r1` to `%r11`, `.reg .b32 one;`, or
     /// `.local .align 8 .b8 name[64];`.
     fn add_declaration(&mut self, directive: &str) {
         let within = |open: char, close: char| -> Option<usize> {

@@ -219,12 +219,12 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
     for (arguments, code, complaints) in [
         (
             "run two-body --kernel tiled",
-            UNAVAILABLE,
+            USAGE,
             ["`tiled` is GPU code", "--device cuda"],
         ),
         (
             "run two-body --kernel tiled --device cpu",
-            UNAVAILABLE,
+            USAGE,
             ["`tiled` is GPU code", "emulator"],
         ),
         (
@@ -234,17 +234,17 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         ),
         (
             "run two-body --kernel cpu-f64 --device emulator",
-            UNAVAILABLE,
+            USAGE,
             ["`cpu-f64` is CPU code", "--device cpu"],
         ),
         (
             "verify --kernel cpu-f64 --device emulator",
-            UNAVAILABLE,
+            USAGE,
             ["`cpu-f64` is CPU code", "--device cpu"],
         ),
         (
             "verify --kernel tides-at-points --device cpu",
-            UNAVAILABLE,
+            USAGE,
             ["`tides-at-points` is GPU code", "--device emulator"],
         ),
         (

@@ -5,8 +5,8 @@ use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::settings::Setting;
 
 impl RunSpec {
-    /// Checks the settings of the steps, whatever the forces are. The integrator is chosen already.
-    pub(super) fn check_pace(&self, integrator: Integrator) -> Result<(), BuildError> {
+    /// Checks the settings of the steps, whatever the forces are.
+    pub(super) fn check_pace(&self) -> Result<(), BuildError> {
         let is_number = |dt: f64| dt.is_finite() && dt != 0.0;
         let value = |name, value, allowed| BuildError::Value {
             name,
@@ -23,13 +23,6 @@ impl RunSpec {
                 return Err(BuildError::StepTooShort { dt, start });
             }
         }
-        let chooses = integrator.needs_jerks() && !self.has_scheme;
-        if (self.eta.is_some() || self.stepping == TimeSteps::Blocks) && !chooses {
-            return Err(BuildError::NoAdaptiveSteps(match self.has_scheme {
-                true => "one of your own",
-                false => integrator.name(),
-            }));
-        }
         let Some(eta) = self.eta else {
             return match self.dt {
                 Some(dt) => self.steps(Pace::Fixed(dt)).map(drop),
@@ -43,11 +36,7 @@ impl RunSpec {
             return Err(value(Setting::Dt, dt, "> 0 and finite where steps vary"));
         }
         match self.end {
-            End::Open => Ok(()),
-            End::Steps(_) => Err(BuildError::NeedsUntil(match self.stepping {
-                TimeSteps::Shared => format!("steps by {}", Setting::Eta),
-                TimeSteps::Blocks => "block time steps".to_owned(),
-            })),
+            End::Open | End::Steps(_) => Ok(()),
             End::Time(end) if end > self.start && end.is_finite() => Ok(()),
             End::Time(end) => Err(BuildError::Backwards {
                 start: self.start,

@@ -1,0 +1,47 @@
+//! What goes together: the needs of a run, what a place and a kernel offer, and every combination that
+//! is refused, with advice that removes the refusal.
+//!
+//! Each combination that cannot be is one [`Rule`] of the [`RULES`]. [`check`] finds all that apply,
+//! before a device is opened. What is no combination — a GPU that is missing, memory, a number that
+//! makes no sense — is an error of the part that finds it.
+
+mod needs;
+mod table;
+
+pub use needs::{EncounterNeeds, FieldNeeds, Needs, Offer, Processor};
+pub use table::RULES;
+
+use crate::refusals::{Refusal, Refusals, Remedy};
+
+/// A combination that is refused.
+#[derive(Debug)]
+pub struct Rule {
+    /// The two sides that do not go together, in a few words.
+    pub sides: [&'static str; 2],
+    applies: fn(&Needs, &Offer<'_>) -> bool,
+    reason: fn(&Needs, &Offer<'_>) -> String,
+    remedies: fn(&Needs, &Offer<'_>) -> Vec<Remedy>,
+}
+
+/// Every refusal of these needs on this offer.
+pub fn refusals(needs: &Needs, offer: &Offer<'_>) -> Vec<Refusal> {
+    let broken = RULES.iter().filter(|rule| (rule.applies)(needs, offer));
+    broken
+        .map(|rule| Refusal {
+            sides: rule.sides,
+            reason: (rule.reason)(needs, offer),
+            remedies: (rule.remedies)(needs, offer),
+        })
+        .collect()
+}
+
+/// Checks that no rule refuses these needs on this offer.
+///
+/// # Errors
+/// All refusals.
+pub fn check(needs: &Needs, offer: &Offer<'_>) -> Result<(), Refusals> {
+    match refusals(needs, offer) {
+        none if none.is_empty() => Ok(()),
+        some => Err(Refusals(some)),
+    }
+}

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
-use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;

@@ -102,12 +102,4 @@ mod tests {
             .context("in run.toml");
         assert_eq!(message(&error), "in run.toml: cannot read a: no file");
     }
-
-    #[test]
-    fn causes_are_told_once() {
-        let error = anyhow::anyhow!("no file")
-            .context("cannot read a: no file")
-            .context("in run.toml");
-        assert_eq!(message(&error), "in run.toml: cannot read a: no file");
-    }
 }

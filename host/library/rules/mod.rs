@@ -7,9 +7,13 @@
 
 mod needs;
 mod table;
+#[cfg(test)]
+mod tests;
+mod together;
 
 pub use needs::{EncounterNeeds, FieldNeeds, Needs, Offer, Processor};
 pub use table::RULES;
+pub use together::together;
 
 use crate::refusals::{Refusal, Refusals, Remedy};
 

@@ -1,7 +1,7 @@
 //! Length and number of the steps of a run.
 
 use super::{BuildError, End, RunSpec};
-use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::integrator::{Pace, TimeSteps};
 use crate::settings::Setting;
 
 impl RunSpec {

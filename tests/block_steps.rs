@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use allpairs::backend::{Backend, BlockCounts, ForceError, GUARD, Hermite, SavedState};
+use allpairs::backend::{Backend, BlockCounts, ForceError, GUARD, SavedState};
 use allpairs::bodies::Bodies;
 use allpairs::force::emulated::Emulator;
 use allpairs::force::resident::Resident;
@@ -67,8 +67,7 @@ fn emulated(
 }
 
 fn advance(backend: &mut dyn Backend, span: f64, eta: f64) -> BlockCounts {
-    let blocks = backend.block_steps().expect("a backend with block steps");
-    blocks.advance(span, eta).expect("steps long enough")
+    backend.advance(span, eta).expect("steps long enough")
 }
 
 fn farthest(a: &SavedState, b: &SavedState) -> f64 {
@@ -226,8 +225,7 @@ fn steps_that_get_too_short_are_an_error() {
     for order in [4, 6] {
         let scheme = scheme(order, DigitsName::Double, 2);
         let mut backend = emulated(&bodies, gravity(0.0), scheme, GUARD, 0);
-        let blocks = backend.block_steps().expect("there");
-        match blocks.advance(4.0, 0.01) {
+        match backend.advance(4.0, 0.01) {
             Err(ForceError::StepTooShort {
                 body,
                 allowed,

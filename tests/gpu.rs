@@ -295,8 +295,7 @@ fn several_gpus_take_block_steps_together() {
             backend
         };
         let advance = |backend: &mut dyn Backend| {
-            let blocks = backend.block_steps().expect("taken there");
-            blocks.advance(1.0 / 128.0, eta).expect("long enough");
+            backend.advance(1.0 / 128.0, eta).expect("long enough");
             backend.save().expect("there")
         };
         let mut alone = start(&one);
@@ -362,8 +361,7 @@ fn several_gpus_have_neighbours_together() {
             backend
         };
         let advance = |backend: &mut dyn Backend| {
-            let blocks = backend.block_steps().expect("taken there");
-            blocks.advance(1.0 / 64.0, eta).expect("long enough");
+            backend.advance(1.0 / 64.0, eta).expect("long enough");
             backend.save().expect("there")
         };
         let mut alone = start(&one);
@@ -552,9 +550,8 @@ fn copies_and_kernels_overlap() {
         let mut backend = machine
             .backend(&kernel, &case.bodies, case.physics)
             .expect("it fits");
-        let pipeline = backend.pipeline().expect("of many systems");
-        pipeline.seconds(dt, 2).expect("it runs"); // loads what is to be loaded
-        pipeline.timeline(dt, 2).expect("it runs")
+        backend.time_steps(dt, 2).expect("it runs"); // loads what is to be loaded
+        backend.timeline(dt, 2).expect("it runs")
     };
     for (rung, overlaps) in [
         ("galaxies/fast-math", false),

@@ -65,8 +65,7 @@ fn made(
 }
 
 fn advance(backend: &mut dyn Backend, span: f64) -> BlockCounts {
-    let blocks = backend.block_steps().expect("there");
-    blocks.advance(span, ETA).expect("steps long enough")
+    backend.advance(span, ETA).expect("steps long enough")
 }
 
 fn farthest(a: &SavedState, b: &SavedState) -> f64 {

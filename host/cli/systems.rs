@@ -251,11 +251,11 @@ fn timed(
 ) -> anyhow::Result<(Vec<f64>, Vec<Span>)> {
     let mut seconds = vec![];
     let mut spans = vec![];
-    if let Some(pipeline) = backend.pipeline() {
+    if backend.facts().times_copies {
         for _ in 0..options.repetitions {
-            seconds.push(pipeline.seconds(dt, options.steps)?);
+            seconds.push(backend.time_steps(dt, options.steps)?);
         }
-        spans = pipeline.timeline(dt, options.steps)?;
+        spans = backend.timeline(dt, options.steps)?;
     } else {
         let integrator = Integrator::SemiImplicitEuler;
         for _ in 0..options.repetitions {

@@ -14,8 +14,7 @@ use thiserror::Error;
 /// All nine arrays have the same length; element `i` of each belongs to body `i`. The fields are
 /// public because force loops and integrators work on whole columns; code that fills them by hand
 /// should call [`Bodies::check`] before handing them on.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bodies {
     /// Position along x, in units of length.
     pub x: Vec<f64>,
@@ -38,8 +37,7 @@ pub struct Bodies {
 }
 
 /// Kind of matter that a body stands for: the three kinds that Tipsy snapshots distinguish.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum BodyKind {
     /// Gas; moved by gravity only, there are no hydrodynamics here.
     Gas,
@@ -78,8 +76,7 @@ impl BodyKind {
 }
 
 /// One body, gathered from (or to be pushed to) the arrays of [`Bodies`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Body {
     /// Position, in units of length.
     pub position: [f64; 3],

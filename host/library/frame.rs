@@ -18,7 +18,7 @@ use crate::physics::{ForceLaw, Physics};
 /// Origin and units of local coordinates; see the [module](self).
 ///
 /// `length`, `mass` and `time` are powers of two, in the units of the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Frame {
     /// Origin of the local coordinates.
     pub centre: [f64; 3],

@@ -69,6 +69,7 @@ pub mod tuning;
 pub mod units;
 pub mod variants;
 mod vectors;
+mod wire;
 
 pub use accelerations::accelerations;
 pub use backend::{Backend, ForceError, Operation};

@@ -25,7 +25,7 @@ use crate::plan::{PlanError, Recipe};
 use crate::ptx;
 use crate::ranks::Team;
 use crate::selection::{Place, eligible};
-use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
+use crate::variants::{Build, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
@@ -175,20 +175,10 @@ impl Machine {
                 let many = Independent::new(bodies, variant.systems, reference)?;
                 return Ok(many.into_backend());
             }
-            Method::Cpu(CpuPath {
-                precision,
-                root,
-                pairs,
-                threads,
-            }) => {
-                let choices = Choices {
-                    root,
-                    pairs,
-                    threads,
-                    ..Choices::default()
-                };
+            Method::Cpu(path) => {
+                let choices = Choices::of(path);
                 let systems = variant.systems;
-                return Ok(match precision {
+                return Ok(match path.precision {
                     Precision::F64 => {
                         let cpu = |part: &Bodies| {
                             Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())
@@ -198,14 +188,14 @@ impl Machine {
                             return Ok(Box::new(cpu));
                         }
                         let many = Independent::new(bodies, systems, cpu)?;
-                        many.on(threads).into_backend()
+                        many.on(choices.threads).into_backend()
                     }
                     _ => {
                         let cpu = |part: &Bodies| {
                             Cpu::<f32>::with(part, physics, choices).in_fields(external.clone())
                         };
                         let many = Independent::new(bodies, systems, cpu)?;
-                        many.on(threads).into_backend()
+                        many.on(choices.threads).into_backend()
                     }
                 });
             }

@@ -5,8 +5,7 @@ use std::fmt;
 use gpu_kernels::interaction;
 
 /// Force law.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ForceLaw {
     /// `a_i = Σ_j r / d³`: every source has weight 1.
     Unit,
@@ -59,8 +58,7 @@ impl fmt::Display for ForceLaw {
 }
 
 /// Force law and its constants.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Physics {
     /// Force law.
     pub law: ForceLaw,

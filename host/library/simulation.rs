@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use self::encounters::Found;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
-use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
+use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Lost;
 use crate::encounters::Encounters;
@@ -113,10 +113,10 @@ impl Within<'_> {
             })
         };
         let saved = backend.save()?;
-        let counts = block_steps(backend)?.advance_unless(dt, eta, &mut told)?;
+        let counts = backend.advance_unless(dt, eta, &mut told)?;
         if counts.is_none() {
             backend.restore(&saved)?;
-            backend.set_time(clock.time);
+            backend.set_time(clock.time)?;
         }
         Ok(counts)
     }
@@ -160,7 +160,7 @@ impl Simulation {
         start: f64,
     ) -> Result<Self, ForceError> {
         reach(&mut *backend, start, start)?;
-        backend.set_time(start);
+        backend.set_time(start)?;
         integrator.prepare(&mut *backend)?;
         let pace = pace.into();
         if let Pace::Adaptive { longest, .. } = pace
@@ -189,7 +189,7 @@ impl Simulation {
                 steps: TimeSteps::Blocks,
                 ..
             } => {
-                if !integrator.needs_jerks() || backend.block_steps().is_none() {
+                if !integrator.needs_jerks() || !backend.facts().has_block_steps {
                     return Err(ForceError::NoBlockSteps);
                 }
                 longest
@@ -249,7 +249,7 @@ impl Simulation {
         }
         reach(&mut *backend, clock.time, clock.time)?;
         backend.restore(state)?;
-        backend.set_time(clock.time);
+        backend.set_time(clock.time)?;
         Ok(Self {
             backend,
             remake: None,
@@ -323,8 +323,7 @@ impl Simulation {
         else {
             return Ok(vec![]);
         };
-        let blocks = block_steps(&mut *self.backend)?;
-        blocks.own_steps()
+        self.backend.own_steps()
     }
 
     /// Evaluations of the forces in a step.
@@ -338,7 +337,7 @@ impl Simulation {
     /// Interactions of a step.
     pub(crate) fn interactions_of_a_step(&self) -> f64 {
         let n = self.bodies.len() as f64;
-        let each = self.number_of_sources() as f64 / self.backend.systems() as f64;
+        let each = self.number_of_sources() as f64 / self.backend.facts().systems as f64;
         n * each * f64::from(self.evaluations_of_a_step())
     }
 
@@ -360,13 +359,13 @@ impl Simulation {
 
     /// Number of bodies that exert forces where they are computed.
     pub fn number_of_sources(&self) -> usize {
-        let some = self.backend.number_of_sources();
+        let some = self.backend.facts().sources;
         some.unwrap_or(self.bodies.len())
     }
 
     /// External fields, at the time reached.
     pub fn external(&self) -> External {
-        let external = self.backend.external().cloned();
+        let external = self.backend.facts().external.cloned();
         let mut external = external.unwrap_or_else(External::none);
         external.set_time(self.clock.time);
         external
@@ -379,14 +378,14 @@ impl Simulation {
     /// If a field is not known then, or the orbit cannot be followed.
     pub fn reach(&mut self, time: f64) -> Result<(), ForceError> {
         let from = self.clock.time;
-        if let Some(external) = self.backend.external() {
+        if let Some(external) = self.backend.facts().external {
             external.fields().check_times(from, time)?;
         }
         reach(&mut *self.backend, from, time)
     }
 
     fn changes_with_time(&self) -> bool {
-        let external = self.backend.external();
+        let external = self.backend.facts().external;
         external.is_some_and(External::changes_with_time)
     }
 
@@ -464,7 +463,7 @@ impl Simulation {
                             let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
                             let counts = match within {
-                                None => Some(block_steps(backend)?.advance(dt, eta)?),
+                                None => Some(backend.advance(dt, eta)?),
                                 Some(within) => {
                                     within.advance(backend, clock, (dt, eta), self.interactions)?
                                 }

@@ -249,7 +249,7 @@ fn time(
     let (mut seconds, mut transfers) = (vec![], 0.0);
     if let Timed::Steps(integrator, _) = timed {
         integrator.step(backend, DT)?; // loads kick and drift, too
-        transfers = backend.transfers();
+        transfers = backend.facts().transfers;
     }
     for _ in 0..effort.repetitions {
         seconds.push(match timed {
@@ -267,7 +267,7 @@ fn time(
     }
     seconds.sort_by(f64::total_cmp);
     let steps = f64::from(effort.repetitions) * f64::from(effort.steps);
-    Ok((seconds, (backend.transfers() - transfers) / steps))
+    Ok((seconds, (backend.facts().transfers - transfers) / steps))
 }
 
 /// Interactions/s that no one-sided kernel of this precision exceeds there, on all GPUs of the place

@@ -4,13 +4,15 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// The most by which a pair may change its distance in a [block time step](super::BlockSteps), as a part of
+use serde::{Deserialize, Serialize};
+
+/// The most by which a pair may change its distance in a [block time step](super::Command::Span), as a part of
 /// the distance. It takes a few steps in a thousand, and most of the error that rare fast encounters
 /// make, which the criterion of a body's own derivatives notices when they are over.
 pub const GUARD: f64 = 0.4;
 
 /// Number of neighbours of a body in a neighbour scheme (Ahmad & Cohen 1973, J. Comput. Phys. 12, 389):
-/// their force, the *irregular* one, is computed in each [block time step](super::BlockSteps) of the body, and
+/// their force, the *irregular* one, is computed in each [block time step](super::Command::Span) of the body, and
 /// that of all others, the *regular* one, in longer steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbours {
@@ -58,7 +60,7 @@ impl FromStr for Neighbours {
 }
 
 /// Counts of block time steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BlockCounts {
     /// Blocks: times at which some bodies ended their steps together.
     pub blocks: u64,

@@ -46,6 +46,9 @@ pub enum ForceError {
          the `kernel` hermite-f64; else choose the `device` cpu, or one step for all"
     )]
     NoBlockSteps,
+    /// Copies are timed where there are none.
+    #[error("nothing is copied here, so copies cannot be timed: choose a `kernel` of many systems")]
+    NothingCopied,
     /// Several devices for work of one.
     #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
     OneDevice(&'static str),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 use super::ForceError;
 use crate::frame::Frame;
@@ -21,7 +22,7 @@ pub enum Column {
     Jerks,
     /// Snaps computed last and crackles of the last steps.
     Higher,
-    /// Steps that [block time steps](super::BlockSteps) allow next.
+    /// Steps that [block time steps](super::Command::Span) allow next.
     OwnSteps,
     /// Neighbour spheres of a [neighbour scheme](super::Neighbours).
     Spheres,
@@ -100,7 +101,7 @@ impl Unit {
 
 /// All that the next step of a backend depends on, without masses and constants: f32 numbers are
 /// f64 numbers without loss.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedState {
     /// Origin and units of the vectors.
     pub frame: Frame,

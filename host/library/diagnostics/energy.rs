@@ -7,8 +7,7 @@ use crate::bodies::Bodies;
 use crate::physics::Physics;
 
 /// Energy of a state, in mass · length² / time² of the run's units.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Energy {
     /// `½ Σ m v²`.
     pub kinetic: f64,

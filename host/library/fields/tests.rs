@@ -436,7 +436,7 @@ fn devices_agree_with_the_cpu() {
         .collect();
     let expected = {
         let mut cpu = Cpu::<f64>::new(&bodies, physics).in_fields(External::new(&fields, 1.0));
-        cpu.set_time(0.4);
+        cpu.set_time(0.4).unwrap();
         cpu.accelerate().expect("forces");
         cpu.accelerations().expect("forces")
     };
@@ -454,7 +454,7 @@ fn devices_agree_with_the_cpu() {
         let variant = variants::find(name).expect("listed");
         let machine = Machine::emulator(3).fields(fields.clone());
         let mut device = machine.backend(variant, &bodies, physics).expect("it fits");
-        device.set_time(0.4);
+        device.set_time(0.4).unwrap();
         device.accelerate().expect("forces");
         for (found, expected) in device
             .accelerations()
@@ -467,7 +467,7 @@ fn devices_agree_with_the_cpu() {
         }
         let energy = device.energy().expect("an energy").external;
         let mut cpu = Cpu::<f64>::new(&bodies, physics).in_fields(External::new(&fields, 1.0));
-        cpu.set_time(0.4);
+        cpu.set_time(0.4).unwrap();
         let expected = cpu.energy().expect("an energy").external;
         assert!(
             (energy / expected - 1.0).abs() <= 1e-6,

@@ -5,7 +5,6 @@
 //! of all other bodies where Taylor's series predicts them (McMillan 1986; Makino 1991, PASJ 43,
 //! 859).
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -15,8 +14,7 @@ use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO
 
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Targets};
-use crate::encounters::StepOfBody;
+use crate::backend::{BlockCounts, ForceError, GUARD, HighestDerivative, Targets, Watch};
 use crate::ranks::Team;
 
 /// Time between two looks at a span on its way.
@@ -126,64 +124,51 @@ fn steps_of<B: InMemory>(
         backend.state_mut().own_steps = first_steps(backend, eta);
     }
     match backend.state().is_sixth() {
-        true => advance::<Sixth>(backend, span, eta, way),
-        false => advance::<Fourth>(backend, span, eta, way),
+        true => blocks_of_span::<Sixth>(backend, span, eta, way),
+        false => blocks_of_span::<Fourth>(backend, span, eta, way),
     }
 }
 
 // All of a span is computed by a thread of the pool: one outside would sleep and be woken in each block.
-impl<B: InMemory> BlockSteps for B {
-    fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
-        let way = OnItsWay::default();
-        let counts = rayon::scope(|scope| span_of(self, span, eta, &way, scope))?;
-        Ok(counts.expect("nobody leaves it"))
-    }
+pub(super) fn advance(
+    backend: &mut impl InMemory,
+    span: f64,
+    eta: f64,
+) -> Result<Option<BlockCounts>, ForceError> {
+    let way = OnItsWay::default();
+    rayon::scope(|scope| span_of(backend, span, eta, &way, scope))
+}
 
-    fn advance_unless(
-        &mut self,
-        span: f64,
-        eta: f64,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> Result<Option<BlockCounts>, ForceError> {
-        let way = &OnItsWay::default();
-        let (sender, receiver) = mpsc::channel();
-        rayon::in_place_scope(|scope| {
-            scope.spawn(move |scope| {
-                // Refused by nobody: the receiver waits for it.
-                let _ = sender.send(span_of(self, span, eta, way, scope));
-            });
-            let is_left = || way.is_left.load(Ordering::Relaxed);
-            loop {
-                match receiver.recv_timeout(LOOK) {
-                    // Left also where the end came first: the caller, who broke off, is not told to go on.
-                    Ok(ended) => return ended.map(|counts| counts.filter(|_| !is_left())),
-                    Err(RecvTimeoutError::Timeout) if is_left() => {} // until the next block
-                    Err(RecvTimeoutError::Timeout) => {
-                        let share = way.done.load(Ordering::Relaxed) as f64 / SPAN as f64;
-                        if watch(share).is_break() {
-                            way.is_left.store(true, Ordering::Relaxed);
-                        }
+pub(super) fn advance_unless(
+    backend: &mut impl InMemory,
+    span: f64,
+    eta: f64,
+    watch: &mut Watch<'_>,
+) -> Result<Option<BlockCounts>, ForceError> {
+    let way = &OnItsWay::default();
+    let (sender, receiver) = mpsc::channel();
+    rayon::in_place_scope(|scope| {
+        scope.spawn(move |scope| {
+            // Refused by nobody: the receiver waits for it.
+            let _ = sender.send(span_of(backend, span, eta, way, scope));
+        });
+        let is_left = || way.is_left.load(Ordering::Relaxed);
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                // Left also where the end came first: the caller, who broke off, is not told to go on.
+                Ok(ended) => return ended.map(|counts| counts.filter(|_| !is_left())),
+                Err(RecvTimeoutError::Timeout) if is_left() => {} // until the next block
+                Err(RecvTimeoutError::Timeout) => {
+                    let share = way.done.load(Ordering::Relaxed) as f64 / SPAN as f64;
+                    if watch(share).is_break() {
+                        way.is_left.store(true, Ordering::Relaxed);
                     }
-                    // It panicked, and so does the end of the scope.
-                    Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 }
+                // It panicked, and so does the end of the scope.
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
-        })
-    }
-
-    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
-        Ok(self.state().own_steps.clone())
-    }
-
-    fn keep_steps(&mut self) -> bool {
-        self.state_mut().steps = Some(vec![]);
-        true
-    }
-
-    fn take_steps(&mut self) -> Vec<StepOfBody> {
-        let kept = self.state_mut().steps.as_mut();
-        kept.map(std::mem::take).unwrap_or_default()
-    }
+        }
+    })
 }
 
 /// Work of a span since ranks last asked whether they go on with it; all have the same.
@@ -234,7 +219,7 @@ pub(super) fn guarded(allowed: f64, approach: f64) -> f64 {
 /// Advances all bodies by `span`, with steps that accuracy `eta` allows each of them. Accelerations and
 /// their derivatives must be those of the current state, and are so again at the end, if that is
 /// reached.
-fn advance<S: Scheme>(
+fn blocks_of_span<S: Scheme>(
     backend: &mut impl InMemory,
     span: f64,
     eta: f64,
@@ -326,8 +311,10 @@ pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
-    use crate::backend::Hermite;
+    use crate::backend::Backend;
     use crate::force::cpu::samples::cloud;
     use crate::force::cpu::{Choices, Cpu};
     use crate::physics::{ForceLaw, Physics};

@@ -179,14 +179,10 @@ impl HostState {
         Ok(())
     }
 
-    /// Copies positions and velocities out; masses, ids and kinds never change here.
-    pub(super) fn download(&self, bodies: &mut Bodies) {
-        bodies.x.clone_from(&self.bodies.x);
-        bodies.y.clone_from(&self.bodies.y);
-        bodies.z.clone_from(&self.bodies.z);
-        bodies.vx.clone_from(&self.bodies.vx);
-        bodies.vy.clone_from(&self.bodies.vy);
-        bodies.vz.clone_from(&self.bodies.vz);
+    /// Position and velocity of each body.
+    pub(super) fn phases(&self) -> Vec<[[f64; 3]; 2]> {
+        let phase = |i| <[_; 2]>::from(self.phase(i));
+        (0..self.bodies.len()).map(phase).collect()
     }
 }
 
@@ -202,8 +198,7 @@ mod tests {
         state.accelerations[1] = [1.0, -2.0, 4.0];
         state.kick(0.5);
         state.drift(0.25);
-        let mut now = start.clone();
-        state.download(&mut now);
+        let now = state.bodies;
         assert_eq!(now.vx[1], start.vx[1] + 0.5);
         assert_eq!(now.vy[1], start.vy[1] - 1.0);
         assert_eq!(now.vz[1], start.vz[1] + 2.0);

@@ -3,15 +3,15 @@
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use super::block_steps::Way;
+use super::block_steps::{self, Way};
+use super::hermite::{self, least};
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, NeighboursFault,
-    Operation, SavedState, Targets,
+    Backend, BlockCounts, Command, Facts, ForceError, HighestDerivative, NeighboursFault,
+    Operation, Reply, Targets, Watch, timed_by_the_host,
 };
-use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
-use crate::fields::{BODIES_OF_A_TASK, External, Relativity};
+use crate::fields::{BODIES_OF_A_TASK, Relativity};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
@@ -200,108 +200,117 @@ fn add_relativity(
     }
 }
 
+/// Computes accelerations, and derivatives of them, of all bodies, with external fields.
+fn evaluate(backend: &mut impl InMemory, derivatives: HighestDerivative) {
+    match derivatives {
+        HighestDerivative::None => accelerate(backend),
+        HighestDerivative::Jerk => hermite::accelerate_with_jerk(backend),
+        HighestDerivative::Snap => hermite::accelerate_with_snap(backend),
+    }
+}
+
+fn accelerate(backend: &mut impl InMemory) {
+    backend.pull();
+    let state = backend.state_mut();
+    if state.external.is_none() {
+        return;
+    }
+    let mut accelerations = std::mem::take(&mut state.accelerations);
+    add_fields(state, Targets::All, 0, &mut accelerations);
+    if let Some(relativity) = state.external.relativity() {
+        let of_centre = accelerations[relativity.body()].derivatives();
+        add_relativity(
+            state,
+            relativity,
+            of_centre,
+            Targets::All,
+            0,
+            &mut accelerations,
+        );
+    }
+    state.accelerations = accelerations;
+}
+
+fn perform(backend: &mut impl InMemory, operation: Operation) {
+    match operation {
+        Operation::Damp(factor) => backend.state_mut().damp(factor),
+        Operation::Evaluate(derivatives) => evaluate(backend, derivatives),
+        Operation::Kick(dt) => backend.state_mut().kick(dt),
+        Operation::Drift(dt) => backend.state_mut().drift(dt),
+        Operation::Predict(dt) => backend.state_mut().begin_step(dt),
+        Operation::Correct(dt) => backend.state_mut().end_step(dt),
+    }
+}
+
+fn energy(backend: &impl InMemory) -> Energy {
+    let (state, physics) = (backend.state(), backend.physics());
+    Energy {
+        kinetic: kinetic(&state.bodies, physics),
+        potential: backend.potential_energy(),
+        external: state.external.energy(&state.bodies, physics),
+        lost: 0.0,
+    }
+}
+
 impl<B: InMemory> Backend for B {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.pull();
-        let state = self.state_mut();
-        if state.external.is_none() {
-            return Ok(());
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            sources: self.sources().map(<[usize]>::len),
+            external: Some(&self.state().external),
+            has_block_steps: true,
+            ..Facts::default()
         }
-        let mut accelerations = std::mem::take(&mut state.accelerations);
-        add_fields(state, Targets::All, 0, &mut accelerations);
-        if let Some(relativity) = state.external.relativity() {
-            let of_centre = accelerations[relativity.body()].derivatives();
-            add_relativity(
-                state,
-                relativity,
-                of_centre,
-                Targets::All,
-                0,
-                &mut accelerations,
-            );
-        }
-        state.accelerations = accelerations;
-        Ok(())
     }
 
-    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
-        match self.repeat_at_once(times, step) {
-            true => Ok(()),
-            false => {
-                (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        match *command {
+            Command::Perform(operation) => perform(self, operation),
+            Command::Repeat(times, ref step) => {
+                if !self.repeat_at_once(times, step) {
+                    for _ in 0..times {
+                        step.iter().for_each(|&part| perform(self, part));
+                    }
+                }
+            }
+            Command::FirstStep { eta, longest } => {
+                return Ok(Reply::Number(hermite::first_step(self, eta, longest)?));
+            }
+            Command::NextStep { eta, dt } => {
+                let steps = self.state().next_steps(eta, dt);
+                return Ok(Reply::Number(least(&steps)));
+            }
+            Command::Span { length, eta } => {
+                let counts = match watch {
+                    None => block_steps::advance(self, length, eta)?,
+                    Some(watch) => block_steps::advance_unless(self, length, eta, watch)?,
+                };
+                return Ok(Reply::Span(counts));
+            }
+            Command::OwnSteps => return Ok(Reply::Numbers(self.state().own_steps.clone())),
+            Command::KeepSteps => self.state_mut().steps = Some(vec![]),
+            Command::TakeSteps => {
+                let kept = self.state_mut().steps.as_mut();
+                return Ok(Reply::Steps(kept.map(std::mem::take).unwrap_or_default()));
+            }
+            Command::Reach { from, to } => self.state_mut().external.extend(from, to)?,
+            Command::SetTime(time) => self.state_mut().external.set_time(time),
+            Command::Save => return Ok(Reply::State(Box::new(self.state().save()))),
+            Command::Restore(ref saved) => self.state_mut().restore(saved)?,
+            Command::Phases => return Ok(Reply::Phases(self.state().phases())),
+            Command::Accelerations => {
+                return Ok(Reply::Vectors(self.state().accelerations.clone()));
+            }
+            Command::Energies => return Ok(Reply::Energies(vec![energy(self)])),
+            Command::Synchronize => {} // nothing is queued
+            Command::TimeAcceleration => return Ok(Reply::Number(timed_by_the_host(self)?)),
+            Command::TimeSteps { .. } | Command::Timeline { .. } => {
+                return Err(ForceError::NothingCopied);
             }
         }
-    }
-
-    fn number_of_sources(&self) -> Option<usize> {
-        self.sources().map(<[usize]>::len)
-    }
-
-    fn external(&self) -> Option<&External> {
-        Some(&self.state().external)
-    }
-
-    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
-        Ok(self.state_mut().external.extend(from, to)?)
-    }
-
-    fn set_time(&mut self, time: f64) {
-        self.state_mut().external.set_time(time);
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state_mut().kick(dt);
-        Ok(())
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state_mut().drift(dt);
-        Ok(())
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.state_mut().damp(factor);
-        Ok(())
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        Some(self)
-    }
-
-    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        Some(self)
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        Ok(self.state().save())
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.state_mut().restore(saved)
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        self.state().download(bodies);
-        Ok(())
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        Ok(self.state().accelerations.clone())
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(Energy {
-            kinetic: kinetic(&self.state().bodies, self.physics()),
-            potential: self.potential_energy(),
-            external: self
-                .state()
-                .external
-                .energy(&self.state().bodies, self.physics()),
-            lost: 0.0,
-        })
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        Ok(())
+        Ok(Reply::Done)
     }
 }

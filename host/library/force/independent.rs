@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::backend::{Backend, ForceError, SavedState};
+use crate::backend::{Backend, Command, Facts, ForceError, Reply, Watch, timed_by_the_host};
 use crate::bodies::Bodies;
-use crate::diagnostics::Energy;
 use crate::frame::Frame;
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
@@ -60,6 +59,7 @@ impl<B: Backend> Independent<B> {
         }
     }
 
+    /// Does something with all systems, on the threads that are there for them.
     fn all(
         &mut self,
         work: impl Fn(&mut B) -> Result<(), ForceError> + Sync + Send,
@@ -72,71 +72,42 @@ impl<B: Backend> Independent<B> {
 }
 
 impl<B: Backend> Backend for Independent<B> {
-    fn systems(&self) -> usize {
-        self.systems.len()
-    }
-
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.all(B::accelerate)
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all(|system| system.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all(|system| system.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.all(|system| system.damp(factor))
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        let mut systems = self.systems.iter_mut();
-        let first = systems.next().expect("at least one system");
-        let mut all = first.save()?;
-        for system in systems {
-            all.append(system.save()?); // the CPU keeps the units of the bodies
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            systems: self.systems.len(),
+            ..Facts::default()
         }
-        Ok(all)
     }
 
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.n * self.systems.len(), &Frame::IDENTITY, false)?;
-        for (s, system) in self.systems.iter_mut().enumerate() {
-            system.restore(&saved.part(s * self.n..(s + 1) * self.n))?;
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        _: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        command.check_for_systems()?;
+        match command {
+            Command::Perform(_) | Command::Repeat(..) | Command::Synchronize => {
+                self.all(|system| system.run(command, None).map(drop))?;
+            }
+            Command::Restore(saved) => {
+                let n = self.n;
+                saved.fits(n * self.systems.len(), &Frame::IDENTITY, false)?;
+                for (s, system) in self.systems.iter_mut().enumerate() {
+                    system.restore(&saved.part(s * n..(s + 1) * n))?;
+                }
+            }
+            Command::Reach { .. } | Command::SetTime(_) => {} // there are no fields
+            Command::TimeAcceleration => return Ok(Reply::Number(timed_by_the_host(self)?)),
+            _ => {
+                let replies = self
+                    .systems
+                    .iter_mut()
+                    .map(|system| system.run(command, None));
+                let replies = replies.collect::<Result<Vec<_>, _>>()?;
+                return Ok(Reply::joined(replies));
+            }
         }
-        Ok(())
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        for (s, system) in self.systems.iter_mut().enumerate() {
-            let mut part = bodies.part(s * self.n..(s + 1) * self.n);
-            system.download(&mut part)?;
-            bodies.set_part(s * self.n, &part);
-        }
-        Ok(())
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        let mut all = vec![];
-        for system in &mut self.systems {
-            all.extend(system.accelerations()?);
-        }
-        Ok(all)
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(self.energies()?.into_iter().sum())
-    }
-
-    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
-        self.systems.iter_mut().map(B::energy).collect()
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        self.all(B::synchronize)
+        Ok(Reply::Done)
     }
 }
 

@@ -123,31 +123,23 @@ pub(super) fn empty_vectors(layout: &LayoutDescription, stride: u32) -> Scalars 
     )
 }
 
-/// Positions and velocities of a state buffer, into `bodies`; masses are the bodies' own.
-pub(super) fn read_state(
+/// Position and velocity of each body of a state buffer.
+pub(super) fn phases(
     layout: &LayoutDescription,
     stride: u32,
     frame: &Frame,
     slots: &Slots,
     scalars: &Scalars,
-    bodies: &mut Bodies,
-) {
-    let Bodies {
-        x,
-        y,
-        z,
-        vx,
-        vy,
-        vz,
-        ..
-    } = bodies;
-    let slots = slots.by_body();
-    let bodies = (x, y, z, vx, vy, vz, &slots).into_par_iter();
-    bodies.for_each(|(x, y, z, vx, vy, vz, &slot)| {
+) -> Vec<[[f64; 3]; 2]> {
+    let slots = slots.by_body().into_par_iter();
+    let phase = |slot| {
         let local = |fields| local_vector(layout, stride, scalars, fields, slot);
-        [*x, *y, *z] = frame.position_from_local(local(POSITION));
-        [*vx, *vy, *vz] = frame.velocity_from_local(local(VELOCITY));
-    });
+        [
+            frame.position_from_local(local(POSITION)),
+            frame.velocity_from_local(local(VELOCITY)),
+        ]
+    };
+    slots.map(phase).collect()
 }
 
 /// `x += dt v` on a state buffer, in its own precision's f64 image: what a study's kernel leaves to

@@ -12,7 +12,7 @@ mod systems;
 
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use cuda_driver::devices;
 use gpu_kernels::numerics::Precision;
 
 pub(crate) use self::command::Devices;
-use self::command::{Asked, Begin, Command, Kernel, Means};
+use self::command::{Begin, Kernel, Means, Message};
 use self::systems::Dealt;
 use super::cpu::{Choices, Cpu, Lane};
 use super::cuda::Cuda;
@@ -30,11 +30,9 @@ use super::independent::Independent;
 use super::resident::Several;
 use super::systems::ManySystems;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Hermite, HighestDerivative, Neighbours,
-    Operation, Pipeline, SavedState, block_steps, timed_by_the_host,
+    Backend, Command, Facts, ForceError, GUARD, Neighbours, Reply, Watch, timed_by_the_host,
 };
 use crate::bodies::Bodies;
-use crate::diagnostics::Energy;
 use crate::fields::{External, Fields};
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -44,8 +42,7 @@ use crate::plan::{Limits, PlanError, Recipe};
 use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE, Way};
 use crate::simd::InstructionSet;
-use crate::timeline::Span;
-use crate::variants::{self, Build, Masses, Method, SystemsPath, Variant};
+use crate::variants::{self, Build, CpuPath, Masses, Method, SystemsPath, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -66,12 +63,12 @@ pub(crate) fn lead(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (precision, choices, neighbours): (Precision, Choices, Option<Neighbours>),
+    (path, neighbours): (CpuPath, Option<Neighbours>),
     systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
     let (bodies, _) = in_fields;
     let wanted = neighbours.map(|neighbours| neighbours.number(bodies.len()) as u32);
-    let means = Means::Cpu(precision, choices, wanted);
+    let means = Means::Cpu(path, wanted);
     lead_by(team, in_fields, physics, means, systems)
 }
 
@@ -116,7 +113,7 @@ fn lead_by(
     };
     let is_dealt = begin.is_dealt();
     let turn = team.turn();
-    Command::Begin(Box::new(begin.clone())).tell(team);
+    Message::Begin(Box::new(begin.clone())).tell(team);
     let backend = begin.backend(team)?;
     drop(turn);
     Ok(Box::new(Leader {
@@ -130,58 +127,21 @@ fn lead_by(
 pub fn follow(team: &Arc<Team>) {
     let mut backend: Option<Box<dyn Backend>> = None;
     loop {
-        let mut with = |work: &dyn Fn(&mut dyn Backend) -> Result<(), ForceError>| {
-            let backend = backend.as_deref_mut().expect("rank 0 began with a system");
-            match work(backend) {
-                Err(error) if error.is_of_a_device() => team.abort(UNAVAILABLE, &error.to_string()),
-                // Rank 0 has the same error, from the same numbers or when it asks for bodies, and reports it.
-                Ok(()) | Err(_) => {}
-            }
-        };
-        match Command::hear(team) {
-            Command::Wait => {}
-            Command::Part => return,
-            Command::Begin(begin) => backend = begin.backend(team).ok(),
-            Command::SetTime(time) => with(&|backend| {
-                backend.set_time(time);
-                Ok(())
-            }),
-            Command::Reach(from, to) => with(&|backend| backend.reach(from, to)),
-            Command::Repeat(times, step) => with(&|backend| backend.repeat(times, &step)),
-            Command::FirstStep(eta, longest) => {
-                with(&|backend| backend.jerks()?.first_step(eta, longest).map(drop));
-            }
-            Command::Advance(span, eta) => {
-                with(&|backend| {
-                    let blocks = block_steps(backend)?;
-                    let counts =
-                        blocks.advance_unless(span, eta, &mut |_| ControlFlow::Continue(()));
-                    counts.map(drop)
-                });
-            }
-            Command::Energy => with(&|backend| backend.energy().map(drop)),
-            Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
-            Command::Gpus => drop(gpus::gathered(team)),
-            Command::Gathered(asked) => with(&|backend| asked.of(backend)),
-        }
-    }
-}
-
-impl Asked {
-    /// Takes part in what rank 0 asks for.
-    fn of(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
-        match self {
-            Self::State => backend.save().map(drop),
-            Self::Bodies(count) => {
-                let count = count as usize;
-                let mut room = Bodies::at_rest(&vec![[0.0; 3]; count], &vec![0.0; count]);
-                backend.download(&mut room)
-            }
-            Self::Accelerations => backend.accelerations().map(drop),
-            Self::End => backend.synchronize(),
-            Self::Seconds(dt, steps) => {
-                let pipeline = backend.pipeline().expect("rank 0 has one");
-                pipeline.seconds(dt, steps).map(drop)
+        match Message::hear(team) {
+            Message::Wait => {}
+            Message::Part => return,
+            Message::Gpus => drop(gpus::gathered(team)),
+            Message::Begin(begin) => backend = begin.backend(team).ok(),
+            Message::Run(command) => {
+                let backend = backend.as_deref_mut();
+                let backend = backend.expect("rank 0 began with a system");
+                match backend.run(&command, Some(&mut |_| ControlFlow::Continue(()))) {
+                    Err(error) if error.is_of_a_device() => {
+                        team.abort(UNAVAILABLE, &error.to_string());
+                    }
+                    // Rank 0 has the same error, from the same numbers or when it asks for bodies, and reports it.
+                    Ok(_) | Err(_) => {}
+                }
             }
         }
     }
@@ -190,7 +150,7 @@ impl Asked {
 /// Parts, as rank 0.
 pub fn part(team: &Team) {
     let mut parted = team.turn();
-    Command::Part.tell(team);
+    Message::Part.tell(team);
     *parted = true;
 }
 
@@ -205,7 +165,7 @@ pub fn keep_in_touch(team: &Arc<Team>) {
             if *parted {
                 break;
             }
-            Command::Wait.tell(&team);
+            Message::Wait.tell(&team);
         }
     });
 }
@@ -214,13 +174,12 @@ impl Begin {
     /// The backend of this rank. Where one fails, all do.
     fn backend(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
         match self.means.clone() {
-            Means::Cpu(precision, choices, wanted) => {
-                let instructions = common_instructions(team);
+            Means::Cpu(path, wanted) => {
                 let choices = Choices {
-                    instructions,
-                    ..choices
+                    instructions: common_instructions(team),
+                    ..Choices::of(path)
                 };
-                match (precision, self.is_dealt()) {
+                match (path.precision, self.is_dealt()) {
                     (Precision::F64, false) => {
                         let neighbours = wanted.and_then(NonZeroU32::new).map(Neighbours::Number);
                         let cpu = self.cpu::<f64>(choices, team)?;
@@ -380,194 +339,52 @@ fn common_instructions(team: &Team) -> InstructionSet {
     available[least.clamp(1, available.len()) - 1]
 }
 
-impl Leader {
-    /// Has all ranks do something, and does it too, while the turn lasts.
-    fn all(&mut self, command: &Command) -> (MutexGuard<'_, bool>, &mut dyn Backend) {
-        let turn = self.team.turn();
-        command.tell(&self.team);
-        (turn, &mut *self.backend)
-    }
-
-    /// Asks for something that all ranks have, or each has a part of, while the turn lasts.
-    fn gathered(&mut self, asked: Asked) -> (Option<MutexGuard<'_, bool>>, &mut dyn Backend) {
-        let turn = self.is_dealt.then(|| {
-            let turn = self.team.turn();
-            Command::Gathered(asked).tell(&self.team);
-            turn
-        });
-        (turn, &mut *self.backend)
-    }
-
-    fn all_perform(&mut self, operation: Operation) -> Result<(), ForceError> {
-        self.repeat(1, &[operation])
+/// Returns whether all ranks take part in a command; rank 0 carries out the others alone, by what every
+/// rank has.
+fn is_for_all(command: &Command<'_>, is_dealt: bool) -> bool {
+    match command {
+        Command::NextStep { .. }
+        | Command::OwnSteps
+        | Command::KeepSteps
+        | Command::TakeSteps
+        | Command::Timeline { .. } => false,
+        Command::Save
+        | Command::Phases
+        | Command::Accelerations
+        | Command::Synchronize
+        | Command::TimeSteps { .. } => is_dealt,
+        _ => true,
     }
 }
 
 impl Backend for Leader {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::None))
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Damp(factor))
-    }
-
-    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
-        self.all_perform(operation)
-    }
-
-    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
-        let (_turn, backend) = self.all(&Command::Repeat(times, step.to_vec()));
-        backend.repeat(times, step)
-    }
-
-    fn systems(&self) -> usize {
-        self.backend.systems()
-    }
-
-    fn external(&self) -> Option<&External> {
-        self.backend.external()
-    }
-
-    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
-        let (_turn, backend) = self.all(&Command::Reach(from, to));
-        backend.reach(from, to)
-    }
-
-    fn set_time(&mut self, time: f64) {
-        let (_turn, backend) = self.all(&Command::SetTime(time));
-        backend.set_time(time);
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.backend.hermite() {
-            Some(_) => Some(self),
-            None => None,
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            transfers: 0.0,
+            ..self.backend.facts()
         }
     }
 
-    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        match self.backend.pipeline() {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        match self.backend.block_steps() {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        let (_turn, backend) = self.gathered(Asked::State);
-        backend.save()
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        let (_turn, backend) = self.all(&Command::Restore(Box::new(saved.clone())));
-        backend.restore(saved)
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        let (_turn, backend) = self.gathered(Asked::Bodies(bodies.len() as u64));
-        backend.download(bodies)
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        let (_turn, backend) = self.gathered(Asked::Accelerations);
-        backend.accelerations()
-    }
-
-    fn number_of_sources(&self) -> Option<usize> {
-        self.backend.number_of_sources()
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        let (_turn, backend) = self.all(&Command::Energy);
-        backend.energy()
-    }
-
-    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
-        let (_turn, backend) = self.all(&Command::Energy);
-        backend.energies()
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        let (_turn, backend) = self.gathered(Asked::End);
-        backend.synchronize()
-    }
-
-    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
-        match self.pipeline() {
-            Some(pipeline) => pipeline.seconds(0.0, 1), // which moves nothing
-            None => timed_by_the_host(self),
-        }
-    }
-}
-
-impl Pipeline for Leader {
-    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
-        let (_turn, backend) = self.gathered(Asked::Seconds(dt, steps));
-        let pipeline = backend.pipeline().expect("it was there");
-        pipeline.seconds(dt, steps)
-    }
-
-    fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError> {
-        let pipeline = self.backend.pipeline().expect("it was there");
-        pipeline.timeline(dt, steps)
-    }
-}
-
-impl Hermite for Leader {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::Jerk))
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::Snap))
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Predict(dt))
-    }
-
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Correct(dt))
-    }
-
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (_turn, backend) = self.all(&Command::FirstStep(eta, longest));
-        backend.jerks()?.first_step(eta, longest)
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        self.backend.jerks()?.next_step(eta, dt) // follows from what every rank has
-    }
-}
-
-impl BlockSteps for Leader {
-    fn advance_unless(
+    fn run(
         &mut self,
-        span: f64,
-        eta: f64,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> Result<Option<BlockCounts>, ForceError> {
-        let (_turn, backend) = self.all(&Command::Advance(span, eta));
-        block_steps(backend)?.advance_unless(span, eta, watch)
-    }
-
-    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
-        block_steps(&mut *self.backend)?.own_steps()
+        command: &Command<'_>,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        match command {
+            Command::TimeAcceleration if self.facts().times_copies => {
+                let of_no_time = Command::TimeSteps { dt: 0.0, steps: 1 }; // moves nothing
+                return self.run(&of_no_time, None);
+            }
+            Command::TimeAcceleration => return Ok(Reply::Number(timed_by_the_host(self)?)),
+            Command::KeepSteps | Command::TakeSteps => return Err(ForceError::NoBlockSteps),
+            _ => {}
+        }
+        if !is_for_all(command, self.is_dealt) {
+            return self.backend.run(command, watch);
+        }
+        let _turn = self.team.turn();
+        Message::Run(command.clone()).tell(&self.team);
+        self.backend.run(command, watch)
     }
 }
 

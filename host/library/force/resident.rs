@@ -14,6 +14,7 @@ pub(crate) use in_place::Written;
 pub use several::Several;
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +28,13 @@ use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
 use self::test_particles::SourcesApart;
 use super::device::Device;
+use super::hermite::least;
 use super::pack::{self, POSITION, Scalars};
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
+use crate::backend::{
+    Backend, Command, Facts, ForceError, HighestDerivative, Operation, Reply, Watch,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
-use crate::fields::External;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::plan::{Buffer, Launch, Recipe, Step};
@@ -289,12 +292,41 @@ impl<D: Device> Resident<D> {
     }
 }
 
-impl<D: Device> Backend for Resident<D> {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.launch_force()
+/// Parts of steps, and what callers ask for.
+impl<D: Device> Resident<D> {
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Damp(factor) => self.launch_damp(factor),
+            Operation::Evaluate(derivatives) => {
+                self.check_derivatives(derivatives)?;
+                match derivatives {
+                    // Block time steps begin by computing snaps themselves.
+                    HighestDerivative::Snap => Ok(()),
+                    HighestDerivative::None | HighestDerivative::Jerk => self.launch_force(),
+                }
+            }
+            Operation::Kick(dt) => self.launch_kick(dt),
+            Operation::Drift(dt) => self.move_on(dt),
+            Operation::Predict(dt) => self.begin_step(dt),
+            Operation::Correct(dt) => self.end_step(dt),
+        }
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+    /// Refuses derivatives that the device does not compute.
+    fn check_derivatives(&self, derivatives: HighestDerivative) -> Result<(), ForceError> {
+        match derivatives {
+            HighestDerivative::None => return Ok(()),
+            HighestDerivative::Jerk => {}
+            HighestDerivative::Snap if self.blocks.is_some() => {}
+            HighestDerivative::Snap => {
+                self.jerks()?;
+                return Err(ForceError::NoSnaps);
+            }
+        }
+        self.jerks().map(drop)
+    }
+
+    fn launch_kick(&self, dt: f64) -> Result<(), ForceError> {
         if let Some(apart) = self.apart() {
             return self.kick_in_fields(apart, dt);
         }
@@ -307,7 +339,7 @@ impl<D: Device> Backend for Resident<D> {
         }
     }
 
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+    fn move_on(&mut self, dt: f64) -> Result<(), ForceError> {
         self.pass(dt);
         if let Positions::Host(_) = self.positions {
             return self.drift_on_host(dt);
@@ -320,7 +352,7 @@ impl<D: Device> Backend for Resident<D> {
         }
     }
 
-    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
+    fn take_steps_of(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
         if self.follow(times, step)? {
             return Ok(());
         }
@@ -337,7 +369,7 @@ impl<D: Device> Backend for Resident<D> {
         self.repeat_in_order(times, &mut step)
     }
 
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+    fn launch_damp(&self, factor: f64) -> Result<(), ForceError> {
         let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
         let params = Params {
             velocity_factor: factor,
@@ -347,60 +379,11 @@ impl<D: Device> Backend for Resident<D> {
         unsafe { self.device.launch(damp, launch, &[&self.state], params) }
     }
 
-    fn number_of_sources(&self) -> Option<usize> {
-        let sources = self.params.sources_a_thread as usize;
-        self.sources.as_ref().map(|_| sources)
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.jerks {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn external(&self) -> Option<&External> {
-        self.external.as_ref().map(Fielded::external)
-    }
-
-    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
-        self.extend_orbit(from, to)
-    }
-
-    fn set_time(&mut self, time: f64) {
-        if let Some(fielded) = &mut self.external {
-            fielded.set_time(time);
-        }
-    }
-
-    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        match self.blocks {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        self.unite()?;
-        self.saved()
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.set_saved(saved)
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        let stride = self.params.stride;
-        let state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
-        pack::read_state(
-            &self.layout,
-            stride,
-            &self.frame,
-            &self.slots()?,
-            &state,
-            bodies,
-        );
-        Ok(())
+    fn phases(&self) -> Result<Vec<[[f64; 3]; 2]>, ForceError> {
+        let (layout, stride) = (&self.layout, self.params.stride);
+        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let slots = self.slots()?;
+        Ok(pack::phases(layout, stride, &self.frame, &slots, &state))
     }
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
@@ -421,17 +404,63 @@ impl<D: Device> Backend for Resident<D> {
         let external = self.external_energy(); // by the host, meanwhile
         Ok(self.total_energy(&self.energy_sums()?, external))
     }
+}
 
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        self.device.synchronize()
+impl<D: Device> Backend for Resident<D> {
+    fn facts(&self) -> Facts<'_> {
+        let sources = self.params.sources_a_thread as usize;
+        Facts {
+            sources: self.sources.as_ref().map(|_| sources),
+            external: self.external.as_ref().map(Fielded::external),
+            has_block_steps: self.blocks.is_some(),
+            transfers: self.transfers.get().as_secs_f64(),
+            ..Facts::default()
+        }
     }
 
-    fn transfers(&self) -> f64 {
-        self.transfers.get().as_secs_f64()
-    }
-
-    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
-        self.device.seconds_of(|| self.launch_force())
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        match *command {
+            Command::Perform(operation) => self.perform(operation)?,
+            Command::Repeat(times, ref step) => self.take_steps_of(times, step)?,
+            Command::FirstStep { eta, longest } => {
+                return Ok(Reply::Number(self.first_shared_step(eta, longest)?));
+            }
+            Command::NextStep { eta, dt } => {
+                return Ok(Reply::Number(least(&self.allowed_steps(eta, dt)?)));
+            }
+            Command::Span { length, eta } => {
+                let mut alone = |_| ControlFlow::Continue(());
+                let watch = watch.unwrap_or(&mut alone);
+                return Ok(Reply::Span(self.advance_by_blocks(length, eta, watch)?));
+            }
+            Command::OwnSteps => {
+                self.blocks()?;
+                return Ok(Reply::Numbers(self.saved_own_steps()?));
+            }
+            Command::KeepSteps => self.begin_to_keep_steps()?,
+            Command::TakeSteps => return Ok(Reply::Steps(self.take_kept_steps()?)),
+            Command::Reach { from, to } => self.extend_orbit(from, to)?,
+            Command::SetTime(time) => self.set_field_time(time),
+            Command::Save => return Ok(Reply::State(Box::new(self.saved()?))),
+            Command::Restore(ref saved) => self.set_saved(saved)?,
+            Command::Phases => return Ok(Reply::Phases(self.phases()?)),
+            Command::Accelerations => return Ok(Reply::Vectors(self.accelerations()?)),
+            Command::Energies => return Ok(Reply::Energies(vec![self.energy()?])),
+            Command::Synchronize => self.device.synchronize()?,
+            Command::TimeAcceleration => {
+                return Ok(Reply::Number(
+                    self.device.seconds_of(|| self.launch_force())?,
+                ));
+            }
+            Command::TimeSteps { .. } | Command::Timeline { .. } => {
+                return Err(ForceError::NothingCopied);
+            }
+        }
+        Ok(Reply::Done)
     }
 }
 

@@ -120,7 +120,7 @@ impl Integrator {
         }
     }
 
-    /// Returns whether it needs a backend with jerks, [`Backend::hermite`].
+    /// Returns whether it needs a backend with jerks.
     pub const fn needs_jerks(self) -> bool {
         self.derivatives() > 0
     }
@@ -156,12 +156,11 @@ impl Integrator {
     /// Errors of the backend, or that it has no jerks.
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
-            Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
+            Self::Hermite4 => backend.accelerate_with_jerk(),
             Self::Hermite6 => {
-                let hermite = backend.jerks()?;
                 // Snaps take accelerations.
-                hermite.accelerate_with_jerk()?;
-                hermite.accelerate_with_snap()
+                backend.accelerate_with_jerk()?;
+                backend.accelerate_with_snap()
             }
             _ => backend.accelerate(),
         }
@@ -209,7 +208,7 @@ impl Integrator {
         eta: f64,
         longest: f64,
     ) -> Result<f64, ForceError> {
-        backend.jerks()?.first_step(eta, longest)
+        backend.first_step(eta, longest)
     }
 
     /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
@@ -222,6 +221,6 @@ impl Integrator {
         eta: f64,
         dt: f64,
     ) -> Result<f64, ForceError> {
-        Ok(backend.jerks()?.next_step(eta, dt)?.min(2.0 * dt))
+        Ok(backend.next_step(eta, dt)?.min(2.0 * dt))
     }
 }

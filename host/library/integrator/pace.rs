@@ -25,7 +25,7 @@ pub enum Pace {
 pub enum TimeSteps {
     /// One step for all bodies: what the least patient of them needs.
     Shared,
-    /// [Block time steps](crate::backend::BlockSteps): each body takes its own, the longest step
+    /// [Block time steps](crate::backend::Command::Span): each body takes its own, the longest step
     /// halved so many times over. The simulation counts, and stops after, longest steps, when all
     /// bodies stand at the same time.
     Blocks,

@@ -387,7 +387,7 @@ fn one_block_is_a_shared_step() {
     for _ in 0..5 {
         Integrator::Hermite4.step(&mut shared, dt).unwrap();
         // First steps are a hundredth of √η of what a body's own derivatives say.
-        let counts = blocks.block_steps().unwrap().advance(dt, 1e4).unwrap();
+        let counts = blocks.advance(dt, 1e4).unwrap();
         assert_eq!((counts.blocks, counts.steps), (1, 40));
         assert_eq!(counts.shortest, dt);
     }
@@ -406,8 +406,7 @@ fn errors_of_block_steps_fall_with_their_accuracy() {
         let mut backend = Cpu::<f64>::new(&bodies, GRAVITY);
         integrator.prepare(&mut backend).unwrap();
         for _ in 0..8 {
-            let blocks = backend.block_steps().unwrap();
-            blocks.advance(TAU / 8.0, eta).unwrap();
+            backend.advance(TAU / 8.0, eta).unwrap();
         }
         let mut end = bodies.clone();
         backend.download(&mut end).unwrap();
@@ -432,7 +431,7 @@ fn errors_of_block_steps_fall_with_their_accuracy() {
     (head_on.vx, head_on.vy) = (vec![0.0; 2], vec![0.0; 2]);
     let mut backend = Cpu::<f64>::new(&head_on, GRAVITY);
     Integrator::Hermite4.prepare(&mut backend).unwrap();
-    let fault = backend.block_steps().unwrap().advance(4.0, 0.01);
+    let fault = backend.advance(4.0, 0.01);
     assert!(
         matches!(fault, Err(ForceError::StepTooShort { .. })),
         "{fault:?}"

@@ -11,11 +11,12 @@ use gpu_kernels::schedule::block_steps::{
 use super::{Launch, Limits, PlanError, WARP};
 
 /// Parts of block time steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BlockScheme {
     /// Order of Hermite's scheme, 4 or 6.
     pub order: u32,
     /// The digits of pairs.
+    #[serde(with = "crate::wire::WireDigits")]
     pub digits: DigitsName,
     /// Number of slices that bodies are cut into, one per block: the number of blocks that a device can
     /// compute at the same time. The bits of sums depend on this number. If several devices share the

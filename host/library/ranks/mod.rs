@@ -65,7 +65,7 @@ pub trait Ranks: Send + Sync + fmt::Debug {
 }
 
 /// Route by which the GPUs of ranks exchange their results for one system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Way {
     /// Through the memory of their hosts, by MPI.
     Hosts,

@@ -2,7 +2,7 @@
 
 use super::step::reach;
 use super::{Clock, Simulation};
-use crate::backend::{Backend, ForceError, SavedState, block_steps};
+use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Step, StepOfBody};
@@ -44,8 +44,8 @@ impl Simulation {
         if radii != bodies {
             return Err(EncounterFault::Number { radii, bodies });
         }
-        if self.backend.systems() > 1 {
-            return Err(EncounterFault::Systems(self.backend.systems()));
+        if self.backend.facts().systems > 1 {
+            return Err(EncounterFault::Systems(self.backend.facts().systems));
         }
         if encounters.changes_bodies() && self.remake.is_none() {
             return Err(EncounterFault::FixedBodies);
@@ -79,7 +79,7 @@ impl Simulation {
 
     /// Index of the body that the field 1pn is of, if there is one.
     fn dominant(&self) -> Option<usize> {
-        let relativity = self.backend.external().and_then(External::relativity);
+        let relativity = self.backend.facts().external.and_then(External::relativity);
         relativity.map(Relativity::body)
     }
 
@@ -89,8 +89,7 @@ impl Simulation {
         if !(self.takes_block_steps() && may_collide) {
             return true;
         }
-        let blocks = self.backend.block_steps();
-        blocks.is_some_and(|blocks| blocks.keep_steps())
+        self.backend.keep_steps().is_ok()
     }
 
     /// Encounters that are looked for.
@@ -175,14 +174,14 @@ impl Simulation {
             && began.time + length != began.time
         {
             length *= 0.5;
-            block_steps(&mut *self.backend)?.take_steps();
+            self.backend.take_steps()?;
             self.go_back(&saved, began)?;
             taken = self.step_until(began.time + length);
         }
         taken?;
         loop {
             self.backend.download(&mut self.bodies)?;
-            let parts = block_steps(&mut *self.backend)?.take_steps();
+            let parts = self.backend.take_steps()?;
             let dt = self.clock.time - began.time;
             let step = Step {
                 before: &before,
@@ -204,7 +203,7 @@ impl Simulation {
 
     fn go_back(&mut self, saved: &SavedState, clock: Clock) -> Result<(), ForceError> {
         self.backend.restore(saved)?;
-        self.backend.set_time(clock.time);
+        self.backend.set_time(clock.time)?;
         self.clock = clock;
         Ok(())
     }
@@ -256,7 +255,7 @@ impl Simulation {
         self.keep_steps(encounters.may_collide());
         (self.bodies, self.encounters) = (bodies, Some(encounters));
         reach(&mut *self.backend, time, time)?;
-        self.backend.set_time(time);
+        self.backend.set_time(time)?;
         match &mut self.scheme {
             Some(scheme) => scheme.prepare(&mut *self.backend)?,
             None => self.integrator.prepare(&mut *self.backend)?,

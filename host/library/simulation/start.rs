@@ -27,7 +27,7 @@ impl Run {
     pub fn open(self, bodies: &Bodies) -> Result<OpenedRun, BuildError> {
         let machine = self.machine();
         let mut backend = machine.backend(&self.variant, bodies, self.physics)?;
-        backend.set_time(self.spec.start);
+        backend.set_time(self.spec.start)?;
         Ok(OpenedRun {
             run: self,
             machine,
@@ -145,7 +145,7 @@ impl OpenedRun {
                 None => run.integrator.prepare(&mut *backend)?,
             }
             let accelerations = backend.accelerations()?;
-            let external = backend.external();
+            let external = backend.facts().external;
             if run.spec.eta.is_some() {
                 why = Some(String::new());
                 return Ok(suggest::longest_step(&bodies, &accelerations, external));

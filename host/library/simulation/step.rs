@@ -12,7 +12,7 @@ pub(super) const STRETCH: f64 = 1e-9;
 
 /// Lets the orbit of the origin be known from one time to another, where there is one.
 pub(super) fn reach(backend: &mut dyn Backend, from: f64, to: f64) -> Result<(), ForceError> {
-    match backend.external() {
+    match backend.facts().external {
         Some(external) if !external.reaches(from, to) => backend.reach(from, to),
         _ => Ok(()),
     }
@@ -20,14 +20,14 @@ pub(super) fn reach(backend: &mut dyn Backend, from: f64, to: f64) -> Result<(),
 
 /// Lets fields that change with time be those of a step's beginning, if they are known until its end.
 pub(super) fn begin_step(backend: &mut dyn Backend, time: f64, dt: f64) -> Result<(), ForceError> {
-    if let Some(external) = backend.external() {
+    if let Some(external) = backend.facts().external {
         // The last step of many may end where rounding puts it.
         let end = time + dt * (1.0 - STRETCH);
         external.fields().check_times(time, end)?;
     }
     // Steps of high order are made of some that begin before it and end after it.
     reach(backend, time - dt, time + 2.0 * dt)?;
-    backend.set_time(time);
+    backend.set_time(time)?;
     Ok(())
 }
 

@@ -34,9 +34,10 @@ pub enum Method {
 }
 
 /// Method for many independent systems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SystemsPath {
     /// Row of its force kernels.
+    #[serde(with = "crate::wire::row")]
     pub row: Row,
     /// Build of its PTX.
     pub build: Build,
@@ -55,7 +56,7 @@ pub struct SystemsPath {
 }
 
 /// In which streams the work of many systems is queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Queues {
     /// One stream, and launches that compute all systems.
     Together,
@@ -67,7 +68,7 @@ pub enum Queues {
 }
 
 /// Transfers of the bodies of many systems to the GPU and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Transfers {
     /// All at once, the host waiting, from ordinary memory.
     Apart,
@@ -79,7 +80,7 @@ pub enum Transfers {
 }
 
 /// On which GPUs many systems are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Gpus {
     /// The one that was chosen.
     One,
@@ -88,9 +89,10 @@ pub enum Gpus {
 }
 
 /// Choices of the CPU path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CpuPath {
     /// Type of the pairs.
+    #[serde(with = "crate::wire::WirePrecision")]
     pub precision: Precision,
     /// Source of 1/√.
     pub root: RootName,
@@ -101,7 +103,7 @@ pub struct CpuPath {
 }
 
 /// Number of times a pair's distance is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum PairsName {
     /// Once for each of its bodies: no body's sum waits for another's.
     Twice,
@@ -112,7 +114,7 @@ pub enum PairsName {
 }
 
 /// Threads that compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Threads {
     /// All threads of the rayon pool that asks.
     All,
@@ -122,7 +124,7 @@ pub enum Threads {
 }
 
 /// Source of 1/√.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum RootName {
     /// A correctly rounded root and division: the same bits on every processor that fuses
     /// multiply–adds.
@@ -187,7 +189,7 @@ pub struct Fitted {
 }
 
 /// Build of the PTX: precise, or with denormals flushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Build {
     /// As IEEE 754 asks.
     Precise,

@@ -19,7 +19,7 @@ use crate::shim;
 use crate::stream::{Event, Stream};
 
 /// Properties of a GPU that the driver reports without a context.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceInfo {
     /// Number of the GPU in this process, from 0; `CUDA_VISIBLE_DEVICES` renumbers.
     pub ordinal: u32,

@@ -123,7 +123,7 @@ impl Functions {
 }
 
 /// A version of NCCL as it numbers them: 22703 is 2.27.3, and before 2.9 2804 is 2.8.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NcclVersion(pub u32);
 
 impl fmt::Display for NcclVersion {

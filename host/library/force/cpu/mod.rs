@@ -43,7 +43,7 @@ use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
 pub use crate::simd::Lane;
-use crate::variants::{PairsName, RootName, Threads};
+use crate::variants::{CpuPath, PairsName, RootName, Threads};
 
 /// Returns whether each pair of n bodies is computed once.
 fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
@@ -65,6 +65,18 @@ pub struct Choices {
     pub instructions: InstructionSet,
     /// Threads that compute.
     pub threads: Threads,
+}
+
+impl Choices {
+    /// The choices of a path, with the widest instructions of this machine.
+    pub(crate) fn of(path: CpuPath) -> Self {
+        Self {
+            root: path.root,
+            pairs: path.pairs,
+            threads: path.threads,
+            ..Self::default()
+        }
+    }
 }
 
 /// The fastest that are right to rounding, on this machine.

@@ -33,9 +33,10 @@ use super::derivatives::{ALONE, Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, put};
-use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Sphere, Targets};
+use crate::backend::{BlockCounts, ForceError, HighestDerivative, Sphere, Targets};
 use crate::fields::External;
 use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level};
+use crate::force::hermite::accelerate_with_jerk;
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
@@ -265,7 +266,7 @@ pub(super) fn advance<R: Lane>(
     if !cpu.state.own_steps.is_empty() {
         // The forces that the last steps left are of where bodies were predicted; by how much that of a
         // near pair differs, their regular forces would be wrong for a whole regular step.
-        cpu.accelerate_with_jerk()?;
+        accelerate_with_jerk(cpu);
     }
     let mut parts = begin(cpu, wanted, &frame, eta, regular_eta);
     cpu.state.begin();

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
+use serde::{Deserialize, Serialize};
 
-use super::command::{Command, Reader, Writer};
+use super::command::{Message, of_bytes, to_bytes};
 use crate::ranks::{self, Team, Way};
 
 /// Means that a rank has to compute with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     /// GPUs, or why there are none.
     pub(crate) gpus: Result<Vec<DeviceInfo>, String>,
@@ -66,7 +67,7 @@ pub enum NoGpuOfRank {
 /// GPUs that each rank sees, as rank 0.
 pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
     let _turn = team.turn();
-    Command::Gpus.tell(team);
+    Message::Gpus.tell(team);
     gathered(team)
 }
 
@@ -86,8 +87,8 @@ pub(super) fn gathered(team: &Team) -> Vec<Seen> {
         },
         host,
     };
-    let all = team.gather_ragged(&to_words(&seen));
-    all.iter().map(|words| from_words(words)).collect()
+    let all = team.gather_ragged(&to_bytes(&seen));
+    all.iter().map(|bytes| of_bytes(bytes, team)).collect()
 }
 
 /// A GPU for each rank: the first that it sees, of those that ranks before it have not.
@@ -165,127 +166,6 @@ fn version_of_all(seen: &[Seen], taken: &[DeviceInfo]) -> Result<NcclVersion, St
     match are_apart {
         true => Ok(first),
         false => Err("ranks share a GPU, or parts of one".to_owned()),
-    }
-}
-
-fn to_words(seen: &Seen) -> Vec<u64> {
-    let mut words = Writer(vec![]);
-    match &seen.gpus {
-        Err(why) => {
-            words.number(0);
-            words.text(why);
-        }
-        Ok(gpus) => {
-            words.number(1);
-            words.number(gpus.len() as u64);
-            gpus.iter().for_each(|gpu| write(gpu, &mut words));
-        }
-    }
-    match &seen.nccl {
-        Err(why) => {
-            words.number(0);
-            words.text(why);
-        }
-        Ok(version) => {
-            words.number(1);
-            words.number(version.0.into());
-        }
-    }
-    words.text(&seen.host);
-    words.text(&seen.machine);
-    words.0
-}
-
-fn from_words(words: &[u64]) -> Seen {
-    let words = &mut Reader(words);
-    Seen {
-        gpus: match words.number() {
-            0 => Err(words.text()),
-            _ => Ok((0..words.number()).map(|_| read(words)).collect()),
-        },
-        nccl: match words.number() {
-            0 => Err(words.text()),
-            _ => Ok(NcclVersion(words.number() as u32)),
-        },
-        host: words.text(),
-        machine: words.text(),
-    }
-}
-
-fn write(gpu: &DeviceInfo, words: &mut Writer) {
-    let DeviceInfo {
-        ordinal,
-        name,
-        uuid,
-        pci,
-        compute_capability,
-        sm_count,
-        sm_clock_khz,
-        memory_clock_khz,
-        memory_bus_bits,
-        memory_bytes,
-        l2_bytes,
-        warp_size,
-        max_threads_per_block,
-        max_threads_per_sm,
-        registers_per_sm,
-        shared_bytes_per_sm,
-        max_shared_bytes_per_block,
-        driver_version,
-    } = gpu;
-    words.text(name);
-    words.number(*memory_bytes as u64);
-    for byte in uuid {
-        words.number((*byte).into());
-    }
-    for number in [
-        *ordinal,
-        pci.0,
-        pci.1,
-        pci.2,
-        compute_capability.0,
-        compute_capability.1,
-        *sm_count,
-        *sm_clock_khz,
-        *memory_clock_khz,
-        *memory_bus_bits,
-        *l2_bytes,
-        *warp_size,
-        *max_threads_per_block,
-        *max_threads_per_sm,
-        *registers_per_sm,
-        *shared_bytes_per_sm,
-        *max_shared_bytes_per_block,
-        driver_version.0,
-        driver_version.1,
-    ] {
-        words.number(number.into());
-    }
-}
-
-fn read(words: &mut Reader<'_>) -> DeviceInfo {
-    let (name, memory_bytes) = (words.text(), words.number() as usize);
-    let uuid = [(); 16].map(|()| words.number() as u8);
-    let mut number = || words.number() as u32;
-    DeviceInfo {
-        name,
-        memory_bytes,
-        uuid,
-        ordinal: number(),
-        pci: (number(), number(), number()),
-        compute_capability: (number(), number()),
-        sm_count: number(),
-        sm_clock_khz: number(),
-        memory_clock_khz: number(),
-        memory_bus_bits: number(),
-        l2_bytes: number(),
-        warp_size: number(),
-        max_threads_per_block: number(),
-        max_threads_per_sm: number(),
-        registers_per_sm: number(),
-        shared_bytes_per_sm: number(),
-        max_shared_bytes_per_block: number(),
-        driver_version: (number(), number()),
     }
 }
 
@@ -418,7 +298,8 @@ pub(super) mod tests {
     #[test]
     fn what_is_seen_is_told() {
         for seen in [seen(&[]), seen(&[200, 3]), seeing_none("keiner — none")] {
-            assert_eq!(from_words(&to_words(&seen)), seen);
+            let heard: Seen = postcard::from_bytes(&to_bytes(&seen)).expect("whole");
+            assert_eq!(heard, seen);
         }
     }
 }

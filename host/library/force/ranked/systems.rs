@@ -5,16 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytemuck::Pod;
-
-use super::command::{Reader, Writer, read_state, write_state};
+use super::command::{of_bytes, to_bytes};
 use super::of_all;
-use crate::backend::{Backend, ForceError, Pipeline, SavedState};
-use crate::bodies::{Bodies, Body};
-use crate::diagnostics::Energy;
+use crate::backend::{Backend, Command, Facts, ForceError, Reply, Watch, timed_by_the_host};
+use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::ranks::Team;
-use crate::timeline::Span;
 
 /// Independent systems of equal size, of which this rank has its share. All ranks ask for bodies, states and
 /// energies together, and get those of all.
@@ -26,8 +22,6 @@ pub(super) struct Dealt {
     bodies: usize,
     /// Range of this rank's bodies.
     share: Range<usize>,
-    /// This rank's bodies, as they were last seen.
-    own: Bodies,
     /// Backend of this rank's systems; none where it has none.
     mine: Option<Box<dyn Backend>>,
     frame: Frame,
@@ -61,7 +55,6 @@ impl Dealt {
             systems,
             bodies: bodies.len(),
             share,
-            own,
             frame,
             on_devices,
             failure: None,
@@ -83,16 +76,13 @@ impl Dealt {
         done
     }
 
-    /// Answers of all ranks about their systems and bodies; an empty one where a rank has none. Where one fails or has
-    /// failed, all do.
-    fn gathered<T: Pod>(
-        &mut self,
-        ask: impl FnOnce(&mut dyn Backend, &mut Bodies) -> Result<Vec<T>, ForceError>,
-    ) -> Result<Vec<Vec<T>>, ForceError> {
-        let mut said = vec![];
+    /// The reply about all systems, from the replies of all ranks about their own. Where one fails or
+    /// has failed, all do.
+    fn gathered(&mut self, command: &Command<'_>) -> Result<Reply, ForceError> {
+        let mut said = None;
         if let (None, Some(mine)) = (&self.failure, self.mine.as_deref_mut()) {
-            match ask(mine, &mut self.own) {
-                Ok(all) => said = all,
+            match mine.run(command, None) {
+                Ok(reply) => said = Some(reply),
                 Err(why) => self.failure = Some(why.to_string()),
             }
         }
@@ -101,109 +91,51 @@ impl Dealt {
             Some(why) => Err(ForceError::OfRank { rank, why }),
             None => Ok(said),
         };
-        Ok(self.team.gather_ragged(&of_all(said, &self.team)?))
+        let said: Option<Reply> = of_all(said, &self.team)?;
+        let all = self.team.gather_ragged(&to_bytes(&said));
+        let replies = all.iter().map(|bytes| of_bytes(bytes, &self.team));
+        Ok(Reply::joined(
+            replies.flat_map(|reply: Option<Reply>| reply),
+        ))
     }
 }
 
 impl Backend for Dealt {
-    fn systems(&self) -> usize {
-        self.systems
-    }
-
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.each(|mine| mine.accelerate())
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.damp(factor))
-    }
-
-    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        self.on_devices.then_some(self)
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        let states = self.gathered(|mine, _| {
-            let mut words = Writer(vec![]);
-            write_state(&mine.save()?, &mut words);
-            Ok(words.0)
-        })?;
-        let there = states.iter().filter(|words| !words.is_empty());
-        let mut states = there.map(|words| read_state(&mut Reader(words)));
-        let mut all = states.next().expect("there is a system");
-        states.for_each(|state| all.append(state));
-        Ok(all)
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        saved.fits(self.bodies, &self.frame, false)?;
-        let part = saved.part(self.share.clone());
-        self.each(|mine| mine.restore(&part))
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        let all = self.gathered(|mine, own| {
-            mine.download(own)?;
-            let state = |body: Body| [body.position, body.velocity];
-            Ok(own.iter().map(state).collect())
-        })?;
-        for (i, [position, velocity]) in all.into_iter().flatten().enumerate() {
-            [bodies.x[i], bodies.y[i], bodies.z[i]] = position;
-            [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = velocity;
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            systems: self.systems,
+            times_copies: self.on_devices,
+            ..Facts::default()
         }
-        Ok(())
     }
 
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        Ok(self.gathered(|mine, _| mine.accelerations())?.concat())
-    }
-
-    fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
-        let energies = self.gathered(|mine, _| {
-            let energies = mine.energies()?.into_iter();
-            let numbers = |energy: Energy| [energy.kinetic, energy.potential];
-            Ok(energies.map(numbers).collect())
-        })?;
-        let energy = |[kinetic, potential]: [f64; 2]| Energy {
-            kinetic,
-            potential,
-            ..Energy::default()
-        };
-        Ok(energies.into_iter().flatten().map(energy).collect())
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(self.energies()?.into_iter().sum())
-    }
-
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        let done = self.gathered(|mine, _| mine.synchronize().map(|()| Vec::<u64>::new()));
-        done.map(drop)
-    }
-}
-
-impl Pipeline for Dealt {
-    /// Until the last rank has done its part.
-    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
-        let start = Instant::now();
-        self.gathered(|mine, _| {
-            let pipeline = mine.pipeline().expect("systems on devices have one");
-            pipeline.seconds(dt, steps).map(|seconds| vec![seconds])
-        })?;
-        Ok(start.elapsed().as_secs_f64())
-    }
-
-    /// None: clocks of several processes do not tell what was at the same time.
-    fn timeline(&mut self, _: f64, _: u32) -> Result<Vec<Span>, ForceError> {
-        Ok(vec![])
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        _: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        command.check_for_systems()?;
+        match command {
+            Command::Perform(_) | Command::Repeat(..) => {
+                self.each(|mine| mine.run(command, None).map(drop))?;
+            }
+            Command::Restore(saved) => {
+                saved.fits(self.bodies, &self.frame, false)?;
+                let part = saved.part(self.share.clone());
+                self.each(|mine| mine.restore(&part))?;
+            }
+            Command::Reach { .. } | Command::SetTime(_) => {} // there are no fields
+            Command::TimeAcceleration => return Ok(Reply::Number(timed_by_the_host(self)?)),
+            Command::TimeSteps { .. } => {
+                let start = Instant::now();
+                self.gathered(command)?; // until the last rank has done its part
+                return Ok(Reply::Number(start.elapsed().as_secs_f64()));
+            }
+            // Clocks of several processes do not tell what was at the same time.
+            Command::Timeline { .. } => return Ok(Reply::Spans(vec![])),
+            _ => return self.gathered(command),
+        }
+        Ok(Reply::Done)
     }
 }
 

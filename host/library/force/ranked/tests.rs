@@ -3,7 +3,11 @@
 mod of_systems;
 mod on_devices;
 
+use std::borrow::Cow;
+
 use super::*;
+use crate::backend::{BlockCounts, HighestDerivative, Operation, SavedState};
+use crate::diagnostics::Energy;
 use crate::encounters::{Encounters, OnCollision, OnEscape};
 use crate::fields::{ExternalField, Orbit};
 use crate::force::cpu::samples::cloud;
@@ -33,9 +37,19 @@ fn on_ranks(
     choices: Choices,
 ) -> Box<dyn Backend> {
     let in_fields = (bodies, &Fields::NONE);
-    let on_cpu = (precision, choices, None);
+    let on_cpu = (path(precision, choices), None);
     let backend = lead(team, in_fields, physics(), on_cpu, 1);
     backend.expect("no fields")
+}
+
+/// The path of a CPU with these choices.
+fn path(precision: Precision, choices: Choices) -> CpuPath {
+    CpuPath {
+        precision,
+        root: choices.root,
+        pairs: choices.pairs,
+        threads: choices.threads,
+    }
 }
 
 /// Computes something on rank 0 of a team.
@@ -219,12 +233,10 @@ fn spans_are_left(
 ) {
     led(&[1, 1], |team| {
         let mut backend = backend(team);
-        let jerks = backend.jerks().expect("there");
-        jerks.accelerate_with_jerk().expect("runs");
+        backend.accelerate_with_jerk().expect("runs");
         let saved = backend.save().expect("there");
-        let blocks = block_steps(&mut *backend).expect("there");
         let mut looks = 0;
-        let left = blocks.advance_unless(span, eta, &mut |share| {
+        let left = backend.advance_unless(span, eta, &mut |share| {
             looks += 1;
             assert!((0.0..1.0).contains(&share), "{share}");
             ControlFlow::Break(())
@@ -233,10 +245,83 @@ fn spans_are_left(
         assert!(looks > 0);
         backend.restore(&saved).expect("the same bodies");
         assert_eq!(backend.save().expect("there"), saved);
-        let blocks = block_steps(&mut *backend).expect("there");
-        blocks.advance(span / 512.0, eta).expect("runs");
+        backend.advance(span / 512.0, eta).expect("runs");
         backend.energy().expect("all ranks hold the same bodies");
     });
+}
+
+/// Replies to one command of each kind, one after another. Lengths of time are left out.
+fn replies(backend: &mut dyn Backend, state: &SavedState) -> Vec<Result<Reply, String>> {
+    let evaluate = Operation::Evaluate;
+    let (eta, length, dt) = (0.02, 0.015625, 0.01);
+    let kicks = Integrator::Leapfrog.operations(dt);
+    let commands = [
+        Command::SetTime(0.25),
+        Command::Reach { from: 0.0, to: 1.0 },
+        Command::Perform(evaluate(HighestDerivative::None)),
+        Command::Repeat(3, kicks.into()),
+        Command::Accelerations,
+        Command::Energies,
+        Command::Perform(evaluate(HighestDerivative::Jerk)),
+        Command::FirstStep { eta, longest: 1.0 },
+        Command::Perform(Operation::Predict(dt)),
+        Command::Perform(evaluate(HighestDerivative::Jerk)),
+        Command::Perform(Operation::Correct(dt)),
+        Command::NextStep { eta, dt },
+        Command::Span { length, eta },
+        Command::OwnSteps,
+        Command::Perform(evaluate(HighestDerivative::Snap)),
+        Command::Perform(Operation::Damp(0.5)),
+        Command::Save,
+        Command::Restore(Cow::Borrowed(state)),
+        Command::Phases,
+        Command::Synchronize,
+        Command::Timeline { dt, steps: 1 },
+        Command::Save,
+    ];
+    let reply = |command| backend.run(command, None).map_err(|why| why.to_string());
+    commands.iter().map(reply).collect()
+}
+
+/// On CPUs and devices, of one system and of many.
+#[test]
+fn commands_to_ranks_are_commands_to_one_process() {
+    let bodies = cloud(24, 4);
+    for (place, name, systems) in [
+        (Place::Cpu, "cpu-f64", 1),
+        (Place::Cpu, "cpu-f64", 3),
+        (Place::RankEmulators(2), "hermite-f64", 1),
+        (Place::RankEmulators(2), "many-systems", 3),
+    ] {
+        let kernel = variants::find(name).expect("listed").of_systems(systems);
+        let replies = |machine: Machine| {
+            let steps = (Integrator::Hermite4, TimeSteps::Blocks);
+            let machine = match systems {
+                1 => machine.block_steps(steps.0, steps.1, Some(0.02), None),
+                _ => machine,
+            };
+            let backend = machine.backend(&kernel, &bodies, physics());
+            let mut backend = backend.expect("made");
+            let state = backend.save().expect("there");
+            replies(&mut *backend, &state)
+        };
+        let alone = match (&place, systems) {
+            (Place::RankEmulators(devices), 1) => Place::Emulators(*devices),
+            (Place::RankEmulators(_), _) => Place::Emulators(1),
+            (place, _) => (*place).clone(),
+        };
+        let expected = replies(Machine::new(alone));
+        let found = led(&[1, 1], |team| {
+            replies(Machine::new(place.clone()).ranks(Arc::clone(team)))
+        });
+        for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let is_timeline = matches!(expected, Ok(Reply::Spans(_)));
+            assert!(
+                is_timeline || found == expected,
+                "{name}, command {k}: {found:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -330,7 +415,7 @@ fn fields_are_those_of_one_process() {
     for threads in TEAMS {
         let found = led(threads, |team| {
             let in_fields = (&bodies, &fields);
-            let on_cpu = (Precision::F64, choices, None);
+            let on_cpu = (path(Precision::F64, choices), None);
             let backend = lead(team, in_fields, physics(), on_cpu, 1);
             run(backend.expect("formulas"), &bodies, integrator, pace)
         });
@@ -375,8 +460,7 @@ fn neighbours_are_those_of(
         backend
     };
     let advance = |backend: &mut dyn Backend| {
-        let blocks = block_steps(backend).expect("taken");
-        let counts = blocks.advance(1.0 / 64.0, eta).expect("runs");
+        let counts = backend.advance(1.0 / 64.0, eta).expect("runs");
         let energy = backend.energy().expect("runs");
         (counts, energy, backend.save().expect("there"))
     };

@@ -3,7 +3,6 @@
 mod kept;
 pub(super) mod neighbours;
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use cuda_driver::Graph;
@@ -16,7 +15,7 @@ use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN
 use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
 use super::external::Fielded;
-use crate::backend::{BlockCounts, BlockSteps, ForceError};
+use crate::backend::{BlockCounts, ForceError, Watch};
 use crate::encounters::StepOfBody;
 use crate::fields::FieldFault;
 use crate::force::device::Device;
@@ -31,7 +30,7 @@ pub(super) struct Blocks<D: Device> {
     pub(super) plan: BlockPlan,
     /// A neighbour scheme, if they have one.
     neighbours: Option<Neighbours<D>>,
-    /// See [`BlockSteps`]; infinite for none.
+    /// See [`Command::Span`](crate::backend::Command::Span); infinite for none.
     guard: f64,
     pub(super) higher: D::Buffer,
     begun: D::Buffer,
@@ -289,10 +288,7 @@ impl<D: Device> Resident<D> {
 
     /// Launches block steps until the clock has gone through a span; returns its words then, or none if
     /// `watch` broke off.
-    fn run_span(
-        &mut self,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> Result<Option<Words>, ForceError> {
+    fn run_span(&mut self, watch: &mut Watch<'_>) -> Result<Option<Words>, ForceError> {
         if self.keeps_steps() {
             return self.run_kept_span(watch);
         }
@@ -370,7 +366,7 @@ pub(super) fn run_span(
     launch: &mut dyn FnMut() -> Result<(), ForceError>,
     most_records: u64,
     look: &dyn Fn() -> Result<Words, ForceError>,
-    watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    watch: &mut Watch<'_>,
 ) -> Result<Option<Words>, ForceError> {
     let (mut records, mut before) = (1, 0);
     loop {
@@ -400,12 +396,12 @@ pub(super) fn run_span(
     }
 }
 
-impl<D: Device> BlockSteps for Resident<D> {
-    fn advance_unless(
+impl<D: Device> Resident<D> {
+    pub(super) fn advance_by_blocks(
         &mut self,
         span: f64,
         eta: f64,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let BlockPlan { steps, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
@@ -425,17 +421,5 @@ impl<D: Device> BlockSteps for Resident<D> {
         let counts = self.counts(&words, span)?;
         self.end_span(span);
         Ok(Some(counts))
-    }
-
-    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
-        self.saved_own_steps()
-    }
-
-    fn keep_steps(&mut self) -> bool {
-        self.begin_to_keep_steps()
-    }
-
-    fn take_steps(&mut self) -> Vec<StepOfBody> {
-        self.take_kept_steps()
     }
 }

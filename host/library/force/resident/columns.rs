@@ -46,6 +46,7 @@ impl<D: Device> Resident<D> {
     /// The state in local units, with times and radii in the units of the run.
     pub(super) fn saved(&self) -> Result<SavedState, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
+        self.unite()?;
         let slots = self.slots()?;
         let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
         SavedState::try_of(self.frame, |column| {

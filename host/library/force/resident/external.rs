@@ -66,10 +66,6 @@ impl<D: Device> Fielded<D> {
     pub(super) fn changes(&self) -> bool {
         self.external.changes_with_time()
     }
-
-    pub(super) fn set_time(&mut self, time: f64) {
-        self.external.set_time(time);
-    }
 }
 
 impl<D: Device> Resident<D> {
@@ -157,6 +153,13 @@ impl<D: Device> Resident<D> {
     pub(super) fn pass(&mut self, dt: f64) {
         if let Some(Fielded { external, .. }) = &mut self.external {
             external.set_time(external.time() + dt);
+        }
+    }
+
+    /// Sets the time of the fields, if there are any.
+    pub(super) fn set_field_time(&mut self, time: f64) {
+        if let Some(fielded) = &mut self.external {
+            fielded.external.set_time(time);
         }
     }
 

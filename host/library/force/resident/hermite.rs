@@ -4,9 +4,9 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 
 use super::Resident;
-use crate::backend::{Backend, ForceError, Hermite};
+use crate::backend::ForceError;
 use crate::force::device::Device;
-use crate::force::hermite::{agreed_step, least};
+use crate::force::hermite::agreed_step;
 use crate::force::pack;
 use crate::variants::HermiteKernels;
 
@@ -52,7 +52,7 @@ impl<D: Device> Resident<D> {
     }
 
     /// Steps that accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
-    pub(super) fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
+    pub(super) fn allowed_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
         let jerks = self.jerks()?;
         let buffers = [
             &self.acceleration,
@@ -93,44 +93,27 @@ impl<D: Device> Resident<D> {
                 .launch(kernel, launch, &buffers, self.stepping(dt))
         }
     }
-}
 
-impl<D: Device> Hermite for Resident<D> {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.jerks()?;
-        self.launch_force()
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        // Block time steps begin by computing snaps themselves.
-        match self.blocks {
-            Some(_) => Ok(()),
-            None => Err(ForceError::NoSnaps),
-        }
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
+    pub(super) fn begin_step(&mut self, dt: f64) -> Result<(), ForceError> {
         self.pass(dt);
         self.launch_part(|kernels| kernels.predict, dt)
     }
 
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
+    pub(super) fn end_step(&self, dt: f64) -> Result<(), ForceError> {
         self.launch_part(|kernels| kernels.correct, dt)
     }
 
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (start, time) = (self.save()?, self.field_time());
+    /// The first step that all bodies can take together, at most `longest`.
+    pub(super) fn first_shared_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        self.jerks()?;
+        let (start, time) = (self.saved()?, self.field_time());
         agreed_step(longest, |dt| {
-            self.predict(dt)?;
-            self.accelerate_with_jerk()?;
-            let allowed = self.own_steps(eta, dt)?;
-            self.restore(&start)?;
-            self.set_time(time);
+            self.begin_step(dt)?;
+            self.launch_force()?;
+            let allowed = self.allowed_steps(eta, dt)?;
+            self.set_saved(&start)?;
+            self.set_field_time(time);
             Ok(allowed)
         })
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.own_steps(eta, dt)?))
     }
 }

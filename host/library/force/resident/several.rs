@@ -11,7 +11,7 @@ mod block_steps;
 mod exchange;
 mod neighbours;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use cuda_driver::Graph;
@@ -22,12 +22,14 @@ use self::block_steps::Rows;
 use self::exchange::Exchange;
 use self::neighbours::Addresses;
 use super::Resident;
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
+use crate::backend::{
+    Backend, Command, Facts, ForceError, HighestDerivative, Operation, Reply, Watch,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::External;
 use crate::force::device::Peers;
-use crate::force::hermite::{agreed_step, least};
+use crate::force::hermite::agreed_step;
 use crate::plan::block_steps::Part;
 use crate::plan::shares::{SharedRecipe, Union};
 use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
@@ -309,71 +311,19 @@ impl<D: Peers> Resident<D> {
     }
 }
 
-impl<D: Peers> Backend for Several<D> {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.force()
-    }
-
-    fn external(&self) -> Option<&External> {
-        self.parts[0].external()
-    }
-
-    fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.extend_orbit(from, to))
-    }
-
-    fn set_time(&mut self, time: f64) {
-        self.parts.iter_mut().for_each(|part| part.set_time(time));
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.damp(factor))
-    }
-
-    fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
-        for _ in 0..times {
-            step.iter().try_for_each(|&part| self.perform(part))?;
-            Resident::keep_in_order(&mut self.parts)?;
+/// Parts of steps, and what callers ask for.
+impl<D: Peers> Several<D> {
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Evaluate(derivatives) => {
+                self.parts[0].check_derivatives(derivatives)?;
+                match derivatives {
+                    HighestDerivative::Snap => Ok(()), // as on one device
+                    HighestDerivative::None | HighestDerivative::Jerk => self.force(),
+                }
+            }
+            other => self.on_all(|part| part.perform(other)),
         }
-        Ok(())
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.first().jerks {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
-        match self.first().blocks {
-            Some(_) => Some(self),
-            None => None,
-        }
-    }
-
-    fn save(&mut self) -> Result<SavedState, ForceError> {
-        self.first().save()
-    }
-
-    fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.on_all(|part| part.restore(saved))
-    }
-
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
-        self.first().download(bodies)
-    }
-
-    fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        self.first().accelerations()
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
@@ -390,56 +340,85 @@ impl<D: Peers> Backend for Several<D> {
         Ok(self.parts[0].total_energy(&sums, external))
     }
 
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        self.devices
-            .iter()
-            .try_for_each(|device| device.synchronize())
+    fn wait(&self) -> Result<(), ForceError> {
+        let mut devices = self.devices.iter();
+        devices.try_for_each(|device| device.synchronize())
     }
 
-    fn time_acceleration(&mut self) -> Result<f64, ForceError> {
-        self.synchronize()?;
-        self.devices[0].seconds_of(|| self.force())
-    }
-}
-
-impl<D: Peers> Hermite for Several<D> {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.first().jerks()?;
-        self.force()
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        self.first().accelerate_with_snap()
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.predict(dt))
-    }
-
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.correct(dt))
-    }
-
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (start, time) = (self.save()?, self.first().field_time());
+    fn first_shared_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        self.parts[0].jerks()?;
+        let (start, time) = (self.parts[0].saved()?, self.parts[0].field_time());
         agreed_step(longest, |dt| {
-            self.predict(dt)?;
-            self.accelerate_with_jerk()?;
-            let allowed = self.parts[0].own_steps(eta, dt)?;
-            self.restore(&start)?;
-            self.set_time(time);
+            self.on_all(|part| part.begin_step(dt))?;
+            self.force()?;
+            let allowed = self.parts[0].allowed_steps(eta, dt)?;
+            self.on_all(|part| {
+                part.set_saved(&start)?;
+                part.set_field_time(time);
+                Ok(())
+            })?;
             Ok(allowed)
         })
     }
+}
 
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.parts[0].own_steps(eta, dt)?))
+impl<D: Peers> Backend for Several<D> {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            sources: None,
+            transfers: 0.0,
+            ..self.parts[0].facts()
+        }
+    }
+
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        match *command {
+            Command::Perform(operation) => self.perform(operation)?,
+            Command::Repeat(times, ref step) => {
+                for _ in 0..times {
+                    step.iter().try_for_each(|&part| self.perform(part))?;
+                    Resident::keep_in_order(&mut self.parts)?;
+                }
+            }
+            Command::FirstStep { eta, longest } => {
+                return Ok(Reply::Number(self.first_shared_step(eta, longest)?));
+            }
+            Command::Span { length, eta } => {
+                let mut alone = |_| ControlFlow::Continue(());
+                let watch = watch.unwrap_or(&mut alone);
+                return Ok(Reply::Span(self.advance_by_blocks(length, eta, watch)?));
+            }
+            Command::KeepSteps | Command::TakeSteps => return Err(ForceError::NoBlockSteps),
+            Command::Reach { .. } | Command::SetTime(_) | Command::Restore(_) => {
+                self.on_all(|part| part.run(command, None).map(drop))?;
+            }
+            Command::Energies => return Ok(Reply::Energies(vec![self.energy()?])),
+            Command::Synchronize => self.wait()?,
+            Command::TimeAcceleration => {
+                self.wait()?;
+                return Ok(Reply::Number(self.devices[0].seconds_of(|| self.force())?));
+            }
+            // All devices hold the same.
+            Command::NextStep { .. }
+            | Command::OwnSteps
+            | Command::Save
+            | Command::Phases
+            | Command::Accelerations
+            | Command::TimeSteps { .. }
+            | Command::Timeline { .. } => return self.first().run(command, None),
+        }
+        Ok(Reply::Done)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::SavedState;
     use crate::force::device::Device;
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;

@@ -22,7 +22,10 @@ use part::{Part, Record, Vectors};
 use super::cpu::Cpu;
 use super::device::Streams;
 use super::pack::{POSITION, Scalars, VELOCITY};
-use crate::backend::{Backend, Column, ForceError, Pipeline, SavedState};
+use crate::backend::{
+    Backend, Column, Command, Facts, ForceError, HighestDerivative, Operation, Reply, SavedState,
+    Watch,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -228,7 +231,7 @@ impl<D: Streams> ManySystems<D> {
     }
 
     /// Carries out some steps: copies, launches, copies.
-    fn run(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
+    fn carry_out(&mut self, step: Step, steps: u32) -> Result<(), ForceError> {
         let carried_out = self.on_all(step, |_, part, records| {
             part.queue(records, steps, &mut None)?;
             part.join()
@@ -289,7 +292,7 @@ impl<D: Streams> ManySystems<D> {
         };
         while left > 0 {
             let steps = left.min(MOST_STEPS);
-            self.run(step, steps as u32)?;
+            self.carry_out(step, steps as u32)?;
             left -= steps;
         }
         Ok(())
@@ -324,7 +327,7 @@ impl<D: Streams> ManySystems<D> {
         self.each(VELOCITY, |state, at, _, _| state.set(at, 0.0))?;
         let paces: Vec<f64> = self.own.iter().map(|own| own.pace).collect();
         self.own.iter_mut().for_each(|own| own.pace = 1.0);
-        let done = self.run(
+        let done = self.carry_out(
             Step {
                 kicks: Kicks { dt: 1.0, times: 1 },
                 drift: 0.0,
@@ -418,9 +421,18 @@ impl<D: Streams> ManySystems<D> {
     }
 }
 
-impl<D: Streams> Backend for ManySystems<D> {
-    fn systems(&self) -> usize {
-        self.own.len()
+/// Parts of steps, and what callers ask for.
+impl<D: Streams> ManySystems<D> {
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Damp(factor) => self.damp(factor),
+            Operation::Evaluate(HighestDerivative::None) => self.accelerate(),
+            Operation::Kick(dt) => self.kick(dt),
+            Operation::Drift(dt) => self.drift(dt),
+            Operation::Evaluate(_) | Operation::Predict(_) | Operation::Correct(_) => {
+                Err(ForceError::NoJerks)
+            }
+        }
     }
 
     fn accelerate(&mut self) -> Result<(), ForceError> {
@@ -472,10 +484,6 @@ impl<D: Streams> Backend for ManySystems<D> {
         })
     }
 
-    fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        Some(self)
-    }
-
     fn save(&mut self) -> Result<SavedState, ForceError> {
         self.settle()?;
         self.compute_accelerations()?;
@@ -502,14 +510,13 @@ impl<D: Streams> Backend for ManySystems<D> {
         Ok(())
     }
 
-    fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
+    fn phases(&mut self) -> Result<Vec<[[f64; 3]; 2]>, ForceError> {
         self.settle()?;
         let (positions, velocities) = self.vectors()?;
-        for (i, (position, velocity)) in positions.into_iter().zip(velocities).enumerate() {
-            [bodies.x[i], bodies.y[i], bodies.z[i]] = self.frame.position_from_local(position);
-            [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = self.frame.velocity_from_local(velocity);
-        }
-        Ok(())
+        let local = positions.into_iter().zip(velocities);
+        let frame = &self.frame;
+        let phase = |(x, v)| [frame.position_from_local(x), frame.velocity_from_local(v)];
+        Ok(local.map(phase).collect())
     }
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
@@ -519,10 +526,6 @@ impl<D: Streams> Backend for ManySystems<D> {
         Ok(local
             .map(|&a| self.frame.acceleration_from_local(a))
             .collect())
-    }
-
-    fn energy(&mut self) -> Result<Energy, ForceError> {
-        Ok(self.energies()?.into_iter().sum())
     }
 
     /// By the CPU, system by system.
@@ -541,10 +544,6 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.own.iter().enumerate().map(energy).collect()
     }
 
-    fn synchronize(&mut self) -> Result<(), ForceError> {
-        self.run_queued()
-    }
-
     fn time_acceleration(&mut self) -> Result<f64, ForceError> {
         self.settle()?;
         // A step of no time moves nothing.
@@ -557,15 +556,13 @@ impl<D: Streams> Backend for ManySystems<D> {
         )?;
         Ok(timeline::kernel_seconds(&spans))
     }
-}
 
-impl<D: Streams> Pipeline for ManySystems<D> {
-    fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
+    fn time_steps(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
         self.settle()?;
         self.stale = true;
         let step = self.steps_of(dt);
         let start = Instant::now();
-        self.run(step, steps)?;
+        self.carry_out(step, steps)?;
         Ok(start.elapsed().as_secs_f64())
     }
 
@@ -573,5 +570,44 @@ impl<D: Streams> Pipeline for ManySystems<D> {
         self.settle()?;
         self.stale = true;
         self.run_marked(self.steps_of(dt), steps)
+    }
+}
+
+impl<D: Streams> Backend for ManySystems<D> {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            systems: self.own.len(),
+            times_copies: true,
+            ..Facts::default()
+        }
+    }
+
+    fn run(
+        &mut self,
+        command: &Command<'_>,
+        _: Option<&mut Watch<'_>>,
+    ) -> Result<Reply, ForceError> {
+        command.check_for_systems()?;
+        match *command {
+            Command::Perform(operation) => self.perform(operation)?,
+            Command::Repeat(times, ref step) => {
+                for _ in 0..times {
+                    step.iter().try_for_each(|&part| self.perform(part))?;
+                }
+            }
+            Command::Save => return Ok(Reply::State(Box::new(self.save()?))),
+            Command::Restore(ref saved) => self.restore(saved)?,
+            Command::Phases => return Ok(Reply::Phases(self.phases()?)),
+            Command::Accelerations => return Ok(Reply::Vectors(self.accelerations()?)),
+            Command::Energies => return Ok(Reply::Energies(self.energies()?)),
+            Command::Synchronize => self.run_queued()?,
+            Command::TimeAcceleration => return Ok(Reply::Number(self.time_acceleration()?)),
+            Command::TimeSteps { dt, steps } => {
+                return Ok(Reply::Number(self.time_steps(dt, steps)?));
+            }
+            Command::Timeline { dt, steps } => return Ok(Reply::Spans(self.timeline(dt, steps)?)),
+            _ => {} // there are no fields
+        }
+        Ok(Reply::Done)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::backend::{Backend, Column, Hermite, Neighbours, SavedState};
+use crate::backend::{Backend, Column, Neighbours, SavedState};
 use crate::bodies::Bodies;
 use crate::fields::{External, ExternalField, Fields};
 use crate::force::cpu::samples::cloud;
@@ -32,8 +32,7 @@ fn run(mut cpu: Cpu<f64>, eta: f64, spans: u32) -> (SavedState, BlockCounts, f64
     let before = cpu.energy().expect("computed").total();
     let mut counts = BlockCounts::NONE;
     for _ in 0..spans {
-        let blocks = cpu.block_steps().expect("there");
-        counts += blocks.advance(0.125, eta).expect("long enough steps");
+        counts += cpu.advance(0.125, eta).expect("long enough steps");
     }
     let after = cpu.energy().expect("computed").total();
     let drift = ((after - before) / before).abs();

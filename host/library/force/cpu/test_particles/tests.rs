@@ -39,11 +39,10 @@ fn forces_are_those_of_the_bodies_with_mass() {
         let mut double = Cpu::<f64>::new(&bodies, G);
         let backends: [(&mut dyn Backend, f64); 2] = [(&mut single, 1e-5), (&mut double, 1e-13)];
         for (backend, bound) in backends {
-            assert_eq!(backend.number_of_sources(), Some(massive_of(&bodies).len()));
+            assert_eq!(backend.facts().sources, Some(massive_of(&bodies).len()));
             backend.accelerate().unwrap();
             let of_pairs = backend.accelerations().unwrap();
-            let hermite = backend.hermite().unwrap();
-            hermite.accelerate_with_jerk().unwrap();
+            backend.accelerate_with_jerk().unwrap();
             let with_jerks = backend.accelerations().unwrap();
             for computed in [of_pairs, with_jerks] {
                 for (a, field) in computed.iter().zip(&expected) {

@@ -74,7 +74,7 @@ fn systems_have_the_bits_of_one_process() {
                 let of = |machine: Machine| {
                     let backend = machine.backend(&kernel, &bodies, physics());
                     let backend = backend.expect("runs");
-                    assert_eq!(backend.systems(), number);
+                    assert_eq!(backend.facts().systems, number);
                     seen(backend, &bodies, integrator)
                 };
                 let expected = of(machine(&kernel, None));
@@ -169,10 +169,9 @@ fn steps_are_timed_together() {
         let timed = |machine: Machine| {
             let mut backend = machine.backend(&kernel, &bodies, physics()).expect("runs");
             let force = backend.time_acceleration().expect("runs");
-            let pipeline = backend.pipeline().expect("of many systems");
-            let seconds = pipeline.seconds(0.01, 3).expect("runs");
+            let seconds = backend.time_steps(0.01, 3).expect("runs");
             assert!(force > 0.0 && seconds > 0.0);
-            let spans = pipeline.timeline(0.01, 1).expect("runs").len();
+            let spans = backend.timeline(0.01, 1).expect("runs").len();
             (backend.save().expect("there"), spans)
         };
         let (expected, spans) = timed(machine(&kernel, None));
@@ -182,8 +181,7 @@ fn steps_are_timed_together() {
             let mut backend = machine(&kernel, Some(team))
                 .backend(&kernel, &bodies, physics())
                 .expect("runs");
-            let pipeline = backend.pipeline().expect("of many systems");
-            pipeline.seconds(0.01, 4).expect("runs");
+            backend.time_steps(0.01, 4).expect("runs");
             (backend.save().expect("there"), spans)
         });
         assert!(found == expected, "{name}");
@@ -193,7 +191,7 @@ fn steps_are_timed_together() {
     led(ONES[1], |team| {
         let backend = machine(&on_cpu, Some(team)).backend(&on_cpu, &bodies, physics());
         let mut backend = backend.expect("runs");
-        assert!(backend.pipeline().is_none(), "nothing is copied");
+        assert!(!backend.facts().times_copies, "nothing is copied");
         assert!(backend.time_acceleration().expect("runs") > 0.0);
     });
 }

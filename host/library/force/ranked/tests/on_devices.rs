@@ -142,18 +142,13 @@ fn block_time_steps_have_the_bits_of_as_many_devices() {
         let kernel = find("hermite-f64");
         let begun = |machine: Machine| {
             let mut backend = backend(&in_blocks(machine), &kernel, &bodies);
-            backend
-                .jerks()
-                .expect("there")
-                .accelerate_with_jerk()
-                .expect("runs");
+            backend.accelerate_with_jerk().expect("runs");
             backend
         };
         let advance = |mut backend: Box<dyn Backend>, times: u32| {
             let mut counts = BlockCounts::NONE;
             for _ in 0..times {
-                let blocks = block_steps(&mut *backend).expect("taken");
-                counts += blocks.advance(1.0 / 64.0, eta).expect("runs");
+                counts += backend.advance(1.0 / 64.0, eta).expect("runs");
             }
             let energy = backend.energy().expect("runs");
             (counts, energy, backend.save().expect("there"))
@@ -216,14 +211,8 @@ fn steps_that_get_too_short_are_an_error_of_all_ranks() {
         };
         let backend = machine.backend(&find("hermite-f64"), &bodies, physics);
         let mut backend = backend.expect("runs");
-        backend
-            .jerks()
-            .expect("there")
-            .accelerate_with_jerk()
-            .expect("runs");
-        let refused = block_steps(&mut *backend)
-            .expect("taken")
-            .advance(4.0, 0.01);
+        backend.accelerate_with_jerk().expect("runs");
+        let refused = backend.advance(4.0, 0.01);
         backend.energy().expect("all ranks go on");
         refused
     });

@@ -1,13 +1,12 @@
 //! The steps of single bodies, which encounters are looked for in: the device is asked for the bodies after
 //! each block step.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gpu_kernels::schedule::block_steps::{SPAN, clock};
 
 use super::{LOOK, Words};
-use crate::backend::ForceError;
+use crate::backend::{ForceError, Watch};
 use crate::encounters::StepOfBody;
 use crate::force::device::Device;
 use crate::force::pack::{self, POSITION, VELOCITY};
@@ -18,20 +17,19 @@ type Local = [[f64; 3]; 2];
 
 impl<D: Device> Resident<D> {
     /// Keeps the steps of bodies from now on.
-    pub(super) fn begin_to_keep_steps(&mut self) -> bool {
-        match &mut self.blocks {
-            Some(blocks) => {
-                blocks.kept = Some(vec![]);
-                true
-            }
-            None => false,
-        }
+    pub(in crate::force::resident) fn begin_to_keep_steps(&mut self) -> Result<(), ForceError> {
+        let blocks = self.blocks.as_mut().ok_or(ForceError::NoBlockSteps)?;
+        blocks.kept = Some(vec![]);
+        Ok(())
     }
 
     /// Takes the steps that were kept.
-    pub(super) fn take_kept_steps(&mut self) -> Vec<StepOfBody> {
-        let kept = self.blocks.as_mut().and_then(|blocks| blocks.kept.as_mut());
-        kept.map(std::mem::take).unwrap_or_default()
+    pub(in crate::force::resident) fn take_kept_steps(
+        &mut self,
+    ) -> Result<Vec<StepOfBody>, ForceError> {
+        let blocks = self.blocks.as_mut().ok_or(ForceError::NoBlockSteps)?;
+        let kept = blocks.kept.as_mut();
+        Ok(kept.map(std::mem::take).unwrap_or_default())
     }
 
     /// Returns whether steps are kept.
@@ -46,7 +44,7 @@ impl<D: Device> Resident<D> {
     /// it, or one on which its path does not depend.
     pub(super) fn run_kept_span(
         &mut self,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Option<Words>, ForceError> {
         let mut bodies = self.local_bodies()?;
         let mut begun = vec![0; bodies.len()];

@@ -2,12 +2,10 @@
 //! bodies, and ends the steps of all bodies by the sums of all devices, which it reads in their memory, or
 //! has received from other ranks.
 
-use std::ops::ControlFlow;
-
 use gpu_kernels::schedule::block_steps::Phase;
 
 use super::Several;
-use crate::backend::{BlockCounts, BlockSteps, ForceError};
+use crate::backend::{BlockCounts, ForceError, Watch};
 use crate::force::device::Peers;
 use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::NeighbourLaunches;
@@ -168,7 +166,7 @@ impl<D: Peers> Several<D> {
         &mut self,
         span: f64,
         eta: f64,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Option<Words>, ForceError> {
         self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
         self.begin_span()?;
@@ -202,12 +200,12 @@ impl<D: Peers> Several<D> {
     }
 }
 
-impl<D: Peers> BlockSteps for Several<D> {
-    fn advance_unless(
+impl<D: Peers> Several<D> {
+    pub(super) fn advance_by_blocks(
         &mut self,
         span: f64,
         eta: f64,
-        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let words = self.through_span(span, eta, watch);
         let words = match &self.exchange {
@@ -221,10 +219,6 @@ impl<D: Peers> BlockSteps for Several<D> {
         self.parts.iter_mut().for_each(|part| part.end_span(span));
         Ok(Some(counts))
     }
-
-    fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
-        self.parts[0].saved_own_steps()
-    }
 }
 
 #[cfg(test)]
@@ -234,7 +228,7 @@ mod tests {
     use gpu_kernels::schedule::block_steps::DigitsName;
 
     use super::*;
-    use crate::backend::{Backend, GUARD, Hermite, SavedState};
+    use crate::backend::{Backend, GUARD, SavedState};
     use crate::bodies::Bodies;
     use crate::diagnostics::Energy;
     use crate::fields::{External, ExternalField, Fields};
@@ -328,8 +322,7 @@ mod tests {
     fn ended(backend: &mut dyn Backend, (_, eta, _): Steps) -> (SavedState, Energy, BlockCounts) {
         let mut counts = BlockCounts::NONE;
         for _ in 0..2 {
-            let blocks = backend.block_steps().expect("block steps");
-            counts += blocks.advance(SPAN, eta).expect("emulated");
+            counts += backend.advance(SPAN, eta).expect("emulated");
         }
         let energy = backend.energy().expect("emulated");
         (backend.save().expect("there"), energy, counts)

@@ -174,7 +174,7 @@ mod tests {
     use gpu_kernels::schedule::block_steps::DigitsName;
 
     use super::*;
-    use crate::backend::{Backend, BlockCounts, BlockSteps, GUARD, Hermite, SavedState};
+    use crate::backend::{Backend, BlockCounts, GUARD, SavedState};
     use crate::diagnostics::Energy;
     use crate::fields::{External, ExternalField, Fields};
     use crate::force::emulated::Emulator;
@@ -248,8 +248,7 @@ mod tests {
     fn ended(backend: &mut dyn Backend) -> (SavedState, Energy, BlockCounts) {
         let mut counts = BlockCounts::NONE;
         for _ in 0..2 {
-            let blocks = backend.block_steps().expect("block steps");
-            counts += blocks.advance(SPAN, ETA).expect("emulated");
+            counts += backend.advance(SPAN, ETA).expect("emulated");
         }
         let energy = backend.energy().expect("emulated");
         (backend.save().expect("there"), energy, counts)

@@ -53,7 +53,7 @@ fn forces_and_energies_are_those_of_the_bodies_with_mass() {
             let expected = reference::accelerations_of(&bodies, &physics, &all);
             let mut resident = on_emulator(variant, &bodies, physics);
             let massive = bodies.mass.iter().filter(|&&mass| mass > 0.0).count();
-            assert_eq!(resident.number_of_sources(), Some(massive.max(1)));
+            assert_eq!(resident.facts().sources, Some(massive.max(1)));
             resident.accelerate().unwrap();
             for (a, field) in resident.accelerations().unwrap().iter().zip(&expected) {
                 for (a, expected) in a.iter().zip(field.acceleration) {

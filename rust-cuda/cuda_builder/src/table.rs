@@ -32,7 +32,7 @@ pub(crate) fn described(text: &str) -> impl Iterator<Item = &str> {
     lines.filter_map(|line| Some(line.split_once(": ")?.0))
 }
 
-/// What a kernel consists of.
+/// Counts that describe a kernel.
 #[derive(Default)]
 struct Summary {
     instructions: usize,

@@ -145,7 +145,7 @@ impl SimulationBuilder {
         })
     }
 
-    /// Softening length ε ≥ 0; where not given, what [`suggest::choose_softening`] says.
+    /// Softening length ε ≥ 0; where not given, what [`choose_softening`](crate::suggest::choose_softening) says.
     #[must_use]
     pub fn softening(self, softening: f64) -> Self {
         self.set(|spec| spec.softening = Some(softening))
@@ -158,7 +158,7 @@ impl SimulationBuilder {
     }
 
     /// Time step, negative to go back in time; the longest one with [`eta`](Self::eta). Where not given,
-    /// what [`suggest::choose_step`] says, or with `eta` [`suggest::longest_step`].
+    /// what [`choose_step`](crate::suggest::choose_step) says, or with `eta` [`longest_step`](crate::suggest::longest_step).
     #[must_use]
     pub fn dt(self, dt: f64) -> Self {
         self.set(|spec| spec.dt = Some(dt))
@@ -171,7 +171,7 @@ impl SimulationBuilder {
     }
 
     /// A step for each body: [block time steps](TimeSteps::Blocks). Integrator and [`eta`](Self::eta), where not
-    /// given, are those of [`BlockSettings::or_chosen`].
+    /// given, are those of [`BlockSettings::or_chosen`](crate::suggest::BlockSettings::or_chosen).
     #[must_use]
     pub fn block_steps(self) -> Self {
         self.set(|spec| spec.stepping = TimeSteps::Blocks)

@@ -93,13 +93,25 @@ impl RunSpec {
     /// # Errors
     /// If a number makes no sense, or constants belong to another law.
     pub fn physics(&self, bodies: &Bodies, around: &Surroundings) -> Result<Physics, BuildError> {
+        let (_, physics) = self.with_physics(bodies, around, &mut vec![])?;
+        Ok(physics)
+    }
+
+    /// This specification with the force between bodies, which is returned too.
+    fn with_physics(
+        &self,
+        bodies: &Bodies,
+        around: &Surroundings,
+        choices: &mut Vec<Choice>,
+    ) -> Result<(Self, Physics), BuildError> {
         let law = self.force_law(around)?;
-        let law_and_numbers = Self {
+        let mut spec = Self {
             law: Some(law),
             ..self.clone()
         };
-        law_and_numbers.check_numbers()?;
-        Ok(self.clone().choose_physics(law, bodies, &mut vec![]))
+        spec.check_numbers()?;
+        let physics = spec.choose_physics(law, bodies, choices);
+        Ok((spec, physics))
     }
 
     /// Decides what this specification leaves open, for a run that begins with these bodies. No device is
@@ -137,14 +149,8 @@ impl RunSpec {
         let custom = kernel.and_then(around.custom);
         let mut choices = vec![];
 
-        let law = self.force_law(around)?;
-        let mut spec = Self {
-            law: Some(law),
-            ..self.clone()
-        };
-        spec.check_numbers()?;
+        let (mut spec, physics) = self.with_physics(bodies, around, &mut choices)?;
         let advice = spec.advice();
-        let physics = spec.choose_physics(law, bodies, &mut choices);
         spec.choose_steps(custom, &advice, bodies.len(), &physics, &mut choices);
         let integrator = spec.damped(spec.integrator.unwrap_or(advice.integrator))?;
         spec.integrator = Some(integrator);
@@ -170,7 +176,7 @@ impl RunSpec {
             luf: spec.shape.luf.or(selection.shape.luf),
         };
         let variant = spec.of_systems(shaped(selection.variant, shape)?)?;
-        fits(&variant, &selection.place, law, bodies.len())?;
+        fits(&variant, &selection.place, physics.law, bodies.len())?;
 
         choices.push(Choice {
             setting: Setting::Kernel,

@@ -17,6 +17,8 @@ pub struct OpenedRun {
     run: Run,
     machine: Machine,
     backend: Box<dyn Backend>,
+    /// True once the backend has the forces on these bodies.
+    has_forces: bool,
 }
 
 impl Run {
@@ -32,6 +34,7 @@ impl Run {
             run: self,
             machine,
             backend,
+            has_forces: false,
         })
     }
 
@@ -97,11 +100,6 @@ fn is_ahead(clock: &Clock, pace: Pace, end: f64) -> bool {
 }
 
 impl OpenedRun {
-    /// The run.
-    pub fn run(&self) -> &Run {
-        &self.run
-    }
-
     /// Seconds that the forces of a step take.
     ///
     /// # Errors
@@ -113,10 +111,12 @@ impl OpenedRun {
             self.backend.synchronize()?;
             Ok(began.elapsed().as_secs_f64())
         };
-        match timed()? {
-            seconds if seconds > 0.5 => Ok(seconds),
-            _ => timed(), // warmed up
-        }
+        let seconds = match timed()? {
+            seconds if seconds > 0.5 => seconds,
+            _ => timed()?, // warmed up
+        };
+        self.has_forces = true;
+        Ok(seconds)
     }
 
     /// Begins with these bodies, those that lie on the device. The run it returns has the step that was chosen.
@@ -137,11 +137,13 @@ impl OpenedRun {
             mut run,
             machine,
             mut backend,
+            has_forces,
         } = self;
         let mut why = None;
         let pace = run.spec.pace(|| {
             match scheme {
                 Some(_) => backend.accelerate()?,
+                None if has_forces => {}
                 None => run.integrator.prepare(&mut *backend)?,
             }
             let accelerations = backend.accelerations()?;

@@ -5,7 +5,7 @@ use std::fs;
 use allpairs::fields;
 use allpairs::integrator::TimeSteps;
 use allpairs::io::Format;
-use allpairs::run::Run;
+use allpairs::run::{End, Run};
 use allpairs::variants::Shape;
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -50,7 +50,7 @@ impl Asked {
     }
 
     /// The table, with what was chosen: it holds for runs and resumptions of this table.
-    pub(super) fn with_choices(&self, run: &Run, format: Format, steps: u64) -> toml::Table {
+    pub(super) fn with_choices(&self, run: &Run, format: Format) -> toml::Table {
         let spec = &run.spec;
         let is_of_blocks = spec.stepping == TimeSteps::Blocks;
         let mut table = self.table.clone();
@@ -91,7 +91,9 @@ impl Asked {
         if let Some(dt) = spec.dt {
             set("dt", dt.into());
         }
-        if let (None, Ok(steps)) = (&self.options.until, i64::try_from(steps)) {
+        if let End::Steps(steps) = spec.end
+            && let Ok(steps) = i64::try_from(steps)
+        {
             set("steps", steps.into());
         }
         let fields = self.options.force.fields.iter();

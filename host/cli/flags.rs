@@ -19,26 +19,15 @@ use allpairs::variants::{OutOfRange, UnknownVariant};
 const RUN: &[&str] = &[
     "accuracy",
     "allow_inaccurate",
-    "block",
     "block_steps",
-    "damping",
     "device",
-    "drag",
-    "dt",
     "eta",
     "field",
     "integrator",
     "kernel",
     "law",
-    "len",
-    "luf",
     "neighbours",
     "orbit",
-    "repulsion",
-    "softening",
-    "streams",
-    "tile",
-    "until",
 ];
 /// Settings of the bodies' units.
 const UNITS: &[&str] = &["units", "mass", "radius"];

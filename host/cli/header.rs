@@ -138,7 +138,6 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
 /// Integrator, step, softening and end of a run that is about to take its first step, with the reasons.
 pub(super) fn of_steps(
     run: &Run,
-    options: &Options,
     simulation: &Simulation,
     steps: u64,
     out: &mut impl Write,
@@ -146,8 +145,8 @@ pub(super) fn of_steps(
     if let Some(encounters) = simulation.encounters() {
         writeln!(out, "{}", encounters::header(encounters))?;
     }
-    let chosen = |is_given: bool| if is_given { "" } else { " (chosen)" };
-    let of_dt = chosen(options.dt()?.is_some());
+    let chosen = |setting| run.choice(setting).map_or("", |_| " (chosen)");
+    let of_dt = chosen(Setting::Dt);
     let (step, of_step, until) = match simulation.pace() {
         Pace::Fixed(_) => ("step", of_dt, say::counted(steps, "step", "steps")),
         Pace::Adaptive { steps, end, .. } => {
@@ -164,7 +163,7 @@ pub(super) fn of_steps(
         out,
         "{integrator}, {step} {dt}{of_step}, softening {}{}, {until}",
         say::figure(softening),
-        chosen(options.force.softening.is_some())
+        chosen(Setting::Softening)
     )?;
     let why = |setting| Some(&run.choice(setting)?.why).filter(|why| !why.is_empty());
     if let Some(why) = why(Setting::Dt) {

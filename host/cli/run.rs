@@ -197,7 +197,7 @@ fn begin(
     let seconds = opened.seconds_of_forces()?;
     let (mut simulation, run) = opened.begin(bodies)?;
     let steps = run.spec.steps(simulation.pace())?;
-    header::of_steps(&run, options, &simulation, steps, out)?;
+    header::of_steps(&run, &simulation, steps, out)?;
     let sources = simulation.number_of_sources();
     if let Some(line) = test_particles::header(kinds, sources) {
         writeln!(out, "{line}")?;
@@ -216,7 +216,7 @@ fn begin(
     }
     out.flush()?;
 
-    let table = asked.with_choices(&run, format, steps);
+    let table = asked.with_choices(&run, format);
     let settings = settings::of(&table)?;
     outputs.make_folder()?;
     let _claim = outputs.claim()?;

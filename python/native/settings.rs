@@ -26,7 +26,7 @@ pub(crate) type Threads = (Option<u32>, Option<u32>, Option<u32>);
 
 /// Settings of a simulation. In Python they are a dictionary with the names of these fields (`Settings` in
 /// `_simulation.py`), which is pickled with the simulation.
-#[derive(FromPyObject, IntoPyObject)]
+#[derive(Default, FromPyObject, IntoPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {
     systems: u32,
@@ -181,33 +181,15 @@ pub(crate) fn kept_run<'py>(
     let fields = run.fields.iter();
     let field = fields.map(|text| text.into_py_any(py));
     let mut settings = Settings {
-        systems: 1,
         start: spec.start,
         units: spec.units.map(|units| units.list()),
-        made_by: None,
-        law: None,
-        repulsion: None,
-        drag: None,
         field: field.collect::<PyResult<_>>()?,
         orbit: run.orbit.clone(),
-        integrator: None,
-        damping: None,
-        g: None,
-        softening: None,
-        dt: None,
-        eta: None,
-        block: false,
-        neighbours: None,
-        accuracy: None,
-        kernel: None,
-        shape: (None, None, None),
-        tuned: false,
         allow_inaccurate: spec.allow_inaccurate,
-        device: String::new(),
-        radii: None, // the checkpoint has them
         on_collision: encounters.map(|of| of.on_collision.name().to_owned()),
         escape_radius: escape.map(|(radius, _)| radius),
         on_escape: escape.map(|(_, outcome)| outcome.name().to_owned()),
+        ..Settings::default() // radii are in the checkpoint
     };
     settings.settle(spec);
     Ok((settings, PyBytes::new(py, &saved)))

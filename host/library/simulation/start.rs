@@ -172,10 +172,6 @@ impl OpenedRun {
         }
         run.spec.steps(pace)?;
         let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
-        let end = run.end_of(pace);
-        if let (Some(end), Pace::Fixed(_)) = (end, pace) {
-            run.spec.fields.check_times(run.spec.start, end)?;
-        }
         let start = run.spec.start;
         let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
             .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
@@ -183,7 +179,7 @@ impl OpenedRun {
             scheme.prepare(&mut *simulation.backend)?;
             simulation.scheme = Some(scheme);
         }
-        if let Some(end) = end {
+        if let Some(end) = run.end_of(pace) {
             simulation.reach(end)?;
         }
         if let Some(encounters) = run.spec.encounters.clone() {

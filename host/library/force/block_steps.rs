@@ -5,6 +5,7 @@
 //! of all other bodies where Taylor's series predicts them (McMillan 1986; Makino 1991, PASJ 43,
 //! 859).
 
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -47,6 +48,11 @@ struct OnItsWay {
 }
 
 impl OnItsWay {
+    /// The part of the span that is done.
+    fn share(&self) -> f64 {
+        self.done.load(Ordering::Relaxed) as f64 / SPAN as f64
+    }
+
     /// Takes work of the pool's threads as it comes, until there has been none for a while. It ends then, and after
     /// [`LOOK`] in any case, for it may stand before work of another span on the same thread. The thread that has this span must not
     /// wait: nobody else would bring work.
@@ -71,6 +77,8 @@ impl OnItsWay {
 #[derive(Clone, Copy)]
 pub(super) struct Way<'way, 'scope> {
     told: &'scope OnItsWay,
+    /// Looks after each block, where no other thread does.
+    look: Option<&'way dyn Fn()>,
     scope: &'way rayon::Scope<'scope>,
     /// Threads that are to wait for work.
     waiting: usize,
@@ -82,6 +90,9 @@ impl Way<'_, '_> {
     pub(super) fn goes_on(&self, now: u64) -> bool {
         let (told, owner) = (self.told, rayon::current_thread_index());
         told.done.store(now, Ordering::Relaxed);
+        if let Some(look) = self.look {
+            look();
+        }
         while told.waiting.load(Ordering::Relaxed) < self.waiting {
             told.waiting.fetch_add(1, Ordering::Relaxed);
             self.scope.spawn(move |_| told.wait_for_work(owner));
@@ -96,6 +107,7 @@ fn span_of<'scope, B: InMemory>(
     span: f64,
     eta: f64,
     told: &'scope OnItsWay,
+    look: Option<&dyn Fn()>,
     scope: &rayon::Scope<'scope>,
 ) -> Result<Option<BlockCounts>, ForceError> {
     let waiting = match backend.state().bodies.len() {
@@ -104,6 +116,7 @@ fn span_of<'scope, B: InMemory>(
     };
     let way = Way {
         told,
+        look,
         scope,
         waiting,
     };
@@ -135,7 +148,7 @@ fn steps_of<B: InMemory>(
 impl<B: InMemory> BlockSteps for B {
     fn advance(&mut self, span: f64, eta: f64) -> Result<BlockCounts, ForceError> {
         let way = OnItsWay::default();
-        let counts = rayon::scope(|scope| span_of(self, span, eta, &way, scope))?;
+        let counts = rayon::scope(|scope| span_of(self, span, eta, &way, None, scope))?;
         Ok(counts.expect("nobody leaves it"))
     }
 
@@ -146,21 +159,34 @@ impl<B: InMemory> BlockSteps for B {
         watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let way = &OnItsWay::default();
+        let is_left = || way.is_left.load(Ordering::Relaxed);
+        if rayon::current_thread_index().is_some() {
+            // This thread is one of the pool's. It does not wait for another, because all of them may wait so.
+            let (asked, watch) = (Cell::new(Instant::now()), RefCell::new(watch));
+            let look = || {
+                if asked.get().elapsed() >= LOOK && !is_left() {
+                    let leaves = (watch.borrow_mut())(way.share()).is_break();
+                    way.is_left.store(leaves, Ordering::Relaxed);
+                    asked.set(Instant::now());
+                }
+            };
+            let counts =
+                rayon::in_place_scope(|scope| span_of(self, span, eta, way, Some(&look), scope));
+            return Ok(counts?.filter(|_| !is_left()));
+        }
         let (sender, receiver) = mpsc::channel();
         rayon::in_place_scope(|scope| {
             scope.spawn(move |scope| {
                 // Refused by nobody: the receiver waits for it.
-                let _ = sender.send(span_of(self, span, eta, way, scope));
+                let _ = sender.send(span_of(self, span, eta, way, None, scope));
             });
-            let is_left = || way.is_left.load(Ordering::Relaxed);
             loop {
                 match receiver.recv_timeout(LOOK) {
                     // Left also where the end came first: the caller, who broke off, is not told to go on.
                     Ok(ended) => return ended.map(|counts| counts.filter(|_| !is_left())),
                     Err(RecvTimeoutError::Timeout) if is_left() => {} // until the next block
                     Err(RecvTimeoutError::Timeout) => {
-                        let share = way.done.load(Ordering::Relaxed) as f64 / SPAN as f64;
-                        if watch(share).is_break() {
+                        if watch(way.share()).is_break() {
                             way.is_left.store(true, Ordering::Relaxed);
                         }
                     }
@@ -331,6 +357,31 @@ mod tests {
     use crate::force::cpu::samples::cloud;
     use crate::force::cpu::{Choices, Cpu};
     use crate::physics::{ForceLaw, Physics};
+
+    /// A loop of a user's over many simulations may leave no other thread.
+    #[test]
+    fn the_only_thread_of_a_pool_takes_a_span_and_is_watched() {
+        let physics = Physics {
+            law: ForceLaw::Gravity,
+            g: 1.0,
+            softening: 1e-4,
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        pool.expect("a thread").install(|| {
+            let mut cpu = Cpu::<f64>::with(&cloud(256, 7), physics, Choices::default());
+            cpu.accelerate_with_jerk().expect("a CPU does not refuse");
+            let ended = cpu.advance_unless(1e-6, 0.01, &mut |_| ControlFlow::Continue(()));
+            assert!(ended.expect("a CPU does not refuse").is_some());
+            // Some 1e5 blocks, left at the first look.
+            let mut looks = vec![];
+            let left = cpu.advance_unless(1.0, 1e-8, &mut |share| {
+                looks.push(share);
+                ControlFlow::Break(())
+            });
+            assert!(left.expect("a CPU does not refuse").is_none());
+            assert!(looks.len() == 1 && looks[0] > 0.0, "{looks:?}");
+        });
+    }
 
     /// In spans of one block, which cannot be left, of twice as many bodies until one takes long.
     #[test]

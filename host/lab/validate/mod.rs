@@ -19,11 +19,11 @@ pub use self::list::EXPERIMENTS;
 pub use self::orbits::binary_after;
 use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
-use allpairs::integrator::Integrator;
-use allpairs::integrator::Pace;
+use allpairs::integrator::{Integrator, Pace, TimeSteps};
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
-use allpairs::selection::{Ineligible, Place, eligible};
+use allpairs::rules::{self, Needs};
+use allpairs::selection::{Place, eligible};
 use allpairs::simulation::Simulation;
 use allpairs::variants::preferred::{self, ForceAccuracy};
 use allpairs::variants::{self, Variant};
@@ -121,11 +121,9 @@ impl Experiment {
         if let Err(why) = eligible(variant, machine.place(), ForceLaw::Gravity) {
             return Ok(Outcome::NotRun(why.to_string()));
         }
-        if self.integrator.needs_jerks() && !variant.gives_jerks() {
-            let why = Ineligible::NoJerks {
-                kernel: variant.name,
-                integrator: self.integrator.name(),
-            };
+        let needs = Needs::new(ForceLaw::Gravity);
+        let needs = needs.steps(self.integrator, TimeSteps::Shared, None, None);
+        if let Err(why) = rules::check(&needs, &machine.place().offer(1, Some(variant), true)) {
             return Ok(Outcome::NotRun(why.to_string()));
         }
         let rig = Rig {
@@ -135,10 +133,7 @@ impl Experiment {
             bodies: self.bodies[effort as usize],
             integrator: self.integrator,
         };
-        let values = match (self.run)(&rig) {
-            Err(why @ ForceError::NoBlockSteps) => return Ok(Outcome::NotRun(why.to_string())),
-            values => values?,
-        };
+        let values = (self.run)(&rig)?;
         assert_eq!(values.len(), self.checks.len(), "{}", self.name);
         Ok(Outcome::Measured {
             kernel: variant.name,
@@ -176,7 +171,13 @@ impl Rig<'_> {
             g: 1.0,
             softening,
         };
-        let backend = self.machine.backend(self.variant, bodies, physics)?;
+        let pace = pace.into();
+        let backend = match pace {
+            Pace::Adaptive { eta, steps, .. } => Machine::new(self.machine.place().clone())
+                .block_steps(self.integrator, steps, Some(eta), None)
+                .backend(self.variant, bodies, physics)?,
+            Pace::Fixed(_) => self.machine.backend(self.variant, bodies, physics)?,
+        };
         Simulation::new(backend, bodies.clone(), physics, self.integrator, pace, 0.0)
     }
 }

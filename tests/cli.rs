@@ -219,12 +219,12 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
     for (arguments, code, complaints) in [
         (
             "run two-body --kernel tiled",
-            UNAVAILABLE,
+            USAGE,
             ["`tiled` is GPU code", "--device cuda"],
         ),
         (
             "run two-body --kernel tiled --device cpu",
-            UNAVAILABLE,
+            USAGE,
             ["`tiled` is GPU code", "emulator"],
         ),
         (
@@ -234,17 +234,17 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         ),
         (
             "run two-body --kernel cpu-f64 --device emulator",
-            UNAVAILABLE,
+            USAGE,
             ["`cpu-f64` is CPU code", "--device cpu"],
         ),
         (
             "verify --kernel cpu-f64 --device emulator",
-            UNAVAILABLE,
+            USAGE,
             ["`cpu-f64` is CPU code", "--device cpu"],
         ),
         (
             "verify --kernel tides-at-points --device cpu",
-            UNAVAILABLE,
+            USAGE,
             ["`tides-at-points` is GPU code", "--device emulator"],
         ),
         (
@@ -317,7 +317,7 @@ fn a_choice_that_cannot_run_is_refused_with_the_reason() {
         (
             "run two-body --integrator leapfrog --block-steps --until 1",
             USAGE,
-            ["need an integrator with jerks", "not leapfrog"],
+            ["needs an integrator with jerks", "not leapfrog"],
         ),
         (
             "run two-body --snapshot-every 0",
@@ -371,19 +371,6 @@ fn what_is_known_is_validated() {
     assert_eq!(check["passed"], true, "{text}");
     assert!(check["value"].as_f64() <= check["bound"].as_f64(), "{text}");
     try_in(&folder, arguments).expect(USAGE, &["report.json is there already"]);
-    // Block time steps are the CPU's.
-    try_in(
-        &folder,
-        "validate --quick --only collapse-blocks --device emulator",
-    )
-    .expect(
-        0,
-        &[
-            "collapse-blocks was not run",
-            "block time steps are not computed here",
-            "0 of 0",
-        ],
-    );
 }
 
 #[test]
@@ -409,6 +396,13 @@ fn what_there_is_is_listed() {
     ladder.expect(0, &["venus/naive", "venus/fp16-pure", "schedule: tiled"]);
     assert!(!ladder.said.contains("cpu-f64"));
     try_in(&folder, "list --study mars").expect(USAGE, &["mars", "venus, gtx1060"]);
+    let together = try_in(&folder, "list --together");
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md"));
+    together.expect(0, &["| feature | CPU |"]);
+    assert!(
+        guide.expect("a page").contains(&together.said),
+        "docs/guide.md has another table than `allpairs list --together`"
+    );
     try_in(&folder, "--help").expect(0, &["run", "devices", "list", "verify", "bench", "inspect"]);
     try_in(&folder, "--version").expect(0, &[env!("CARGO_PKG_VERSION")]);
 }

@@ -115,7 +115,7 @@ fn fields_that_cannot_be_are_refused_before_the_run() {
                 "--kernel=many-systems",
                 "--device=emulator",
             ],
-            &["many-systems", "one system"],
+            &["one system, not on 2", "--systems 1 and leave out --kernel"],
         ),
     ] {
         let plummer = ["run", "plummer", "--bodies=20", "--out=refused"];

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::program::code::{DATA, IO, UNAVAILABLE, USAGE};
+use crate::support::program::code::{DATA, IO, USAGE};
 use crate::support::program::{Ended, allpairs, galaxy, run};
 use allpairs::io::{read, read_units};
 use allpairs::units::Units;
@@ -215,7 +215,7 @@ fn what_is_not_quite_right_is_told_apart() {
             ["`--max-drift` must be ≥ 0", "got NaN"],
         ),
         (
-            UNAVAILABLE,
+            USAGE,
             "run plummer --law attract-repel --kernel cpu-f32",
             ["the force law attract-repel,", "`reference`"],
         ),

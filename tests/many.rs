@@ -85,7 +85,7 @@ fn systems_stay_independent() {
         &folder,
         "run cpu-whole/run.toml --kernel symmetric --device emulator --out other",
     )
-    .expect(UNAVAILABLE, &["computes one system, not 3"]);
+    .expect(USAGE, &["computes one system, not 3", "leave out --kernel"]);
 }
 
 /// A run of five systems on the emulator is a run of each of them alone.

@@ -180,8 +180,7 @@ fn what_is_missing_for_a_rung_is_said() {
     );
     // One kernel's shapes are looked at, and only of one that `auto` may take.
     let tune = |arguments| try_in(&folder, arguments);
-    tune("tune --device cpu --kernel gtx980/2d-nobank --bodies 256")
-        .expect(UNAVAILABLE, &["GPU code"]);
+    tune("tune --device cpu --kernel gtx980/2d-nobank --bodies 256").expect(USAGE, &["GPU code"]);
     tune("tune --device cpu --kernel cpu-f32-approximate --bodies 256")
         .expect(USAGE, &["`auto` may not take it"]);
     tune("tune --device cpu --kernel cpu-f32 --bodies 256")

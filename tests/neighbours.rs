@@ -99,7 +99,7 @@ fn pairs_of_unsoftened_bodies_are_in_double_precision() {
         &at,
         &format!("{run} --until 0.01 --neighbours 10 --out other"),
     )
-    .expect(code::UNAVAILABLE, &["not softened", "--device cpu"]);
+    .expect(code::USAGE, &["not softened", "--device cpu"]);
 }
 
 #[test]
@@ -123,18 +123,21 @@ fn what_has_no_neighbours_is_refused() {
         ),
         (
             "--block-steps --neighbours auto --device emulator --accuracy double",
-            code::UNAVAILABLE,
+            code::USAGE,
             ["computes pairs in f32", "--device cpu"],
         ),
         (
             "--block-steps --neighbours auto --device cpu --accuracy single",
-            code::UNAVAILABLE,
-            ["CPU in double precision", "--accuracy"],
+            code::USAGE,
+            [
+                "CPU computes pairs in double precision",
+                "--accuracy double",
+            ],
         ),
         (
             "--block-steps --neighbours auto --device cpu --field 1pn:c=1000",
-            code::UNAVAILABLE,
-            ["--field 1pn", "leave one"],
+            code::USAGE,
+            ["leave out --neighbours", "leave out --field 1pn"],
         ),
     ] {
         let options = format!("{RUN} --until 0.125 --out none {options}");

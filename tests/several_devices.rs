@@ -160,8 +160,8 @@ fn what_devices_cannot_share_is_refused() {
     for (arguments, exit, texts) in [
         (
             "run plummer --bodies 100 --device emulator:3 --kernel tiled",
-            code::UNAVAILABLE,
-            ["`tiled`", "one device", "--device cuda:0"],
+            code::USAGE,
+            ["`tiled`", "one device", "choose --device emulator"],
         ),
         (
             "run plummer --bodies 100 --device emulator:17",

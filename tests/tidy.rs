@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use allpairs::settings::Setting;
+
 mod english;
 
 const SOURCES: [&str; 8] = [
@@ -107,6 +109,30 @@ fn documentation_begins_with_a_noun_or_a_verb() {
         }
     }
     assert!(pieces > 5_000, "only {pieces} pieces of documentation");
+}
+
+/// Messages spell a setting as an argument that Python's functions have. Some settings are options of the
+/// program alone.
+#[test]
+fn settings_are_arguments_in_python() {
+    const OF_THE_PROGRAM: [Setting; 7] = [
+        Setting::Epoch,
+        Setting::Independent,
+        Setting::Moon,
+        Setting::Start,
+        Setting::Steps,
+        Setting::Streams,
+        Setting::Tile,
+    ];
+    let python = crate::support::root().join("python/allpairs");
+    let texts: String = files(&python, "py").iter().map(|path| read(path)).collect();
+    for setting in Setting::ALL {
+        let argument = setting.argument();
+        let is_there = texts.contains(&format!("    {argument}: "))
+            || texts.contains(&format!("(self, {argument}: "));
+        let is_there = is_there || OF_THE_PROGRAM.contains(&setting);
+        assert!(is_there, "no function of Python has `{argument}`");
+    }
 }
 
 /// The library names options in one file, which spells every setting for the front of the process.

@@ -5,8 +5,6 @@ use std::io::Write;
 use allpairs_lab::bench_record::{BenchRecord, BenchRow};
 use gpu_kernels::interaction::FLOPS_PER_INTERACTION;
 
-use crate::flags;
-
 /// GFLOP/s of a row, by the count that is used everywhere.
 pub(super) fn gflops(row: &BenchRow) -> String {
     format!("{:.0}", 1e-9 * row.rate * f64::from(FLOPS_PER_INTERACTION))
@@ -28,7 +26,7 @@ pub(super) fn bodies(row: &BenchRow) -> String {
 /// Text in place of figures that are not right.
 pub(super) fn failed(expected: bool, why: &str) -> String {
     let word = if expected { "fails" } else { "FAILED" };
-    format!("{word}: {}", flags::of_run(why))
+    format!("{word}: {}", why)
 }
 
 /// Explains the figures, and names rows that are not as asked for.

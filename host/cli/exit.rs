@@ -11,8 +11,9 @@ use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, FigureError, PictureError};
 use allpairs::plan::PlanError;
 use allpairs::recording::RecordingError;
+use allpairs::refusals::Refusals;
 use allpairs::run::BuildError;
-use allpairs::selection::SelectionError;
+use allpairs::selection::{Ineligible, SelectionError};
 use allpairs_lab::bench_record::RecordError;
 
 use crate::config;
@@ -82,6 +83,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
     {
         DATA
     } else if error.is::<clap::Error>()
+        || is_refusal(error)
         || matches!(error.downcast_ref(), Some(ForceError::Field(_)))
         || matches!(
             error.downcast_ref(),
@@ -112,6 +114,27 @@ fn code_of(error: &anyhow::Error) -> u8 {
     } else {
         USAGE
     }
+}
+
+/// Returns whether settings do not go together.
+fn is_refusal(error: &anyhow::Error) -> bool {
+    let by_force = |error: &ForceError| matches!(error, ForceError::Refused(_));
+    let by_selection = |error: &SelectionError| {
+        matches!(
+            error,
+            SelectionError::Refused(_) | SelectionError::Ineligible(Ineligible::Refused(_))
+        )
+    };
+    let by_run = |error: &BuildError| match error {
+        BuildError::Selection(error) => by_selection(error),
+        BuildError::Force(error) => by_force(error),
+        _ => false,
+    };
+    error.is::<Refusals>()
+        || matches!(error.downcast_ref(), Some(Ineligible::Refused(_)))
+        || error.downcast_ref().is_some_and(by_force)
+        || error.downcast_ref().is_some_and(by_selection)
+        || error.downcast_ref().is_some_and(by_run)
 }
 
 /// The exit code of a picture, chart, movie or page that could not be made.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
-use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;
@@ -98,10 +97,8 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
         !matches!(physics.law, ForceLaw::AttractRepel { .. }),
         "the field of --law attract-repel depends on the bodies in it: `field` has gravity and unit"
     );
-    // Steps of sixth order take every field, and those that depend on velocities are refused below.
     let fields = force.fields(physics.g)?;
-    let integrator = Integrator::Hermite6;
-    fields.check(integrator.name(), integrator.derivatives())?;
+    fields.check()?;
     if let Some(field) = fields.iter().find(|field| field.needs_velocity()) {
         anyhow::bail!("--field {field}: it depends on velocities, and points have none");
     }

@@ -1,38 +1,9 @@
-//! Settings that the library's texts name, as options of the command line.
-//!
-//! The library names a setting as its builder does, in backticks: "add `block_steps`, or choose the
-//! `device` cpu". That reads "add --block-steps, or choose --device cpu" here.
+//! Messages of errors, as the program prints them.
 
 use std::error::Error;
 
-use allpairs::backend::{ForceError, NeighboursFault};
-use allpairs::encounters::EncounterFault;
-use allpairs::fields::{FieldFault, ParseFault};
-use allpairs::plan::PlanError;
-use allpairs::recording::RecordingError;
 use allpairs::run::BuildError;
-use allpairs::selection::{Ineligible, SelectionError};
-use allpairs::units::MeasureError;
-use allpairs::variants::{OutOfRange, UnknownVariant};
-
-/// Settings of a run.
-const RUN: &[&str] = &[
-    "accuracy",
-    "allow_inaccurate",
-    "block_steps",
-    "device",
-    "eta",
-    "field",
-    "integrator",
-    "kernel",
-    "law",
-    "neighbours",
-    "orbit",
-];
-/// Settings of the bodies' units.
-const UNITS: &[&str] = &["units", "mass", "radius"];
-/// Settings of initial conditions.
-const MADE: &[&str] = &["epoch", "masses", "moon", "of"];
+use allpairs::variants::UnknownVariant;
 
 /// An error and its causes, but for those that it tells itself, as the program prints them.
 pub(super) fn message(error: &anyhow::Error) -> String {
@@ -44,56 +15,20 @@ pub(super) fn message(error: &anyhow::Error) -> String {
     })
 }
 
-/// A text of the library about a run.
-pub(super) fn of_run(text: &str) -> String {
-    with_options(text, RUN)
-}
-
-/// A text of the library about initial conditions.
-pub(super) fn of_initial_conditions(text: &str) -> String {
-    with_options(text, MADE)
-}
-
 fn cause(error: &(dyn Error + 'static)) -> String {
     let is_unknown = matches!(error.downcast_ref(), Some(BuildError::Kernel(_)));
-    if is_unknown || error.is::<UnknownVariant>() {
-        return format!("{error}: `allpairs list` shows those there are");
+    match is_unknown || error.is::<UnknownVariant>() {
+        true => format!("{error}: `allpairs list` shows those there are"),
+        false => error.to_string(),
     }
-    with_options(&error.to_string(), settings(error))
-}
-
-/// The settings that an error may name. Others are left alone, which may repeat in backticks what a user
-/// wrote, or name a parameter of a field.
-fn settings(error: &(dyn Error + 'static)) -> &'static [&'static str] {
-    let about_a_run = error.is::<ForceError>()
-        || error.is::<BuildError>()
-        || error.is::<SelectionError>()
-        || error.is::<Ineligible>()
-        || error.is::<NeighboursFault>()
-        || error.is::<EncounterFault>()
-        || error.is::<FieldFault>()
-        || error.is::<PlanError>()
-        || error.is::<OutOfRange>()
-        || error.is::<RecordingError>();
-    let about_units =
-        error.is::<MeasureError>() || matches!(error.downcast_ref(), Some(ParseFault::NoUnits(_)));
-    match (about_a_run, about_units) {
-        (true, _) => RUN,
-        (_, true) => UNITS,
-        _ => &[],
-    }
-}
-
-fn with_options(text: &str, settings: &[&str]) -> String {
-    settings.iter().fold(text.to_owned(), |text, setting| {
-        let option = format!("--{}", setting.replace('_', "-"));
-        text.replace(&format!("the `{setting}` "), &format!("{option} "))
-            .replace(&format!("`{setting}`"), &option)
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use allpairs::physics::ForceLaw;
+    use allpairs::rules::{self, Needs, Offer, Processor};
+    use allpairs::settings::{Front, Setting};
+    use allpairs::{Integrator, TimeSteps};
     use anyhow::Context;
     use clap::CommandFactory;
 
@@ -105,23 +40,44 @@ mod tests {
         let command = Arguments::command();
         let run = command.find_subcommand("run").expect("there is one");
         let options: Vec<&str> = run.get_arguments().filter_map(|a| a.get_long()).collect();
-        for setting in [RUN, UNITS, MADE].concat() {
-            let option = setting.replace('_', "-");
-            assert!(options.contains(&option.as_str()), "{option}");
+        for setting in Setting::ALL {
+            let option = setting.option();
+            // The file says when a run of the program begins.
+            let is_one = options.contains(&option.as_str());
+            assert!(is_one || setting == Setting::Start, "{option}");
         }
     }
 
     #[test]
     fn messages_name_options() {
+        Front::CommandLine.speak();
         let told = |error: anyhow::Error| message(&error);
+        let device = Offer {
+            processor: Processor::Gpu,
+            ..Offer::ANY
+        };
+        let needs = Needs::new(ForceLaw::Gravity);
+        let hermite6 = needs.steps(Integrator::Hermite6, TimeSteps::Shared, None, None);
         assert_eq!(
-            told(ForceError::NoSnaps.into()),
-            "steps of sixth order for all bodies at once are not computed on a device: add --block-steps, \
-             or choose --device cpu"
+            told(
+                rules::check(&hermite6, &device)
+                    .expect_err("no snaps")
+                    .into()
+            ),
+            "hermite6 on a GPU takes block time steps alone, not one step for all bodies: add --block-steps, \
+             or choose --device cpu, or choose --integrator hermite4"
         );
+        let neighbours = hermite6.neighbours(true);
         assert_eq!(
-            told(NeighboursFault::Integrator("leapfrog").into()),
-            "--neighbours needs --integrator hermite4, not leapfrog"
+            told(
+                rules::check(&neighbours, &Offer::ANY)
+                    .expect_err("two")
+                    .into()
+            ),
+            "--neighbours needs --block-steps, because each force is the force of all bodies where all take \
+             one step: add --block-steps, or leave out --neighbours\n\
+             and --neighbours needs --integrator hermite4, not hermite6: choose --integrator hermite4, or \
+             leave out --neighbours"
         );
         let measure: allpairs::units::Measure = "1pc".parse().expect("a length");
         let length = measure.length(None).context("in --softening");

@@ -14,7 +14,6 @@ use allpairs::suggest;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use crate::encounters;
-use crate::flags;
 use crate::many;
 use crate::options::Options;
 use crate::own_frame;
@@ -167,7 +166,7 @@ pub(super) fn of_steps(
     )?;
     let why = |setting| Some(&run.choice(setting)?.why).filter(|why| !why.is_empty());
     if let Some(why) = why(Setting::Dt) {
-        writeln!(out, "{step} {dt}: {}", flags::of_run(why))?;
+        writeln!(out, "{step} {dt}: {}", why)?;
     }
     if let Some(why) = why(Setting::Integrator).filter(|_| run.spec.stepping == TimeSteps::Shared) {
         writeln!(out, "{integrator}: {why}")?;

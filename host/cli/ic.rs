@@ -9,7 +9,6 @@ use allpairs::units::Units;
 use anyhow::Context;
 
 use crate::files;
-use crate::flags::of_initial_conditions;
 use crate::made::Made;
 use crate::say;
 use crate::size::Size;
@@ -17,7 +16,7 @@ use crate::tables;
 
 /// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
-#[command(after_help = of_initial_conditions(SOLAR_SYSTEM_NOTES))]
+#[command(after_help = SOLAR_SYSTEM_NOTES)]
 pub(super) struct Options {
     /// Name of the initial conditions; without one, the list of them.
     #[arg(requires = "out")]
@@ -85,8 +84,7 @@ fn list(out: &mut impl Write) -> anyhow::Result<()> {
         let options: Vec<_> = options
             .map(|(parameter, default)| format!("--{} {default}", parameter.name()))
             .collect();
-        let summary = of_initial_conditions(generator.summary);
-        table.add_row([generator.name, &options.join("\n"), &summary]);
+        table.add_row([generator.name, &options.join("\n"), generator.summary]);
     }
     tables::wrap_sentences(&mut table);
     writeln!(out, "{table}")?;

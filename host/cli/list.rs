@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use allpairs::rules::together;
 use allpairs::selection::library;
 use allpairs::variants::{VARIANTS, Variant};
 use allpairs_lab::choices::differences as differences_of;
@@ -15,9 +16,17 @@ pub(super) struct Options {
     /// Only the rungs of this study's ladder: venus, gtx1060, galaxies, gtx980 or ecl.
     #[arg(long)]
     study: Option<String>,
+    /// What goes together instead: features of runs, the devices that compute them, and what each
+    /// cannot be combined with.
+    #[arg(long, conflicts_with = "study")]
+    together: bool,
 }
 
 pub(super) fn list(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
+    if options.together {
+        write!(out, "{}", together())?;
+        return Ok(());
+    }
     if let Some(name) = &options.study {
         return ladder(studies::find(name)?, out);
     }

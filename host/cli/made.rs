@@ -5,7 +5,7 @@ use allpairs::units::{Length, Measure};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::flags::{message, of_initial_conditions};
+use crate::flags::message;
 
 /// Initial conditions to make.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +59,7 @@ fn argument(parameter: Parameter) -> Arg {
     let argument = Arg::new(parameter.name())
         .long(parameter.name())
         .help_heading(HEADING);
-    let (summary, defaults) = (
-        of_initial_conditions(parameter.summary()),
-        defaults(parameter),
-    );
+    let (summary, defaults) = (parameter.summary(), defaults(parameter));
     if parameter.is_length() {
         return argument
             .value_name("LENGTH")

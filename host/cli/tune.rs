@@ -17,7 +17,6 @@ use anyhow::{Context, ensure};
 
 use crate::bodies;
 use crate::choices::{DeviceOption, Named};
-use crate::flags;
 use crate::say;
 use crate::tables;
 
@@ -197,7 +196,7 @@ fn show(found: &Found, n: u32, untuned: &Variant, out: &mut impl Write) -> anyho
         found.candidates
     )?;
     for why in &found.wrong {
-        writeln!(out, "cannot win: {}", flags::of_run(why))?;
+        writeln!(out, "cannot win: {}", why)?;
     }
     let Some((winner, seconds)) = &found.winner else {
         writeln!(out, "nothing here is right and fast enough to win")?;

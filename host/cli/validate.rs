@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::choices::DeviceOption;
 use crate::exit::ChecksFailed;
-use crate::flags;
 use crate::say;
 use crate::tables;
 use crate::version;
@@ -157,7 +156,6 @@ fn table(runs: &[Run], effort: Effort, reasons: bool, out: &mut impl Write) -> a
         let (kernel, values) = match &run.outcome {
             Outcome::Measured { kernel, values } => (*kernel, values),
             Outcome::NotRun(why) => {
-                let why = flags::of_run(why);
                 not_run.push(format!("{} was not run: {why}", experiment.name));
                 continue;
             }

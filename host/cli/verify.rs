@@ -6,7 +6,9 @@ use allpairs::diagnostics::DigitHistogram;
 use allpairs::machine::{KernelAtPoints, Machine};
 use allpairs::physics::ForceLaw;
 use allpairs::plan::systems::most_bodies;
-use allpairs::selection::{Ineligible, Place, Request, SelectionError, eligible, select};
+use allpairs::refusals::{Change, Refusal, Refusals, Remedy};
+use allpairs::selection::{Ineligible, Place, Request, eligible, select};
+use allpairs::settings::Setting;
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{
@@ -45,7 +47,14 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     if let (Place::Cpu, Some(kernel), false) =
         (&place, at_points.first(), options.kernel.is_empty())
     {
-        return Err(SelectionError::from(Ineligible::NeedsGpu(kernel.name)).into());
+        let refusal = Refusal {
+            sides: ["kernels of a GPU", "the CPU"],
+            reason: format!("kernel `{}` is GPU code", kernel.name),
+            remedies: ["cuda", "emulator"]
+                .map(|device| Remedy(vec![Change::Set(Setting::Device, device)]))
+                .to_vec(),
+        };
+        return Err(Refusals(vec![refusal]).into());
     }
     let emulated = place.is_emulated();
     let n = match options.bodies {

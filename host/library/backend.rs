@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 pub use self::block_steps::{BlockCounts, GUARD, Neighbours};
-pub use self::error::{ForceError, NeighboursFault};
+pub use self::error::ForceError;
 pub(crate) use self::state::{COLUMNS, Unit};
 pub use self::state::{Column, SavedState, Sphere};
 use crate::bodies::Bodies;

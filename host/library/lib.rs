@@ -56,6 +56,8 @@ pub mod plan;
 pub mod ptx;
 pub mod ranks;
 pub mod recording;
+pub mod refusals;
+pub mod rules;
 pub mod run;
 pub mod selection;
 pub mod settings;

@@ -10,7 +10,7 @@ pub use points::{AtPoints, KernelAtPoints};
 
 use crate::backend::{Backend, ForceError, Neighbours};
 use crate::bodies::Bodies;
-use crate::fields::{External, FieldFault, Fields};
+use crate::fields::{External, Fields};
 use crate::force::cpu::{Choices, Cpu};
 use crate::force::cuda::Cuda;
 use crate::force::device::Device;
@@ -19,12 +19,12 @@ use crate::force::independent::Independent;
 use crate::force::reference::Reference;
 use crate::force::resident::{Resident, Several};
 use crate::frame::Frame;
-use crate::physics::Physics;
-use crate::plan::systems::SystemsError;
-use crate::plan::{PlanError, Recipe};
+use crate::physics::{ForceLaw, Physics};
+use crate::plan::Recipe;
 use crate::ptx;
 use crate::ranks::Team;
-use crate::selection::{Place, eligible};
+use crate::rules::{self, Needs};
+use crate::selection::{Place, loads};
 use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
@@ -44,6 +44,8 @@ pub struct Machine {
     /// The order and the digits of block time steps on a device, if a run takes them.
     block_steps: Option<(u32, DigitsName)>,
     fields: Fields,
+    /// Needs of the run, but for law and number of systems.
+    needs: Needs,
     /// Number of neighbours in block time steps, if these are of a neighbour scheme.
     neighbours: Option<Neighbours>,
     /// Ranks that compute together, if there are several.
@@ -60,6 +62,7 @@ impl Machine {
             thread_order: 0,
             block_steps: None,
             fields: Fields::NONE,
+            needs: Needs::new(ForceLaw::Gravity),
             neighbours: None,
             team: None,
         }
@@ -68,7 +71,12 @@ impl Machine {
     /// Accelerates bodies by these external fields too.
     #[must_use]
     pub fn fields(self, fields: Fields) -> Self {
-        Self { fields, ..self }
+        let needs = self.needs.fields(&fields);
+        Self {
+            fields,
+            needs,
+            ..self
+        }
     }
 
     /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
@@ -118,14 +126,14 @@ impl Machine {
         self.make(variant, bodies, physics, Some(frame))
     }
 
-    /// Puts bodies there, to be accelerated by a variant that is [`eligible`] there.
+    /// Puts bodies there, to be accelerated by a variant.
     ///
     /// # Errors
-    /// If the place refuses, or has too little memory, or the variant bounds no error of these
-    /// bodies' forces.
+    /// [`ForceError::Refused`] if that cannot be; or if the place has too little memory, or the variant
+    /// bounds no error of these bodies' forces.
     ///
     /// # Panics
-    /// If the variant is not eligible.
+    /// If a GPU does not load the variant, which [`eligible`](crate::selection::eligible) says.
     pub fn backend(
         &self,
         variant: &Variant,
@@ -135,6 +143,17 @@ impl Machine {
         self.make(variant, bodies, physics, None)
     }
 
+    /// Checks that a variant goes together with this place and the needs of the run.
+    fn check(&self, variant: &Variant, law: ForceLaw) -> Result<(), ForceError> {
+        let ranks = self.team.as_ref().map_or(1, |team| team.size());
+        let needs = Needs { law, ..self.needs }.systems(variant.systems);
+        rules::check(&needs, &self.place.offer(ranks, Some(variant), true))?;
+        if let Err(why) = loads(variant, &self.place) {
+            panic!("{why}");
+        }
+        Ok(())
+    }
+
     fn make(
         &self,
         variant: &Variant,
@@ -142,26 +161,12 @@ impl Machine {
         physics: Physics,
         frame: Option<Frame>,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        if let Err(why) = eligible(variant, &self.place, physics.law) {
-            panic!("{why}");
-        }
+        self.check(variant, physics.law)?;
         match variant.in_range(bodies, &physics) {
             Err(OutOfRange {
                 computable: true, ..
             }) if self.allow_inaccurate => {}
             checked => checked?,
-        }
-        if !self.fields.is_empty()
-            && (variant.systems != 1 || matches!(variant.method, Method::Systems(_)))
-        {
-            return Err(FieldFault::Systems(variant.name).into());
-        }
-        if self.neighbours.is_some() {
-            self.check_neighbours(variant)?;
-        }
-        if matches!(variant.method, Method::Kernel { .. }) && variant.systems != 1 {
-            let (kernel, systems) = (variant.name, variant.systems);
-            return Err(PlanError::from(SystemsError::OneSystem { kernel, systems }).into());
         }
         if let Some(team) = &self.team {
             return self.ranked(variant, bodies, physics, frame, team);
@@ -194,7 +199,7 @@ impl Machine {
                             Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())
                         };
                         if self.neighbours.is_some() {
-                            let cpu = cpu(bodies).in_neighbour_scheme(self.neighbours)?;
+                            let cpu = cpu(bodies).in_neighbour_scheme(self.neighbours);
                             return Ok(Box::new(cpu));
                         }
                         let many = Independent::new(bodies, systems, cpu)?;

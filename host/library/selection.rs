@@ -9,6 +9,7 @@ mod together;
 
 pub use crate::force::ranked::gpus::NoGpuOfRank;
 pub use device_choice::{DeviceChoice, UnknownDevice};
+pub(crate) use eligible::loads;
 pub use eligible::{Ineligible, eligible, fits, library};
 pub use numbers::{GpuNumbers, MOST_DEVICES};
 pub use place::Place;
@@ -20,6 +21,9 @@ use crate::integrator::{Integrator, TimeSteps};
 use crate::limits;
 use crate::physics::ForceLaw;
 use crate::ranks::Team;
+use crate::refusals::Refusals;
+use crate::rules::{self, Needs};
+use crate::settings::Setting;
 use crate::variants::preferred::{self, ForceAccuracy};
 use crate::variants::{self, Method, Shape, Variant};
 
@@ -41,7 +45,7 @@ pub struct Selection {
 #[non_exhaustive]
 pub enum SelectionError {
     /// A GPU was asked for.
-    #[error("the `device` cuda needs a GPU, and there is none: {0}")]
+    #[error("{cuda} needs a GPU, and there is none: {0}", cuda = Setting::Device.with("cuda"))]
     NoGpu(#[from] NoGpu),
     /// A GPU was asked for that is not there.
     #[error("there is no GPU {asked}: this machine has {count}, counted from 0")]
@@ -54,7 +58,7 @@ pub enum SelectionError {
     /// All GPUs were asked for, and they are more than can compute together.
     #[error(
         "there are {count} GPUs, and at most {MOST_DEVICES} compute together: name them, as in \
-         the `device` cuda:0,1"
+         {}", Setting::Device.with("cuda:0,1")
     )]
     TooManyGpus {
         /// Number of GPUs.
@@ -65,13 +69,18 @@ pub enum SelectionError {
     NoGpuOfRank(#[from] NoGpuOfRank),
     /// Ranks were to have several devices each.
     #[error(
-        "the `device` {0} names several devices, and each rank computes on one: choose the `device` cuda \
-         or emulator, of which each rank has its own, or start without the MPI launcher"
+        "{several} names several devices, and each rank computes on one: choose {cuda} or {emulator}, of \
+         which each rank has its own, or start without the MPI launcher",
+        several = Setting::Device.with(.0), cuda = Setting::Device.with("cuda"),
+        emulator = Setting::Device.with("emulator")
     )]
     SeveralOfRank(DeviceChoice),
     /// The variant cannot run there.
     #[error(transparent)]
     Ineligible(#[from] Ineligible),
+    /// Needs that do not go together, or with the place.
+    #[error(transparent)]
+    Refused(#[from] Refusals),
 }
 
 /// Forces to compute, and choices that were made: [`select`] makes the others.
@@ -140,6 +149,12 @@ impl Request {
     pub const fn law(self, law: ForceLaw) -> Self {
         Self { law, ..self }
     }
+
+    /// Needs that it says.
+    pub fn needs(&self) -> Needs {
+        let needs = Needs::new(self.law).systems(self.systems);
+        needs.steps(self.integrator, self.steps, None, self.accuracy)
+    }
 }
 
 /// Finds what to run and where.
@@ -147,7 +162,7 @@ impl Request {
 /// # Errors
 /// The reason why the request cannot be met.
 pub fn select(request: &Request) -> Result<Selection, SelectionError> {
-    select_among(request, None)
+    select_for(request, &request.needs(), None)
 }
 
 /// Finds what the ranks of a team are to run together and where, as rank 0: the others
@@ -156,10 +171,18 @@ pub fn select(request: &Request) -> Result<Selection, SelectionError> {
 /// # Errors
 /// The reason why the request cannot be met.
 pub fn select_on_ranks(request: &Request, team: &Team) -> Result<Selection, SelectionError> {
-    select_among(request, Some(team))
+    select_for(request, &request.needs(), Some(team))
 }
 
-fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
+/// Finds what to run and where for these needs, alone or as rank 0 of a team.
+///
+/// # Errors
+/// All combinations of needs, place and kernel that cannot be; or the reason why a device is not there.
+pub fn select_for(
+    request: &Request,
+    needs: &Needs,
+    team: Option<&Team>,
+) -> Result<Selection, SelectionError> {
     let Request {
         bodies,
         systems,
@@ -168,10 +191,10 @@ fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, Sel
         ..
     } = *request;
     if request.integrator.needs_jerks() {
-        return select_with_jerks(request, team);
+        return select_with_jerks(request, needs, team);
     }
     let accuracy = accuracy.unwrap_or_default();
-    choose(request, team, |place| match place {
+    choose(request, needs, team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
@@ -190,7 +213,11 @@ fn select_among(request: &Request, team: Option<&Team>) -> Result<Selection, Sel
 }
 
 /// As [`select`], among the variants that compute jerks, or take block time steps.
-fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection, SelectionError> {
+fn select_with_jerks(
+    request: &Request,
+    needs: &Needs,
+    team: Option<&Team>,
+) -> Result<Selection, SelectionError> {
     let Request {
         device,
         kernel,
@@ -205,21 +232,12 @@ fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection
     let suits_cpu = if blocks { slow_on_gpu } else { sixth };
     let on_cpu = suits_cpu && device == DeviceChoice::Auto && kernel.is_none();
     let device = if on_cpu { DeviceChoice::Cpu } else { device };
-    let mut selection = choose(&request.on(device), team, |place| match place {
+    let mut selection = choose(&request.on(device), needs, team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
         _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
         _ => vec![preferred::with_jerks(accuracy)],
     })?;
-    if !selection.variant.gives_jerks() {
-        return Err(SelectionError::Ineligible(Ineligible::NoJerks {
-            kernel: selection.variant.name,
-            integrator: request.integrator.name(),
-        }));
-    }
-    if sixth && !blocks && selection.place != Place::Cpu {
-        return Err(SelectionError::Ineligible(Ineligible::NoSnaps));
-    }
     if on_cpu {
         selection.why = "the CPU suits such steps best, its preferred kernel".into();
     }
@@ -228,14 +246,20 @@ fn select_with_jerks(request: &Request, team: Option<&Team>) -> Result<Selection
 
 fn choose(
     request: &Request,
+    needs: &Needs,
     team: Option<&Team>,
     preferred: impl Fn(&Place) -> Vec<&'static str>,
 ) -> Result<Selection, SelectionError> {
-    let Request { kernel, law, .. } = *request;
+    let kernel = request.kernel;
     let host_only = kernel.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
     let (place, mut why) = match team {
         Some(team) => place_of_ranks(request, host_only, team)?,
         None => place_for(request.device, host_only)?,
+    };
+    let ranks = team.map_or(1, Team::size);
+    let refused = |variant| {
+        let offer = place.offer(ranks, Some(variant), kernel.is_some());
+        rules::refusals(needs, &offer)
     };
     let variant = match kernel {
         Some(variant) => {
@@ -249,12 +273,21 @@ fn choose(
             let listed = names.into_iter().map(variants::find);
             let listed = listed.collect::<Result<Vec<_>, _>>();
             let listed = listed.expect("preferred variants are listed");
-            let runs = |variant: &&'static Variant| eligible(variant, &place, law).is_ok();
+            let runs = |variant: &&'static Variant| {
+                refused(variant).is_empty() && loads(variant, &place).is_ok()
+            };
             let running = listed.iter().copied().find(runs);
-            running.unwrap_or(listed[0])
+            let least_refused = listed
+                .iter()
+                .copied()
+                .min_by_key(|variant| refused(variant).len());
+            running.or(least_refused).expect("there are some")
         }
     };
-    eligible(variant, &place, law)?;
+    match refused(variant) {
+        none if none.is_empty() => loads(variant, &place)?,
+        some => return Err(Refusals(some).into()),
+    }
     let is_open = request.several_gpus && kernel.is_none() && request.device == DeviceChoice::Auto;
     let place = match &place {
         Place::Gpu(one) if is_open => match together::faster(request, variant, one) {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use allpairs::backend::{ForceError, NeighboursFault};
+use allpairs::backend::ForceError;
 use allpairs::bodies::BodyFault;
 use allpairs::initial_conditions::{GenerateError, SizeError};
 use allpairs::io::{ReadError, WriteError};
@@ -12,7 +12,8 @@ use allpairs::output::run_log::LogFault;
 use allpairs::output::viewer::ViewError;
 use allpairs::output::{ChartError, PictureError};
 use allpairs::plan::PlanError;
-use allpairs::selection::SelectionError;
+use allpairs::refusals::Refusals;
+use allpairs::selection::{Ineligible, SelectionError};
 use allpairs::simulation::BuildError;
 use allpairs::suggest::NoStandardUnits;
 use allpairs::units::UnknownUnits;
@@ -29,18 +30,6 @@ pub(crate) enum Kind {
     Internal,
 }
 
-/// Settings whose arguments have other names than the library's.
-const ARGUMENTS: [(&str, &str); 2] = [("block_steps", "block"), ("g", "G")];
-
-/// A text of the library, with the names of Python's arguments in the places of settings.
-fn with_arguments(text: &str) -> String {
-    ARGUMENTS
-        .iter()
-        .fold(text.to_owned(), |text, (setting, argument)| {
-            text.replace(&format!("`{setting}`"), &format!("`{argument}`"))
-        })
-}
-
 /// Reason why there is no result.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -52,7 +41,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, error: impl ToString) -> Self {
-        let (argument, text) = (None, with_arguments(&error.to_string()));
+        let (argument, text) = (None, error.to_string());
         Self {
             kind,
             argument,
@@ -62,12 +51,9 @@ impl Failure {
 
     /// Of an argument.
     pub(crate) fn of(name: &'static str, error: impl ToString) -> Self {
-        let mut renamed = ARGUMENTS.iter().filter(|(setting, _)| *setting == name);
-        let argument = Some(renamed.next().map_or(name, |(_, argument)| argument));
-        let failure = Self::new(Kind::Argument, error);
         Self {
-            argument,
-            ..failure
+            argument: Some(name),
+            ..Self::new(Kind::Argument, error)
         }
     }
 
@@ -135,8 +121,6 @@ impl From<BuildError> for Failure {
             BuildError::ConstantsOfAttractRepel => Self::of("law", error),
             BuildError::NotDamped(_) => Self::of("damping", error),
             BuildError::NoTimeStep => Self::of("dt", error),
-            BuildError::NoAdaptiveSteps(_) => Self::of("integrator", error),
-            BuildError::Neighbours(fault) => fault.into(),
             BuildError::Selection(error) => error.into(),
             BuildError::Plan(error) => error.into(),
             BuildError::Force(error) => error.into(),
@@ -145,9 +129,22 @@ impl From<BuildError> for Failure {
     }
 }
 
-impl From<NeighboursFault> for Failure {
-    fn from(fault: NeighboursFault) -> Self {
-        Self::of("neighbours", fault)
+impl From<Refusals> for Failure {
+    fn from(refusals: Refusals) -> Self {
+        match refusals.setting() {
+            Some(setting) => Self::of(setting.argument(), refusals),
+            None => Self::new(Kind::Argument, refusals),
+        }
+    }
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        match error {
+            SelectionError::Refused(refusals)
+            | SelectionError::Ineligible(Ineligible::Refused(refusals)) => refusals.into(),
+            error => Self::new(Kind::Device, error),
+        }
     }
 }
 
@@ -155,7 +152,7 @@ impl From<ForceError> for Failure {
     fn from(error: ForceError) -> Self {
         let kind = match error {
             ForceError::Field(_) => return Self::of("field", error),
-            ForceError::Neighbours(fault) => return fault.into(),
+            ForceError::Refused(refusals) => return refusals.into(),
             ForceError::NoGpu(_) | ForceError::Driver(_) | ForceError::Plan(_) => Kind::Device,
             ForceError::OutOfRange(_) | ForceError::NoJerks | ForceError::NoBlockSteps => {
                 Kind::Argument
@@ -188,7 +185,6 @@ macro_rules! kinds {
 }
 
 kinds! {
-    SelectionError => Device,
     PlanError => Device,
     ReadError => File,
     WriteError => File,

@@ -63,7 +63,11 @@ fn devices() -> (Vec<(String, String)>, Option<String>) {
 /// Runs the program `allpairs`, and returns its exit code.
 #[pyfunction]
 fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    errors::compute(py, || Ok(allpairs_cli::main(arguments)))
+    errors::compute(py, || {
+        let code = allpairs_cli::main(arguments);
+        Front::Python.speak();
+        Ok(code)
+    })
 }
 
 /// Panics, as a defect of the library would, so that a test can see what becomes of it.

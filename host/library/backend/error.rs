@@ -5,6 +5,8 @@ use cuda_std::emu::Fault;
 
 use crate::fields::FieldFault;
 use crate::plan::PlanError;
+use crate::refusals::Refusals;
+use crate::settings::Setting;
 use crate::variants::OutOfRange;
 
 /// Reason why a force could not be computed.
@@ -27,27 +29,19 @@ pub enum ForceError {
     #[error("the kernel is at fault: {0}")]
     Kernel(#[from] Box<Fault>),
     /// An integrator asks for more than accelerations.
-    #[error(
-        "jerks, which Hermite's scheme needs, are not computed here: choose another integrator"
-    )]
+    #[error("this backend does not compute jerks, which Hermite's schemes need")]
     NoJerks,
     /// A step of sixth order that all bodies share, on a device.
-    #[error(
-        "steps of sixth order for all bodies at once are not computed on a device: add \
-         `block_steps`, or choose the `device` cpu"
-    )]
+    #[error("this backend does not compute snaps for all bodies at once")]
     NoSnaps,
     /// The variant's error would have no bound.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// A pace asks for a step for each body.
-    #[error(
-        "block time steps are not computed here: a GPU takes them with the `law` gravity and \
-         the `kernel` hermite-f64; else choose the `device` cpu, or one step for all"
-    )]
+    #[error("this backend does not take block time steps, which are not computed here")]
     NoBlockSteps,
     /// Several devices for work of one.
-    #[error("{0} on one device alone: name one, such as the `device` cuda:0")]
+    #[error("{0} on one device alone: name one, such as {one}", one = Setting::Device.with("cuda:0"))]
     OneDevice(&'static str),
     /// Several GPUs that may not compute the same bits, for work that needs it.
     #[error("{work} on GPUs of one kind, and {}, {}: name others", gpus[0], gpus[1])]
@@ -60,8 +54,8 @@ pub enum ForceError {
     /// GPUs of ranks that may not compute the same bits, for work that needs it.
     #[error(
         "{work} on GPUs of one kind with drivers of one version, and rank {} has {}, rank {} {}: start the ranks on \
-         machines with the same GPUs and drivers, or choose the `device` cpu",
-        gpus[0].0, gpus[0].1, gpus[1].0, gpus[1].1
+         machines with the same GPUs and drivers, or choose {}",
+        gpus[0].0, gpus[0].1, gpus[1].0, gpus[1].1, Setting::Device.with("cpu")
     )]
     OtherGpusOfRanks {
         /// Work that was to be done.
@@ -72,8 +66,8 @@ pub enum ForceError {
     /// Several GPUs that do not read each other's memory, for work that needs it.
     #[error(
         "{work} on GPUs that read each other's memory directly, and GPU {from} cannot read that of GPU {to}: \
-         name one, such as the `device` cuda:{from}, or GPUs between which `allpairs devices` finds a \
-         direct way"
+         name one, such as {one}, or GPUs between which `allpairs devices` finds a \
+         direct way", one = Setting::Device.with(format_args!("cuda:{from}"))
     )]
     NoDirectWay {
         /// Work that was to be done.
@@ -86,15 +80,12 @@ pub enum ForceError {
     /// More devices than block time steps are shared by.
     #[error(
         "block time steps on a device are shared by at most 255 ranks, and there are {0}: start fewer, or choose \
-         the `device` cpu"
+         {cpu}", cpu = Setting::Device.with("cpu")
     )]
     TooManyDevices(usize),
-    /// A neighbour scheme where there is none.
+    /// Needs that do not go together, or with the place or the kernel.
     #[error(transparent)]
-    Neighbours(#[from] NeighboursFault),
-    /// Several ranks for work of one process.
-    #[error("{0} by one process alone: start it without the MPI launcher")]
-    OneProcess(&'static str),
+    Refused(#[from] Refusals),
     /// A place of other ranks.
     #[error("devices of {chosen} ranks were chosen, and there are {there}")]
     OtherRanks {
@@ -111,12 +102,6 @@ pub enum ForceError {
         /// Error of that rank.
         why: String,
     },
-    /// Sixth order with forces whose rounding its criterion of steps takes for change.
-    #[error(
-        "block time steps of sixth order need more digits than the `accuracy` fast asks for: their step \
-         follows from differences over dt⁵, in which forces rounded to f32 are noise"
-    )]
-    RoundedSixthOrder,
     /// A close pair, most often.
     #[error("{}", too_short(*body, *allowed, *shortest))]
     StepTooShort {
@@ -172,43 +157,12 @@ fn too_short(body: usize, allowed: f64, shortest: f64) -> String {
     match allowed.is_nan() {
         true => format!(
             "the force on body {body} has grown beyond all numbers, for another body came too near for the \
-             digits of pairs: soften the force, or choose the `accuracy` double"
+             digits of pairs: soften the force, or choose {}",
+            Setting::Accuracy.with("double")
         ),
         false => format!(
             "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
              or choose a shorter longest step"
         ),
     }
-}
-
-/// Reason why there is no neighbour scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NeighboursFault {
-    /// All bodies take one step.
-    #[error(
-        "`neighbours` needs `block_steps`: where all bodies take one step, each force is that of all"
-    )]
-    SharedSteps,
-    /// Another integrator than that of fourth order.
-    #[error("`neighbours` needs the `integrator` hermite4, not {0}")]
-    Integrator(&'static str),
-    /// A kernel or device without it.
-    #[error(
-        "`neighbours` is computed by a GPU, or by the CPU in double precision: leave out `kernel` and \
-         `accuracy`"
-    )]
-    Device,
-    /// Pairs in f64 on a GPU.
-    #[error(
-        "`neighbours` on a GPU computes pairs in f32, which does not do for bodies that are not softened, for \
-         the `accuracy` double, nor for an `eta` below 0.01: change these, or choose the `device` cpu"
-    )]
-    Double,
-    /// Several systems.
-    #[error("`neighbours` is computed for one system, not for {0}: leave it out")]
-    Systems(u32),
-    /// The term of a dominant mass.
-    #[error("`neighbours` does not go with the `field` 1pn: leave one of them out")]
-    Relativity,
 }

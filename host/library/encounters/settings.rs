@@ -3,6 +3,7 @@
 use super::contact::Motion;
 use super::search;
 use crate::bodies::{Bodies, Body};
+use crate::refusals::Refusals;
 use crate::vectors::distance;
 
 /// Consequence of a collision.
@@ -123,21 +124,15 @@ pub enum EncounterFault {
          another is made with `Simulation::remade_by`, or only log collisions and escapes"
     )]
     FixedBodies,
-    /// Bodies before the one that a field is of, which may disappear.
+    /// Steps of single bodies, which the backend does not keep.
     #[error(
-        "bodies may disappear, and with them the number of body {0}, which the field 1pn is of, may change: \
-         put it first among the bodies"
+        "this backend does not keep the steps of single bodies, in which collisions of block time steps are \
+         looked for"
     )]
-    Dominant(usize),
-    /// Steps of single bodies, which are not kept there.
-    #[error(
-        "collisions in block time steps are looked for on one device in one process alone: name one, such \
-         as the `device` cuda:0 or cpu, start one process, or leave out `block_steps`"
-    )]
-    BlockSteps,
-    /// Independent systems: bodies of different systems do not collide.
-    #[error("encounters are searched in one system, and these are {0} independent systems")]
-    Systems(usize),
+    StepsNotKept,
+    /// Needs that do not go together.
+    #[error(transparent)]
+    Refused(#[from] Refusals),
     /// Two bodies that overlap at the beginning.
     #[error(
         "bodies {0} and {1} overlap at the beginning: their distance is {2}, less than the sum of their radii"

@@ -90,7 +90,7 @@ impl External {
             return Ok(self);
         };
         self.fields = fields.clone();
-        self.fields.check_numbers()?;
+        self.fields.check()?;
         self.time = orbit.start;
         let centres = self.fields.iter().filter(|field| field.is_formula());
         for (field, record) in centres.zip(self.records()) {

@@ -1,6 +1,7 @@
 //! Reasons why fields cannot be computed.
 
 use super::Figure;
+use crate::settings::Setting;
 
 /// Reason why a field cannot be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,23 +22,6 @@ pub enum FieldFault {
     /// A centre for a field that is about the origin.
     #[error("the field {0} is about the origin of coordinates and takes no centre")]
     NoCentre(&'static str),
-    /// A force that depends on velocities, with kicks.
-    #[error(
-        "the field {field} depends on velocities, which kicks cannot follow: choose the \
-         `integrator` hermite4 or hermite6, not {integrator}"
-    )]
-    NeedsHermite {
-        /// The field.
-        field: &'static str,
-        /// The integrator.
-        integrator: &'static str,
-    },
-    /// A field of one's own without the derivatives that an integrator needs.
-    #[error(
-        "a field of your own has no derivative that {0} needs: `HostField::jerk` serves hermite4; \
-         else choose leapfrog"
-    )]
-    NoDerivatives(&'static str),
     /// A path that ends before the run.
     #[error(
         "the path of the field {field} is from time {first} to {last}, and the run needs it at time \
@@ -61,22 +45,10 @@ pub enum FieldFault {
         /// The value that it was given.
         value: f64,
     },
-    /// An orbit without a field.
-    #[error(
-        "an orbit needs a field to fall in: give `field`, such as mwpotential2014, or leave \
-         out `orbit`"
-    )]
-    OrbitInNoField,
-    /// An orbit in a frame that turns.
-    #[error(
-        "the field {0} is of a frame that turns with a circular orbit, and `orbit` of one that does not \
-         turn: give one of them"
-    )]
-    OrbitInTurningFrame(&'static str),
     /// An orbit that begins in a singular centre.
     #[error(
         "the orbit begins in the centre of the field {0}, where its acceleration has no direction: give \
-         `orbit` another position"
+         {orbit} another position", orbit = Setting::Orbit
     )]
     OrbitInCentre(&'static str),
     /// An orbit that cannot be followed.
@@ -93,21 +65,6 @@ pub enum FieldFault {
         /// Why it ends there.
         why: &'static str,
     },
-    /// A backend that computes no fields.
-    #[error(
-        "kernel `{0}` computes independent systems, and external fields are for one system: leave \
-         out `field`, or choose another kernel"
-    )]
-    Systems(&'static str),
-    /// A field of the host, for a device.
-    #[error("the field {0} is computed by the CPU alone: choose the `device` cpu")]
-    OnDevice(&'static str),
-    /// A term that is below what is rounded.
-    #[error(
-        "the field 1pn is far below what single precision rounds: on a GPU choose the `accuracy` double or the \
-         `kernel` hermite-f64, or the `device` cpu"
-    )]
-    RelativityInSingle,
     /// A body that there is not.
     #[error("the field 1pn is of body {body}, and there are {n} bodies, from 0 on")]
     NoBody {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::fields::Kind;
-
 use super::{ExternalField, FieldFault, HostField, Orbit, Path, Shape};
 
 /// The external fields of a run.
@@ -80,50 +78,9 @@ impl Fields {
     ///
     /// # Errors
     /// The first that makes no sense.
-    pub(super) fn check_numbers(&self) -> Result<(), FieldFault> {
+    pub fn check(&self) -> Result<(), FieldFault> {
         self.iter().try_for_each(ExternalField::check)?;
-        let Some(orbit) = &self.orbit else {
-            return Ok(());
-        };
-        orbit.check()?;
-        let turns = |field: &&ExternalField| field.is(Kind::Tide);
-        if let Some(field) = self.iter().find(turns) {
-            return Err(FieldFault::OrbitInTurningFrame(field.name()));
-        }
-        // The relativistic term is of one of the bodies, and does not move the origin.
-        match self
-            .iter()
-            .all(|field| field.own_field().is_none() && !field.is_formula())
-        {
-            true => Err(FieldFault::OrbitInNoField),
-            false => Ok(()),
-        }
-    }
-
-    /// Checks that the fields make sense, and that an integrator can follow them. The integrator uses this
-    /// number of time derivatives of accelerations: none if it is made of kicks.
-    ///
-    /// # Errors
-    /// The reason why not.
-    pub fn check(&self, integrator: &'static str, derivatives: usize) -> Result<(), FieldFault> {
-        self.check_numbers()?;
-        for field in self.iter() {
-            if field.needs_velocity() && derivatives == 0 {
-                return Err(FieldFault::NeedsHermite {
-                    field: field.name(),
-                    integrator,
-                });
-            }
-            let is_known = |own: &Arc<dyn HostField>| match derivatives {
-                0 => true,
-                1 => own.jerk(0.0, [0.0; 3], [0.0; 3]).is_some(),
-                _ => false,
-            };
-            if !field.own_field().is_none_or(is_known) {
-                return Err(FieldFault::NoDerivatives(integrator));
-            }
-        }
-        Ok(())
+        self.orbit.as_ref().map_or(Ok(()), Orbit::check)
     }
 
     /// Checks that paths reach from one time to another.

@@ -271,6 +271,25 @@ impl ExternalField {
         }
     }
 
+    /// Returns whether it is of a frame that turns.
+    pub(crate) fn turns(&self) -> bool {
+        self.is(Kind::Tide)
+    }
+
+    /// Index of the body that it is the post-Newtonian term of, if it is one.
+    pub(crate) fn dominant_body(&self) -> Option<usize> {
+        match self.shape {
+            Shape::Relativity(body, _) => Some(body),
+            Shape::Formula(..) | Shape::Own(_) => None,
+        }
+    }
+
+    /// Derivatives of the acceleration in time that the host knows, if the host computes it.
+    pub(crate) fn known_derivatives(&self) -> Option<usize> {
+        let own = self.own_field()?;
+        Some(usize::from(own.jerk(0.0, [0.0; 3], [0.0; 3]).is_some()))
+    }
+
     fn is_formula(&self) -> bool {
         matches!(self.shape, Shape::Formula(..))
     }

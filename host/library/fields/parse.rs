@@ -7,6 +7,7 @@ use super::relativity::LIGHT;
 use super::{Default, ExternalField, FORMULAS, FieldFault, Orbit, Path, PathFault, Quantity};
 use super::{Fields, mwpotential2014};
 use crate::names::nearest;
+use crate::settings::Setting;
 use crate::units::{Dimension, Units, unit};
 
 const MWPOTENTIAL2014: &str = "mwpotential2014";
@@ -79,8 +80,8 @@ pub enum ParseFault {
     },
     /// A unit in a run without units.
     #[error(
-        "{0}, and the units of the bodies are not known: give them with `units`, or numbers in the \
-         bodies' own units"
+        "{0}, and the units of the bodies are not known: give them with {units}, or numbers in the \
+         bodies' own units", units = Setting::Units
     )]
     NoUnits(String),
     /// A path that cannot be read.
@@ -127,7 +128,7 @@ pub fn parse(text: &str, units: Option<&Units>, g: f64) -> Result<Fields, ParseF
         let parts = mwpotential2014(units, g);
         let centred = parts.map(|part| centred(field, part, &given, Some(units)));
         let fields = centred.into_iter().collect::<Result<Fields, _>>()?;
-        fields.check_numbers()?;
+        fields.check()?;
         return Ok(fields);
     }
     if name == FIRST_POST_NEWTONIAN {
@@ -158,7 +159,7 @@ pub fn parse(text: &str, units: Option<&Units>, g: f64) -> Result<Fields, ParseF
     }
     let made = ExternalField::of(formula, &values);
     let fields = Fields::from_iter([centred(field, made, &given, units)?]);
-    fields.check_numbers()?;
+    fields.check()?;
     Ok(fields)
 }
 
@@ -213,7 +214,7 @@ fn relativity(given: &[(&str, &str)], units: Option<&Units>) -> Result<Fields, P
     };
     let made = ExternalField::first_post_newtonian(body, light);
     let fields = Fields::from_iter([centred(field, made, given, units)?]);
-    fields.check_numbers()?;
+    fields.check()?;
     Ok(fields)
 }
 

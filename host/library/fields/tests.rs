@@ -3,12 +3,13 @@
 use std::f64::consts::TAU;
 
 use super::*;
-use crate::backend::Backend;
+use crate::backend::{Backend, ForceError};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::force::cpu::Cpu;
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
+use crate::rules::{self, Needs, Offer};
 use crate::selection::{DeviceChoice, Place};
 use crate::simulation::{Simulation, SimulationBuilder};
 use crate::units::Units;
@@ -816,11 +817,23 @@ fn a_field_of_ones_own_swings() {
         assert!(run.energy().expect("an energy").drift_since(before) <= 1e-6);
     }
     let fields = Fields::from_iter([ExternalField::own(Spring)]);
-    let refused = fields.check("hermite6", 2);
-    assert!(matches!(refused, Err(FieldFault::NoDerivatives(_))));
+    let refused = refused(&fields, Integrator::Hermite6).expect("no snap");
+    assert!(
+        refused.contains("lacks a derivative") && refused.contains("hermite4"),
+        "{refused}"
+    );
     let variant = variants::find("tiled").expect("listed");
     let machine = Machine::emulator(0).fields(fields);
-    assert!(machine.backend(variant, &bodies, GRAVITY).is_err());
+    let on_device = machine.backend(variant, &bodies, GRAVITY).err();
+    assert!(matches!(on_device, Some(ForceError::Refused(_))));
+}
+
+/// The refusal of these fields with steps of an integrator, if there is one.
+fn refused(fields: &Fields, integrator: Integrator) -> Option<String> {
+    let needs = Needs::new(ForceLaw::Gravity).fields(fields);
+    let needs = needs.steps(integrator, TimeSteps::Shared, None, None);
+    let refused = rules::check(&needs, &Offer::ANY).err();
+    refused.map(|refusals| refusals.to_string())
 }
 
 #[test]
@@ -859,8 +872,8 @@ fn what_makes_no_sense_is_refused() {
     let error = parse("mwpotential2014", None, 1.0).expect_err("no units");
     assert!(error.to_string().contains("`units`"), "{error}");
     let tide = parse("tide:omega=30km/s/kpc", Some(&units), units.gravity()).expect("a tide");
-    assert!(tide.check("hermite4", 1).is_ok());
-    let refused = tide.check("leapfrog", 0).expect_err("kicks").to_string();
+    assert_eq!(refused(&tide, Integrator::Hermite4), None);
+    let refused = refused(&tide, Integrator::Leapfrog).expect("kicks");
     assert!(
         refused.contains("hermite4") && refused.contains("leapfrog"),
         "{refused}"

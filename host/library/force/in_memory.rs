@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::block_steps::Way;
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, NeighboursFault,
-    Operation, SavedState, Targets,
+    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation,
+    SavedState, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
@@ -52,7 +52,7 @@ pub(super) trait InMemory: Send {
         _eta: f64,
         _way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
-        Err(NeighboursFault::Device.into())
+        unreachable!("no neighbours were asked for")
     }
 
     /// Ranks that compute together, if they are several.

@@ -91,7 +91,7 @@ pub(crate) fn lead_on_devices(
     let means = match (variant.method, Kernel::of(variant)) {
         (Method::Systems(path), _) => Means::Systems(path, frame, devices),
         (_, Some(kernel)) => Means::Devices(kernel.with_blocks(blocks), frame, devices),
-        (_, None) => return Err(ForceError::OneProcess("this kernel is run")),
+        (_, None) => unreachable!("ranks do not share `{}`", variant.name),
     };
     lead_by(team, in_fields, physics, means, variant.systems)
 }
@@ -112,7 +112,7 @@ fn lead_by(
         means,
         bodies: bodies.clone(),
         systems,
-        fields: fields.ok_or(ForceError::OneProcess("a field of your own is computed"))?,
+        fields: fields.expect("fields of ranks are formulas"),
     };
     let is_dealt = begin.is_dealt();
     let turn = team.turn();
@@ -224,7 +224,7 @@ impl Begin {
                     (Precision::F64, false) => {
                         let neighbours = wanted.and_then(NonZeroU32::new).map(Neighbours::Number);
                         let cpu = self.cpu::<f64>(choices, team)?;
-                        Ok(Box::new(cpu.in_neighbour_scheme(neighbours)?))
+                        Ok(Box::new(cpu.in_neighbour_scheme(neighbours)))
                     }
                     (Precision::F64, true) => self.cpu_each::<f64>(choices, team),
                     (_, false) => Ok(Box::new(self.cpu::<f32>(choices, team)?)),

@@ -35,6 +35,7 @@ use thiserror::Error;
 
 use crate::bodies::Bodies;
 use crate::memory;
+use crate::settings::Setting;
 use crate::suggest::Advice;
 
 pub use cold_collapse::cold_collapse;
@@ -249,7 +250,7 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: MANY,
-        summary: "systems side by side, each made by the generator `of`; ids count system by system",
+        summary: "systems side by side, each made by another generator; ids count system by system",
         units: None,
         parameters: &[
             (Parameter::Systems, 8.0),
@@ -266,8 +267,8 @@ pub const SOLAR_SYSTEM_NOTES: &str = "\
 solar-system is Sun, planets and Pluto at J2000 as JPL's ephemeris DE423 has them (states and G·M). \
 Frame: ecliptic and equinox of J2000; origin: the barycentre of the bodies; times: TDB, J2000 being \
 time 0. Ids: 0 Sun, 1 Mercury, 2 Venus, 3 Earth, 4 Mars, 5 Jupiter, 6 Saturn, 7 Uranus, 8 Neptune, \
-9 Pluto. Body 3 is the barycentre of Earth and Moon, with the mass of both, unless `moon` 1 makes \
-them two (3 and 10). Another `epoch` is reached by Newtonian integration from J2000: without \
+9 Pluto. Body 3 is the barycentre of Earth and Moon, with the mass of both; with moon 1 they \
+are two (3 and 10). Another epoch is reached by Newtonian integration from J2000: without \
 relativity Mercury is off by 8\u{2033} after 10 years, Venus by 2\u{2033}, others by less than 1\u{2033}.";
 
 /// The name of the generator that calls others.
@@ -376,7 +377,7 @@ pub enum GenerateError {
         parameter: Parameter,
     },
     /// A model of systems for a generator that makes one.
-    #[error("`{0}` is one system, not made of others: leave `of` out, or make {MANY}")]
+    #[error("`{0}` is one system, not made of others: leave {of} out, or make {MANY}", of = Setting::Of)]
     NoSystems(&'static str),
     /// A mass function for bodies that have masses of their own.
     #[error("`{0}` has masses of its own: leave the mass function out")]

@@ -175,10 +175,10 @@ impl Parameter {
             Self::Spacing => {
                 "Distance of neighbouring systems, in radii that hold 9 of 10 of the largest's bodies"
             }
-            Self::LeastMass => "Least mass of a star, in solar masses; with `masses`",
-            Self::GreatestMass => "Greatest mass of a star, in solar masses; with `masses`",
+            Self::LeastMass => "Least mass of a star in a mass function, in solar masses",
+            Self::GreatestMass => "Greatest mass of a star in a mass function, in solar masses",
             Self::Segregation => {
-                "Mass segregation, the heaviest being the most bound: 0 none, 1 complete; with `masses`"
+                "Mass segregation in a mass function, the heaviest being the most bound: 0 none, 1 complete"
             }
             Self::Binaries => "Binaries among the systems of one star or two, as a share",
             Self::ClosestBinary => {

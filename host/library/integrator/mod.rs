@@ -9,7 +9,7 @@ mod tests;
 pub use pace::{Pace, TimeSteps};
 pub(crate) use splitting::Stage;
 
-use crate::backend::{Backend, ForceError, HighestDerivative, NeighboursFault, Operation};
+use crate::backend::{Backend, ForceError, HighestDerivative, Operation};
 
 /// A way to advance bodies in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,18 +105,6 @@ impl Integrator {
             Self::Hermite4 => 1,
             Self::Hermite6 => 2,
             _ => 0,
-        }
-    }
-
-    /// Checks that such steps of it can be of a neighbour scheme.
-    ///
-    /// # Errors
-    /// The reason why not.
-    pub fn check_neighbours(self, steps: TimeSteps) -> Result<(), NeighboursFault> {
-        match (self, steps) {
-            (_, TimeSteps::Shared) => Err(NeighboursFault::SharedSteps),
-            (Self::Hermite4, TimeSteps::Blocks) => Ok(()),
-            (other, TimeSteps::Blocks) => Err(NeighboursFault::Integrator(other.name())),
         }
     }
 

@@ -1,11 +1,10 @@
 //! Backends that take block time steps.
 
 use gpu_kernels::abi::Params;
-use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
-use crate::backend::{Backend, ForceError, GUARD, Neighbours, NeighboursFault};
+use crate::backend::{Backend, ForceError, GUARD, Neighbours};
 use crate::bodies::Bodies;
 use crate::force::device::{Device, Peers};
 use crate::force::resident::{Resident, Several};
@@ -13,7 +12,6 @@ use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
 use crate::plan::{Limits, Recipe, neighbours};
 use crate::variants::preferred::{self, ForceAccuracy};
-use crate::variants::{Method, Variant};
 
 impl Machine {
     /// Prepares bodies on a device for steps of an integrator, if these are block time steps: with pairs
@@ -30,6 +28,7 @@ impl Machine {
         Self {
             block_steps: of_blocks
                 .map(|eta| (order, preferred::block_digits(order, eta, accuracy))),
+            needs: self.needs.steps(integrator, steps, eta, accuracy),
             ..self
         }
     }
@@ -37,22 +36,11 @@ impl Machine {
     /// Has block time steps be of a neighbour scheme, if one is asked for.
     #[must_use]
     pub fn neighbours(self, neighbours: Option<Neighbours>) -> Self {
-        Self { neighbours, ..self }
-    }
-
-    /// Checks that a variant has a neighbour scheme here.
-    pub(super) fn check_neighbours(&self, variant: &Variant) -> Result<(), NeighboursFault> {
-        if variant.systems != 1 {
-            return Err(NeighboursFault::Systems(variant.systems));
-        }
-        if self.fields.have_relativity() {
-            return Err(NeighboursFault::Relativity);
-        }
-        match (&variant.method, &self.block_steps) {
-            (Method::Cpu(path), _) if path.precision == Precision::F64 => Ok(()),
-            (Method::Kernel { .. }, Some((4, DigitsName::Double))) => Err(NeighboursFault::Double),
-            (Method::Kernel { .. }, Some((4, _))) => Ok(()),
-            _ => Err(NeighboursFault::Device),
+        let needs = self.needs.neighbours(neighbours.is_some());
+        Self {
+            neighbours,
+            needs,
+            ..self
         }
     }
 

@@ -10,7 +10,7 @@ use crate::force::emulated::Emulator;
 use crate::force::in_place::{Extent, InPlace};
 use crate::force::resident::Written;
 use crate::physics::Physics;
-use crate::selection::{Place, eligible};
+use crate::selection::Place;
 use crate::variants::{Build, Method, Variant};
 
 impl Machine {
@@ -26,14 +26,13 @@ impl Machine {
             && !variant.needs_library()
     }
 
-    /// Room for `n` bodies that others write there, to be accelerated by a variant that is
-    /// [`eligible`] there.
+    /// Room for `n` bodies that others write there, to be accelerated by a variant.
     ///
     /// # Errors
-    /// If the place refuses, or has too little memory.
+    /// [`ForceError::Refused`] if that cannot be; or if the place has too little memory.
     ///
     /// # Panics
-    /// If the variant is not eligible, or [not for it](Self::computes_in_place).
+    /// If a GPU does not load the variant, or it is [not for it](Self::computes_in_place).
     pub fn in_place(
         &self,
         variant: &Variant,
@@ -41,9 +40,7 @@ impl Machine {
         extent: Extent,
         physics: Physics,
     ) -> Result<Box<dyn InPlace>, ForceError> {
-        if let Err(why) = eligible(variant, &self.place, physics.law) {
-            panic!("{why}");
-        }
+        self.check(variant, physics.law)?;
         let variant = &variant.fitted(n);
         let build = match variant.method {
             Method::Kernel { build, .. } => build,

@@ -60,14 +60,9 @@ impl Machine {
                 Devices::Gpus(numbers, *way)
             }
             Place::RankEmulators(_) => Devices::Emulators(self.thread_order),
-            _ => return Err(ForceError::OneProcess("this kernel is run")),
+            _ => return Err(self.other_ranks()),
         };
         if self.block_steps.is_some() {
-            if self.fields.have_relativity() {
-                return Err(ForceError::OneProcess(
-                    "block time steps with the field 1pn are taken",
-                ));
-            }
             self.check_one_kind()?;
         }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));

@@ -34,17 +34,6 @@ pub enum SystemsError {
     /// No systems at all.
     #[error("bodies make at least one system, not 0")]
     NoSystems,
-    /// A kernel of one system.
-    #[error(
-        "kernel `{kernel}` computes one system, not {systems}: choose one that computes many, such \
-         as many-systems, or a CPU kernel"
-    )]
-    OneSystem {
-        /// The variant.
-        kernel: &'static str,
-        /// Number asked for.
-        systems: u32,
-    },
     /// Streams without work.
     #[error(
         "{streams} streams are more than the {systems} systems to share out among them: use \

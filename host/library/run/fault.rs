@@ -1,6 +1,6 @@
 //! Reasons why a run cannot be.
 
-use crate::backend::{ForceError, NeighboursFault};
+use crate::backend::ForceError;
 use crate::bodies::BodyFault;
 use crate::encounters::EncounterFault;
 use crate::fields::FieldFault;
@@ -83,20 +83,6 @@ pub enum BuildError {
         /// Time at the end.
         end: f64,
     },
-    /// Steps of varying length, of which a number was asked for.
-    #[error("{} need {}, the time to reach", .0, Setting::Until)]
-    NeedsUntil(String),
-    /// The integrator does not choose its steps.
-    #[error(
-        "{} and block time steps need an integrator with jerks: {} or hermite6, not {}",
-        Setting::Eta,
-        Setting::Integrator.with("hermite4"),
-        .0
-    )]
-    NoAdaptiveSteps(&'static str),
-    /// Settings that a neighbour scheme cannot have.
-    #[error(transparent)]
-    Neighbours(#[from] NeighboursFault),
     /// Unknown kernel.
     #[error(transparent)]
     Kernel(#[from] UnknownVariant),

@@ -1,12 +1,12 @@
 //! Length and number of the steps of a run.
 
 use super::{BuildError, End, RunSpec};
-use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::integrator::{Pace, TimeSteps};
 use crate::settings::Setting;
 
 impl RunSpec {
-    /// Checks the settings of the steps, whatever the forces are. The integrator is chosen already.
-    pub(super) fn check_pace(&self, integrator: Integrator) -> Result<(), BuildError> {
+    /// Checks the settings of the steps, whatever the forces are.
+    pub(super) fn check_pace(&self) -> Result<(), BuildError> {
         let is_number = |dt: f64| dt.is_finite() && dt != 0.0;
         let value = |name, value, allowed| BuildError::Value {
             name,
@@ -23,31 +23,20 @@ impl RunSpec {
                 return Err(BuildError::StepTooShort { dt, start });
             }
         }
-        if let Some(eta) = self.eta.filter(|eta| !(eta.is_finite() && *eta > 0.0)) {
-            return Err(value(Setting::Eta, eta, "> 0 and finite"));
-        }
-        let chooses = integrator.needs_jerks() && !self.has_scheme;
-        if (self.eta.is_some() || self.stepping == TimeSteps::Blocks) && !chooses {
-            return Err(BuildError::NoAdaptiveSteps(match self.has_scheme {
-                true => "one of your own",
-                false => integrator.name(),
-            }));
-        }
-        if self.eta.is_none() {
+        let Some(eta) = self.eta else {
             return match self.dt {
                 Some(dt) => self.steps(Pace::Fixed(dt)).map(drop),
                 None => Ok(()),
             };
+        };
+        if !(eta.is_finite() && eta > 0.0) {
+            return Err(value(Setting::Eta, eta, "> 0 and finite"));
         }
         if let Some(dt) = self.dt.filter(|dt| *dt < 0.0) {
             return Err(value(Setting::Dt, dt, "> 0 and finite where steps vary"));
         }
         match self.end {
-            End::Open => Ok(()),
-            End::Steps(_) => Err(BuildError::NeedsUntil(match self.stepping {
-                TimeSteps::Shared => format!("steps by {}", Setting::Eta),
-                TimeSteps::Blocks => "block time steps".to_owned(),
-            })),
+            End::Open | End::Steps(_) => Ok(()),
             End::Time(end) if end > self.start && end.is_finite() => Ok(()),
             End::Time(end) => Err(BuildError::Backwards {
                 start: self.start,

@@ -10,7 +10,8 @@ use crate::physics::{ForceLaw, Physics};
 use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::ranks::Team;
-use crate::selection::{Request, Selection, fits, select, select_on_ranks};
+use crate::rules::Needs;
+use crate::selection::{Request, Selection, fits, select_for};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
@@ -155,20 +156,12 @@ impl RunSpec {
         let integrator = spec.damped(spec.integrator.unwrap_or(advice.integrator))?;
         spec.integrator = Some(integrator);
         spec.fields = spec.fields.starting(spec.start);
-        match spec.has_scheme {
-            true => spec.fields.check("an integrator of your own", 0)?,
-            false => (spec.fields).check(integrator.name(), integrator.derivatives())?,
-        }
-        spec.check_pace(integrator)?;
-        if spec.neighbours.is_some() {
-            integrator.check_neighbours(spec.stepping)?;
-        }
+        spec.fields.check()?;
+        spec.check_pace()?;
 
         let request = spec.request(bodies, &physics, integrator, kernel);
-        let selection = match &around.team {
-            Some(team) => select_on_ranks(&request, team)?,
-            None => select(&request)?,
-        };
+        let needs = spec.needs(&physics, integrator);
+        let selection = select_for(&request, &needs, around.team.as_deref())?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
         let shape = Shape {
             block: spec.shape.block.or(selection.shape.block),
@@ -367,6 +360,19 @@ impl RunSpec {
     /// Error that forces may have: given, or as suits the softening.
     pub(crate) fn accuracy_under(&self, physics: &Physics) -> Option<ForceAccuracy> {
         self.accuracy.or(suggest::accuracy(physics.softening))
+    }
+
+    /// Needs that may not go together, or not with a place.
+    fn needs(&self, physics: &Physics, integrator: Integrator) -> Needs {
+        let accuracy = self.accuracy_under(physics);
+        Needs::new(physics.law)
+            .steps(integrator, self.stepping, self.eta, accuracy)
+            .own_integrator(self.has_scheme)
+            .counted(matches!(self.end, End::Steps(_)))
+            .neighbours(self.neighbours.is_some())
+            .fields(&self.fields)
+            .encounters(self.encounters.as_ref())
+            .systems(self.systems)
     }
 
     /// Request by which a kernel is selected.

@@ -7,50 +7,17 @@ use crate::physics::ForceLaw;
 use crate::plan::{self, PlanError};
 use crate::ptx;
 use crate::ptx::capability;
-use crate::variants::{Build, Method, SystemsPath, Variant};
+use crate::refusals::Refusals;
+use crate::rules::{self, Needs};
+use crate::variants::{Build, Method, Variant};
 
 /// Reason why a variant cannot run at a place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ineligible {
-    /// Device code, on a CPU.
-    #[error("kernel `{0}` is GPU code: choose the `device` cuda, or the `device` emulator (slow)")]
-    NeedsGpu(&'static str),
-    /// CPU code, on a GPU.
-    #[error("kernel `{0}` is CPU code: choose the `device` cpu or auto")]
-    NeedsCpu(&'static str),
-    /// Variant that does not compute the force law.
-    #[error("kernel `{kernel}` does not compute the force law {law}, which `reference` does")]
-    NotThisLaw {
-        /// The variant.
-        kernel: &'static str,
-        /// The law.
-        law: ForceLaw,
-    },
-    /// One system on several devices, by a kernel that has no parts for them.
-    #[error(
-        "kernel `{0}` computes one system on one device: choose the `device` cuda:0 and one process, or a \
-         kernel that several devices share, such as symmetric, symmetric-deterministic, symmetric-f64, \
-         tensor or hermite-f64"
-    )]
-    NotShared(&'static str),
-    /// The integrator needs more than it computes.
-    #[error(
-        "kernel `{kernel}` computes no jerks, which {integrator} needs: choose the `kernel` \
-         hermite-f64 or the `device` cpu, or another integrator"
-    )]
-    NoJerks {
-        /// The variant.
-        kernel: &'static str,
-        /// The integrator.
-        integrator: &'static str,
-    },
-    /// A step of sixth order that all bodies share, on a device.
-    #[error(
-        "hermite6 takes steps for all bodies at once on the CPU alone: add `block_steps`, or choose the \
-         `device` cpu"
-    )]
-    NoSnaps,
+    /// A combination of law, place and variant that cannot be.
+    #[error(transparent)]
+    Refused(#[from] Refusals),
     /// A library that does part of its work is not here.
     #[error("kernel `{kernel}` cannot run: {why}")]
     NoLibrary {
@@ -81,27 +48,20 @@ pub enum Ineligible {
 /// # Errors
 /// The reason why it cannot.
 pub fn eligible(variant: &Variant, place: &Place, law: ForceLaw) -> Result<(), Ineligible> {
-    if !variant.computes(law) {
-        return Err(Ineligible::NotThisLaw {
-            kernel: variant.name,
-            law,
-        });
-    }
-    let build = match (variant.method, place) {
-        (Method::Kernel { .. } | Method::Systems(_), Place::Cpu) => {
-            return Err(Ineligible::NeedsGpu(variant.name));
-        }
-        (Method::Reference | Method::Cpu(_), Place::Cpu) => return Ok(()),
-        (Method::Reference | Method::Cpu(_), _) => return Err(Ineligible::NeedsCpu(variant.name)),
-        (Method::Kernel { build, .. } | Method::Systems(SystemsPath { build, .. }), _) => build,
+    rules::check(&Needs::new(law), &place.offer(1, Some(variant), true))?;
+    loads(variant, place)
+}
+
+/// Checks that the GPUs of a place load the kernels of a variant, which no rule refuses there.
+///
+/// # Errors
+/// The reason why they do not.
+pub(crate) fn loads(variant: &Variant, place: &Place) -> Result<(), Ineligible> {
+    let Some(build) = variant.method.build() else {
+        return Ok(());
     };
     let mut gpus = place.gpus().iter();
-    gpus.try_for_each(|info| compiled(variant, info, build))?;
-    let one_system = matches!(variant.method, Method::Kernel { .. });
-    if place.devices() > 1 && one_system && !variant.can_be_shared() {
-        return Err(Ineligible::NotShared(variant.name));
-    }
-    Ok(())
+    gpus.try_for_each(|info| compiled(variant, info, build))
 }
 
 /// Checks that a variant's kernels are compiled for a GPU, and the library is here that they need.

@@ -8,7 +8,9 @@ use super::{DeviceChoice, GpuNumbers};
 use crate::force::emulated::Emulator;
 use crate::plan::Limits;
 use crate::ranks::Way;
+use crate::rules::{Offer, Processor};
 use crate::simd::InstructionSet;
+use crate::variants::Variant;
 
 /// A place that can run variants.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +118,31 @@ impl Place {
             Self::Emulators(count) | Self::RankEmulators(count) => *count as usize,
             Self::Gpus(infos) | Self::RankGpus(infos, _) => infos.len(),
             Self::Cpu | Self::Emulator | Self::Gpu(_) => 1,
+        }
+    }
+
+    /// Offer of this place to a run of as many ranks by a kernel, if one is chosen.
+    pub fn offer<'a>(
+        &self,
+        ranks: usize,
+        kernel: Option<&'a Variant>,
+        is_named: bool,
+    ) -> Offer<'a> {
+        let processor = match self {
+            Self::Cpu => Processor::Cpu,
+            _ if self.is_emulated() => Processor::Emulator,
+            _ => Processor::Gpu,
+        };
+        let ranks = match self {
+            Self::RankEmulators(_) | Self::RankGpus(..) => self.devices(),
+            _ => ranks,
+        };
+        Offer {
+            processor,
+            devices: self.devices(),
+            ranks,
+            kernel,
+            is_named,
         }
     }
 

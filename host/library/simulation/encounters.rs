@@ -6,9 +6,10 @@ use crate::backend::{Backend, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Step, StepOfBody};
-use crate::fields::{External, FieldFault, Relativity};
+use crate::fields::{External, FieldFault, Fields, Relativity};
 use crate::integrator::{Pace, TimeSteps};
 use crate::physics::Physics;
+use crate::rules::{self, Needs, Offer};
 
 /// Consequences of encounters that were not asked for yet.
 #[derive(Debug, Default)]
@@ -44,23 +45,25 @@ impl Simulation {
         if radii != bodies {
             return Err(EncounterFault::Number { radii, bodies });
         }
-        if self.backend.systems() > 1 {
-            return Err(EncounterFault::Systems(self.backend.systems()));
-        }
+        rules::check(&self.needs(&encounters), &Offer::ANY)?;
         if encounters.changes_bodies() && self.remake.is_none() {
             return Err(EncounterFault::FixedBodies);
         }
-        match self.dominant() {
-            Some(body) if body > 0 && encounters.removes_bodies() => {
-                return Err(EncounterFault::Dominant(body));
-            }
-            _ => {}
-        }
         if !self.keep_steps(encounters.may_collide()) {
-            return Err(EncounterFault::BlockSteps);
+            return Err(EncounterFault::StepsNotKept);
         }
         (self.encounters, self.lost) = (Some(encounters), lost);
         Ok(())
+    }
+
+    /// Needs of this simulation with encounters, as far as it knows them.
+    fn needs(&self, encounters: &Encounters) -> Needs {
+        let none = Fields::NONE;
+        let fields = self.backend.external().map_or(&none, External::fields);
+        Needs::new(self.physics.law)
+            .fields(fields)
+            .encounters(Some(encounters))
+            .systems(self.backend.systems() as u32)
     }
 
     /// Lets encounters change its bodies: it then goes on with what `remake` makes of them, which should be

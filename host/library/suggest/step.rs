@@ -7,6 +7,7 @@ use crate::bodies::Bodies;
 use crate::fields::External;
 use crate::neighbours::nearest;
 use crate::physics::{ForceLaw, Physics};
+use crate::settings::Setting;
 
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
 const LEAST_SHARE: f64 = 0.002;
@@ -121,8 +122,12 @@ fn step_of_bodies(
             LEAST_SHARE * plain,
             format!(
                 "bodies {} and {} will be {:.2e} apart, closer than fixed steps follow: \
-                 the `integrator` hermite4 with the `eta` 0.01 would",
-                passage.bodies[0], passage.bodies[1], passage.distance
+                 {} with {} would",
+                passage.bodies[0],
+                passage.bodies[1],
+                passage.distance,
+                Setting::Integrator.with("hermite4"),
+                Setting::Eta.with(0.01)
             ),
         ),
         Some(passage) if share * passage.time < plain => Chosen::new(

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{Dimension, UNITS, Units, UnknownUnits};
+use crate::settings::Setting;
 
 /// A time or a length: a number in the units of the bodies (`0.5`), or one with a unit of its own
 /// (`10Myr`, `0.01pc`).
@@ -32,14 +33,16 @@ pub enum MeasureError {
     NoLength(String),
     /// A unit, although the units of the bodies are unknown.
     #[error(
-        "`{0}` has a unit, and the units of the bodies are unknown: give their `units`, or a model in N-body \
-         units its `mass` and `radius`; or leave out the unit of `{0}`"
+        "`{0}` has a unit, and the units of the bodies are unknown: give their {units}, or a model in N-body \
+         units its {mass} and {radius}; or leave out the unit of `{0}`",
+        units = Setting::Units, mass = Setting::Mass, radius = Setting::Radius
     )]
     NoUnits(String),
     /// A unit, where the length that is 1 in a model is unknown.
     #[error(
-        "`{0}` has a unit, and the model has no size: give its `radius`, the length that is 1 in it; or \
-         leave out the unit of `{0}`"
+        "`{0}` has a unit, and the model has no size: give its {radius}, the length that is 1 in it; or \
+         leave out the unit of `{0}`",
+        radius = Setting::Radius
     )]
     NoRadius(String),
     /// Too large or too small in the units of the bodies.

@@ -29,6 +29,7 @@ use gpu_kernels::schedule::{ScheduleName, tensor};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
+use crate::settings::Setting;
 
 /// A way to compute the forces, by name.
 #[derive(Clone, Copy, Debug)]
@@ -310,7 +311,7 @@ pub struct UnknownVariant(pub String);
 #[error(
     "kernel `{kernel}` bounds its error for softening lengths of at least {smallest:e} in a system \
      of this extent, and the softening is {softening:e}: choose another kernel{}",
-    if *computable { ", or `allow_inaccurate`" } else { "" }
+    if *computable { format!(", or {}", Setting::AllowInaccurate) } else { String::new() }
 )]
 pub struct OutOfRange {
     /// The variant.

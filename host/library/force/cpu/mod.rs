@@ -31,14 +31,11 @@ use self::test_particles::Kinds;
 use super::block_steps::Way;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
-use crate::backend::{
-    BlockCounts, ForceError, HighestDerivative, Neighbours, NeighboursFault, Operation, Targets,
-};
+use crate::backend::{BlockCounts, ForceError, HighestDerivative, Neighbours, Operation, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::frame::Frame;
-use crate::integrator::Integrator;
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
@@ -158,17 +155,13 @@ impl<R: Lane> Cpu<R> {
 impl Cpu<f64> {
     /// With block time steps of a neighbour scheme, if one is asked for.
     ///
-    /// # Errors
-    /// The reason why there cannot be one.
-    pub fn in_neighbour_scheme(
-        mut self,
-        neighbours: Option<Neighbours>,
-    ) -> Result<Self, NeighboursFault> {
-        if neighbours.is_some() && self.state.external.relativity().is_some() {
-            return Err(NeighboursFault::Relativity);
-        }
+    /// # Panics
+    /// If there is a post-Newtonian term, which the scheme does not compute.
+    #[must_use]
+    pub fn in_neighbour_scheme(mut self, neighbours: Option<Neighbours>) -> Self {
+        assert!(neighbours.is_none() || self.state.external.relativity().is_none());
         self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
-        Ok(self)
+        self
     }
 }
 
@@ -200,9 +193,10 @@ impl<R: Lane> InMemory for Cpu<R> {
         eta: f64,
         way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
-        if self.state.is_sixth() {
-            return Err(NeighboursFault::Integrator(Integrator::Hermite6.name()).into());
-        }
+        assert!(
+            !self.state.is_sixth(),
+            "neighbour schemes are of fourth order"
+        );
         neighbour_scheme::advance(self, neighbours, (span, eta), way)
     }
 

@@ -6,6 +6,7 @@ use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 
 use super::command::{Command, Reader, Writer};
 use crate::ranks::{self, Team, Way};
+use crate::settings::Setting;
 
 /// Means that a rank has to compute with.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +30,8 @@ const NCCL_HOST: &str = "NCCL_HOSTID";
 pub enum NoGpuOfRank {
     /// It sees none.
     #[error(
-        "the `device` cuda needs a GPU on the machine of each rank, and rank {rank} has none: {why}"
+        "{cuda} needs a GPU on the machine of each rank, and rank {rank} has none: {why}",
+        cuda = Setting::Device.with("cuda")
     )]
     None {
         /// The rank.
@@ -39,9 +41,10 @@ pub enum NoGpuOfRank {
     },
     /// Ranks before it have all that it sees.
     #[error(
-        "the `device` cuda gives each rank a GPU of its own, and ranks before rank {rank} have all that it sees \
+        "{cuda} gives each rank a GPU of its own, and ranks before rank {rank} have all that it sees \
          ({count}): start as many ranks per machine as it has GPUs; or let them share one with \
-         the `device` cuda:0, or choose the `device` cpu"
+         {one}, or choose {cpu}",
+        cuda = Setting::Device.with("cuda"), one = Setting::Device.with("cuda:0"), cpu = Setting::Device.with("cpu")
     )]
     Taken {
         /// The rank.

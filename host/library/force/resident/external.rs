@@ -8,7 +8,7 @@ use gpu_kernels::entries::{Entry, Work};
 use super::Resident;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
-use crate::fields::{External, FieldFault, Relativity};
+use crate::fields::{External, Relativity};
 use crate::force::device::Device;
 use crate::force::pack;
 
@@ -76,14 +76,18 @@ impl<D: Device> Resident<D> {
     /// In these external fields too; `bodies` are those that it was made from.
     ///
     /// # Errors
-    /// If the device has no room, or a field is the host's alone.
+    /// If the device has no room.
+    ///
+    /// # Panics
+    /// If a field is computed by the host alone, or the post-Newtonian term is not by these kernels.
     pub fn in_fields(mut self, external: External, bodies: &Bodies) -> Result<Self, ForceError> {
         if external.is_none() {
             return Ok(self);
         }
-        if let Some(field) = external.of_host() {
-            return Err(FieldFault::OnDevice(field.name()).into());
-        }
+        assert!(
+            external.of_host().is_none(),
+            "a device has no code of the host"
+        );
         let prepared = |work| -> Result<&'static Entry, ForceError> {
             let kernel = self.kernels.force.partner(work);
             let kernel = kernel.expect("every layout has it");
@@ -123,7 +127,7 @@ impl<D: Device> Resident<D> {
     fn term(&self, relativity: &Relativity) -> Result<Term<D>, ForceError> {
         self.jerks()?;
         let kernel = self.kernels.force.partner(Work::Relativity);
-        let kernel = kernel.ok_or(FieldFault::RelativityInSingle)?;
+        let kernel = kernel.expect("kernels in f64 have the term");
         self.device.prepare(kernel)?;
         let numbers = relativity.numbers(&self.frame);
         let centre = self.device.allocate(size_of_val(&numbers))?;

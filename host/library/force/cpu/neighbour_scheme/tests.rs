@@ -22,8 +22,7 @@ fn gravity(softening: f64) -> Physics {
 
 fn cpu(bodies: &Bodies, physics: Physics, neighbours: Option<u32>) -> Cpu<f64> {
     let neighbours = neighbours.map(|n| Neighbours::Number(n.try_into().expect("not 0")));
-    let cpu = Cpu::<f64>::new(bodies, physics).in_neighbour_scheme(neighbours);
-    cpu.expect("no relativity")
+    Cpu::<f64>::new(bodies, physics).in_neighbour_scheme(neighbours)
 }
 
 /// A run through spans of 1/8: the state, the counts, and the change of the energy as a part of it.
@@ -169,11 +168,7 @@ fn coincident_bodies_and_fields_are_survived() {
         let external = External::of_bodies(&fields, &bodies, &physics).expect("fits");
         let cpu = Cpu::<f64>::new(&bodies, physics).in_fields(external);
         let neighbours: Option<Neighbours> = neighbours;
-        run(
-            cpu.in_neighbour_scheme(neighbours).expect("no relativity"),
-            0.01,
-            4,
-        )
+        run(cpu.in_neighbour_scheme(neighbours), 0.01, 4)
     };
     let (plain, _, drift) = in_field(None);
     let (near, _, of_near) = in_field(Some("10".parse().expect("a number")));

@@ -343,7 +343,7 @@ fn what_ranks_do_not_share_is_refused() {
         let refused = machine.backend(&find("hermite-f64"), &with_a_star, physics());
         let refused = refused.err().expect("on one device").to_string();
         assert!(
-            refused.contains("1pn are taken by one process"),
+            refused.contains("1pn are taken by one device of one process"),
             "{refused}"
         );
         let selected = select_on_ranks(&emulator, team).expect("runs");

@@ -7,7 +7,7 @@ use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
 use super::{Resident, Words};
-use crate::backend::{ForceError, NeighboursFault};
+use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::force::device::Device;
 use crate::force::resident::external::Fielded;
@@ -127,9 +127,10 @@ impl<D: Device> Resident<D> {
         let external = self.external.is_some();
         let n = self.params.n;
         let blocks = self.blocks()?;
-        if blocks.plan.order != 4 {
-            return Err(NeighboursFault::Integrator("hermite6").into());
-        }
+        assert_eq!(
+            blocks.plan.order, 4,
+            "neighbour schemes are of fourth order"
+        );
         let wanted = wanted.min(n);
         let slices = blocks.slices();
         let plan = plan::plan(wanted, part, external, n, slices, &self.device.limits())?;

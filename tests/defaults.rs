@@ -300,7 +300,7 @@ fn models_are_scaled_and_not_relabelled() {
     // What has units is converted.
     folder
         .run("ic solar-system --units si --out si.npz")
-        .expect(0, &["in units of 1.0"]);
+        .expect(0, &["in units of m, kg, s"]);
     let si = folder.read("si.npz").bodies;
     assert!((si.mass[0] / SOLAR_MASS - 1.0).abs() <= 1e-8);
     folder.write("file.npz", model, None);

@@ -19,6 +19,46 @@ fn run(folder: &Path, arguments: &[&str]) -> Ended {
     try_in(folder, &arguments.join(" "))
 }
 
+/// A table that has no end, or that waits for another process.
+#[test]
+fn paths_that_are_not_files_are_refused() {
+    let at = tempfile::tempdir().expect("a folder");
+    for path in ["/dev/zero", "/dev/null", "."] {
+        let field = format!("--field=point:mass=1,path={path}");
+        let run = [
+            "run", "plummer", "--bodies", "40", "--steps", "5", &field, "--out=o",
+        ];
+        let ended = self::run(at.path(), &run);
+        assert!(ended.complained.contains("not a regular file"), "{ended}");
+        assert!(
+            ended.code != Some(0) && !at.path().join("o").exists(),
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn a_body_in_a_singular_centre_is_refused() {
+    let at = tempfile::tempdir().expect("a folder");
+    let table = "x,y,z,vx,vy,vz,mass\n3,0,0,0,1,0,1\n0,0,0,0,0,0,1\n";
+    fs::write(at.path().join("o.csv"), table).expect("written");
+    for field in ["point:mass=1", "point:mass=0", "logarithmic:speed=1"] {
+        let field = format!("--field={field}");
+        let run = ["run", "o.csv", "--dt=0.1", "--steps=5", &field, "--out=o"];
+        let ended = self::run(at.path(), &run);
+        assert!(
+            ended
+                .complained
+                .contains("body 1 is exactly in the centre of the field"),
+            "{ended}"
+        );
+        assert!(
+            ended.code != Some(0) && !at.path().join("o").exists(),
+            "{ended}"
+        );
+    }
+}
+
 #[test]
 fn a_run_says_what_fields_it_is_in() {
     let at = tempfile::tempdir().expect("a folder");

@@ -155,7 +155,7 @@ fn units_can_be_given_and_stay_with_a_run() {
         0,
         &[
             "1 step in",
-            "in units of 3.085678e19 m",
+            "in units of kpc, 1e10 Msun, km/s",
             "with G = 2 as given, where these have G = 43009.17",
         ],
     );

@@ -37,7 +37,7 @@ fn units_of_a_file_are_not_given_another_meaning() {
     let folder = Folder::new();
     folder
         .run("ic solar-system --out ss.npz")
-        .expect(0, &["in units of 1.49"]);
+        .expect(0, &["in units of au, Msun (G = 1.000000)"]);
     folder.write("points.txt", "1 0 0\n");
     for command in [
         "run ss.npz --steps 1 --out o --units kpc",
@@ -49,8 +49,8 @@ fn units_of_a_file_are_not_given_another_meaning() {
         "plot orbits ss.npz --out o --units kpc",
     ] {
         let told = [
-            "ss.npz records its units, 1.49",
-            "--units says 3.08",
+            "ss.npz records its units, au, Msun (G = 1.000000)",
+            "--units says kpc, 1e10 Msun, km/s",
             "leave --units out",
         ];
         folder.run(command).expect(code::USAGE, &told);
@@ -62,15 +62,15 @@ fn units_of_a_file_are_not_given_another_meaning() {
     // The same units may be said.
     folder
         .run("run ss.npz --steps 1 --out same --units au")
-        .expect(0, &["in units of 1.49"]);
+        .expect(0, &["in units of au, Msun (G = 1.000000)"]);
     folder
         .run("convert ss.npz kpc.csv --units au:kpc")
-        .expect(0, &["units are now 3.08"]);
+        .expect(0, &["units are now kpc, 1e10 Msun, km/s"]);
     // A format without a place for units does not claim to record them.
     folder.run("ic solar-system --out ss.csv").expect(
         0,
         &[
-            "a table of text (CSV)\nin units of 1.49",
+            "a table of text (CSV)\nin units of au, Msun (G = 1.000000)",
             "which this format does not record",
         ],
     );
@@ -91,10 +91,7 @@ fn units_of_points_are_those_of_the_bodies() {
     };
     field("ss.npz", "ss.npz", "").expect(0, &[]);
     let expected = folder.text("o.csv");
-    field("ss.npz", "si.npz", "").expect(
-        0,
-        &["points of si.npz converted from units of 1.000000e0 m"],
-    );
+    field("ss.npz", "si.npz", "").expect(0, &["points of si.npz converted from units of m, kg, s"]);
     let converted = folder.text("o.csv");
     for (a, b) in converted.lines().zip(expected.lines()).skip(1) {
         let numbers = |line: &str| line.split(',').map(|x| x.parse().expect("one")).collect();
@@ -243,6 +240,19 @@ fn the_header_has_the_steps_that_are_taken_and_the_g_that_is_used() {
     folder
         .run(&format!("{run} --dt 0.1 --steps 1 --gravity inf --out p"))
         .expect(code::USAGE, &["`--gravity` must be finite"]);
+}
+
+#[test]
+fn a_constant_of_gravity_without_effect_is_refused() {
+    let folder = Folder::new();
+    folder.write("two.csv", TWO);
+    let run = "run two.csv --dt 0.1 --steps 1 --softening 0.1 --law unit --device cpu";
+    folder.run(&format!("{run} --gravity 3 --out o")).expect(
+        code::USAGE,
+        &["--gravity has no effect under --law unit"],
+    );
+    folder.run(&format!("{run} --out p")).expect(0, &["1 step"]);
+    folder.run("run p/run.toml --out q").expect(0, &["1 step"]);
 }
 
 #[test]

@@ -6,10 +6,10 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use allpairs::io::read_text;
 use allpairs::units::{Measure, Units};
 use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
@@ -41,7 +41,7 @@ pub(super) struct Unreadable {
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Table> {
-    let text = fs::read_to_string(path).map_err(|source| Unreadable {
+    let text = read_text(path).map_err(|source| Unreadable {
         path: path.to_owned(),
         source,
     })?;
@@ -83,7 +83,22 @@ pub(super) fn matches(table: &Table, given: Option<&ArgMatches>) -> anyhow::Resu
         if replaced.contains(&key.as_str()) {
             continue;
         }
-        arguments.extend(arguments_of(key, value)?);
+        let values = arguments_of(key, value)?;
+        let takes_one = |arg: &Arg| !matches!(arg.get_action(), ArgAction::Append);
+        let is_of_key = |arg: &&Arg| arg.get_long().unwrap_or(arg.get_id().as_str()) == key;
+        if value.is_array()
+            && values.len() != 1
+            && command
+                .get_arguments()
+                .find(is_of_key)
+                .is_some_and(takes_one)
+        {
+            bail!(
+                "`{key}` has {} values, and takes one: leave one of them in the configuration",
+                values.len()
+            );
+        }
+        arguments.extend(values);
     }
     for arg in command.get_arguments() {
         let Some((long, given)) = arg.get_long().zip(given) else {
@@ -205,6 +220,7 @@ pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -299,6 +315,10 @@ mod tests {
                 "`until` stands below [made-by]",
             ),
             ("integrator = \"rk4\"", "yoshida4"),
+            ("dt = [1, 2]", "`dt` has 2 values"),
+            ("bodies = [100, 20]", "`bodies` has 2 values"),
+            ("overwrite = [true, true]", "`overwrite` has 2 values"),
+            ("steps = []", "`steps` has 0 values"),
         ] {
             let text = format!("input = \"plummer\"\n{text}");
             let error = merged(&text, &["x.toml"]).unwrap_err().to_string();

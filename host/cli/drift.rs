@@ -3,6 +3,7 @@
 use allpairs::diagnostics::EnergyLook;
 
 use crate::say;
+use crate::times::Times;
 
 /// A limit to the drift of the energy, and what to do where it is exceeded.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +18,12 @@ pub(super) struct DriftWatch {
 
 impl DriftWatch {
     /// Warns of a drift beyond it.
-    pub(super) fn warn(&self, look: &EnergyLook) {
+    pub(super) fn warn(&self, look: &EnergyLook, times: &Times) {
         eprintln!(
             "allpairs: warning: at step {}, time {}, the energy has drifted by {}, more than \
              --max-drift {}: {}",
             look.steps,
-            say::plain(look.time),
+            times.text(look.time),
             say::scientific(look.drift),
             say::plain(self.bound),
             self.advice

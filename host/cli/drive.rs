@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use allpairs::backend::BlockCounts;
 use allpairs::binaries::Census;
-use allpairs::diagnostics::{Conserved, EnergyLook, MASS_SHARES, Sample};
+use allpairs::diagnostics::{self, Conserved, EnergyLook, MASS_SHARES, Sample};
 use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::physics::Physics;
 use allpairs::recording::{Recording, RecordingError, RunEvent};
@@ -27,12 +27,13 @@ use crate::ranks;
 use crate::say;
 use crate::tables;
 use crate::test_particles;
+use crate::times::Times;
 use crate::watch::{self, Watch};
 
 /// Takes the steps that are left, tells of it, and writes the snapshot and the picture of
 /// the last step. With a `watch`, draws the bodies meanwhile.
 pub(super) fn drive(
-    drift: DriftWatch,
+    (drift, times): (DriftWatch, Times),
     watch: Option<Watch>,
     mut simulation: Simulation,
     mut recording: Recording,
@@ -40,7 +41,7 @@ pub(super) fn drive(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let (began, first) = (Instant::now(), simulation.clock().steps);
-    let advanced = advance(&drift, watch, &mut simulation, &mut recording);
+    let advanced = advance((&drift, &times), watch, &mut simulation, &mut recording);
     let (seconds, done) = (
         began.elapsed().as_secs_f64(),
         simulation.clock().steps - first,
@@ -58,13 +59,13 @@ pub(super) fn drive(
     let (outcome, warned) = match advanced {
         Ok(advanced) => advanced,
         Err(error) => {
-            return Err(stopped(error, simulation.physics(), outputs, out));
+            return Err(stopped(error, simulation.physics(), &times, outputs, out));
         }
     };
     recording.record_orbit(&simulation)?;
     let end = recording.last_sample(&mut simulation)?;
     if !warned && end.has_drifted(drift.bound) {
-        drift.warn(&EnergyLook::from(&end));
+        drift.warn(&EnergyLook::from(&end), &times);
     }
     let energies = [recording.origin().energy.total(), end.conserved.energy.lost];
     let warning = simulation
@@ -77,7 +78,7 @@ pub(super) fn drive(
     writeln!(
         out,
         "{}",
-        conservation(&drift, recording.origin(), &end, largest)
+        conservation((&drift, &times), recording.origin(), &end, largest)
     )?;
     if !end.conserved.energy.has_pairs() && end.energy_drift.is_nan() {
         writeln!(
@@ -163,6 +164,7 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
 fn stopped(
     error: anyhow::Error,
     physics: &Physics,
+    times: &Times,
     outputs: &Outputs,
     out: &mut impl Write,
 ) -> anyhow::Error {
@@ -179,7 +181,7 @@ fn stopped(
         let _ = writeln!(out, "the most bound pair there: {}", info::described(pair));
     }
     let folder = outputs.folder.display();
-    let (time, steps) = (say::plain(good.time), stopped.good_steps);
+    let (time, steps) = (times.text(good.time), stopped.good_steps);
     let _ = writeln!(
         out,
         "{folder} has the last good state, of step {steps}, time {time}: final snapshot and checkpoint"
@@ -190,7 +192,7 @@ fn stopped(
 /// Takes the steps, with a progress bar or a picture on a terminal and lines elsewhere, until done or
 /// interrupted by Ctrl-C. Also says whether drift was warned of.
 fn advance(
-    drift: &DriftWatch,
+    (drift, times): (&DriftWatch, &Times),
     mut preview: Option<Watch>,
     simulation: &mut Simulation,
     recording: &mut Recording,
@@ -239,7 +241,9 @@ fn advance(
         };
         if let Some(look) = look {
             last = Some(look.drift);
-            largest = largest.max(look.drift);
+            if let Some(drift) = look.judged() {
+                largest = diagnostics::largest([largest, drift]);
+            }
             if !warned && look.has_drifted(drift.bound) {
                 warned = true;
                 if let Some(preview) = &mut preview {
@@ -247,7 +251,7 @@ fn advance(
                         .take()
                         .or_else(|| Some(preview.clear().err()?.into()));
                 }
-                bar.suspend(|| drift.warn(&look));
+                bar.suspend(|| drift.warn(&look, times));
             }
         }
         let status = |progress: &Progress| {
@@ -273,15 +277,15 @@ fn advance(
                 };
                 if !is_terminal && let Some(left) = left {
                     let percent = 100.0 * share;
-                    let (status, time) = (status(&progress), progress.time);
-                    eprintln!("allpairs: {percent:.0} %, time {time:.4}, {status}{left}");
+                    let (status, time) = (status(&progress), times.passing(progress.time));
+                    eprintln!("allpairs: {percent:.0} %, time {time}, {status}{left}");
                 }
             }
             RunEvent::Preview(progress, bodies) => {
                 let percent = 100.0 * share(&progress);
                 let status = format!(
-                    "{percent:.0} %, time {:.4}, {}",
-                    progress.time,
+                    "{percent:.0} %, time {}, {}",
+                    times.passing(progress.time),
                     status(&progress)
                 );
                 if let (Some(preview), None) = (&mut preview, &undrawn) {
@@ -300,7 +304,7 @@ fn advance(
     let outcome = outcome?;
     if let (Some(preview), None) = (&mut preview, &undrawn) {
         let clock = simulation.clock();
-        let status = format!("step {}, time {:.4}", clock.steps, clock.time);
+        let status = format!("step {}, time {}", clock.steps, times.passing(clock.time));
         undrawn = preview.draw(simulation.bodies()?, &status).err();
     }
     if let Some(why) = undrawn {
@@ -316,7 +320,7 @@ const ENERGY: &str = "energy";
 
 /// The conserved quantities at both ends, and their drift; of the energy also the `largest` on the way.
 fn conservation(
-    watch: &DriftWatch,
+    (watch, times): (&DriftWatch, &Times),
     before: &Conserved,
     end: &Sample,
     largest: f64,
@@ -354,7 +358,7 @@ fn conservation(
         ]);
     };
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    row("time", &|c| c.time, None);
+    row(&times.label(), &|c| times.in_table(c.time), None);
     row(ENERGY, &|c| c.energy.total(), Some(drift.energy));
     row("kinetic energy", &|c| c.energy.kinetic, None);
     row("potential energy", &|c| c.energy.potential, None);

@@ -18,6 +18,7 @@ use crate::many;
 use crate::options::Options;
 use crate::own_frame;
 use crate::say;
+use crate::times::Times;
 
 /// Bodies, units, kernel, block time steps, fields and digits of a run, before its device is opened.
 pub(super) fn of_run(
@@ -138,7 +139,7 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
 pub(super) fn of_steps(
     run: &Run,
     simulation: &Simulation,
-    steps: u64,
+    (steps, times): (u64, &Times),
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     if let Some(encounters) = simulation.encounters() {
@@ -153,7 +154,7 @@ pub(super) fn of_steps(
                 TimeSteps::Shared => ("first step", ""),
                 TimeSteps::Blocks => ("longest step", of_dt),
             };
-            (step, of_step, format!("to time {}", say::plain(end)))
+            (step, of_step, format!("to time {}", times.text(end)))
         }
     };
     let (integrator, softening) = (run.integrator.name(), run.physics.softening);

@@ -48,6 +48,7 @@ mod systems;
 mod tables;
 mod test_particles;
 mod threads;
+mod times;
 mod tune;
 mod validate;
 mod verify;

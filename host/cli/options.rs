@@ -21,6 +21,7 @@ use crate::made::Made;
 use crate::physics::ForceOptions;
 use crate::say;
 use crate::size::Size;
+use crate::times::Times;
 
 /// Number of steps of a run that is given neither a number nor a time to reach.
 const DEFAULT_STEPS: u64 = 100;
@@ -196,6 +197,17 @@ impl Options {
             spec.fields = spec.fields.on_orbit(orbit);
         }
         Ok(spec)
+    }
+
+    /// Unit of the times of a run that is specified.
+    pub(super) fn times(&self, spec: &RunSpec) -> Times {
+        let end = match spec.end {
+            End::Time(end) => end,
+            End::Steps(steps) => spec.start + steps as f64 * spec.dt.unwrap_or(1.0),
+            End::Open => spec.start,
+        };
+        let asked = [self.until.as_ref(), self.dt.as_ref()];
+        Times::of(self.force.units.as_ref(), &asked, end - spec.start)
     }
 
     /// Limit to the drift of the energy.

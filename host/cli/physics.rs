@@ -88,11 +88,9 @@ impl ForceOptions {
         match (self.g, self.units) {
             (_, Some(units)) if g == units.gravity() => Some(format!("in units of {units}")),
             (_, Some(units)) => {
-                let Units { length, mass, time } = units;
-                let own = say::figure(units.gravity());
+                let (names, own) = (units.names(), say::figure(units.gravity()));
                 Some(format!(
-                    "in units of {length:.6e} m, {mass:.6e} kg, {time:.6e} s, with {}, where these have \
-                     G = {own}",
+                    "in units of {names}, with {}, where these have G = {own}",
                     given(g)
                 ))
             }

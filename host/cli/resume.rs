@@ -231,5 +231,6 @@ pub(super) fn resume(
         eprintln!("allpairs: warning: {}/{remark}", folder.display());
     }
     let drift = asked.drift(run.physics.softening, &run.spec.fields);
-    drive(drift, watch, simulation, recording, &outputs, out)
+    let times = asked.times(&run.spec);
+    drive((drift, times), watch, simulation, recording, &outputs, out)
 }

@@ -197,7 +197,8 @@ fn begin(
     let seconds = opened.seconds_of_forces()?;
     let (mut simulation, run) = opened.begin(bodies)?;
     let steps = run.spec.steps(simulation.pace())?;
-    header::of_steps(&run, &simulation, steps, out)?;
+    let times = options.times(&run.spec);
+    header::of_steps(&run, &simulation, (steps, &times), out)?;
     let sources = simulation.number_of_sources();
     if let Some(line) = test_particles::header(kinds, sources) {
         writeln!(out, "{line}")?;
@@ -228,7 +229,10 @@ fn begin(
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
     drive(
-        options.drift(run.physics.softening, &run.spec.fields),
+        (
+            options.drift(run.physics.softening, &run.spec.fields),
+            times,
+        ),
         watch,
         simulation,
         recording,

@@ -164,7 +164,7 @@ impl BenchRecord {
             version: u32,
         }
         let read = || -> Result<Self, RecordFault> {
-            let text = std::fs::read_to_string(path)?;
+            let text = allpairs::io::read_text(path)?;
             match serde_json::from_str::<Versioned>(&text)?.version {
                 VERSION => Ok(serde_json::from_str(&text)?),
                 other => Err(RecordFault::Version(other)),

@@ -73,7 +73,7 @@ impl TableChart {
     /// # Errors
     /// [`TableError`] names the file and the fault.
     pub fn of_file(&self, path: &Path) -> Result<Chart, TableError> {
-        let chart = || self.of_text(&std::fs::read_to_string(path)?);
+        let chart = || self.of_text(&allpairs::io::read_text(path)?);
         chart().map_err(|fault| TableError {
             path: path.to_owned(),
             fault,

@@ -195,12 +195,12 @@ impl SavedState {
         bodies_of(self, &bodies.mass, &bodies.id, &bodies.kind)
     }
 
-    /// The first body of which a coordinate is not finite.
+    /// The first body of which a coordinate or the acceleration is not finite.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
         let is_finite = |vector: &[f64; 3]| vector.iter().all(|x| x.is_finite());
-        let phase = self.positions().iter().zip(self.velocities());
-        let mut finite = phase.map(|(x, v)| is_finite(x) && is_finite(v));
-        finite.position(|finite| !finite)
+        let columns = [self.positions(), self.velocities(), self.accelerations()];
+        let firsts = columns.map(|column| column.iter().position(|vector| !is_finite(vector)));
+        firsts.into_iter().flatten().min()
     }
 }
 

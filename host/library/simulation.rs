@@ -2,6 +2,7 @@
 
 mod builder;
 mod encounters;
+mod good_state;
 mod looks;
 mod scheme;
 mod start;
@@ -11,6 +12,7 @@ mod tests;
 
 pub use crate::run::BuildError;
 pub use builder::SimulationBuilder;
+pub use good_state::GoodState;
 pub use scheme::IntegrationScheme;
 pub use start::OpenedRun;
 

@@ -12,6 +12,7 @@
 //! `si`, `pc`, `kpc` and `au` are short for `m,kg,s`, the first, the third and the fourth.
 
 mod measure;
+mod named;
 mod shown;
 
 use std::fmt;
@@ -328,14 +329,10 @@ pub(crate) fn unit(word: &str) -> Result<(Dimension, f64), UnknownUnits> {
 
 impl fmt::Display for Units {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.6e} m, {:.6e} kg, {:.6e} s (G = ",
-            self.length, self.mass, self.time,
-        )?;
+        f.write_str(&self.names())?;
         match self.g() {
-            g @ 1e-3..1e6 => write!(f, "{g:.6})"),
-            g => write!(f, "{g:.6e})"),
+            g @ 1e-3..1e6 => write!(f, " (G = {g:.6})"),
+            g => write!(f, " (G = {g:.6e})"),
         }
     }
 }

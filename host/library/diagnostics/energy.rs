@@ -76,13 +76,16 @@ pub struct EnergyLook {
 }
 
 impl EnergyLook {
+    /// The drift, which may be not a number; none if there is no energy to judge by.
+    pub fn judged(&self) -> Option<f64> {
+        (!self.drift.is_nan() || self.energy.has_pairs()).then_some(self.drift)
+    }
+
     /// Returns whether the energy has drifted by more than `bound`: a drift that is not a number has
     /// passed every bound, unless there is no energy to judge by.
     pub fn has_drifted(&self, bound: f64) -> bool {
-        match self.drift.is_nan() {
-            true => self.energy.has_pairs(),
-            false => self.drift > bound,
-        }
+        self.judged()
+            .is_some_and(|drift| drift.is_nan() || drift > bound)
     }
 }
 

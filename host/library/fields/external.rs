@@ -115,6 +115,32 @@ impl External {
         Ok(self)
     }
 
+    /// Checks that no body is exactly in the singular centre of a field.
+    ///
+    /// # Errors
+    /// The first body that is.
+    pub(crate) fn check_centres(&self, bodies: &Bodies) -> Result<(), FieldFault> {
+        let [origin, ..] = self.origin().unwrap_or_default();
+        let fields = self.fields.iter().filter(|field| field.is_formula());
+        // In the order of the records; fields that depend on velocities are behind them, and have no such centre.
+        let fields = fields.filter(|field| !field.needs_velocity());
+        for (field, record) in fields.zip(self.records()) {
+            let centre = kernels::centre::<1>(&*self.numbers, record, self.time);
+            let centre = centre.map(|axis| axis.0[0]);
+            let is_there = |i: &usize| {
+                let position = [bodies.x[*i], bodies.y[*i], bodies.z[*i]];
+                plus(position, origin) == centre
+            };
+            if let Some(body) = (0..bodies.len()).find(|i| field.is_singular() && is_there(i)) {
+                return Err(FieldFault::BodyInCentre {
+                    field: field.name(),
+                    body,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Indices of the records of formulas.
     fn records(&self) -> impl Iterator<Item = u32> + use<> {
         (0..self.formulas).map(|index| HEADER + index * RECORD)

@@ -51,6 +51,17 @@ pub enum FieldFault {
          {orbit} another position", orbit = Setting::Orbit
     )]
     OrbitInCentre(&'static str),
+    /// A body that begins in a singular centre.
+    #[error(
+        "body {body} is exactly in the centre of the field {field}, where its acceleration has no direction: \
+         move the body, or give the field another centre"
+    )]
+    BodyInCentre {
+        /// The field.
+        field: &'static str,
+        /// Index of the body.
+        body: usize,
+    },
     /// An orbit that cannot be followed.
     #[error(
         "the orbit cannot be followed beyond time {time}, where it is at ({}, {}, {}): {why}; end the \

@@ -1,10 +1,11 @@
 //! Paths that centres of fields move on, from tables.
 
 use std::fmt;
-use std::fs;
 use std::io;
 
 use gpu_kernels::fields::KNOT;
+
+use crate::io::read_text;
 
 /// Positions over time, joined by cubics: by the velocities of the table or, where it has none, by those
 /// of a natural spline, whose second derivative is continuous.
@@ -85,7 +86,7 @@ impl Path {
     /// # Errors
     /// If the file cannot be read, or is no such table.
     pub fn read(file: &std::path::Path) -> Result<Self, PathFault> {
-        let text = fs::read_to_string(file).map_err(|source| PathFault::Unreadable {
+        let text = read_text(file).map_err(|source| PathFault::Unreadable {
             file: file.display().to_string(),
             source,
         })?;

@@ -911,3 +911,53 @@ fn paths_are_read_and_refused() {
         assert!(error.contains(part), "{text}: {error}");
     }
 }
+
+#[test]
+fn a_body_in_a_singular_centre_is_refused() {
+    let bodies = || {
+        let mut bodies = one([1.0, 2.0, 3.0], [0.0; 3], 1.0);
+        bodies.push(one([0.0; 3], [0.0; 3], 1.0).body(0));
+        bodies
+    };
+    let built = |text: &str, orbit: Option<&str>| {
+        let mut fields = parse(text, None, 1.0).expect("a field");
+        if let Some(orbit) = orbit {
+            fields = fields.on_orbit(parse_orbit(orbit, None).expect("an orbit"));
+        }
+        let fields = &fields;
+        let run = crate::run::RunSpec {
+            fields: fields.clone(),
+            softening: Some(0.1),
+            dt: Some(0.1),
+            device: DeviceChoice::Cpu,
+            ..crate::run::RunSpec::default()
+        };
+        let run = run
+            .resolve(&bodies(), &crate::run::Surroundings::general())
+            .expect("sound");
+        run.start(bodies())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    for (text, orbit, body) in [
+        ("point:mass=1", None, 1),
+        ("point:mass=0,x=1,y=2,z=3", None, 0),
+        ("hernquist:mass=1,scale=1", None, 1),
+        ("nfw:mass=1,scale=1", None, 1),
+        ("logarithmic:speed=1", None, 1),
+        ("power-law:mass=1,cutoff=1,exponent=1.5", None, 1),
+        ("point:mass=1", Some("x=-1,y=-2,z=-3,vx=1"), 0),
+    ] {
+        let refused = built(text, orbit).expect_err("refused");
+        let name = text.split(':').next().expect("a name");
+        let said = format!("body {body} is exactly in the centre of the field {name}");
+        assert!(refused.contains(&said), "{text}: {refused}");
+    }
+    for text in [
+        "plummer:mass=1,scale=1",
+        "logarithmic:speed=1,core=1",
+        "point:mass=1,x=1e-300",
+    ] {
+        built(text, None).expect("a centre without a body, or one that is smooth");
+    }
+}

@@ -295,6 +295,13 @@ fn read_records(
     let mut bodies = Bodies::default();
     let mut record = StringRecord::new();
     while csv.read_record(&mut record).map_err(fault)? {
+        // A carriage return within the first line ends its record, which all others are then compared with.
+        if let Some(expected) = unnamed.filter(|&expected| expected != record.len()) {
+            let byte = start + record.position().map_or(0, |position| position.byte());
+            let found = record.len() as u64;
+            let expected = expected as u64;
+            return Err(Stop::At(byte, CsvFault::FieldCount { expected, found }));
+        }
         let body = columns.body(&record, bodies.len()).map_err(|fault| {
             Stop::At(
                 start + record.position().map_or(0, |position| position.byte()),

@@ -499,6 +499,21 @@ fn at_path<T>(path: &Path, read: impl FnOnce() -> Result<T, ReadFault>) -> Resul
     })
 }
 
+/// Reads a text file. A device or a pipe is refused, which may have no end.
+///
+/// # Errors
+/// The file system's refusal; [`io::ErrorKind::InvalidInput`] for what is not a file, and
+/// [`io::ErrorKind::InvalidData`] for what is not text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::read_to_string(path),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this is a folder, a device or a pipe, not a regular file",
+        )),
+    }
+}
+
 /// A regular file that is not empty, and its size.
 fn open(path: &Path) -> Result<(File, u64), ReadFault> {
     match fs::metadata(path) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::io::Printable;
+use crate::io::{Printable, read_text};
 
 /// A log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,7 +73,7 @@ impl RunLog {
     /// # Errors
     /// [`LogError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, LogError> {
-        let read = || Self::parse(&std::fs::read_to_string(path)?);
+        let read = || Self::parse(&read_text(path)?);
         read().map_err(|fault| LogError {
             path: path.to_owned(),
             fault,

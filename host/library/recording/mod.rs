@@ -54,16 +54,16 @@ use self::orbit::OrbitRows;
 use self::particles::Particles;
 pub use self::plan::{Every, Plan, UnknownDistance};
 use self::rows::Rows;
-use self::watch::{Good, Planned, Watch};
+use self::watch::{Planned, Watch};
 use self::writer::{Moment, Run, Writer, lock as lock_log};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::checkpoint::{self, Checkpoint, Kept};
-use crate::diagnostics::{Conserved, EnergyLook, Sample};
+use crate::diagnostics::{Conserved, EnergyLook, Sample, largest};
 use crate::encounters::Happening;
 use crate::integrator::Pace;
 use crate::io::{Snapshot, WriteError};
-use crate::simulation::{Clock, Progress, Simulation};
+use crate::simulation::{Clock, GoodState, Progress, Simulation};
 use crate::test_particles::{Account, Look};
 
 /// Event of a run.
@@ -130,11 +130,15 @@ struct LargestDrift {
 }
 
 impl LargestDrift {
-    /// Counts one. Not a number, where no two bodies have mass, is none.
-    fn count(&mut self, drift: f64, is_recorded: bool) {
-        self.seen = self.seen.max(drift);
+    /// Counts the drift of a look, if there is an energy to judge by. Nothing is larger than a drift that is
+    /// not a number.
+    fn count(&mut self, look: &EnergyLook, is_recorded: bool) {
+        let Some(drift) = look.judged() else {
+            return;
+        };
+        self.seen = largest([self.seen, drift]);
         if is_recorded {
-            self.recorded = self.recorded.max(drift);
+            self.recorded = largest([self.recorded, drift]);
         }
     }
 }
@@ -331,7 +335,7 @@ impl Recording {
     /// Errors of the backend.
     pub fn last_sample(&mut self, simulation: &mut Simulation) -> Result<Sample, ForceError> {
         let sample = simulation.sample(&self.origin)?;
-        self.largest.count(sample.energy_drift, false);
+        self.largest.count(&EnergyLook::from(&sample), false);
         Ok(sample)
     }
 
@@ -426,15 +430,15 @@ impl Recording {
         mut watch: impl FnMut(RunEvent<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordingError> {
         let largest = Cell::new(self.largest);
-        let count = |drift: f64, is_recorded: bool| {
+        let count = |look: &EnergyLook, is_recorded: bool| {
             let mut counted = largest.get();
-            counted.count(drift, is_recorded);
+            counted.count(look, is_recorded);
             largest.set(counted);
         };
         let mut watch = |event: RunEvent<'_>| {
             match &event {
-                RunEvent::Sample(sample) => count(sample.energy_drift, true),
-                RunEvent::Energy(look) => count(look.drift, false),
+                RunEvent::Sample(sample) => count(&EnergyLook::from(*sample), true),
+                RunEvent::Energy(look) => count(look, false),
                 _ => {}
             }
             watch(event)
@@ -550,7 +554,7 @@ impl Recording {
             match found {
                 Ok(None) => {}
                 Ok(Some(look)) => {
-                    count(look.drift, planned);
+                    count(&look, planned);
                     tell(RunEvent::Energy(look));
                 }
                 Err(why) => {
@@ -616,10 +620,11 @@ impl Recording {
         };
         let written = writer.finish(&mut tell);
         let Clock { steps, time, .. } = simulation.clock();
-        let Good {
+        let GoodState {
             clock,
             state,
             bodies,
+            ..
         } = looks.good;
         let mut kept = self.kept(simulation);
         let bodies = match bodies {

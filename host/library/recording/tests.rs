@@ -449,3 +449,28 @@ fn snapshots_go_on_with_the_next_number() {
     fs::write(folder.join(INDEX), "step,number,time\n").unwrap();
     assert_eq!(next_number(folder).unwrap(), 8);
 }
+
+#[test]
+fn nothing_is_larger_than_a_drift_that_is_not_a_number() {
+    use crate::diagnostics::Energy;
+    let look = |drift: f64, potential: f64| EnergyLook {
+        steps: 1,
+        time: 0.0,
+        drift,
+        energy: Energy {
+            potential,
+            ..Energy::default()
+        },
+    };
+    let mut largest = LargestDrift::default();
+    largest.count(&look(0.25, -1.0), true);
+    largest.count(&look(f64::NAN, 0.0), true);
+    assert_eq!(
+        (largest.seen, largest.recorded),
+        (0.25, 0.25),
+        "no energy to judge by"
+    );
+    largest.count(&look(f64::NAN, -1.0), false);
+    largest.count(&look(0.5, -1.0), true);
+    assert!(largest.seen.is_nan() && largest.recorded == 0.5);
+}

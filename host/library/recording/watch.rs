@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::backend::{ForceError, SavedState};
-use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, EnergyLook, Lost};
-use crate::simulation::{Clock, Simulation};
+use crate::backend::ForceError;
+use crate::diagnostics::{Conserved, EnergyLook};
+use crate::simulation::{GoodState, Simulation};
 
 /// Looks at a run, where their cost allows.
 const LOOKS: f64 = 50.0;
@@ -107,38 +106,12 @@ impl Spacing {
     }
 }
 
-/// A state to go back to.
-#[derive(Clone, Debug)]
-pub(super) struct Good {
-    pub(super) clock: Clock,
-    pub(super) state: SavedState,
-    /// Where encounters change the bodies: these, their radii, and what was lost.
-    pub(super) bodies: Option<(Bodies, Vec<f64>, Lost)>,
-}
-
-impl Good {
-    fn of(simulation: &mut Simulation) -> Result<Self, ForceError> {
-        let (clock, state) = simulation.save()?;
-        let encounters = simulation.encounters();
-        let radii = encounters.filter(|encounters| encounters.changes_bodies());
-        let bodies = match radii.map(|encounters| encounters.radii.clone()) {
-            Some(radii) => Some((simulation.bodies()?.clone(), radii, simulation.lost())),
-            None => None,
-        };
-        Ok(Self {
-            clock,
-            state,
-            bodies,
-        })
-    }
-}
-
 /// The watch.
 #[derive(Debug)]
 pub(super) struct Watch {
     energy: Spacing,
     state: Spacing,
-    pub(super) good: Good,
+    pub(super) good: GoodState,
 }
 
 impl Watch {
@@ -149,7 +122,7 @@ impl Watch {
         energy_cost: Duration,
     ) -> Result<Self, ForceError> {
         let began = Instant::now();
-        let good = Good::of(simulation)?;
+        let good = simulation.good_state()?;
         Ok(Self {
             energy: Spacing::new(share, energy_cost),
             state: Spacing::new(share, began.elapsed()),
@@ -195,11 +168,7 @@ impl Watch {
         share: f64,
     ) -> Result<(), ForceError> {
         let began = Instant::now();
-        let good = Good::of(simulation)?;
-        if let Some(body) = good.state.first_not_finite() {
-            return Err(ForceError::NotFinite { body });
-        }
-        self.good = good;
+        self.good = simulation.good_state()?;
         self.state.has_taken(began.elapsed(), share);
         Ok(())
     }

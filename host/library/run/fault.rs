@@ -37,6 +37,14 @@ pub enum BuildError {
         Setting::Drag
     )]
     ConstantsOfAttractRepel,
+    /// A gravitational constant for a law without.
+    #[error(
+        "{} has no effect under {}, in which all bodies attract alike: leave it out, got {}",
+        Setting::G,
+        Setting::Law.with("unit"),
+        .0
+    )]
+    NoConstantOfUnitLaw(f64),
     /// Damping for an integrator without.
     #[error(
         "{} is for {}, not {}",

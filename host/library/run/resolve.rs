@@ -111,6 +111,12 @@ impl RunSpec {
             ..self.clone()
         };
         spec.check_numbers()?;
+        // Fields have it under every law; and the constant that is chosen is 1.
+        if let Some(g) = spec.g.filter(|&g| law == ForceLaw::Unit && g != 1.0)
+            && spec.fields.is_empty()
+        {
+            return Err(BuildError::NoConstantOfUnitLaw(g));
+        }
         let physics = spec.choose_physics(law, bodies, choices);
         Ok((spec, physics))
     }

@@ -116,6 +116,42 @@ impl Simulation {
         std::mem::take(&mut self.found.removed)
     }
 
+    /// Numbers of events and of steps with removed bodies that nobody has asked for yet.
+    pub(super) fn waiting_events(&self) -> [usize; 2] {
+        [self.found.events.len(), self.found.removed.len()]
+    }
+
+    /// Forgets what was found after these [numbers](Self::waiting_events) were counted.
+    pub(super) fn forget_events(&mut self, [events, removed]: [usize; 2]) {
+        self.found.events.truncate(events);
+        self.found.removed.truncate(removed);
+        self.found.stopped_by = None;
+    }
+
+    /// Goes back to the bodies that it had, with their radii, if encounters have changed them since.
+    pub(super) fn have_again(
+        &mut self,
+        bodies: &Bodies,
+        radii: &[f64],
+        lost: Lost,
+    ) -> Result<(), ForceError> {
+        if (&self.bodies.id, &self.bodies.mass) != (&bodies.id, &bodies.mass) {
+            let remake = self.remake.as_mut();
+            let remake =
+                remake.expect("encounters that change bodies are looked for with one alone");
+            self.backend = remake(bodies)?;
+            self.bodies.clone_from(bodies);
+        }
+        let mut may_collide = false;
+        if let Some(encounters) = &mut self.encounters {
+            encounters.radii = radii.to_vec();
+            may_collide = encounters.may_collide();
+        }
+        self.keep_steps(may_collide);
+        self.lost = lost;
+        Ok(())
+    }
+
     /// The encounter that stopped the simulation, if one did; it goes on where it is told to run again.
     pub fn stopped_by(&self) -> Option<&Event> {
         self.found.stopped_by.as_ref()
@@ -205,7 +241,7 @@ impl Simulation {
         }
     }
 
-    fn go_back(&mut self, saved: &SavedState, clock: Clock) -> Result<(), ForceError> {
+    pub(super) fn go_back(&mut self, saved: &SavedState, clock: Clock) -> Result<(), ForceError> {
         self.backend.restore(saved)?;
         self.backend.set_time(clock.time);
         self.clock = clock;

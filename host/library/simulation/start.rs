@@ -30,6 +30,9 @@ impl Run {
         let machine = self.machine();
         let mut backend = machine.backend(&self.variant, bodies, self.physics)?;
         backend.set_time(self.spec.start);
+        if let Some(external) = backend.external() {
+            external.check_centres(bodies).map_err(ForceError::from)?;
+        }
         Ok(OpenedRun {
             run: self,
             machine,

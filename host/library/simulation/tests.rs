@@ -350,3 +350,46 @@ fn long_block_steps_can_be_left() {
         );
     }
 }
+
+#[test]
+fn a_simulation_goes_back_to_a_good_state() {
+    for block_steps in [false, true] {
+        let start = || {
+            let builder = Simulation::builder(plummer(40, 1).expect("in range"));
+            let builder = builder.device(DeviceChoice::Cpu).softening(0.1).dt(0.125);
+            match block_steps {
+                true => builder
+                    .integrator(Integrator::Hermite4)
+                    .eta(0.02)
+                    .block_steps(),
+                false => builder,
+            }
+        };
+        let mut simulation = start().build().expect("sound");
+        simulation.run_until(0.5).expect("a run");
+        let good = simulation.good_state().expect("finite");
+        let mut bits = || {
+            simulation.go_back_to(&good).expect("its own state");
+            assert_eq!(simulation.time(), 0.5);
+            simulation.run_until(1.0).expect("a run");
+            simulation.bodies().expect("bodies").clone()
+        };
+        assert_eq!(bits(), bits());
+    }
+    let mut bodies = binary();
+    bodies.vx[1] = 1e305;
+    bodies.mass[0] = 1e200;
+    let fast = Simulation::builder(bodies)
+        .device(DeviceChoice::Cpu)
+        .softening(0.0);
+    let mut fast = fast
+        .dt(1e4)
+        .integrator(Integrator::Leapfrog)
+        .build()
+        .expect("sound");
+    fast.step().expect("a step");
+    assert!(matches!(
+        fast.good_state(),
+        Err(ForceError::NotFinite { .. })
+    ));
+}

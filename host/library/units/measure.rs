@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Dimension, UNITS, Units, UnknownUnits};
+use super::{Dimension, Shown, UNITS, Units, UnknownUnits};
 use crate::settings::Setting;
 
 /// A time or a length: a number in the units of the bodies (`0.5`), or one with a unit of its own
@@ -65,6 +65,18 @@ impl Measure {
     /// It is not a length, or has a unit although the units of the bodies are not known.
     pub fn length(&self, units: Option<&Units>) -> Result<f64, MeasureError> {
         self.in_units(Dimension::Length, units)
+    }
+
+    /// The unit that the time was given with, if it has one, for numbers in the units of the bodies.
+    pub fn shown_time(&self, units: &Units) -> Option<Shown> {
+        let given = self
+            .unit
+            .filter(|(dimension, _)| *dimension == Dimension::Time)?;
+        let (name, _, size) = UNITS
+            .iter()
+            .find(|(_, dimension, size)| (*dimension, *size) == given)?;
+        let factor = units.time / size;
+        Some(Shown { name, factor })
     }
 
     fn in_units(&self, wanted: Dimension, units: Option<&Units>) -> Result<f64, MeasureError> {

@@ -302,3 +302,18 @@ fn messages_show_no_control_characters() {
     assert!(!message.chars().any(char::is_control), "{message:?}");
     assert!(message.contains("\\u{1b}]0;PWNED"), "{message}");
 }
+
+/// A carriage return ends a record, also where no line ends.
+#[test]
+fn a_carriage_return_within_a_row_is_a_fault() {
+    for (text, line, expected, found) in [
+        ("1 0 0 0\r 0 0 0\n1 1 0 0 0 0 0\n", 1, 7, 4),
+        ("1 0 0 0 0 0 0\n1 1 0\r 0 0 0 0\n", 2, 7, 3),
+        ("0 1 0 0 0\r 0 0 0\n", 1, 8, 5),
+        ("1\t0\t0\t0\r\t0\t0\t0\n", 1, 7, 4),
+    ] {
+        let (at, fault) = fault(text);
+        let is_count = matches!(fault, CsvFault::FieldCount { expected: e, found: f } if (e, f) == (expected, found));
+        assert!(is_count && at == line, "{text:?}: line {at}, {fault:?}");
+    }
+}

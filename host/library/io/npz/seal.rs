@@ -27,6 +27,9 @@ pub(super) struct Sealing<W> {
     inner: W,
     crc: Hasher,
     held: Vec<u8>,
+    /// True once a write has failed. The archive is lost then, and its writer, which would put its end behind it
+    /// and complain by itself, is told nothing more.
+    has_failed: bool,
 }
 
 impl<W: Write> Sealing<W> {
@@ -35,11 +38,17 @@ impl<W: Write> Sealing<W> {
             inner,
             crc: Hasher::new(),
             held: Vec::new(),
+            has_failed: false,
         }
     }
 
     /// Writes the digits in the place of the last bytes.
     pub(super) fn finish(mut self) -> io::Result<()> {
+        if self.has_failed {
+            return Err(io::Error::other(
+                "a part of the archive could not be written",
+            ));
+        }
         let digits = digits(self.crc.clone().finalize());
         self.inner.write_all(digits.as_bytes())?;
         self.inner.flush()
@@ -48,16 +57,25 @@ impl<W: Write> Sealing<W> {
 
 impl<W: Write> Write for Sealing<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.has_failed {
+            return Ok(bytes.len());
+        }
         self.held.extend_from_slice(bytes);
         let settled = self.held.len().saturating_sub(DIGITS);
-        self.inner.write_all(&self.held[..settled])?;
+        if let Err(fault) = self.inner.write_all(&self.held[..settled]) {
+            self.has_failed = true;
+            return Err(fault);
+        }
         self.crc.update(&self.held[..settled]);
         self.held.drain(..settled);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        match self.has_failed {
+            true => Ok(()),
+            false => self.inner.flush(),
+        }
     }
 }
 
@@ -124,5 +142,33 @@ mod tests {
             assert_eq!(seal(&changed), expected, "bit {bit}");
         }
         assert_eq!(seal(&file[..3]), Seal::Absent);
+    }
+
+    /// Room for some bytes, as on a disk that fills up.
+    struct Disk(usize);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = match self.0.checked_sub(bytes.len()) {
+                Some(left) => left,
+                None => return Err(io::ErrorKind::StorageFull.into()),
+            };
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn after_a_failed_write_the_archive_is_left_alone() {
+        let mut sealing = Sealing::new(Disk(20));
+        sealing.write_all(&[0; 20]).unwrap();
+        let fault = sealing.write_all(&[0; 20]).unwrap_err();
+        assert_eq!(fault.kind(), io::ErrorKind::StorageFull);
+        sealing.write_all(&[0; 20]).unwrap();
+        sealing.flush().unwrap();
+        assert!(sealing.finish().is_err());
     }
 }

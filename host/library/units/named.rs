@@ -1,0 +1,74 @@
+//! Names of systems of units.
+
+use super::{Dimension, UNITS, Units};
+
+/// Largest relative error of a size that has a name: rounding of definitions.
+const ROUNDING: f64 = 1e-6;
+
+impl Units {
+    /// Names of the units, such as `pc, Msun, km/s`. A unit without a name is its size in SI's unit. Where G = 1,
+    /// two names are the whole system: `au, Msun`.
+    pub fn names(&self) -> String {
+        let length = name(Dimension::Length, self.length);
+        let mass = name(Dimension::Mass, self.mass);
+        let speed = || name(Dimension::Speed, self.speed());
+        let time = name(Dimension::Time, self.time).or_else(speed);
+        let known = [&length, &mass, &time];
+        if self.gravity() == 1.0 && known.iter().filter(|name| name.is_some()).count() == 2 {
+            let named: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
+            return named.join(", ");
+        }
+        let or_size = |name: Option<String>, size: f64, unit: &str| {
+            name.unwrap_or_else(|| format!("{size:.6e} {unit}"))
+        };
+        [
+            or_size(length, self.length, "m"),
+            or_size(mass, self.mass, "kg"),
+            or_size(time, self.time, "s"),
+        ]
+        .join(", ")
+    }
+}
+
+/// Name of a unit of this size, with a power of ten before it if need be.
+fn name(dimension: Dimension, size: f64) -> Option<String> {
+    let units = || UNITS.iter().filter(|(_, of, _)| *of == dimension);
+    let is = |ratio: f64| (ratio - 1.0).abs() <= ROUNDING;
+    if let Some((name, ..)) = units().find(|(.., unit)| is(size / unit)) {
+        return Some((*name).to_owned());
+    }
+    units().rev().find_map(|(name, _, unit)| {
+        let power = (size / unit).log10().round();
+        let is_power = (1.0..=15.0).contains(&power) && is(size / unit / 10_f64.powi(power as i32));
+        is_power.then(|| format!("1e{power} {name}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_systems_have_names() {
+        for (text, names) in [
+            ("pc", "pc, Msun, km/s"),
+            ("kpc", "kpc, 1e10 Msun, km/s"),
+            ("au", "au, Msun"),
+            ("si", "m, kg, s"),
+            ("cm,g,s", "cm, g, s"),
+            ("pc,Msun,Myr", "pc, Msun, Myr"),
+            ("au,Msun,yr", "au, Msun, yr"),
+            ("au,Msun,day", "au, Msun, day"),
+            ("pc,km/s", "pc, km/s"),
+            ("pc,Msun", "pc, Msun"),
+            ("Mpc,1e12Msun,km/s", "Mpc, 1e12 Msun, km/s"),
+        ] {
+            let units: Units = text.parse().unwrap();
+            assert_eq!(units.names(), names);
+            // Also as files record them.
+            assert_eq!(units.list().parse::<Units>().unwrap().names(), names);
+        }
+        let odd: Units = "1.7kpc,3Msun,km/s".parse().unwrap();
+        assert_eq!(odd.names(), "5.245652e19 m, 5.965230e30 kg, km/s");
+    }
+}

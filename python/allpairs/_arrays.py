@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _foreign
+from . import _foreign, _quantities
 from ._errors import bad
 
 Floats = NDArray[np.float64]
+#: Whole numbers up to this one are float64 numbers.
+_EXACT = 2**53
 #: Types of arguments: arrays of numpy and what it makes arrays of, and arrays of other libraries.
 Arrays = ArrayLike | _foreign.Foreign
 
@@ -19,6 +21,7 @@ def _array(argument: str, value: Any) -> NDArray[Any]:
     """Any array-like; what is on a GPU is copied to the host."""
     if isinstance(value, np.ma.MaskedArray):
         raise bad(argument, "is a masked array: fill it, or leave the masked bodies out")
+    _quantities.unitless(argument, value)
     try:
         array = np.asarray(_foreign.on_host(value))
     except Exception as error:
@@ -28,12 +31,21 @@ def _array(argument: str, value: Any) -> NDArray[Any]:
     return array
 
 
+def _in_memory(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """The numbers as compiled code reads them: contiguous, and at addresses that suit their type."""
+    contiguous = np.ascontiguousarray(array, dtype=dtype)
+    return contiguous if contiguous.flags.aligned else contiguous.copy()
+
+
 def floats(argument: str, value: Arrays) -> Floats:
     """float64, contiguous; a copy only where it must be."""
     array = _array(argument, value)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise bad(argument, f"is {array.dtype}, of which float64 would lose digits: convert it first")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        if array.max() > _EXACT or array.min() < -_EXACT:
+            raise bad(argument, "holds whole numbers beyond 2**53, of which float64 would lose digits")
+    return _in_memory(array, np.float64)
 
 
 def vectors(argument: str, value: Arrays, n: int | None = None) -> Floats:
@@ -67,14 +79,15 @@ def whole(argument: str, value: Arrays, n: int, dtype: type[np.unsignedinteger[A
         raise bad(argument, f"must have the shape ({n},), not {array.shape}")
     if array.size and (array.min() < 0 or array.max() > np.iinfo(dtype).max):
         raise bad(argument, f"must be from 0 to {np.iinfo(dtype).max}")
-    return np.ascontiguousarray(array, dtype=dtype)
+    return _in_memory(array, dtype)
 
 
 def number(argument: str, value: Any) -> float:
     """A finite number."""
+    _quantities.unitless(argument, value)
     try:
         converted = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise bad(argument, f"must be a number, got {value!r}") from error
     if not np.isfinite(converted):
         raise bad(argument, f"must be finite, got {converted}")

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
-from ._errors import ArgumentError, bad, one_of
+from ._errors import ArgumentError, Named, bad, one_of
+from ._quantities import in_si, plain, unit_of
 
 
 class Kind(IntEnum):
@@ -70,6 +71,8 @@ class Units:
         The units in m, kg and s.
     G : float
         The gravitational constant in them.
+    names : str
+        Their names, such as ``"pc, Msun, km/s"``.
     """
 
     text: str
@@ -77,6 +80,13 @@ class Units:
     mass: float
     time: float
     G: float
+    names: str = ""
+
+    def __str__(self) -> str:
+        return self.names
+
+    def __repr__(self) -> str:
+        return f"Units({self.names!r})"
 
     @staticmethod
     def of(value: str | Units) -> Units:
@@ -85,7 +95,12 @@ class Units:
             return value
         if not isinstance(value, str):
             raise bad("units", f"must be text such as 'pc,Msun,km/s', got {value!r}")
-        return Units(*_native.units(value))
+        text, length, mass, time, g, names = _native.units(value)
+        return Units(text, length, mass, time, g, names)
+
+    def si(self, dimension: str) -> tuple[str, float]:
+        """A unit of SI, and the size of the unit here in it: of a length, mass, time, speed …"""
+        return in_si(dimension, self)
 
     def are_those_of(self, other: Units) -> bool:
         """Compare with other units; True if they are the same but for rounding of their definitions."""
@@ -100,48 +115,39 @@ class _Made(NamedTuple):
     of: str | None
 
 
-_QUANTITIES = {"m": ("mass", "kg"), "pos": ("length", "m"), "vel": ("speed", "m/s")}
+#: Dimensions of the arrays, and units in which `quantity` gives them.
+_DIMENSIONS = {"pos": ("length", "pc"), "vel": ("speed", "km/s"), "m": ("mass", "Msun")}
 
 
-def _plain(argument: str, value: Any, units: Units | None) -> tuple[Any, Units | None]:
-    """Numbers of an astropy quantity, in the units of the bodies."""
-    if not hasattr(value, "to_value") or not hasattr(value, "unit"):
-        return value, units
-    units = units or Units.of("pc")
-    what, si = _QUANTITIES[argument]
-    size = units.length / units.time if what == "speed" else getattr(units, what)
-    try:
-        return value.to_value(si) / size, units
-    except Exception as error:
-        raise bad(argument, f"is not a {what}: {error}") from error
+def time_in_words(time: float, units: Units | None, asked: str | None = None) -> str:
+    """A time for people: in the unit that was `asked` for, or a handy one, if the units are known."""
+    if units is None or time == 0 or not math.isfinite(time):
+        return f"{time:g}"
+    name, factor = _native.shown_time(units.text, time, asked)
+    return f"{time * factor:g} {name}"
 
 
 def measured(argument: str, value: Any, units: Units | None, dimension: str) -> float:
-    """A time or a length in the units of the bodies: a number, a text such as "10 Myr", or a quantity."""
-    if isinstance(value, str):
-        try:
-            return _native.measure(
-                argument, value, dimension == "time", None if units is None else units.text
-            )
-        except ArgumentError as error:
-            error.argument = argument
-            raise
-    return _arrays.number(argument, unitless(argument, value, units, dimension))
+    """A number in the units of the bodies: of a number, a text such as "10 Myr", or a quantity."""
+    return _arrays.number(argument, plain(argument, value, dimension, units))
 
 
-def unitless(argument: str, value: Any, units: Units | None, dimension: str) -> Any:
-    """Numbers of a quantity that is a time or lengths, in the units of the bodies; others as they are."""
-    if not (hasattr(value, "to_value") and hasattr(value, "unit")):
-        return value
-    if units is None:
-        raise bad(argument, "has a unit, and the bodies have none: give a number")
-    try:
-        return value.to_value("s" if dimension == "time" else "m") / getattr(units, dimension)
-    except Exception as error:
-        raise bad(argument, f"is not a {dimension}: {error}") from error
+def _units_of(given: dict[str, Any], units: str | Units | None) -> Units | None:
+    """Units of bodies that are made of these arguments: pc, Msun and km/s if all are quantities."""
+    if units is not None:
+        return Units.of(units)
+    has_unit = {name: unit_of(value) is not None or isinstance(value, str) for name, value in given.items()}
+    if not any(has_unit.values()):
+        return None
+    plain_ones = [f"`{name}`" for name, has in has_unit.items() if not has]
+    if plain_ones:
+        one = next(name for name, has in has_unit.items() if has)
+        listed = " and ".join(plain_ones)
+        raise bad("units", f"is needed: `{one}` has a unit and {listed} has none, so name the units of the numbers")
+    return Units.of("pc")
 
 
-class Bodies:
+class Bodies(Named):
     """N bodies.
 
     Parameters
@@ -180,13 +186,15 @@ class Bodies:
         Arrays of wrong shapes or types, numbers that are not finite, masses below 0.
     """
 
-    pos: Floats
-    vel: Floats
-    m: Floats
-    id: NDArray[np.uint64]
-    kind: NDArray[np.uint8]
-    time: float
-    units: Units | None
+    _OTHER_NAMES = {
+        **dict.fromkeys(("mass", "masses"), "m"),
+        **dict.fromkeys(("position", "positions", "x", "xyz", "coordinates", "r"), "pos"),
+        **dict.fromkeys(("velocity", "velocities", "v", "vxyz"), "vel"),
+        **dict.fromkeys(("ids", "key", "number"), "id"),
+        **dict.fromkeys(("type", "types", "kinds"), "kind"),
+        "t": "time",
+        "unit": "units",
+    }
 
     def __init__(
         self,
@@ -199,26 +207,21 @@ class Bodies:
         time: float = 0.0,
         units: str | Units | None = None,
     ) -> None:
-        known = None if units is None else Units.of(units)
-        pos, known = _plain("pos", pos, known)
-        m, known = _plain("m", m, known)
-        vel, known = _plain("vel", vel, known)
-        self.pos = _arrays.vectors("pos", pos).copy()
-        n = len(self.pos)
-        self.vel = np.zeros((n, 3)) if vel is None else _arrays.vectors("vel", vel, n).copy()
-        self.m = _arrays.scalars("m", m, n).copy()
-        self.id = (
-            np.arange(n, dtype=np.uint64)
-            if id is None
-            else _arrays.whole("id", id, n, np.uint64).copy()
-        )
-        self.kind = (
-            np.full(n, Kind.STAR, dtype=np.uint8)
-            if kind is None
-            else _arrays.whole("kind", kind, n, np.uint8).copy()
-        )
-        self.time = _arrays.number("time", time)
-        self.units = known
+        given = {"pos": pos, "m": m, "vel": vel}
+        self._units = _units_of({name: each for name, each in given.items() if each is not None}, units)
+        self._pos = _arrays.vectors("pos", self._plain("pos", pos)).copy()
+        n = len(self._pos)
+        self._vel = np.zeros((n, 3))
+        if vel is not None:
+            self._vel = _arrays.vectors("vel", self._plain("vel", vel), n).copy()
+        self._m = _arrays.scalars("m", self._plain("m", m), n).copy()
+        self._id: NDArray[Any] = np.arange(n, dtype=np.uint64)
+        if id is not None:
+            self._id = _arrays.whole("id", id, n, np.uint64).copy()
+        self._kind: NDArray[Any] = np.full(n, Kind.STAR, dtype=np.uint8)
+        if kind is not None:
+            self._kind = _arrays.whole("kind", kind, n, np.uint8).copy()
+        self._time = measured("time", time, self._units, "time")
         self._made_by: _Made | None = None
         for name, array in (("pos", self.pos), ("vel", self.vel), ("m", self.m)):
             strange = np.argwhere(~np.isfinite(array))
@@ -240,29 +243,95 @@ class Bodies:
     ) -> Bodies:
         """Bodies of arrays that the library gave, which are theirs now."""
         bodies = cls.__new__(cls)
-        bodies.pos, bodies.vel, bodies.m, bodies.id, bodies.kind = arrays
-        bodies.time = time
-        bodies.units = None if units is None else Units.of(units)
+        bodies._pos, bodies._vel, bodies._m, bodies._id, bodies._kind = arrays
+        bodies._time = time
+        bodies._units = None if units is None else Units.of(units)
         bodies._made_by = made_by
         return bodies
 
     def _native(self) -> _native._Arrays:
-        """The arrays as the library takes them; they may have been replaced."""
-        n = len(self)
-        return (
-            _arrays.vectors("pos", self.pos),
-            _arrays.vectors("vel", self.vel, n),
-            _arrays.scalars("m", self.m, n),
-            _arrays.whole("id", self.id, n, np.uint64),
-            _arrays.whole("kind", self.kind, n, np.uint8),
-        )
+        """The arrays as the library takes them."""
+        return self._pos, self._vel, self._m, self._id, self._kind
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """Numbers of positions, velocities or masses, in the units of the bodies."""
+        dimension, _ = _DIMENSIONS[name]
+        return plain(name, value, dimension, self._units)
+
+    @property
+    def pos(self) -> Floats:
+        """Positions, (N, 3). Others that are assigned must be of as many bodies."""
+        return self._pos
+
+    @pos.setter
+    def pos(self, value: Any) -> None:
+        self._pos = _arrays.vectors("pos", self._plain("pos", value), len(self))
+
+    @property
+    def vel(self) -> Floats:
+        """Velocities, (N, 3)."""
+        return self._vel
+
+    @vel.setter
+    def vel(self, value: Any) -> None:
+        self._vel = _arrays.vectors("vel", self._plain("vel", value), len(self))
+
+    @property
+    def m(self) -> Floats:
+        """Masses, (N,)."""
+        return self._m
+
+    @m.setter
+    def m(self, value: Any) -> None:
+        self._m = _arrays.scalars("m", self._plain("m", value), len(self))
+
+    @property
+    def id(self) -> NDArray[Any]:
+        """Names of the bodies, (N,) of uint64."""
+        return self._id
+
+    @id.setter
+    def id(self, value: Any) -> None:
+        self._id = _arrays.whole("id", value, len(self), np.uint64)
+
+    @property
+    def kind(self) -> NDArray[Any]:
+        """Kinds of matter, (N,) of uint8: see `Kind`."""
+        return self._kind
+
+    @kind.setter
+    def kind(self, value: Any) -> None:
+        self._kind = _arrays.whole("kind", value, len(self), np.uint8)
+
+    @property
+    def time(self) -> float:
+        """Time of the state."""
+        return self._time
+
+    @time.setter
+    def time(self, value: Any) -> None:
+        self._time = measured("time", value, self._units, "time")
+
+    @property
+    def units(self) -> Units | None:
+        """Units of the numbers. To assign others changes no number; `to` converts them."""
+        return self._units
+
+    @units.setter
+    def units(self, value: str | Units | None) -> None:
+        self._units = None if value is None else Units.of(value)
 
     def __len__(self) -> int:
-        return len(self.pos)
+        return len(self._pos)
 
     def __repr__(self) -> str:
-        units = f", units={self.units.text!r}" if self.units else ""
-        return f"<Bodies: {len(self)} of total mass {self.m.sum():.6g}, time={self.time:g}{units}>"
+        units = f", in {self.units}" if self.units else ""
+        return f"<Bodies: {len(self)} of total mass {self.m.sum():.6g}, t = {time_in_words(self.time, self.units)}{units}>"
+
+    def __str__(self) -> str:
+        number = f"{len(self)} {'body' if len(self) == 1 else 'bodies'}"
+        units = "" if self.units is None else f", in {' and '.join(self.units.names.rsplit(', ', 1))}"
+        return f"{number} of total mass {self.m.sum():.6g}{units}"
 
     def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Bodies:
         """Some of the bodies, as a copy: by an index, a slice, a mask or a list of indices."""
@@ -279,7 +348,7 @@ class Bodies:
             self.time,
             None,
         )
-        chosen.units = self.units
+        chosen._units = self._units
         return chosen
 
     def __add__(self, other: Bodies) -> Bodies:
@@ -300,7 +369,7 @@ class Bodies:
             self.time,
             None,
         )
-        both.units = self.units
+        both._units = self._units
         return both
 
     def copy(self) -> Bodies:
@@ -311,7 +380,7 @@ class Bodies:
             None,
             self._made_by,
         )
-        other.units = self.units
+        other._units = self._units
         return other
 
     @property
@@ -319,30 +388,36 @@ class Bodies:
         """The gravitational constant in the units of the bodies; 1 where they have none."""
         return 1.0 if self.units is None else self.units.G
 
-    def energy(self, eps: float = 0.0, *, G: float | None = None) -> Energy:
+    def _constants(self, eps: Any, G: Any) -> tuple[float, float]:
+        """Softening length and gravitational constant in the units of the bodies."""
+        g = self.G if G is None else measured("G", G, self._units, "constant of gravity")
+        return measured("eps", eps, self._units, "length"), g
+
+    def energy(self, eps: Any = 0.0, *, G: Any = None) -> Energy:
         """Kinetic and potential energy in double precision, by direct summation.
 
         Parameters
         ----------
-        eps : float
+        eps : float, str or quantity
             Softening length ≥ 0.
-        G : float, optional
+        G : float or quantity, optional
             Gravitational constant; `Bodies.G` where not given.
         """
-        g = self.G if G is None else _arrays.number("G", G)
-        return Energy(*_native.energy(self._native(), _arrays.number("eps", eps), g))
+        return Energy(*_native.energy(self._native(), *self._constants(eps, G)))
 
-    def accelerations(self, eps: float = 0.0, **options: Any) -> Floats:
+    def accelerations(self, eps: Any = 0.0, **options: Any) -> Floats:
         """Accelerations by each other, (N, 3): see `allpairs.accelerations`."""
         from ._forces import accelerations
 
-        return accelerations(self.pos, self.m, eps, **{"G": self.G, **options})
+        eps, options["G"] = self._constants(eps, options.get("G"))
+        return accelerations(self.pos, self.m, eps, **options)
 
-    def potential(self, eps: float = 0.0, *, G: float | None = None) -> Floats:
+    def potential(self, eps: Any = 0.0, *, G: Any = None) -> Floats:
         """Potential at each body of all others, (N,): see `allpairs.potential`."""
         from ._forces import potential
 
-        return potential(self.pos, self.m, eps, G=self.G if G is None else G)
+        eps, g = self._constants(eps, G)
+        return potential(self.pos, self.m, eps, G=g)
 
     def to(self, units: str | Units, *, given: str | Units | None = None) -> Bodies:
         """The bodies in other units.
@@ -358,7 +433,7 @@ class Bodies:
         if source is None:
             raise bad("given", "is needed: these bodies have no units to convert from")
         if self.units is not None and not self.units.are_those_of(source):
-            raise bad("given", f"must be the units of these bodies, {self.units.text}, or left out, got {given}")
+            raise bad("given", f"must be the units of these bodies, {self.units}, or left out, got {given}")
         target = units.text if isinstance(units, Units) else units
         if not isinstance(target, str):
             raise bad("units", f"must be text such as 'pc,Msun,km/s', got {units!r}")
@@ -370,13 +445,12 @@ class Bodies:
 
         if self.units is None:
             raise ArgumentError("these bodies have no units: make them with `units`")
-        name = one_of("name", name, ["pos", "vel", "m", "time"])
+        name = one_of("name", name, [*_DIMENSIONS, "time"])
         if name == "time":
             return self.time * self.units.time * u.s
-        what, si = _QUANTITIES[name]
-        size = self.units.length / self.units.time if what == "speed" else getattr(self.units, what)
-        sky = {"length": "pc", "mass": "Msun", "speed": "km/s"}[what]
-        return (getattr(self, name) * size * u.Unit(si)).to(sky)
+        dimension, sky = _DIMENSIONS[name]
+        unit, size = self.units.si(dimension)
+        return (getattr(self, name) * size * u.Unit(unit)).to(sky)
 
     def save(
         self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = False

@@ -7,7 +7,7 @@ All are `AllpairsError`; each is also the built-in exception that fits, so that
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 __all__ = [
     "AllpairsError",
@@ -62,9 +62,46 @@ _KINDS = {
 }
 
 
+class _UnknownNameError(ArgumentError, AttributeError):
+    """An attribute that a class of this package does not have."""
+
+
+class Named:
+    """A class with known attributes: another name is refused, with the nearest.
+
+    A name that is spelled wrongly would be a new attribute otherwise, without any effect. Classes of users that
+    are made of these may have attributes of their own.
+    """
+
+    #: Names that people know from elsewhere, and ours.
+    _OTHER_NAMES: dict[str, str] = {}
+
+    if not TYPE_CHECKING:  # a checker of types knows the names itself
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            is_ours = type(self).__module__.startswith("allpairs.")
+            if is_ours and not name.startswith("_") and not hasattr(type(self), name):
+                raise self._unknown(name)
+            super().__setattr__(name, value)
+
+        def __getattr__(self, name: str) -> Any:
+            raise self._unknown(name)
+
+    def _unknown(self, name: str) -> AttributeError:
+        kind = type(self)
+        known = [known for known in dir(kind) if not known.startswith("_")]
+        near = [kind._OTHER_NAMES.get(name.lower(), "")] + get_close_matches(name, known, n=1, cutoff=0.6)
+        named = next((f": did you mean `{one}`?" for one in near if one), "")
+        error = _UnknownNameError(f"{kind.__name__} has no attribute `{name}`{named}")
+        error.argument = name
+        return error
+
+
 def made(kind: str, name: str | None, text: str) -> AllpairsError:
     """The exception of a failure of the library."""
-    if name is not None and f"`{name}`" not in text:
+    # With a value it is named too, as in `integrator="hermite4"`, but not by the advice behind the colon.
+    reason = text.partition(": ")[0]
+    if name is not None and f"`{name}`" not in text and f"`{name}=" not in reason:
         text = f"`{name}`: {text}"
     error = _KINDS[kind](text)
     if isinstance(error, ArgumentError):

@@ -2,59 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 
-from ._errors import bad
+from ._errors import ArgumentError, bad
+from ._quantities import plain
+
+if TYPE_CHECKING:
+    from ._bodies import Units
 
 _Vector = tuple[float, float, float]
 
 
-def _vector(name: str, value: Any) -> _Vector:
-    numbers = np.asarray(value, dtype=float)
-    if numbers.shape != (3,):
-        raise bad("field", f"has {name} of shape {numbers.shape} instead of (3,)")
-    x, y, z = numbers
-    return float(x), float(y), float(z)
-
-
 class Own:
-    """A field of the user's own, as the compiled part calls it."""
+    """A field of the user's own, as the compiled part calls it.
 
-    def __init__(self, field: Any) -> None:
+    Its results may be quantities, which are converted to the units of the bodies.
+    """
+
+    def __init__(self, field: Any, units: Units | None = None) -> None:
         self.field = field
+        self.units = units
         acceleration: Callable[[float, Any], Any] = getattr(field, "acceleration", field)
-        self.acceleration: Callable[[float, _Vector], _Vector] = lambda time, position: _vector(
-            "an acceleration", acceleration(time, np.array(position))
+        self.acceleration: Callable[[float, _Vector], _Vector] = lambda time, position: self._vector(
+            "acceleration", acceleration(time, np.array(position))
         )
         if hasattr(field, "jerk"):
             self.jerk: Callable[[float, _Vector, _Vector], _Vector] = lambda time, position, velocity: (
-                _vector("a jerk", field.jerk(time, np.array(position), np.array(velocity)))
+                self._vector("jerk", field.jerk(time, np.array(position), np.array(velocity)))
             )
         if hasattr(field, "potential"):
             self.potential: Callable[[float, _Vector], float] = lambda time, position: float(
-                field.potential(time, np.array(position))
+                self._numbers("potential", field.potential(time, np.array(position)), ())
             )
 
+    def _numbers(self, dimension: str, value: Any, shape: tuple[int, ...]) -> Any:
+        numbers = np.asarray(plain("field", value, dimension, self.units), dtype=float)
+        if numbers.size == 1 and shape == ():
+            numbers = numbers.reshape(())
+        if numbers.shape != shape:
+            raise bad("field", f"returns the {dimension} in the shape {numbers.shape} instead of {shape}")
+        return numbers
+
+    def _vector(self, dimension: str, value: Any) -> _Vector:
+        x, y, z = self._numbers(dimension, value, (3,)).tolist()
+        return x, y, z
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Own, (self.field,))
+        return (Own, (self.field, self.units))
 
 
-def fields(given: Any) -> list[str | Own]:
-    """Returns the argument `field` as a list."""
+def fields(given: Any, units: Units | None) -> list[str | Own]:
+    """Returns the argument `field` as a list, for bodies in these units."""
     if given is None:
         return []
     several: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
-    return [_one(each) for each in several]
+    return [_one(each, units) for each in several]
 
 
-def orbit(given: Any) -> str | None:
-    """The argument `orbit`, in the words of the program."""
+def orbit(given: Any, units: Units | None) -> str | None:
+    """The argument `orbit`, in the words of the program and in the units of the bodies."""
     if given is None or isinstance(given, str):
         return given
     try:
-        numbers = np.asarray(given, dtype=float)
+        position, velocity = given
+        pair = [plain("orbit", position, "length", units), plain("orbit", velocity, "speed", units)]
+        numbers = np.asarray(pair, dtype=float)
+    except ArgumentError:
+        raise
     except (TypeError, ValueError):
         numbers = np.empty(0)
     if numbers.shape != (2, 3):
@@ -63,11 +79,11 @@ def orbit(given: Any) -> str | None:
     return ",".join(f"{name}={float(number)!r}" for name, number in zip(names, numbers.flat))
 
 
-def _one(given: Any) -> str | Own:
+def _one(given: Any, units: Units | None) -> str | Own:
     if isinstance(given, str):
         return given
     if callable(given) or hasattr(given, "acceleration"):
-        return Own(given)
+        return Own(given, units)
     raise bad(
         "field",
         "must be a text such as 'point:mass=1', a function of time and position that returns an "

@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _foreign, _in_place, _native
 from ._arrays import Floats
-from ._bodies import Bodies
+from ._bodies import Bodies, measured
 from ._errors import bad, one_of
 from ._foreign import ForeignArray
+from ._quantities import plain
 
 ACCURACIES = _native.names()["accuracy"]
 #: Types that numpy makes arrays of.
@@ -97,7 +98,7 @@ def accelerations(
         return _in_place.accelerations(pos, m, eps, g, accuracy, kernel, check)
     positions = _arrays.vectors("pos", pos)
     masses = _arrays.scalars("m", m, len(positions))
-    found = _native.accelerations(positions, masses, eps, g, accuracy or "double", device, kernel)
+    found = _native.accelerations(positions, masses, eps, g, accuracy or (None if kernel else "double"), device, kernel)
     return _foreign.returning(pos)(found)
 
 
@@ -136,8 +137,8 @@ def field_at(
     points: _Host,
     pos: Bodies,
     *,
-    eps: float = ...,
-    G: float | None = ...,
+    eps: Any = ...,
+    G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
 ) -> tuple[Floats, Floats]: ...
@@ -157,8 +158,8 @@ def field_at(
     points: ForeignArray,
     pos: Bodies,
     *,
-    eps: float = ...,
-    G: float | None = ...,
+    eps: Any = ...,
+    G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
@@ -179,9 +180,9 @@ def field_at(
     points: Any,
     pos: Any,
     m: Any = None,
-    eps: float = 0.0,
+    eps: Any = 0.0,
     *,
-    G: float | None = None,
+    G: Any = None,
     accuracy: str = "double",
     device: str = "auto",
 ) -> Any:
@@ -189,12 +190,13 @@ def field_at(
 
     Parameters
     ----------
-    points : array_like, shape (M, 3)
+    points : array_like or quantity, shape (M, 3)
+        In the units of the bodies; quantities are converted to them.
     pos : Bodies, or array_like of shape (N, 3)
         The bodies, or their positions.
     m : array_like, shape (N,), or float
         Masses of the bodies, where positions are given.
-    eps : float
+    eps : float, or for Bodies str or quantity
         Softening length ≥ 0. A body exactly at a point adds −G m/eps to the potential there, and
         nothing where eps is 0.
     G : float, optional
@@ -211,24 +213,25 @@ def field_at(
     pot : ndarray of float64, shape (M,)
         Or arrays of the library of `points`, as of `accelerations`.
     """
+    units = None
     if isinstance(pos, Bodies):
         if m is not None:
             raise bad("m", "is that of the bodies already: leave it out")
-        masses, positions = pos.m, pos.pos
+        masses, positions, units = pos.m, pos.pos, pos.units
         G = pos.G if G is None else G
     else:
         positions = _arrays.vectors("pos", pos)
         if m is None:
             raise bad("m", "is needed with positions")
         masses = _arrays.scalars("m", m, len(positions))
-    g = 1.0 if G is None else _arrays.number("G", G)
+    g = 1.0 if G is None else measured("G", G, units, "constant of gravity")
     if accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     acc, pot = _native.field_at(
-        _arrays.vectors("points", points),
+        _arrays.vectors("points", plain("points", points, "length", units)),
         positions,
         masses,
-        _arrays.number("eps", eps),
+        measured("eps", eps, units, "length"),
         g,
         accuracy,
         device,

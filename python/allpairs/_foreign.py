@@ -30,8 +30,11 @@ def place(value: Any) -> tuple[int, int] | None:
     """The device of a foreign array and its number; None for what is none."""
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack_device__"):
         return None
-    kind, number = value.__dlpack_device__()
-    return int(kind), int(number)
+    try:
+        kind, number = value.__dlpack_device__()
+        return int(kind), int(number)
+    except (TypeError, ValueError):
+        return None  # not the protocol
 
 
 def gpu(value: Any) -> int | None:

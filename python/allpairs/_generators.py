@@ -7,17 +7,16 @@ from typing import Any
 from . import _arrays, _native
 from ._bodies import Bodies, Units, _Made
 from ._errors import bad, one_of
+from ._quantities import si, unit_of
 
 
-def _text(argument: str, value: Any, si: str) -> str | None:
-    """A length or a mass as the library reads it; astropy quantities too."""
+def _text(argument: str, value: Any, dimension: str) -> str | None:
+    """A length or a mass as the library reads it; quantities too."""
     if value is None or isinstance(value, str):
         return value
-    if hasattr(value, "to_value"):
-        try:
-            return f"{float(value.to_value(si))!r}{si}"
-        except Exception as error:
-            raise bad(argument, f"cannot be given in {si}: {error}") from error
+    if unit_of(value) is not None:
+        number = _arrays.number(argument, si(argument, value, dimension))
+        return f"{number!r}{'kg' if dimension == 'mass' else 'm'}"
     raise bad(argument, f"must have a unit, such as '1e5 Msun' or '3 pc', got {value!r}")
 
 
@@ -77,8 +76,9 @@ def make(
     given: list[tuple[str, Any]] = []
     for option, value in options.items():
         spelled = one_of("options", option, sorted(known))
-        has_unit = isinstance(value, str) or str(getattr(value, "unit", ""))
-        given.append((spelled, _text(option, value, "m") if has_unit else _arrays.number(option, value)))
+        has_unit = isinstance(value, str) or unit_of(value) is not None
+        number = _text(option, value, "length") if has_unit else _arrays.number(option, value)
+        given.append((spelled, number))
     text = units.text if isinstance(units, Units) else units
     arrays, time, recorded = _native.generate(
         name,
@@ -86,9 +86,9 @@ def make(
         of,
         masses,
         given,
-        _text("mass", mass, "kg"),
-        _text("radius", radius, "m"),
-        _text("half_mass_radius", half_mass_radius, "m"),
+        _text("mass", mass, "mass"),
+        _text("radius", radius, "length"),
+        _text("half_mass_radius", half_mass_radius, "length"),
         text,
     )
     return Bodies._of(arrays, time, recorded, _Made(name, of))

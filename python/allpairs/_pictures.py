@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arrays, _native
-from ._bodies import Bodies
+from ._bodies import Bodies, measured, time_in_words
 from ._errors import AllpairsError, bad, one_of
+from ._quantities import plain
 from ._simulation import LOG, Simulation
 
 _AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
@@ -39,8 +40,8 @@ def image(
     colour_map: str = "inferno",
     select: str = "luminous",
     weight: str = "count",
-    half_width: float | None = None,
-    centre: Sequence[float] | None = None,
+    half_width: Any = None,
+    centre: Any = None,
     decades: float = 3.0,
     path: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -59,7 +60,7 @@ def image(
     select : str
         Bodies to draw: luminous, all, gas, dark or star.
     weight : {"count", "mass"}
-    half_width, centre : float and (3,), optional
+    half_width, centre : float and (3,), or texts or quantities, optional
         Region that is shown, in the unit of the positions; chosen from the bodies where not given.
     decades : float
         Powers of ten between the brightest and the darkest shades.
@@ -84,21 +85,21 @@ def _image(
     colour_map: str,
     select: str,
     weight: str,
-    half_width: float | None,
-    centre: Sequence[float] | None,
+    half_width: Any,
+    centre: Any,
     decades: float,
     path: str | os.PathLike[str] | None,
     overwrite: bool,
 ) -> tuple[NDArray[np.uint8], list[float], float]:
     axes = [one_of("axes", panel, _AXES) for panel in axes]
     width, height = size or (800 * len(axes), 800)
-    middle = None if centre is None else [_arrays.number("centre", x) for x in centre]
-    if middle is not None and len(middle) != 3:
-        raise bad("centre", f"must be three numbers, not {len(middle)}")
-    half = None if half_width is None else _arrays.number("half_width", half_width)
+    middle = None if centre is None else _arrays.floats("centre", plain("centre", centre, "length", bodies.units))
+    if middle is not None and middle.shape != (3,):
+        raise bad("centre", f"must be three numbers, not an array of the shape {middle.shape}")
+    half = None if half_width is None else measured("half_width", half_width, bodies.units, "length")
     return _native.image(
         bodies._native(), axes, [_arrays.count("size", width), _arrays.count("size", height)],
-        colour_map, select, weight, half, middle, _arrays.number("decades", decades),
+        colour_map, select, weight, half, None if middle is None else middle.tolist(), _arrays.number("decades", decades),
         None if path is None else os.fspath(path), overwrite,
     )
 
@@ -112,8 +113,8 @@ def render(
     colour_map: str = "inferno",
     select: str = "luminous",
     weight: str = "count",
-    half_width: float | None = None,
-    centre: Sequence[float] | None = None,
+    half_width: Any = None,
+    centre: Any = None,
     decades: float = 3.0,
 ) -> Any:
     """A matplotlib figure of the surface density, with axes, a scale bar and a colour bar.
@@ -165,7 +166,7 @@ def render(
         suffix = f" [{unit}]" if unit else ""
         plot.set_xlabel("xyz"[first] + suffix)
         plot.set_ylabel("xyz"[second] + suffix)
-    plots[0].set_title(f"t = {shown.time:g}", loc="left", fontsize=10)
+    plots[0].set_title(f"t = {time_in_words(shown.time, shown.units)}", loc="left", fontsize=10)
     ours = {"grey": "gray"}
     scale = ScalarMappable(Normalize(-decades, 0.0), ours.get(colour_map, colour_map))
     figure.colorbar(scale, ax=list(plots), label="lg surface density / brightest")

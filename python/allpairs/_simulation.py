@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from . import _arrays, _fields, _native
 from ._arrays import Floats
-from ._bodies import Bodies, Energy, Units, measured, unitless
-from ._errors import ClosedError, FileError, bad, one_of
+from ._bodies import Bodies, Energy, Units, measured, time_in_words
+from ._errors import ClosedError, FileError, Named, bad, one_of
 from ._forces import ACCURACIES
 from ._integrators import Integrator
+from ._quantities import plain, unit_of
 
 #: Type of the rows of `Simulation.log`.
 LOG = np.dtype([("steps", np.uint64)] + [(name, np.float64) for name in _native.Simulation.columns()])
@@ -71,7 +72,7 @@ class Settings(TypedDict):
     on_escape: str | None
 
 
-class Simulation:
+class Simulation(Named):
     """A simulation of bodies.
 
     If you do not give a setting, the library chooses it as the program does: the device, the
@@ -100,7 +101,7 @@ class Simulation:
         blocks also have ``"len"``, threads along the sources, and ``"luf"``, sources per thread.
     tuned : bool
         True to use the kernels that ``allpairs tune`` found.
-    G : float, optional
+    G : float or quantity, optional
         Gravitational constant. If not given, it follows from the units of the bodies; without
         units it is 1.
     law : {"gravity", "unit", "attract-repel"}, optional
@@ -113,10 +114,12 @@ class Simulation:
         that returns an acceleration (3,), or an object with such a method ``acceleration``. It is
         computed body by body on a CPU, which takes microseconds per body. The object may have
         ``jerk(time, position, velocity)``, for hermite4, and ``potential(time, position)``, for
-        the energy.
+        the energy, which is not watched without it. Times, positions and velocities are numbers in
+        the units of the bodies; results may be quantities. A step in which the field raises an
+        exception, or returns a number that is not finite, is taken back.
     orbit : str or pair, optional
         Orbit of the origin of the bodies' own frame: ``"x=8kpc,vy=220km/s"``, or position and
-        velocity in the units of the bodies. The frame does not rotate, and its origin falls freely
+        velocity as quantities or in the units of the bodies. The frame does not rotate, and its origin falls freely
         in the fields. Far from a galaxy's centre a cluster then keeps all its digits. `origin` is
         the position of the origin.
     radii : float, str, quantity or array, optional
@@ -150,6 +153,14 @@ class Simulation:
     bits.
     """
 
+    _OTHER_NAMES = {
+        **dict.fromkeys(("time", "now"), "t"),
+        **dict.fromkeys(("eps", "epsilon"), "softening"),
+        **dict.fromkeys(("g", "gravity"), "G"),
+        **dict.fromkeys(("particles", "pos", "vel", "m", "mass", "position", "velocity"), "bodies"),
+        "timestep": "dt",
+    }
+
     def __init__(
         self,
         bodies: Bodies,
@@ -165,7 +176,7 @@ class Simulation:
         kernel: str | None = None,
         shape: Mapping[str, int] | None = None,
         tuned: bool = True,
-        G: float | None = None,
+        G: Any = None,
         law: str | None = None,
         repulsion: float | None = None,
         drag: float | None = None,
@@ -229,11 +240,11 @@ class Simulation:
             "law": law,
             "repulsion": number("repulsion", repulsion),
             "drag": number("drag", drag),
-            "field": _fields.fields(field),
-            "orbit": _fields.orbit(orbit),
+            "field": _fields.fields(field, bodies.units),
+            "orbit": _fields.orbit(orbit, bodies.units),
             "integrator": one_of("integrator", way.name, names["integrator"]) if way.name else None,
             "damping": number("damping", way.damping),
-            "g": number("G", G),
+            "g": measure("G", G, "constant of gravity"),
             "softening": measure("softening", softening, "length"),
             "dt": measure("dt", way.dt, "time"),
             "eta": number("eta", way.eta),
@@ -256,6 +267,7 @@ class Simulation:
         self._rows: list[tuple[float, ...]] = []
         self._events: list[tuple[Any, ...]] = []
         self._warned = False
+        self._asked: str | None = None
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         begun = _native.Simulation.begin(arrays, self._settings, saved)
@@ -349,7 +361,11 @@ class Simulation:
 
     @property
     def energy_error(self) -> float:
-        """|E − E₀| / |E₀| since the beginning."""
+        """|E − E₀| / |E₀| since the beginning; nan if the energy is not known.
+
+        A field that moves, or a field of your own without a potential, changes the energy by an
+        amount that is not known.
+        """
         return float(self.diagnostics()["energy_drift"])
 
     @property
@@ -383,13 +399,29 @@ class Simulation:
         Time, energies, their drift, virial ratio, momentum (px, py, pz), angular momentum (lx, ly,
         lz), centre of mass (cx, cy, cz), and the radii that hold 10, 50 and 90 % of the mass.
         """
-        steps, values = self._simulation.sample()
-        return np.array((steps, *values), dtype=LOG)
+        return self._sample(math.inf)[0]
+
+    def _sample(self, max_drift: float) -> tuple[NDArray[Any], bool]:
+        """A record of the present state, and whether the energy has drifted by more than `max_drift`."""
+        steps, values, has_drifted = self._simulation.sample(max_drift)
+        row = np.array((steps, *values), dtype=LOG)
+        if self._simulation.unwatched() is not None:
+            row["energy_drift"], has_drifted = np.nan, False
+        return row, has_drifted
 
     @property
     def log(self) -> NDArray[Any]:
         """Rows that `integrate` recorded: a structured array of the type `LOG`."""
         return np.array(self._rows, dtype=LOG)
+
+    @property
+    def _units(self) -> Units | None:
+        units = self._settings["units"]
+        return None if units is None else Units.of(units)
+
+    def _in_words(self, time: float) -> str:
+        """A time in the unit that `integrate` was asked for."""
+        return time_in_words(time, self._units, self._asked)
 
     # What it does
 
@@ -411,20 +443,21 @@ class Simulation:
         Parameters
         ----------
         t : float, str or quantity
-            End time; for bodies with units also ``"10 Myr"``. If the simulation has already
-            reached it, nothing is done. An encounter that stops the run ends it before: see
+            End time; for bodies with units also ``"10 Myr"``. If the simulation is there already,
+            nothing is done. To go back in time takes a negative `dt`. An encounter that stops the run ends it before: see
             `stopped_by`.
         every : float, str or quantity, optional
             Time between rows of `log`. A row is recorded, and `callback` called, after the first
             whole step at or beyond each multiple of `every` from the present, and at the end. This
-            does not change the steps.
+            does not change the steps. If `every` is shorter than the steps, each step is one row.
         callback : callable, optional
             Called with the simulation at each look; without `every`, at the end. A callback that
-            returns True stops the run.
+            returns True stops the run. It must return True, False or None.
         progress : bool
             Shows a progress bar if tqdm is installed.
         max_drift : float
-            Warns, once, when a look finds that the energy has drifted by more than this fraction.
+            Warns, once, when a look finds that the energy has drifted by more than this fraction,
+            or is not a number. Says, once, if the energy cannot be watched.
 
         Returns
         -------
@@ -435,11 +468,15 @@ class Simulation:
         ------
         KeyboardInterrupt
             Ctrl-C. The simulation is at the end of its last whole step and can continue.
+        ArgumentError
+            The steps do not lead to `t`, because the simulation is beyond it.
         ComputeError
-            The force cannot be computed any more, or a step would be too short.
+            The force cannot be computed any more, a number is not finite, or a step would be too
+            short. The simulation has its last good state again.
         """
-        units = Units.of(self._settings["units"]) if self._settings["units"] else None
+        units = self._units
         end = measured("t", t, units, "time")
+        self._asked = t if isinstance(t, str) else None if unit_of(t) is None else f"1 {unit_of(t)}"
         if every is not None:
             every = measured("every", every, units, "time")
             if not every > 0:
@@ -452,29 +489,38 @@ class Simulation:
         sign = -1.0 if backwards else 1.0
         bar = _bar(abs(end - start)) if progress else None
         stopped = False
+        if (end - start) * sign < 0:
+            way = "forward: it would have to go back in time, for which `dt` must be negative"
+            if backwards:
+                way = "back in time: it would have to go forward, for which `dt` must be positive"
+            raise bad("t", f"is {end!r}, and the simulation is at {start!r} and goes {way}")
         if every is not None and (end - start) * sign > 0:
-            looks = math.floor((end - start) * sign / every * (1.0 + 1e-12))
+            if abs(end - start) / every > 2**53:
+                raise bad("every", f"is too short, {every!r}: no step of a run over {abs(end - start)!r} is as short")
             if not self._rows:
                 self._look(None, max_drift)
-            for i in range(1, looks + 1):
-                target = start + sign * i * every
+            multiple = 1
+            while not stopped:
+                target = start + sign * multiple * every
                 if (end - target) * sign <= 0 or (end - self.t - self.dt) * sign <= 0:
                     break  # the end, which is reached exactly
+                before = self.steps
                 self._simulation.run_past(target)
                 if bar is not None:
                     bar.update(abs(self.t - start) - bar.n)
-                stopped = self._look(callback, max_drift) or self.stopped_by is not None
-                if stopped:
-                    break
+                if self.steps != before:
+                    stopped = self._look(callback, max_drift) or self.stopped_by is not None
+                # A step may pass several multiples.
+                passed = math.floor((self.t - start) * sign / every * (1.0 + 1e-12))
+                multiple = max(multiple, passed) + 1
         if not stopped:
-            before = self.t
+            before = self.steps
             self._simulation.run_until(end)
-            if callback is not None or every is not None:
-                if every is None:
-                    if callback is not None:
-                        callback(self)
-                elif self.t != before or not self._rows:
-                    self._look(callback, max_drift)
+            if every is None:
+                if callback is not None:
+                    _says_stop(callback(self))
+            elif self.steps != before or not self._rows:
+                self._look(callback, max_drift)
         if bar is not None:
             bar.update(abs(self.t - start) - bar.n)
             bar.close()
@@ -485,17 +531,21 @@ class Simulation:
         return self.integrate(t)
 
     def _look(self, callback: Callable[[Simulation], object] | None, max_drift: float) -> bool:
-        now = self.diagnostics()
+        now, has_drifted = self._sample(max_drift)
         self._rows.append(now.item())
-        if now["energy_drift"] > max_drift and not self._warned:
+        unwatched = self._simulation.unwatched()
+        if unwatched is not None and not self._warned:
+            self._warned = True
+            warnings.warn(f"the energy is not watched: {unwatched}", stacklevel=3)
+        if has_drifted and not self._warned:
             self._warned = True
             better = "`eta`" if self.integrator.eta is not None else "`dt`"
             warnings.warn(
-                f"at time {now['time']:g} the energy has drifted by {now['energy_drift']:.2g}, more than "
+                f"at time {self._in_words(float(now['time']))} the energy has drifted by {now['energy_drift']:.2g}, more than "
                 f"`max_drift` {max_drift:g}: a smaller {better} or a larger `softening` would help",
                 stacklevel=3,
             )
-        return callback is not None and callback(self) is True
+        return callback is not None and _says_stop(callback(self))
 
     def close(self) -> None:
         """Gives back memory and device; the simulation cannot be used any more."""
@@ -538,16 +588,20 @@ class Simulation:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = state["settings"]
-        self._rows, self._warned = list(state["rows"]), False
+        self._rows, self._warned, self._asked = list(state["rows"]), False, None
         self._events = list(state["events"])
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
 
     def __repr__(self) -> str:
         try:
-            t = f"t={self.t:g}"
+            t = f"t = {self._in_words(self.t)}"
         except RuntimeError:
             return "<Simulation: closed>"
-        return f"<Simulation: {t}, {self._settings['integrator']}, kernel {self.kernel} on {self._place}>"
+        units = "" if self._units is None else f", in {self._units}"
+        return (
+            f"<Simulation: {t}, {self._settings['integrator']}, softening {self.softening:g}{units}, "
+            f"kernel {self.kernel} on {self._place}>"
+        )
 
     def _repr_html_(self) -> str:
         """A table, and a view that turns."""
@@ -560,19 +614,19 @@ class Simulation:
         except ClosedError:
             return escape(repr(self))
         bodies = self.bodies
-        units = self._settings["units"]
+        units = self._units
         drift = f"{self.largest_energy_error:.2g} at most" if self._rows else "not followed: use every"
         rows = {
             "bodies": f"{len(bodies)} of total mass {bodies.m.sum():g}{f', in {units}' if units else ''}",
-            "time": f"{time:g}",
+            "time": self._in_words(time),
             "steps": str(steps),
-            "integrator": f"{self._settings['integrator']}, step {dt:g}",
+            "integrator": f"{self._settings['integrator']}, step {self._in_words(dt)}",
             "softening": f"{self.softening:g}",
             "energy drift": drift,
             "kernel": f"{self.kernel} on {self._place} ({self._why})",
         }
         cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
-        page = view(bodies, title=f"t = {time:g}", most_bodies=5_000)
+        page = view(bodies, title=f"t = {self._in_words(time)}", most_bodies=5_000)
         return f"<table>{''.join(cells)}</table>{page._repr_html_()}"
 
 
@@ -582,11 +636,24 @@ def _chosen(setting: _T | None) -> _T:
     return setting
 
 
+def _says_stop(returned: object) -> bool:
+    """Returns whether a callback wants the run to stop."""
+    if returned is None:
+        return False
+    if isinstance(returned, (bool, np.bool_)):
+        return bool(returned)
+    raise bad(
+        "callback",
+        f"must return True to stop the run, else False or None, not {type(returned).__name__}: put `bool(...)` "
+        "around a condition",
+    )
+
+
 def _radii(radii: Any, bodies: Bodies) -> list[float]:
     """A radius for each body."""
-    if isinstance(radii, str) or np.ndim(getattr(radii, "value", radii)) == 0:
-        return [measured("radii", radii, bodies.units, "length")] * len(bodies)
-    radii = unitless("radii", radii, bodies.units, "length")
+    radii = plain("radii", radii, "length", bodies.units)
+    if np.ndim(radii) == 0:
+        radii = _arrays.number("radii", radii)
     each: list[float] = _arrays.scalars("radii", radii, len(bodies)).tolist()
     return each
 
@@ -668,7 +735,7 @@ class Batch(Simulation):
             None,
             first._made_by if all(s._made_by == first._made_by for s in systems) else None,
         )
-        joined.units = first.units
+        joined._units = first._units
         super().__init__(joined, systems=len(systems), **settings)
 
     def __len__(self) -> int:

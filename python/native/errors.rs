@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use allpairs::backend::ForceError;
 use allpairs::bodies::BodyFault;
@@ -83,20 +82,6 @@ impl Failure {
     }
 }
 
-/// Does work without the interpreter's lock; failures and panics become exceptions.
-pub(crate) fn compute<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce() -> Result<T, Failure> + Send,
-) -> PyResult<T> {
-    let outcome = py.detach(|| caught(work));
-    outcome.map_err(|failure| failure.raise(py))
-}
-
-/// The outcome of work, or its panic.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panicked(&*panic)))
-}
-
 impl From<BodyFault> for Failure {
     fn from(fault: BodyFault) -> Self {
         let field = match fault {
@@ -119,6 +104,7 @@ impl From<BuildError> for Failure {
             BuildError::Bodies(fault) => fault.into(),
             BuildError::Value { name, .. } => Self::of(name.argument(), error),
             BuildError::ConstantsOfAttractRepel => Self::of("law", error),
+            BuildError::NoConstantOfUnitLaw(_) => Self::of("G", error),
             BuildError::NotDamped(_) => Self::of("damping", error),
             BuildError::NoTimeStep => Self::of("dt", error),
             BuildError::Selection(error) => error.into(),

@@ -1,5 +1,6 @@
 //! External fields: in the words of the program, or objects of Python's.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use allpairs::fields::{self, ExternalField, HostField};
@@ -10,20 +11,71 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// The first exception that a field of Python's raised, until it can be raised again.
+/// Faults of a simulation's fields of Python's, until they can be raised.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+pub(crate) struct Faults(Arc<Mutex<Found>>);
 
-impl Raised {
+#[derive(Debug, Default)]
+struct Found {
+    /// The first exception that a field raised.
+    raised: Option<PyErr>,
+    /// The first result that was not finite.
+    strange: Option<String>,
+}
+
+thread_local! {
+    /// Simulations with fields that this thread computes just now, the last one at the end.
+    static WITHIN: RefCell<Vec<*const Mutex<Found>>> = const { RefCell::new(vec![]) };
+}
+
+impl Faults {
     /// This outcome, unless there is an exception: that is the reason then.
     pub(crate) fn or<T>(&self, outcome: PyResult<T>) -> PyResult<T> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.take().map_or(outcome, Err)
+        self.change(|found| found.raised.take())
+            .map_or(outcome, Err)
     }
 
-    fn keep(&self, error: PyErr) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get_or_insert(error);
+    /// Returns whether a field raised an exception that is not raised again yet.
+    pub(crate) fn has_raised(&self) -> bool {
+        self.change(|found| found.raised.is_some())
+    }
+
+    /// Words about the first result that was not finite since this was last asked, if there was one.
+    pub(crate) fn take_strange(&self) -> Option<String> {
+        self.change(|found| found.strange.take())
+    }
+
+    /// Refuses to use a simulation within one of the simulation's fields, which would wait for itself.
+    pub(crate) fn refuse_within(&self) -> Result<(), Failure> {
+        let own = Arc::as_ptr(&self.0);
+        match WITHIN.with_borrow(|within| within.contains(&own)) {
+            true => Err(Failure::of(
+                "field",
+                "`field` uses its own simulation, which waits for the field: compute from the time and the \
+                 position that the field is given",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Found) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The stay of this thread in a field.
+struct Stay;
+
+impl Stay {
+    fn new(faults: &Faults) -> Self {
+        WITHIN.with_borrow_mut(|within| within.push(Arc::as_ptr(&faults.0)));
+        Self
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        WITHIN.with_borrow_mut(|within| within.pop());
     }
 }
 
@@ -38,17 +90,30 @@ pub(crate) enum Given {
 #[derive(Debug)]
 pub(crate) struct Own {
     object: Py<PyAny>,
-    raised: Raised,
+    faults: Faults,
 }
 
 impl Given {
-    pub(crate) fn new(object: &Bound<'_, PyAny>, raised: &Raised) -> Self {
+    pub(crate) fn new(object: &Bound<'_, PyAny>, faults: &Faults) -> Self {
         match object.extract() {
             Ok(text) => Self::Text(text),
             Err(_) => Self::Own(Own {
                 object: object.clone().unbind(),
-                raised: raised.clone(),
+                faults: faults.clone(),
             }),
+        }
+    }
+
+    /// Returns whether this is a field of the user's own.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+
+    /// Returns whether this is a field of the user's own without a potential.
+    pub(crate) fn lacks_potential(&self, py: Python<'_>) -> bool {
+        match self {
+            Self::Text(_) => false,
+            Self::Own(own) => !own.has(py, "potential"),
         }
     }
 
@@ -71,18 +136,27 @@ impl Given {
 }
 
 impl Own {
-    /// The result of a method, if there is such a method; numbers that are none after an exception.
-    fn call<'py, T: for<'a> FromPyObject<'a, 'py>>(
+    fn has(&self, py: Python<'_>, method: &str) -> bool {
+        self.object.bind(py).hasattr(method).unwrap_or(false)
+    }
+
+    /// The result of a method, if there is such a method; `none`, numbers that are not finite, after an
+    /// exception.
+    fn call<'py, T>(
         &self,
         py: Python<'py>,
         method: &str,
         arguments: impl PyCallArgs<'py>,
         none: T,
-    ) -> Option<T> {
-        let object = self.object.bind(py);
-        if !object.hasattr(method).unwrap_or(false) {
+    ) -> Option<T>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        if !self.has(py, method) {
             return None;
         }
+        let _stay = Stay::new(&self.faults);
+        let object = self.object.bind(py);
         let called = object
             .getattr(method)
             .and_then(|method| method.call1(arguments))
@@ -90,10 +164,26 @@ impl Own {
         Some(called.unwrap_or_else(|error| {
             // A division by zero is no number anywhere else either, and there may be no body at the origin.
             if !error.is_instance_of::<PyArithmeticError>(py) {
-                self.raised.keep(error);
+                self.faults.change(|found| {
+                    found.raised.get_or_insert(error);
+                });
             }
             none
         }))
+    }
+
+    /// Remembers the first vector that is not finite.
+    fn note(&self, what: &str, vector: [f64; 3], time: f64, [x, y, z]: [f64; 3]) {
+        if vector.iter().all(|part| part.is_finite()) {
+            return;
+        }
+        let text = format!(
+            "`field`: {what} is {vector:?} at time {time:?} and position ({x:?}, {y:?}, {z:?}): it must be \
+             finite wherever bodies are"
+        );
+        self.faults.change(|found| {
+            found.strange.get_or_insert(text);
+        });
     }
 }
 
@@ -101,12 +191,16 @@ impl HostField for Own {
     fn acceleration(&self, time: f64, position: [f64; 3]) -> [f64; 3] {
         let none = [f64::NAN; 3];
         let found = Python::attach(|py| self.call(py, "acceleration", (time, position), none));
-        found.unwrap_or(none)
+        let found = found.unwrap_or(none);
+        self.note("the acceleration", found, time, position);
+        found
     }
 
     fn jerk(&self, time: f64, position: [f64; 3], velocity: [f64; 3]) -> Option<[f64; 3]> {
         let arguments = (time, position, velocity);
-        Python::attach(|py| self.call(py, "jerk", arguments, [f64::NAN; 3]))
+        let found = Python::attach(|py| self.call(py, "jerk", arguments, [f64::NAN; 3]))?;
+        self.note("the jerk", found, time, position);
+        Some(found)
     }
 
     fn potential(&self, time: f64, position: [f64; 3]) -> Option<f64> {

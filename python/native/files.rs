@@ -6,8 +6,9 @@ use allpairs::io::{self, Format, Overwrite, Snapshot};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, NewArrays, arrays, bodies};
-use crate::errors::{Failure, compute};
+use crate::errors::Failure;
 use crate::models::parsed;
+use crate::work::{compute, compute_long};
 
 fn format(name: Option<&str>) -> Result<Option<Format>, Failure> {
     name.map(|name| parsed(name, "format")).transpose()
@@ -29,7 +30,8 @@ pub(crate) fn load<'py>(
     path: PathBuf,
     name: Option<&str>,
 ) -> PyResult<Contents<'py>> {
-    let loaded = compute(py, || Ok(io::load(&path, format(name)?)?))?;
+    let format = format(name).map_err(|why| why.raise(py))?;
+    let loaded = compute_long(py, move || Ok(io::load(&path, format)?))?;
     let Snapshot { time, bodies } = loaded.snapshot;
     let units = loaded.units.map(|units| units.list());
     let format = loaded.format.name();

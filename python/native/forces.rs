@@ -7,6 +7,7 @@ use allpairs::backend::ForceError;
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::kinetic;
 use allpairs::force::cpu;
+use allpairs::gpu_kernels::numerics::Precision;
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
@@ -19,8 +20,9 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, array, bodies, rows};
-use crate::errors::{Failure, compute};
+use crate::errors::Failure;
 use crate::models::parsed;
+use crate::work::compute_long;
 
 /// Accuracy by its name.
 pub(crate) fn accuracy(name: Option<&str>) -> Result<Option<ForceAccuracy>, Failure> {
@@ -49,6 +51,32 @@ pub(crate) fn kernel(name: Option<&str>) -> Result<Option<&'static Variant>, Fai
         .map_err(|error| Failure::of("kernel", error))
 }
 
+/// Refuses a kernel that computes with fewer digits than the accuracy asks for.
+pub(crate) fn suit(
+    accuracy: Option<ForceAccuracy>,
+    kernel: Option<&'static Variant>,
+) -> Result<(), Failure> {
+    let (Some(accuracy), Some(kernel)) = (accuracy, kernel) else {
+        return Ok(());
+    };
+    let lacks_digits = matches!(
+        (accuracy, kernel.precision()),
+        (ForceAccuracy::Double, Precision::F16 | Precision::F32)
+            | (ForceAccuracy::Single, Precision::F16)
+    );
+    match lacks_digits {
+        false => Ok(()),
+        true => Err(Failure::of(
+            "accuracy",
+            format!(
+                "`accuracy` {} asks for more digits than the `kernel` {} computes: leave out one of them",
+                accuracy.name(),
+                kernel.name
+            ),
+        )),
+    }
+}
+
 pub(crate) fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
     if !(softening.is_finite() && softening >= 0.0) {
         let text = format!("`eps` must be ≥ 0 and finite, got {softening}");
@@ -62,12 +90,6 @@ pub(crate) fn gravity(g: f64, softening: f64) -> Result<Physics, Failure> {
         g,
         softening,
     })
-}
-
-fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Result<Bodies, Failure> {
-    let bodies = Bodies::at_rest(positions, masses);
-    bodies.check()?;
-    Ok(bodies)
 }
 
 /// Machines that were opened: a GPU is opened once.
@@ -93,23 +115,26 @@ pub(crate) fn accelerations<'py>(
     m: PyReadonlyArray1<'py, f64>,
     eps: f64,
     g: f64,
-    accuracy: Option<&str>,
-    device: &str,
-    kernel: Option<&str>,
+    accuracy: Option<String>,
+    device: String,
+    kernel: Option<String>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let (pos, m) = (rows(&pos)?, m.as_slice()?);
-    let accelerations = compute(py, || {
+    let bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
+    let accelerations = compute_long(py, move || {
         let physics = gravity(g, eps)?;
-        let bodies = at_rest(pos, m)?;
+        bodies.check()?;
+        let given = self::accuracy(accuracy.as_deref())?;
+        let kernel = self::kernel(kernel.as_deref())?;
+        suit(given, kernel)?;
         if bodies.is_empty() {
             return Ok(vec![]);
         }
         let request = Request {
             sources: Kinds::of(&bodies, &physics).massive,
-            accuracy: self::accuracy(accuracy)?,
+            accuracy: given,
             ..Request::new(bodies.len())
         };
-        let request = request.on(self::device(device)?).by(self::kernel(kernel)?);
+        let request = request.on(self::device(&device)?).by(kernel);
         let selection = select(&request)?;
         fits(
             selection.variant,
@@ -135,10 +160,11 @@ pub(crate) fn potentials<'py>(
     eps: f64,
     g: f64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (pos, m) = (rows(&pos)?, m.as_slice()?);
-    let potentials = compute(py, || {
+    let bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
+    let potentials = compute_long(py, move || {
         let physics = gravity(g, eps)?;
-        Ok(cpu::potentials(&at_rest(pos, m)?, &physics))
+        bodies.check()?;
+        Ok(cpu::potentials(&bodies, &physics))
     })?;
     Ok(PyArray1::from_vec(py, potentials))
 }
@@ -156,23 +182,24 @@ pub(crate) fn field_at<'py>(
     m: PyReadonlyArray1<'py, f64>,
     eps: f64,
     g: f64,
-    accuracy: Option<&str>,
-    device: &str,
+    accuracy: Option<String>,
+    device: String,
 ) -> PyResult<FieldArrays<'py>> {
-    let (points, pos, m) = (rows(&points)?, rows(&pos)?, m.as_slice()?);
-    let (accelerations, potentials) = compute(py, || {
+    let bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
+    let points = rows(&points)?.to_vec();
+    let (accelerations, potentials) = compute_long(py, move || {
         let physics = gravity(g, eps)?;
-        let bodies = at_rest(pos, m)?;
+        bodies.check()?;
         let strange = points.iter().flatten().position(|x| !x.is_finite());
         if let Some(i) = strange {
             let text = format!("`points`: point {} is not finite", i / 3);
             return Err(Failure::of("points", text));
         }
-        let accuracy = self::accuracy(accuracy)?.unwrap_or_default();
-        let request = Request::new(bodies.len()).on(self::device(device)?);
+        let accuracy = self::accuracy(accuracy.as_deref())?.unwrap_or_default();
+        let request = Request::new(bodies.len()).on(self::device(&device)?);
         let machine = machine(select(&request)?.place);
         Ok(machine
-            .field_at(&bodies, &physics, points, accuracy)?
+            .field_at(&bodies, &physics, &points, accuracy)?
             .values)
     })?;
     Ok((
@@ -185,7 +212,7 @@ pub(crate) fn field_at<'py>(
 #[pyfunction]
 pub(crate) fn energy(py: Python<'_>, all: Arrays<'_>, eps: f64, g: f64) -> PyResult<(f64, f64)> {
     let bodies = bodies(&all)?;
-    compute(py, || {
+    compute_long(py, move || {
         let physics = gravity(g, eps)?;
         bodies.check()?;
         let potential = cpu::potential_energy(&bodies, &physics, InstructionSet::detect());

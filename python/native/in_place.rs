@@ -10,8 +10,9 @@ use allpairs::variants::preferred::ForceAccuracy;
 use cuda_driver::keeping_context;
 use pyo3::prelude::*;
 
-use crate::errors::{Failure, Kind, caught};
+use crate::errors::{Failure, Kind};
 use crate::forces::{device, gravity, kernel, machine};
+use crate::work::caught;
 
 /// Room for bodies on a device, which others write and read: see `allpairs/_in_place.py`.
 #[pyclass(frozen, module = "allpairs._native")]

@@ -11,6 +11,7 @@ mod models;
 mod pictures;
 mod settings;
 mod simulation;
+mod work;
 
 use std::ffi::OsString;
 
@@ -22,6 +23,7 @@ use allpairs::physics::ForceLaw;
 use allpairs::settings::Front;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -63,7 +65,7 @@ fn devices() -> (Vec<(String, String)>, Option<String>) {
 /// Runs the program `allpairs`, and returns its exit code.
 #[pyfunction]
 fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    errors::compute(py, || {
+    work::compute(py, || {
         let code = allpairs_cli::main(arguments);
         Front::Python.speak();
         Ok(code)
@@ -73,12 +75,15 @@ fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
 /// Panics, as a defect of the library would, so that a test can see what becomes of it.
 #[pyfunction]
 fn defect(py: Python<'_>) -> PyResult<()> {
-    errors::compute(py, || panic!("a defect on purpose"))
+    work::compute(py, || panic!("a defect on purpose"))
 }
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Front::Python.speak(); // the program, where it runs here, speaks its own
+    work::loaded();
+    // Loads numpy's interface, which an interrupt would make panic later on.
+    PyArray1::<f64>::zeros(module.py(), 0, false);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<in_place::InPlace>()?;
@@ -90,6 +95,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(models::generate, module)?,
         wrap_pyfunction!(models::generators, module)?,
         wrap_pyfunction!(models::units, module)?,
+        wrap_pyfunction!(models::shown_time, module)?,
         wrap_pyfunction!(models::convert, module)?,
         wrap_pyfunction!(models::measure, module)?,
         wrap_pyfunction!(files::load, module)?,

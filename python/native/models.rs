@@ -4,11 +4,12 @@ use allpairs::diagnostics::lagrangian_radii;
 use allpairs::initial_conditions::{self, GENERATORS, Options, Parameter, Size};
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::suggest;
-use allpairs::units::{Length, Mass, Measure, Units};
+use allpairs::units::{Length, Mass, Measure, Units, UnknownUnits};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, NewArrays, arrays, bodies};
-use crate::errors::{Failure, Kind, compute};
+use crate::errors::{Failure, Kind};
+use crate::work::{compute, compute_long};
 
 /// A generator: name, summary, and its parameters with their defaults and summaries.
 type Described = (
@@ -81,23 +82,23 @@ fn with(
 #[expect(clippy::too_many_arguments, reason = "one for each option")]
 pub(crate) fn generate<'py>(
     py: Python<'py>,
-    name: &str,
+    name: String,
     seed: u64,
-    of: Option<&str>,
-    masses: Option<&str>,
+    of: Option<String>,
+    masses: Option<String>,
     parameters: Vec<(String, Value)>,
-    mass: Option<&str>,
-    radius: Option<&str>,
-    half_mass_radius: Option<&str>,
-    units: Option<&str>,
+    mass: Option<String>,
+    radius: Option<String>,
+    half_mass_radius: Option<String>,
+    units: Option<String>,
 ) -> PyResult<(NewArrays<'py>, f64, Option<String>)> {
-    let (snapshot, units) = compute(py, || {
-        let generator = initial_conditions::find(name)?;
-        let mut options = options(of)?;
+    let (snapshot, units) = compute_long(py, move || {
+        let generator = initial_conditions::find(&name)?;
+        let mut options = options(of.as_deref())?;
         options.seed = seed;
-        options.masses = masses.map(|name| parsed(name, "masses")).transpose()?;
-        let units = units.map(|text| parsed(text, "units")).transpose()?;
-        let radius = radius.map(|text| parsed::<Length>(text, "radius"));
+        options.masses = masses.map(|name| parsed(&name, "masses")).transpose()?;
+        let units = units.map(|text| parsed(&text, "units")).transpose()?;
+        let radius = radius.map(|text| parsed::<Length>(&text, "radius"));
         let radius = radius.transpose()?;
         for (name, value) in &parameters {
             options = with(options, name, value, radius)?;
@@ -105,7 +106,7 @@ pub(crate) fn generate<'py>(
         let unit = match (radius, half_mass_radius) {
             (Some(radius), None) => Some(radius.0),
             (None, Some(text)) => {
-                let Length(wanted) = parsed(text, "half_mass_radius")?;
+                let Length(wanted) = parsed(&text, "half_mass_radius")?;
                 let model = generator.generate(&options)?;
                 let physics = Physics {
                     law: ForceLaw::Gravity,
@@ -124,7 +125,7 @@ pub(crate) fn generate<'py>(
         };
         let size = match (mass, unit) {
             (mass, Some(radius)) => Some(Size {
-                mass: mass.map(|mass| parsed::<Mass>(mass, "mass")).transpose()?,
+                mass: mass.map(|mass| parsed::<Mass>(&mass, "mass")).transpose()?,
                 radius: Length(radius),
             }),
             (None, None) => None,
@@ -148,37 +149,60 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: ToString>>(
     })
 }
 
-/// A system of units as its list; its length, mass and time in SI units; and its G.
+/// A system of units as its list; its length, mass and time in SI units; its G; and its names.
 #[pyfunction]
-pub(crate) fn units(py: Python<'_>, text: &str) -> PyResult<(String, f64, f64, f64, f64)> {
+pub(crate) fn units(py: Python<'_>, text: &str) -> PyResult<(String, f64, f64, f64, f64, String)> {
     let units: Units = compute(py, || parsed(text, "units"))?;
     let Units { length, mass, time } = units;
-    Ok((units.list(), length, mass, time, units.gravity()))
+    let names = units.names();
+    Ok((units.list(), length, mass, time, units.gravity(), names))
 }
 
-/// A time or a length, such as `10Myr`, as a number in these units.
+/// The unit in which times of bodies in these units are shown, and the factor of numbers in it: the unit of the
+/// text that was asked for, if it is a time with a unit, else one that is handy for a typical time.
+#[pyfunction]
+pub(crate) fn shown_time(
+    py: Python<'_>,
+    units: &str,
+    typical: f64,
+    asked: Option<&str>,
+) -> PyResult<(&'static str, f64)> {
+    let units: Units = compute(py, || parsed(units, "units"))?;
+    let asked = asked.and_then(|text| text.parse::<Measure>().ok());
+    let asked = asked.and_then(|measure| measure.shown_time(&units));
+    let shown = asked.unwrap_or_else(|| units.shown_time(typical));
+    Ok((shown.name, shown.factor))
+}
+
+/// A time, a length or a mass, such as `10Myr`, as a number in these units.
 #[pyfunction]
 pub(crate) fn measure(
     py: Python<'_>,
     argument: &str,
     text: &str,
-    is_time: bool,
+    dimension: &str,
     units: Option<&str>,
 ) -> PyResult<f64> {
     compute(py, || {
         let units = units.map(|units| parsed::<Units>(units, "units"));
         let units = units.transpose()?;
-        let measure = text.parse::<Measure>();
         let failure = |error: &dyn ToString| {
             Failure::new(
                 Kind::Argument,
                 format!("`{argument}`: {}", error.to_string()),
             )
         };
-        let measure = measure.map_err(|error| failure(&error))?;
-        let number = match is_time {
-            true => measure.time(units.as_ref()),
-            false => measure.length(units.as_ref()),
+        if dimension == "mass" {
+            let Mass(kilograms) = text
+                .parse()
+                .map_err(|error: UnknownUnits| failure(&error))?;
+            let unknown = &format!("`{text}` has a unit, and the bodies have none: give a number");
+            return Ok(kilograms / units.ok_or_else(|| failure(unknown))?.mass);
+        }
+        let measure = text.parse::<Measure>().map_err(|error| failure(&error))?;
+        let number = match dimension {
+            "time" => measure.time(units.as_ref()),
+            _ => measure.length(units.as_ref()),
         };
         number.map_err(|error| failure(&error))
     })

@@ -9,8 +9,8 @@ use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, bodies};
-use crate::errors::compute;
 use crate::models::parsed;
+use crate::work::{compute, compute_long};
 
 /// A picture of the surface density, and the centre and half width of what it shows; also as a file.
 #[pyfunction]
@@ -20,9 +20,9 @@ pub(crate) fn image<'py>(
     all: Arrays<'py>,
     axes: Vec<String>,
     size: [u32; 2],
-    colour_map: &str,
-    select: &str,
-    weight: &str,
+    colour_map: String,
+    select: String,
+    weight: String,
     half_width: Option<f64>,
     centre: Option<[f64; 3]>,
     decades: f64,
@@ -30,19 +30,19 @@ pub(crate) fn image<'py>(
     overwrite: bool,
 ) -> PyResult<(Bound<'py, PyArray3<u8>>, [f64; 3], f64)> {
     let bodies = bodies(&all)?;
-    let (image, frame) = compute(py, || {
+    let (image, frame) = compute_long(py, move || {
         bodies.check()?;
         let axes = axes.iter().map(|axes| parsed(axes, "axes"));
         let mut picture = DensityPicture {
             width: size[0],
             height: size[1],
             projections: axes.collect::<Result<_, _>>()?,
-            selection: parsed(select, "select")?,
-            weight: parsed(weight, "weight")?,
+            selection: parsed(&select, "select")?,
+            weight: parsed(&weight, "weight")?,
             frame: None,
             decades,
             brightest: None,
-            colour_map: parsed(colour_map, "colour_map")?,
+            colour_map: parsed(&colour_map, "colour_map")?,
         };
         let around = Section::around(&bodies, picture.selection);
         let frame = Section {

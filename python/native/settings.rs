@@ -16,9 +16,10 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{Failure, Kind, compute};
+use crate::errors::{Failure, Kind};
 use crate::forces::{accuracy, device};
 use crate::models::{options, parsed};
+use crate::work::compute;
 
 /// Launch geometry where it is not the kernel's own: threads of a block, and of two-dimensional blocks
 /// those along the sources and sources of each.

@@ -1,46 +1,254 @@
 //! A simulation that Python holds.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use allpairs::backend::ForceError;
 use allpairs::checkpoint::{Checkpoint, Kept};
 use allpairs::diagnostics::{Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields;
 use allpairs::integrator::Pace;
 use allpairs::run::RunSpec;
-use allpairs::simulation;
+use allpairs::simulation::{self, GoodState, Progress};
 use allpairs_lab::studies;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::bodies::{Arrays, NewArrays, array, arrays, bodies};
-use crate::errors::{Failure, Kind, caught, compute};
-use crate::fields::{Given, Raised};
+use crate::errors::{Failure, Kind};
+use crate::fields::{Faults, Given};
+use crate::forces::{kernel, suit};
 use crate::settings::{Settings, encounters, spec};
+use crate::work::{caught, compute, compute_long, in_thread};
 
-/// How often a run looks whether Ctrl-C was pressed.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long it waits after that for the step under way.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Time between two looks at the numbers of a state at least, in times of what a look costs.
+const COSTS: u32 = 100;
+/// Time between two looks at least.
+const SHORTEST: Duration = Duration::from_millis(50);
 
-/// A simulation; `None` when it is closed.
-type Shared = Arc<Mutex<Option<Running>>>;
-
+/// A simulation that is open.
 struct Running {
     simulation: simulation::Simulation,
     origin: Conserved,
+    /// State to go back to if a later one is not finite.
+    good: GoodState,
+    /// When that was kept, and how long it took.
+    kept: (Instant, Duration),
+    /// True if each step is looked at: fields of Python's fail often, and encounters change the bodies.
+    each_step: bool,
+    faults: Faults,
+}
+
+/// Where steps shall lead.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// This number of steps more.
+    Steps(u64),
+    /// Exactly this time.
+    Until(f64),
+    /// The first whole step at or beyond this time.
+    Past(f64),
+}
+
+impl Running {
+    /// A simulation at its beginning, of which all numbers must be finite.
+    fn begin(
+        mut simulation: simulation::Simulation,
+        origin: Option<Conserved>,
+        faults: &Faults,
+        has_own_fields: bool,
+    ) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let good = simulation.good_state().map_err(|error| {
+            let strange =
+                matches!(error, ForceError::NotFinite { .. }).then(|| faults.take_strange());
+            match strange.flatten() {
+                Some(text) => Failure::of("field", text),
+                None => error.into(),
+            }
+        })?;
+        let kept = (Instant::now(), began.elapsed());
+        let origin = origin.map_or_else(|| simulation.conserved(), Ok)?;
+        let changes = simulation
+            .encounters()
+            .is_some_and(|of| of.changes_bodies());
+        Ok(Self {
+            simulation,
+            origin,
+            good,
+            kept,
+            each_step: has_own_fields || changes,
+            faults: faults.clone(),
+        })
+    }
+
+    /// Keeps the present state as one to go back to.
+    fn keep(&mut self) -> Result<(), ForceError> {
+        let began = Instant::now();
+        self.good = self.simulation.good_state()?;
+        self.kept = (Instant::now(), began.elapsed());
+        Ok(())
+    }
+
+    /// Takes steps until the goal, or until it is told to stop. A step that fails, or after which a number is
+    /// not finite, leaves the last good state.
+    fn go_on(&mut self, goal: Goal, stop: &AtomicBool) -> Result<(), Failure> {
+        self.faults.take_strange();
+        if self.each_step {
+            self.keep()?;
+        }
+        let Err(error) = self.steps(goal, stop) else {
+            return Ok(());
+        };
+        let reached = self.simulation.time();
+        let back = self.simulation.go_back_to(&self.good);
+        let Some(error) = error else {
+            return Ok(back?); // the exception of a field is the error
+        };
+        if back.is_err() {
+            return Err(error.into()); // the device has failed, most often
+        }
+        let why = match (&error, self.faults.take_strange()) {
+            (ForceError::NotFinite { .. }, Some(strange)) => strange,
+            _ => error.to_string(),
+        };
+        let time = self.simulation.time();
+        let failure = Failure::from(error);
+        Err(Failure {
+            text: format!(
+                "{why}. It failed at time {reached:?}; the simulation is at time {time:?} again"
+            ),
+            ..failure
+        })
+    }
+
+    /// Takes steps until the goal, or until it is told to stop; no error in words if a field has raised an
+    /// exception.
+    fn steps(&mut self, goal: Goal, stop: &AtomicBool) -> Result<(), Option<ForceError>> {
+        let goal = match (goal, self.simulation.pace()) {
+            (Goal::Steps(steps), _) => {
+                Goal::Steps(self.simulation.clock().steps.saturating_add(steps))
+            }
+            (Goal::Past(time), Pace::Fixed(dt)) => {
+                let clock = self.simulation.clock();
+                // Rounding shall not add a step.
+                let left = (time - clock.time) / dt;
+                let steps = (left * (1.0 - 1e-12)).ceil().max(0.0);
+                Goal::Steps(clock.steps.saturating_add(steps as u64))
+            }
+            (goal, _) => goal,
+        };
+        loop {
+            let before = self.simulation.clock();
+            let due = (COSTS * self.kept.1).max(SHORTEST);
+            let due_at = self.kept.0 + due;
+            let watch = |progress: Progress| {
+                let is_due = !progress.is_within_step && Instant::now() >= due_at;
+                match is_due || stop.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            };
+            let most = if self.each_step { 1 } else { u64::MAX };
+            let simulation = &mut self.simulation;
+            let taken = match goal {
+                Goal::Steps(last) => simulation.run(most.min(last - before.steps), watch),
+                Goal::Until(time) => simulation.run_within(most, time, watch),
+                Goal::Past(time) if before.time < time => simulation.run(1, watch),
+                Goal::Past(_) => Ok(ControlFlow::Continue(())),
+            };
+            if self.faults.has_raised() {
+                return Err(None);
+            }
+            let _ = taken.map_err(Some)?;
+            let clock = self.simulation.clock();
+            let is_done = match (goal, self.simulation.pace()) {
+                (Goal::Steps(last), _) => clock.steps >= last,
+                (Goal::Until(time), Pace::Fixed(dt)) => (clock.time - time) * dt.signum() >= 0.0,
+                (Goal::Until(time) | Goal::Past(time), _) => clock.time >= time,
+            };
+            let ends = is_done
+                || clock == before
+                || stop.load(Ordering::Relaxed)
+                || self.simulation.stopped_by().is_some()
+                || self.simulation.is_at_end();
+            let is_single = matches!(goal, Goal::Steps(last) if last - before.steps == 1);
+            if self.each_step || Instant::now() >= due_at || (ends && !is_single) {
+                self.keep()?;
+            }
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A simulation that threads share.
+struct Shared {
+    /// None when it is closed.
+    running: Mutex<Option<Running>>,
+    /// Process of the thread that uses it; 0 if none does.
+    user: AtomicU32,
+}
+
+/// Use of a simulation by a thread.
+struct Use<'a> {
+    running: MutexGuard<'a, Option<Running>>,
+    user: &'a AtomicU32,
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        self.user.store(0, Ordering::Release);
+    }
+}
+
+impl Shared {
+    /// Use of the simulation, if no other thread uses it.
+    fn try_use(&self) -> Result<Option<Use<'_>>, Failure> {
+        let running = match self.running.try_lock() {
+            Ok(running) => running,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let user = self.user.load(Ordering::Acquire);
+                return match user == 0 || user == std::process::id() {
+                    true => Ok(None),
+                    // The thread is in another process, and never gives it back here.
+                    false => Err(Failure::new(
+                        Kind::Compute,
+                        "the simulation was in use when this process was forked: start processes by `spawn`",
+                    )),
+                };
+            }
+        };
+        self.user.store(std::process::id(), Ordering::Release);
+        let user = &self.user;
+        Ok(Some(Use { running, user }))
+    }
+
+    /// Use of the simulation, after what other threads do with it.
+    fn wait(&self) -> Result<Use<'_>, Failure> {
+        loop {
+            match self.try_use()? {
+                Some(used) => return Ok(used),
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
 }
 
 #[pyclass(frozen, module = "allpairs._native")]
 pub(crate) struct Simulation {
-    shared: Shared,
-    /// Exception that a field of Python's raised.
-    raised: Raised,
+    shared: Arc<Shared>,
+    /// Faults of fields of Python's.
+    faults: Faults,
+    /// Reason why the drift of the energy says nothing about the steps, if there is one.
+    unwatched: Option<&'static str>,
 }
 
 #[pymethods]
@@ -61,18 +269,22 @@ impl Simulation {
         let bodies = bodies(&all)?;
         let kept = saved.as_ref().map(|saved| saved.kept.radii.clone());
         let encounters = encounters(&settings, bodies.len(), kept);
-        let raised = Raised::default();
+        let faults = Faults::default();
         let given = settings.field.iter();
         let given: Vec<_> = given
-            .map(|field| Given::new(field.bind(py), &raised))
+            .map(|field| Given::new(field.bind(py), &faults))
             .collect();
-        let made = compute(py, move || {
+        let has_own_fields = given.iter().any(Given::is_own);
+        let lacks_potential = given.iter().any(|field| field.lacks_potential(py));
+        let noted = faults.clone();
+        let made = compute_long(py, move || {
             let mut settings = settings;
             let around = studies::surroundings(None);
             let mut spec = RunSpec {
                 encounters,
                 ..spec(&settings)?
             };
+            suit(spec.accuracy, kernel(spec.kernel.as_deref())?)?;
             let (units, g) = (spec.units, spec.gravity(spec.force_law(&around)?));
             for given in given {
                 let fields = given.fields(units.as_ref(), g)?;
@@ -83,12 +295,19 @@ impl Simulation {
                     .map_err(|fault| Failure::of("orbit", format!("`orbit` {text}: {fault}")))?;
                 spec.fields = spec.fields.on_orbit(orbit);
             }
+            let moves = spec.fields.iter().any(|field| field.path().is_some());
+            let unwatched = match (lacks_potential, moves) {
+                (true, _) => Some("a `field` of your own has no `potential`"),
+                (false, true) => Some("the `field` moves"),
+                (false, false) => None,
+            };
+            let begin =
+                |simulation, origin| Running::begin(simulation, origin, &noted, has_own_fields);
             let (mut running, run) = match saved {
                 None => {
                     let run = spec.resolve(&bodies, &around)?;
-                    let (mut simulation, run) = run.start(bodies)?;
-                    let origin = simulation.conserved()?;
-                    (Running { simulation, origin }, run)
+                    let (simulation, run) = run.start(bodies)?;
+                    (begin(simulation, None)?, run)
                 }
                 Some(Checkpoint {
                     clock,
@@ -99,7 +318,7 @@ impl Simulation {
                 }) => {
                     let run = spec.resolve_resumed(&bodies, &around)?;
                     let simulation = run.clone().resume(bodies, (clock, &state), kept.lost)?;
-                    (Running { simulation, origin }, run)
+                    (begin(simulation, Some(origin))?, run)
                 }
             };
             running.simulation.bodies()?; // what was queued has succeeded
@@ -108,11 +327,18 @@ impl Simulation {
                 format!("{why}; `allpairs tune` finds new ones, `tuned=False` does not look")
             });
             let (place, why) = (run.selection.place.to_string(), run.selection.why);
-            Ok((running, settings, place, why, remark))
+            Ok(((running, unwatched), settings, place, why, remark))
         });
-        let (running, settings, place, why, remark) = raised.or(made)?;
-        let shared = Arc::new(Mutex::new(Some(running)));
-        let simulation = Self { shared, raised };
+        let ((running, unwatched), settings, place, why, remark) = faults.or(made)?;
+        let shared = Arc::new(Shared {
+            running: Mutex::new(Some(running)),
+            user: AtomicU32::new(0),
+        });
+        let simulation = Self {
+            shared,
+            faults,
+            unwatched,
+        };
         Ok((simulation, settings, place, why, remark))
     }
 
@@ -142,17 +368,25 @@ impl Simulation {
 
     /// Kinetic and potential energy, and that in external fields.
     fn energy(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
-        let energy = self.with(py, |running| Ok(running.simulation.energy()?))?;
+        let energy = self.with_long(py, |running| Ok(running.simulation.energy()?))?;
         Ok((energy.kinetic, energy.potential, energy.external))
     }
 
-    /// Steps, and the numbers of a row of a log.
-    fn sample(&self, py: Python<'_>) -> PyResult<(u64, Vec<f64>)> {
-        self.with(py, |running| {
-            let Running { simulation, origin } = running;
+    /// Steps, the numbers of a row of a log, and whether the energy has drifted by more than a bound.
+    fn sample(&self, py: Python<'_>, bound: f64) -> PyResult<(u64, Vec<f64>, bool)> {
+        self.with_long(py, move |running| {
+            let Running {
+                simulation, origin, ..
+            } = running;
             let sample = simulation.sample(origin)?;
-            Ok((sample.steps, sample.values().to_vec()))
+            let has_drifted = sample.has_drifted(bound);
+            Ok((sample.steps, sample.values().to_vec(), has_drifted))
         })
+    }
+
+    /// Reason why the drift of the energy says nothing about the steps, if there is one.
+    fn unwatched(&self) -> Option<&'static str> {
+        self.unwatched
     }
 
     /// Names of these numbers.
@@ -163,47 +397,17 @@ impl Simulation {
 
     /// Takes so many steps.
     fn step(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
-        if steps == 1 {
-            return self.with(py, |running| Ok(running.simulation.step()?));
-        }
-        self.drive(py, move |simulation, stop| {
-            let ended = simulation.run(steps, |_| unless(stop))?;
-            Ok(ended.is_continue())
-        })
+        self.drive(py, Goal::Steps(steps))
     }
 
     /// Goes on until `time`, and stands there exactly.
     fn run_until(&self, py: Python<'_>, time: f64) -> PyResult<()> {
-        self.drive(py, move |simulation, stop| {
-            let ended = simulation.run_until_with(time, |_| unless(stop))?;
-            Ok(ended.is_continue())
-        })
+        self.drive(py, Goal::Until(time))
     }
 
     /// Goes on by whole steps until `time` is reached or passed.
     fn run_past(&self, py: Python<'_>, time: f64) -> PyResult<()> {
-        self.drive(py, move |simulation, stop| {
-            let (clock, pace) = (simulation.clock(), simulation.pace());
-            match pace {
-                Pace::Fixed(dt) => {
-                    // Rounding shall not add a step.
-                    let left = (time - clock.time) / dt;
-                    let steps = (left * (1.0 - 1e-12)).ceil().max(0.0);
-                    Ok(simulation
-                        .run(steps as u64, |_| unless(stop))?
-                        .is_continue())
-                }
-                Pace::Adaptive { .. } => {
-                    while simulation.time() < time {
-                        if stop.load(Ordering::Relaxed) {
-                            return Ok(false);
-                        }
-                        simulation.step()?;
-                    }
-                    Ok(true)
-                }
-            }
-        })
+        self.drive(py, Goal::Past(time))
     }
 
     /// Encounters since this was last asked: step, time, kind, ids, masses, position, speed and outcome.
@@ -229,7 +433,9 @@ impl Simulation {
     /// A checkpoint, as the library writes it.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |running| {
-            let Running { simulation, origin } = running;
+            let Running {
+                simulation, origin, ..
+            } = running;
             let (clock, state) = simulation.save()?;
             let radii = simulation.encounters().map(|of| of.radii.clone());
             let checkpoint = Checkpoint {
@@ -260,10 +466,13 @@ impl Simulation {
     }
 
     /// Gives back memory and device.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| {
-            *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.faults.refuse_within().map_err(|why| why.raise(py))?;
+        let closed = py.detach(|| {
+            *self.shared.wait()?.running = None;
+            Ok(())
         });
+        closed.map_err(|failure: Failure| failure.raise(py))
     }
 
     /// Accelerations computed last.
@@ -335,17 +544,10 @@ pub(crate) fn checkpoint_of(bytes: &[u8]) -> Result<Checkpoint, Failure> {
         .map_err(|fault| Failure::new(Kind::File, format!("the saved simulation: {fault}")))
 }
 
-fn unless(stop: &AtomicBool) -> ControlFlow<()> {
-    match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    }
-}
-
 /// Does work on a simulation that is open; one whose work panicked is closed.
-fn on<T>(
+fn on<T: Send>(
     running: &mut Option<Running>,
-    work: impl FnOnce(&mut Running) -> Result<T, Failure>,
+    work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
     let Some(open) = running else {
         let text = "the simulation is closed";
@@ -363,75 +565,62 @@ fn on<T>(
 }
 
 impl Simulation {
-    /// Does work without the interpreter's lock, after what another thread does with the simulation.
+    /// Does quick work without the interpreter's lock, after what another thread does with the simulation.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send,
     ) -> PyResult<T> {
+        self.faults.refuse_within().map_err(|why| why.raise(py))?;
         let mut work = Some(work);
         loop {
             let attempt = || -> Option<Result<T, Failure>> {
-                let mut running = match self.shared.try_lock() {
-                    Ok(running) => running,
-                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                    Err(TryLockError::WouldBlock) => {
+                match self.shared.try_use() {
+                    Ok(Some(mut used)) => Some(on(&mut used.running, work.take()?)),
+                    Ok(None) => {
                         thread::sleep(Duration::from_millis(1));
-                        return None;
+                        None
                     }
-                };
-                Some(on(&mut running, work.take()?))
+                    Err(failure) => Some(Err(failure)),
+                }
             };
             match py.detach(attempt) {
                 Some(outcome) => {
-                    return self.raised.or(outcome.map_err(|failure| failure.raise(py)));
+                    return self.faults.or(outcome.map_err(|failure| failure.raise(py)));
                 }
                 None => py.check_signals()?,
             }
         }
     }
 
-    /// Runs in a thread of its own, so that Ctrl-C need not wait for the end of a long step: the
-    /// simulation finishes that, stands there, and a caller who asks it anything waits for that long.
-    fn drive(
+    /// Like [`with`](Self::with), but for work that takes long: Ctrl-C need not wait for its end.
+    fn with_long<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut simulation::Simulation, &AtomicBool) -> Result<bool, Failure>
-        + Send
-        + 'static,
-    ) -> PyResult<()> {
+        work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        self.in_thread(py, work, None)
+    }
+
+    /// Takes steps in another thread, so that Ctrl-C need not wait for the end of a long step. The simulation
+    /// finishes the step, and a caller who asks it anything waits for that long.
+    fn drive(&self, py: Python<'_>, goal: Goal) -> PyResult<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (sender, mut receiver) = mpsc::channel();
-        let (shared, told) = (Arc::clone(&self.shared), Arc::clone(&stop));
-        let run = move || {
-            let mut running = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let outcome = on(&mut running, |running| work(&mut running.simulation, &told));
-            drop(running);
-            let _ = sender.send(outcome); // nobody may be waiting any more
-        };
-        thread::Builder::new().spawn(run)?;
-        loop {
-            let outcome;
-            (receiver, outcome) = py.detach(move || {
-                let outcome = receiver.recv_timeout(LOOK);
-                (receiver, outcome)
-            });
-            match outcome {
-                Ok(outcome) => {
-                    let outcome = outcome.map(drop).map_err(|failure| failure.raise(py));
-                    return self.raised.or(outcome);
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    let text = "the thread of a simulation ended without a word";
-                    return Err(Failure::new(Kind::Internal, text).raise(py));
-                }
-            }
-            if let Err(interrupt) = py.check_signals() {
-                stop.store(true, Ordering::Relaxed);
-                let _ = py.detach(move || receiver.recv_timeout(PATIENCE));
-                return Err(interrupt);
-            }
-        }
+        let told = Arc::clone(&stop);
+        let tell = || stop.store(true, Ordering::Relaxed);
+        self.in_thread(py, move |running| running.go_on(goal, &told), Some(&tell))
+    }
+
+    fn in_thread<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send + 'static,
+        stop: Option<&dyn Fn()>,
+    ) -> PyResult<T> {
+        self.faults.refuse_within().map_err(|why| why.raise(py))?;
+        let shared = Arc::clone(&self.shared);
+        let work = move || on(&mut shared.wait()?.running, work);
+        let outcome = in_thread(py, work, stop)?;
+        self.faults.or(outcome.map_err(|failure| failure.raise(py)))
     }
 }

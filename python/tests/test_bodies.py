@@ -84,9 +84,46 @@ def test_changed_arrays_are_checked_where_they_are_used(tmp_path: Path) -> None:
     for use in (bodies.energy, lambda: ap.Simulation(bodies), bodies.accelerations):
         with pytest.raises(ap.ArgumentError, match="body 3: x = NaN"):
             use()
-    bodies.pos = bodies.pos[:5]
-    with pytest.raises(ap.ArgumentError, match="`vel` has 10 rows"):
-        bodies.energy()
+    wrong: list[tuple[str, Any]] = [
+        ("pos", bodies.pos[:5]),
+        ("vel", np.zeros((11, 3))),
+        ("m", np.ones(3)),
+        ("id", [1, 2]),
+        ("kind", [0] * 9),
+        ("pos", np.full((10, 3), 2**53 + 1)),
+        ("pos", np.zeros((10, 2))),
+        ("m", "heavy"),
+    ]
+    bodies = ap.plummer(10)
+    for name, value in wrong:
+        before = getattr(bodies, name)
+        with pytest.raises(ap.ArgumentError, match=f"`{name}`"):
+            setattr(bodies, name, value)
+        assert getattr(bodies, name) is before and len(bodies) == 10
+    bodies.pos *= 2
+    bodies.m = 0.5
+    assert (bodies.pos == 2 * ap.plummer(10).pos).all() and (bodies.m == 0.5).all()
+
+
+def test_arrays_that_would_lose_digits_or_cannot_be_read_are_refused() -> None:
+    large = np.full((2, 3), 2**53, dtype=np.int64)
+    assert (ap.Bodies(1.0, large).pos == 2.0**53).all()
+    for beyond in (large + 1, -large - 1, large.astype(np.uint64) + 1):
+        with pytest.raises(ap.ArgumentError, match="`pos` holds whole numbers beyond"):
+            ap.Bodies(1.0, beyond)
+    raw = np.zeros(6 * 8 + 1, dtype=np.uint8)[1:].view(np.float64).reshape(2, 3)  # at an odd address
+    raw[:] = np.arange(6).reshape(2, 3)
+    assert not raw.flags.aligned and (ap.Bodies(1.0, raw).pos == raw).all()
+    assert np.isfinite(ap.accelerations(raw, 1.0)).all()
+
+    class Liar:
+        def __dlpack_device__(self) -> None:
+            return None
+
+    with pytest.raises(ap.ArgumentError, match="`pos`"):
+        ap.accelerations(Liar(), 1.0)  # type: ignore[call-overload]
+    with pytest.raises(ap.ArgumentError, match="`time` must be a number"):
+        ap.Bodies(1.0, np.eye(3), time=10**400)
 
 
 def test_every_generator_makes_bodies() -> None:
@@ -206,6 +243,23 @@ def test_bodies_are_chosen_joined_copied_and_pickled() -> None:
         bodies + ap.sun_earth()
 
 
+def test_units_are_shown_by_their_names() -> None:
+    cluster = ap.plummer(1000, seed=1, mass="1e4 Msun", half_mass_radius="3 pc")
+    assert str(cluster) == "1000 bodies of total mass 10000, in pc, Msun and km/s"
+    assert repr(cluster) == "<Bodies: 1000 of total mass 10000, t = 0, in pc, Msun, km/s>"
+    assert str(cluster.units) == "pc, Msun, km/s" and repr(cluster.units) == "Units('pc, Msun, km/s')"
+    for text, names in [
+        ("kpc", "kpc, 1e10 Msun, km/s"),
+        ("au", "au, Msun"),
+        ("si", "m, kg, s"),
+        ("pc,Msun,Myr", "pc, Msun, Myr"),
+    ]:
+        assert str(ap.Units.of(text)) == names
+    old = ap.Bodies(1.0, np.eye(3), units="pc", time=50 / 0.9777922216807891)
+    assert repr(old) == "<Bodies: 3 of total mass 3, t = 50 Myr, in pc, Msun, km/s>"
+    assert str(ap.plummer(1)) == "1 body of total mass 1"
+
+
 def test_quantities_have_units() -> None:
     class Quantity:
         """Stands for astropy's quantities."""
@@ -220,12 +274,12 @@ def test_quantities_have_units() -> None:
 
     pos = np.ones((4, 3))
     parsec = ap.Units.of("pc").length
-    bodies = ap.Bodies(1.0, Quantity(pos, 1000 * parsec))  # type: ignore[arg-type]
+    bodies = ap.Bodies(1.0, Quantity(pos, 1000 * parsec), units="pc")  # type: ignore[arg-type]
     assert bodies.units == ap.Units.of("pc") and bodies.pos == pytest.approx(1000 * pos)
     bodies = ap.Bodies(1.0, Quantity(pos, 1000 * parsec), units="kpc")  # type: ignore[arg-type]
     assert bodies.pos == pytest.approx(pos)
     with pytest.raises(ap.ArgumentError, match="`vel`"):
-        ap.Bodies(1.0, pos, Quantity(pos, parsec))  # type: ignore[arg-type]
+        ap.Bodies(1.0, pos, Quantity(pos, parsec), units="pc")  # type: ignore[arg-type]
     sizes = Quantity(np.full(4, 0.01), parsec)
     with pytest.raises(ap.ArgumentError, match="`radii` has a unit, and the bodies have none"):
         ap.Simulation(ap.Bodies(1.0, np.diag([1.0, 2, 3, 4])[:, :3]), radii=sizes)

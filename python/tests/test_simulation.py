@@ -8,9 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
+import astropy.units as u
 import numpy as np
 import pytest
 
@@ -57,7 +59,10 @@ def test_every_integrator_goes_on(integrator: ap.Integrator, tmp_path: Path) -> 
     for each in (simulation, copy, resumed):
         each.integrate(0.5)
         assert each.t == 0.5 and state(each) == state(simulation)
-    assert simulation.integrate(0.2).t == 0.5, "nothing to do"
+    assert simulation.integrate(0.5).t == 0.5, "nothing to do"
+    with pytest.raises(ap.ArgumentError, match="`t` is 0.2, .* go back in time"):
+        simulation.integrate(0.2)
+    assert simulation.t == 0.5
 
 
 def test_block_steps_choose_what_is_left_out() -> None:
@@ -84,6 +89,8 @@ def test_times_and_steps() -> None:
     assert (back.t, back.steps) == (-1.0, 8)
     back.integrate(-2.0, every=0.5)
     assert back.log["time"].tolist() == [-1.0, -1.5, -2.0]
+    with pytest.raises(ap.ArgumentError, match="`dt` must be positive"):
+        back.integrate(-1.0)
 
 
 def test_looks_do_not_change_the_run() -> None:
@@ -109,6 +116,71 @@ def test_looks_do_not_change_the_run() -> None:
     with pytest.raises(KeyError, match="mine"):
         watched.integrate(2.0, every=0.25, callback=fails)
     assert watched.integrate(2.0).t == 2.0
+
+
+@pytest.mark.parametrize("every", [0.03, 0.001, 1e-9])
+@pytest.mark.parametrize("integrator", [ap.Leapfrog(0.1), ap.Hermite4(eta=0.02)])
+def test_looks_that_are_closer_than_steps_see_each_state_once(every: float, integrator: ap.Integrator) -> None:
+    seen: list[int] = []
+    simulation = cluster(integrator=integrator)
+    simulation.integrate(1.0, every=every, callback=lambda s: seen.append(s.steps))
+    assert seen == sorted(set(seen)) and seen[-1] == simulation.steps and simulation.t == 1.0
+    assert len(simulation.log) == len(seen) + 1
+    if integrator.dt is not None:
+        assert seen == list(range(1, 11))
+    with pytest.raises(ap.ArgumentError, match="`every` is too short"):
+        simulation.integrate(2.0, every=5e-324)
+
+
+def test_callbacks_stop_a_run_by_any_truth_value() -> None:
+    def run(stop: Any) -> float:
+        return cluster(dt=0.1).integrate(1.0, every=0.1, callback=lambda s: stop).t
+
+    for stop in (True, np.True_, np.array([0.2]).max() > 0.1):
+        assert run(stop) == pytest.approx(0.1), stop
+    for go_on in (False, None, np.False_):
+        assert run(go_on) == 1.0
+    strange: Any
+    for strange in (1, "yes", np.array([True]), [], 0.0):
+        with pytest.raises(ap.ArgumentError, match="`callback` must return True"):
+            run(strange)
+    with pytest.raises(ap.ArgumentError, match="`callback` must return True"):
+        cluster(dt=0.1).integrate(1.0, callback=lambda s: 3)
+
+
+def test_names_that_are_not_there_are_refused_with_the_right_one() -> None:
+    bodies, simulation = ap.plummer(4), cluster(dt=0.1)
+    given: list[tuple[Any, str, str]] = [
+        (bodies, "mass", "m"),
+        (bodies, "masses", "m"),
+        (bodies, "position", "pos"),
+        (bodies, "velocity", "vel"),
+        (bodies, "unit", "units"),
+        (simulation, "softning", "softening"),
+        (simulation, "time", "t"),
+        (simulation, "eps", "softening"),
+    ]
+    for holder, name, right in given:
+        with pytest.raises(AttributeError, match=f"has no attribute `{name}`: did you mean `{right}`") as refused:
+            setattr(holder, name, 1.0)
+        assert isinstance(refused.value, ap.ArgumentError)
+        with pytest.raises(AttributeError, match=f"did you mean `{right}`"):
+            getattr(holder, name)
+    with pytest.raises(AttributeError, match="has no attribute `foo`$"):
+        setattr(simulation, "foo", 1)
+    for name in ("dt", "t", "softening"):
+        with pytest.raises(AttributeError):
+            setattr(simulation, name, 0.5)
+    batch = ap.batch([bodies, bodies], dt=0.1, device="cpu")
+    with pytest.raises(AttributeError, match="`foo`"):
+        setattr(batch, "foo", 1)
+
+    class Mine(ap.Bodies):
+        """A class of a user may have what it wants."""
+
+    mine = Mine(1.0, np.eye(3))
+    mine.colour = "red"  # type: ignore[attr-defined]
+    assert mine.colour == "red"  # type: ignore[attr-defined]
 
 
 def test_bad_settings_are_refused_by_name() -> None:
@@ -181,7 +253,8 @@ def test_choices_are_told() -> None:
     assert sky.G == pytest.approx(4.30092e-3, rel=1e-5) and sky.softening > 0
     assert sky.bodies.units == ap.Units.of("pc")
     for text in (repr(sky), sky._repr_html_()):
-        assert "cpu-f32" in text and "leapfrog" in text
+        assert "cpu-f32" in text and "leapfrog" in text and f"{sky.softening:g}" in text
+        assert "in pc, Msun, km/s" in text and "e16" not in text
     assert "<table>" in sky._repr_html_() and "<iframe" in sky._repr_html_()
     sky.close()
     assert "closed" in sky._repr_html_()
@@ -460,6 +533,19 @@ def test_times_and_lengths_have_units() -> None:
         ap.Simulation(ap.plummer(20), dt="1yr")
 
 
+def test_times_are_shown_in_the_unit_that_was_asked_for() -> None:
+    def simulate() -> ap.Simulation:
+        bodies = ap.plummer(20, seed=1, mass="20 Msun", radius="1 pc")
+        return ap.Simulation(bodies, softening="0.1pc", dt="0.25 Myr", device="cpu")
+
+    for t in ("500 yr", u.Quantity(500, "yr")):
+        assert "t = 500 yr," in repr(simulate().integrate(t))
+    with pytest.warns(UserWarning, match="at time 0.5 Myr the energy has drifted"):
+        simulate().integrate("1 Myr", every="0.5 Myr", max_drift=1e-12)
+    assert "t = 0.9777" in repr(simulate().integrate(1.0)) and "Myr" in repr(simulate().integrate(1.0))
+    assert "t = 0.1," in repr(cluster(dt=0.1).integrate(0.1))
+
+
 class Spring:
     """Pulls to the origin: a = −k x, which any orbit closes in."""
 
@@ -560,6 +646,151 @@ def test_fields_that_cannot_be_are_refused() -> None:
         simulate(pull, integrator="hermite4")
     with pytest.raises(ap.ArgumentError, match="by the CPU alone"):
         ap.Simulation(single(1.0, 1.0), field=pull, device="emulator", dt=0.01)
+
+
+FIELDS_STEPS = [
+    ap.Leapfrog(0.01),
+    ap.LeapfrogDKD(0.01),
+    ap.Yoshida4(0.02),
+    ap.Euler(0.01),
+    ap.Hermite4(0.01),
+    ap.Hermite4(eta=0.02),
+    ap.Hermite4(0.125, eta=0.02, block=True),
+]
+
+
+@pytest.mark.parametrize("integrator", FIELDS_STEPS)
+@pytest.mark.parametrize("every", [None, 0.25])
+@pytest.mark.parametrize("what", ["nan", "infinite", "divides", "raises", "other shape"])
+def test_a_field_that_fails_leaves_the_last_good_state(integrator: ap.Integrator, every: Any, what: str) -> None:
+    class Fails(Spring):
+        broken = True
+
+        def acceleration(self, time: float, position: Any) -> Any:
+            if time < 0.5 or not self.broken:
+                return super().acceleration(time, position)
+            if what == "raises":
+                raise LookupError("the table ends")
+            if what == "divides":
+                return [1.0 / (1.0 - len(position) / 3), 0.0, 0.0]
+            return {"nan": position * np.nan, "infinite": position * np.inf, "other shape": position[:2]}[what]
+
+    errors: dict[str, tuple[type[Exception], str]] = {
+        "raises": (LookupError, "the table ends"),
+        "other shape": (ap.ArgumentError, r"`field` returns the acceleration in the shape \(2,\)"),
+        "nan": (ap.ComputeError, "`field`: the acceleration is .NaN"),
+        "infinite": (ap.ComputeError, "`field`: the acceleration is .*inf"),
+        "divides": (ap.ComputeError, "`field`: the acceleration is .NaN"),
+    }
+    kind, text = errors[what]
+
+    def simulate(field: Any) -> ap.Simulation:
+        return ap.Simulation(ap.plummer(20, seed=1), softening=0.1, field=field, integrator=integrator, device="cpu")
+
+    field = Fails(1.0)
+    simulation, whole = simulate(field), simulate(Spring(1.0))
+    with pytest.raises(kind, match=text):
+        simulation.integrate(1.0, every=every)
+    longest = 0.125 if integrator.block else 0.1
+    assert 0.5 - 2 * longest < simulation.t <= 0.5 + longest and np.isfinite(simulation.bodies.pos).all()
+    reached = simulation.t
+    uses: list[Callable[[], object]] = [
+        simulation.step, lambda: simulation.step(3), lambda: simulation.integrate(2.0)
+    ]
+    for use in uses:
+        with pytest.raises(kind, match=text):
+            use()
+        assert simulation.t == reached
+    # The state is the one before the step: it goes on as if nothing had been.
+    whole.step(simulation.steps)
+    assert state(simulation) == state(whole) and whole.t == reached
+    field.broken = False
+    for each in (simulation, whole):
+        each.step(3)
+    assert state(simulation) == state(whole)
+
+
+def test_a_field_that_fails_at_the_start_is_refused() -> None:
+    for result in (np.nan, np.inf):
+        with pytest.raises(ap.ArgumentError, match="`field`: the acceleration is"):
+            ap.Simulation(single(1.0, 1.0), field=lambda t, x: x * result, dt=0.1, device="cpu")
+
+
+def test_numbers_that_overflow_leave_the_last_good_state() -> None:
+    """Also without a field: two bodies that come too close."""
+    pos, vel = np.diag([0.0, 1, 0])[:2], np.zeros((2, 3))
+    vel[1, 0] = 1e305
+    bodies = ap.Bodies([1e200, 1.0], pos, vel)
+    simulation = ap.Simulation(bodies, softening=0, dt=1e4, integrator="leapfrog", device="cpu", kernel="cpu-f64")
+    uses: list[Callable[[], object]] = [
+        lambda: simulation.integrate(1e5), lambda: simulation.integrate(1e5, every=1e4)
+    ]
+    for use in uses:
+        with pytest.raises(ap.ComputeError, match="not a finite number"):
+            use()
+        assert np.isfinite(simulation.bodies.pos).all() and np.isfinite(simulation.bodies.vel).all()
+
+
+def test_a_body_in_a_singular_centre_is_refused() -> None:
+    bodies = ap.Bodies([1.0, 1.0], [[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+    for field, body in [
+        ("point:mass=1", 1),
+        ("point:mass=0", 1),
+        ("logarithmic:speed=1,core=0", 1),
+        ("hernquist:mass=1,scale=1,x=1,y=2,z=3", 0),
+        ("plummer:mass=1,scale=1 nfw:mass=1,scale=2".split()[1], 1),
+    ]:
+        name = field.split(":")[0]
+        with pytest.raises(ap.ArgumentError, match=f"body {body} is exactly in the centre of the field {name}") as error:
+            ap.Simulation(bodies, field=["plummer:mass=1,scale=1", field], dt=0.1, softening=0.1, device="cpu")
+        assert error.value.argument == "field"
+    with pytest.raises(ap.ArgumentError, match="body 0 is exactly in the centre"):
+        ap.Simulation(
+            single(-3.0, 0.0), field="point:mass=1", orbit="x=3,vy=1", dt=0.1, softening=0.1, device="cpu"
+        )
+    ap.Simulation(bodies, field="logarithmic:speed=1,core=1", dt=0.1, softening=0.1, device="cpu")
+
+
+def test_a_field_without_a_potential_is_not_watched() -> None:
+    def simulate(field: Any) -> ap.Simulation:
+        simulation = ap.Simulation(single(1.0, 0.5), field=field, dt=0.001, device="cpu")
+        simulation.integrate(0.5, every=0.1)
+        return simulation.integrate(1.0, every=0.1)
+
+    with pytest.warns(UserWarning, match="not watched: a `field` of your own has no `potential`") as warned:
+        simulation = simulate(pull)
+    assert len(warned) == 1
+    assert np.isnan(simulation.energy_error) and np.isnan(simulation.largest_energy_error)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert simulate(Spring(1.0)).largest_energy_error < 1e-5
+
+    class Wrong(Spring):
+        def potential(self, time: float, position: Any) -> Any:
+            return np.nan if time > 0.05 else 0.5
+
+    with pytest.warns(UserWarning, match="the energy has drifted by nan"):
+        simulate(Wrong(1.0))
+
+
+def test_a_field_may_not_use_its_own_simulation() -> None:
+    holder: list[ap.Simulation] = []
+
+    def uses(time: float, position: Any) -> Any:
+        if holder:
+            use(holder[0])
+        return -position
+
+    uses_of: list[Callable[[ap.Simulation], object]] = [
+        lambda s: s.t, lambda s: s.bodies, lambda s: s.energy(), lambda s: s.step(), lambda s: s.close()
+    ]
+    for use in uses_of:
+        holder.clear()
+        simulation = ap.Simulation(single(1.0, 0.0), field=uses, dt=0.1, device="cpu")
+        holder.append(simulation)
+        with pytest.raises(ap.ArgumentError, match="`field` uses its own simulation"):
+            simulation.integrate(1.0)
+        assert simulation.t == 0.0
 
 
 def test_shapes_of_kernels() -> None:

@@ -1,0 +1,112 @@
+"""Arguments that may have units: here alone a quantity becomes numbers.
+
+A quantity is a value of astropy, unyt or pint, or of any class like theirs. It has a unit, and a method that
+converts it. Everything else that has a unit is refused by the name of the argument, and nothing loses its unit
+on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._errors import ArgumentError, bad
+
+if TYPE_CHECKING:
+    from ._bodies import Units
+
+#: Units of SI by dimension, and the powers of length, mass and time that they are made of.
+_SI: dict[str, tuple[str, tuple[int, int, int]]] = {
+    "length": ("m", (1, 0, 0)),
+    "mass": ("kg", (0, 1, 0)),
+    "time": ("s", (0, 0, 1)),
+    "speed": ("m/s", (1, 0, -1)),
+    "acceleration": ("m/s**2", (1, 0, -2)),
+    "jerk": ("m/s**3", (1, 0, -3)),
+    "potential": ("m**2/s**2", (2, 0, -2)),
+    "constant of gravity": ("m**3/(kg*s**2)", (3, -1, -2)),
+}
+#: Dimensions of which a text such as "0.5 pc" is read.
+_TEXTS = ("length", "mass", "time")
+
+
+def unit_of(value: Any) -> str | None:
+    """The unit of a value or of the first element of a list that has one, in words; None if there is none."""
+    if isinstance(value, (list, tuple)):
+        return next((unit for unit in map(unit_of, value) if unit is not None), None)
+    if value is None or isinstance(value, (str, int, float)):
+        return None
+    for name in ("unit", "units"):
+        unit = getattr(value, name, None)
+        # A number of another library may have such an attribute, and no unit.
+        if unit is None or callable(unit) and not hasattr(unit, "is_equivalent"):
+            continue
+        text = str(unit)
+        return None if text in ("", "dimensionless", "NoUnit()", "1") else text
+    return None
+
+
+def plain(argument: str, value: Any, dimension: str, units: Units | None) -> Any:
+    """Numbers of a quantity or a text, in `units`; a value without a unit as it is.
+
+    Lists may have quantities and texts as elements.
+    """
+    if isinstance(value, str) and dimension in _TEXTS:
+        return _of_text(argument, value, dimension, units)
+    if isinstance(value, (list, tuple)) and _has_elements(value):
+        return [plain(argument, element, dimension, units) for element in value]
+    unit = unit_of(value)
+    if unit is None:
+        return value
+    if units is None:
+        raise bad(argument, "has a unit, and the bodies have none: give a number")
+    _, size = in_si(dimension, units)
+    return si(argument, value, dimension) / size
+
+
+def in_si(dimension: str, units: Units) -> tuple[str, float]:
+    """The unit of SI for a dimension, and the size of the same unit of `units` in it."""
+    unit, (length, mass, time) = _SI[dimension]
+    return unit, units.length**length * units.mass**mass * units.time**time
+
+
+def si(argument: str, value: Any, dimension: str) -> Any:
+    """Numbers of a quantity in the unit of SI."""
+    unit, _ = _SI[dimension]
+    converts = getattr(value, "to_value", None) or getattr(value, "m_as", None)
+    if converts is None and hasattr(value, "to") and hasattr(value, "value"):
+        converts = lambda unit: value.to(unit).value  # noqa: E731
+    if converts is None:
+        raise bad(
+            argument,
+            f"has the unit {unit_of(value)} and cannot convert it: give numbers, or a quantity of astropy or unyt",
+        )
+    try:
+        return converts(unit)
+    except Exception as error:
+        article = "an" if dimension[0] in "aeiou" else "a"
+        raise bad(argument, f"is not {article} {dimension}: {error}") from error
+
+
+def unitless(argument: str, value: Any) -> None:
+    """Refuses a value with a unit where no unit can be taken."""
+    unit = unit_of(value)
+    if unit is not None:
+        raise bad(argument, f"has the unit {unit}, which is not converted here: give plain numbers")
+
+
+def _has_elements(values: Any) -> bool:
+    """Returns whether elements of a list are texts or have units."""
+    return any(
+        isinstance(each, str)
+        or (_has_elements(each) if isinstance(each, (list, tuple)) else unit_of(each) is not None)
+        for each in values
+    )
+
+
+def _of_text(argument: str, text: str, dimension: str, units: Units | None) -> float:
+    try:
+        return _native.measure(argument, text, dimension, None if units is None else units.text)
+    except ArgumentError as error:
+        error.argument = argument
+        raise

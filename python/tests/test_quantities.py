@@ -1,0 +1,185 @@
+"""Units of arguments: a quantity is converted or refused by name wherever a length, time, mass or speed is taken."""
+
+from pathlib import Path
+from typing import Any, Callable
+
+import astropy.units as u
+import numpy as np
+import pytest
+import unyt
+
+import allpairs as ap
+
+POS = np.random.default_rng(1).normal(size=(5, 3))
+VEL = 0.1 * POS[::-1]
+
+
+def cluster() -> ap.Bodies:
+    return ap.Bodies(np.ones(5), POS, VEL, units="pc")
+
+
+def astropy(value: Any, unit: str) -> Any:
+    return u.Quantity(value, unit)
+
+
+def of_unyt(value: Any, unit: str) -> Any:
+    return unyt.unyt_array(value, unit)
+
+
+class ToValue:
+    """A quantity of another library: `to` returns another, `value` its numbers."""
+
+    def __init__(self, quantity: Any) -> None:
+        self.quantity, self.unit, self.value = quantity, quantity.unit, quantity.value
+
+    def to(self, unit: str) -> "ToValue":
+        return ToValue(self.quantity.to(unit))
+
+
+class Silent:
+    """An array with a unit that nothing can convert."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.units = value, "furlong"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.value)
+
+
+LIBRARIES = [astropy, of_unyt, lambda value, unit: ToValue(u.Quantity(value, unit))]
+
+
+@pytest.mark.parametrize("quantity", LIBRARIES)
+def test_each_length_time_mass_and_speed_is_converted(quantity: Callable[[Any, str], Any]) -> None:
+    def simulate(**settings: Any) -> ap.Simulation:
+        return ap.Simulation(cluster(), device="cpu", **{"softening": 0.5, "dt": 0.01, **settings})
+
+    plain = cluster()
+    made = ap.Bodies(
+        quantity(np.ones(5), "Msun"), quantity(POS / 1000, "kpc"), quantity(1000 * VEL, "m/s"),
+        time=quantity(1.0, "Myr"), units="pc",
+    )
+    assert made.pos == pytest.approx(POS) and made.vel == pytest.approx(VEL)
+    assert made.m == pytest.approx(plain.m, rel=1e-5)  # their Suns differ
+    assert made.time == pytest.approx(1.0227, rel=1e-4)
+    moved = cluster()
+    moved.pos, moved.vel, moved.m = quantity(POS / 1000, "kpc"), quantity(VEL * 1000, "m/s"), quantity(np.ones(5), "Msun")
+    moved.time = quantity(1.0, "Myr")
+    for name in ("pos", "vel", "m", "time"):
+        assert getattr(moved, name) == pytest.approx(getattr(made, name)), name
+
+    points = POS + 3
+    for field in (
+        ap.field_at(quantity(points / 1000, "kpc"), plain, eps=quantity(5e-4, "kpc")),
+        ap.field_at(points, plain, eps="0.5 pc"),
+    ):
+        for found, right in zip(field, ap.field_at(points, plain, eps=0.5)):
+            assert found == pytest.approx(right)
+    eps, G = quantity(5e-4, "kpc"), quantity(2 * plain.G, "pc*km**2/(s**2*Msun)")
+    assert plain.accelerations(eps) == pytest.approx(plain.accelerations(0.5))
+    assert plain.accelerations(eps, G=G) == pytest.approx(2 * plain.accelerations(0.5), rel=1e-5)
+    assert plain.potential("0.5 pc", G=G) == pytest.approx(2 * plain.potential(0.5), rel=1e-5)
+    assert plain.energy(eps, G=G).potential == pytest.approx(2 * plain.energy(0.5).potential, rel=1e-5)
+
+    orbit = (quantity([8, 0, 0], "kpc"), quantity([0, 220_000, 0], "m/s"))
+    origin = simulate(field="mwpotential2014", orbit=orbit).origin
+    assert origin is not None
+    assert origin[0] == pytest.approx([8000, 0, 0]) and origin[1] == pytest.approx([0, 220, 0])
+    assert simulate(G=G).G == pytest.approx(2 * plain.G, rel=1e-5)
+    assert simulate(softening=eps).softening == pytest.approx(0.5)
+    dt = quantity(0.01 / 1.0227121650537077, "Myr")
+    assert simulate(dt=dt).dt == pytest.approx(0.01)
+    assert simulate().integrate(10 * dt if quantity is not LIBRARIES[2] else 0.1).steps == 10
+    radii = [quantity(1e-5, "kpc")] * 5
+    for given in (radii, radii[0], ["0.01 pc"] * 5, quantity([1e-5] * 5, "kpc")):
+        assert simulate(radii=given).radii == pytest.approx([0.01] * 5)
+    frame = ap.image(plain, size=(32, 32), half_width=quantity(2e-3, "kpc"), centre=quantity([1e-3, 0, 0], "kpc"))
+    assert (frame == ap.image(plain, size=(32, 32), half_width="2 pc", centre=["1 pc", 0, 0])).all()
+    assert ap.plummer(10, mass=quantity(10, "Msun"), radius=quantity(1e-3, "kpc")).m.sum() == pytest.approx(10, rel=1e-5)
+    king = ap.king(20, mass="10 Msun", radius="1 pc", tidal_radius=quantity(0.01, "kpc"))
+    assert np.linalg.norm(king.pos, axis=1).max() < 10.5
+
+
+@pytest.mark.parametrize("quantity", LIBRARIES)
+def test_results_of_own_fields_are_converted(quantity: Callable[[Any, str], Any]) -> None:
+    class Spring:
+        """a = −k x with k = 1 (km/s/pc)²."""
+
+        def acceleration(self, time: float, position: Any) -> Any:
+            return quantity(-1000 * position, "m*km/(s**2*pc)")
+
+        def jerk(self, time: float, position: Any, velocity: Any) -> Any:
+            return quantity(-velocity, "km**3/(s**3*pc**2)")
+
+        def potential(self, time: float, position: Any) -> Any:
+            return quantity(0.5e6 * position @ position, "m**2/s**2")
+
+    one = ap.Bodies([1.0], [[1.0, 0, 0]], units="pc")
+    simulation = ap.Simulation(one, field=Spring(), integrator=ap.Hermite4(0.01), device="cpu")
+    simulation.integrate(2 * np.pi)
+    assert np.abs(simulation.bodies.pos - one.pos).max() < 1e-6 and simulation.energy_error < 1e-6
+    nameless = ap.Bodies([1.0], [[1.0, 0, 0]])
+    with pytest.raises(ap.ArgumentError, match="`field` has a unit, and the bodies have none"):
+        ap.Simulation(nameless, field=lambda t, x: quantity(-x, "m/s**2"), dt=0.1, device="cpu")
+    with pytest.raises(ap.ArgumentError, match="`field` is not an acceleration"):
+        ap.Simulation(one, field=lambda t, x: quantity(-x, "kpc"), dt=0.1, device="cpu")
+
+
+@pytest.mark.parametrize("unit", [lambda v: astropy(v, "kpc"), lambda v: of_unyt(v, "kpc"), Silent])
+def test_where_no_unit_is_taken_it_is_refused_by_name(unit: Callable[[Any], Any]) -> None:
+    plain, bodies = ap.Bodies(1.0, POS), cluster()
+
+    def simulate(**settings: Any) -> object:
+        return ap.Simulation(bodies, device="cpu", **settings)
+
+    one: Any = unit(1.0)
+    points: Any = unit(POS)
+    cases: list[tuple[str, Callable[[], object]]] = [
+        ("pos", lambda: ap.accelerations(points, 1.0)),
+        ("m", lambda: ap.accelerations(POS, one)),
+        ("eps", lambda: ap.accelerations(POS, 1.0, one)),
+        ("G", lambda: ap.accelerations(POS, 1.0, G=one)),
+        ("pos", lambda: ap.potential(points, 1.0)),
+        ("points", lambda: ap.field_at(points, POS, 1.0)),
+        ("pos", lambda: ap.field_at(POS, points, 1.0)),
+        ("points", lambda: ap.field_at(points, plain)),
+        ("eps", lambda: plain.energy(one)),
+        ("eps", lambda: plain.potential("1 pc")),
+        ("time", lambda: ap.Bodies(1.0, POS, time=one)),
+        ("eta", lambda: simulate(integrator=ap.Hermite4(eta=one))),
+        ("softening", lambda: ap.Simulation(plain, softening=one)),
+        ("dt", lambda: simulate(dt=one)),
+        ("G", lambda: simulate(G=one)),
+        ("orbit", lambda: simulate(field="mwpotential2014", orbit=(POS[0], unit(VEL[0])))),
+        ("damping", lambda: simulate(integrator=ap.DampedEuler(0.1, damping=one))),
+        ("half_width", lambda: ap.image(plain, half_width=one)),
+        ("centre", lambda: ap.image(plain, centre=[one, 0, 0])),
+        ("decades", lambda: ap.image(bodies, decades=one)),
+        ("max_drift", lambda: simulate(dt=0.1).integrate(1.0, max_drift=one)),  # type: ignore[attr-defined]
+        ("m", lambda: setattr(bodies, "m", one)),
+        ("vel", lambda: setattr(bodies, "vel", points)),
+        ("pos", lambda: setattr(plain, "pos", points)),
+    ]
+    for argument, call in cases:
+        with pytest.raises(ap.ArgumentError, match=f"`{argument}`") as refused:
+            call()
+        assert refused.value.argument == argument, argument
+    assert (bodies.m == 1).all() and (bodies.vel == VEL).all() and (plain.pos == POS).all()
+
+
+def test_units_are_asked_for_where_only_some_numbers_have_them() -> None:
+    pos, vel, m = astropy(POS, "kpc"), astropy(VEL, "km/s"), astropy(np.ones(5), "Msun")
+    for given in ((1.0, pos), (m, POS), (m, pos, VEL), (m, [[1 * u.kpc, 0, 0]] * 5, VEL)):
+        with pytest.raises(ap.ArgumentError, match="`units` is needed: .* has a unit and .* has none"):
+            ap.Bodies(*given)
+    assert ap.Bodies(m, pos).units == ap.Bodies(m, pos, vel).units == ap.Units.of("pc")
+    assert ap.Bodies(1.0, pos, VEL, units="kpc").pos == pytest.approx(POS)
+    assert ap.Bodies("2 Msun", pos).m == pytest.approx([2.0] * 5)
+    mixed = ap.Bodies(m, [[1 * u.kpc, 10 * u.pc, 0 * u.m]] * 5)
+    assert mixed.pos == pytest.approx(np.array([[1000.0, 10, 0]] * 5))
+
+
+def test_numbers_without_dimension_are_numbers(tmp_path: Path) -> None:
+    eta = u.Quantity(0.02)
+    simulation = ap.Simulation(cluster(), integrator=ap.Hermite4(eta=eta), softening=0.1, device="cpu")
+    assert simulation.integrator.eta == 0.02

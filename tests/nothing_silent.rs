@@ -247,10 +247,9 @@ fn a_constant_of_gravity_without_effect_is_refused() {
     let folder = Folder::new();
     folder.write("two.csv", TWO);
     let run = "run two.csv --dt 0.1 --steps 1 --softening 0.1 --law unit --device cpu";
-    folder.run(&format!("{run} --gravity 3 --out o")).expect(
-        code::USAGE,
-        &["--gravity has no effect under --law unit"],
-    );
+    folder
+        .run(&format!("{run} --gravity 3 --out o"))
+        .expect(code::USAGE, &["--gravity has no effect under --law unit"]);
     folder.run(&format!("{run} --out p")).expect(0, &["1 step"]);
     folder.run("run p/run.toml --out q").expect(0, &["1 step"]);
 }

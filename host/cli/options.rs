@@ -62,6 +62,11 @@ pub(super) struct Options {
     /// the number of bodies, but at most a 256th of this number and at least 64.
     #[arg(long, value_name = "COUNT|auto")]
     pub(super) neighbours: Option<Neighbours>,
+    /// Follow close pairs and multiples apart, as one body each for the steps of all others (regularisation). With
+    /// --block-steps, hermite4, --softening 0 and --device cpu. If not given, on wherever that can be done and
+    /// there are at least 16 bodies.
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    groups: Option<bool>,
     #[command(flatten)]
     pub(super) force: ForceOptions,
     /// Keep the bodies in their own frame, which does not rotate. Its origin falls freely in the fields of
@@ -131,6 +136,15 @@ pub(super) struct KeptOptions {
     pub(super) watch: bool,
 }
 
+/// A choice that is on or off.
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(format!("must be on or off, got {other}")),
+    }
+}
+
 impl Options {
     /// The time to reach, in the units of the bodies.
     pub(super) fn until(&self) -> anyhow::Result<Option<f64>> {
@@ -173,6 +187,7 @@ impl Options {
                 false => TimeSteps::Shared,
             },
             neighbours: self.neighbours,
+            groups: self.groups,
             start,
             end: match self.until()? {
                 Some(end) => End::Time(end),

@@ -41,6 +41,7 @@ pub mod encounters;
 pub mod fields;
 pub mod force;
 pub mod frame;
+mod groups;
 pub mod initial_conditions;
 pub mod integrator;
 pub mod io;

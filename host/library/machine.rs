@@ -48,6 +48,8 @@ pub struct Machine {
     needs: Needs,
     /// Number of neighbours in block time steps, if these are of a neighbour scheme.
     neighbours: Option<Neighbours>,
+    /// True if pairs and multiples are followed apart in block time steps.
+    groups: bool,
     /// Ranks that compute together, if there are several.
     team: Option<Arc<Team>>,
 }
@@ -64,6 +66,7 @@ impl Machine {
             fields: Fields::NONE,
             needs: Needs::new(ForceLaw::Gravity),
             neighbours: None,
+            groups: false,
             team: None,
         }
     }
@@ -77,6 +80,12 @@ impl Machine {
             needs,
             ..self
         }
+    }
+
+    /// Follows pairs and multiples apart in block time steps, or does not. It has a meaning for f64 on the CPU alone.
+    #[must_use]
+    pub(crate) fn groups(self, groups: bool) -> Self {
+        Self { groups, ..self }
     }
 
     /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
@@ -201,6 +210,9 @@ impl Machine {
                         if self.neighbours.is_some() {
                             let cpu = cpu(bodies).in_neighbour_scheme(self.neighbours);
                             return Ok(Box::new(cpu));
+                        }
+                        if self.groups {
+                            return Ok(Box::new(cpu(bodies).in_groups()));
                         }
                         let many = Independent::new(bodies, systems, cpu)?;
                         many.on(threads).into_backend()

@@ -61,6 +61,7 @@ pub enum Setting {
     Eta,
     Field,
     G,
+    Groups,
     Independent,
     Integrator,
     Kernel,
@@ -90,7 +91,7 @@ pub enum Setting {
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Accuracy,
         Self::AllowInaccurate,
         Self::Block,
@@ -104,6 +105,7 @@ impl Setting {
         Self::Eta,
         Self::Field,
         Self::G,
+        Self::Groups,
         Self::Independent,
         Self::Integrator,
         Self::Kernel,
@@ -147,6 +149,7 @@ impl Setting {
             Self::Eta => "eta",
             Self::Field => "field",
             Self::G => "g",
+            Self::Groups => "groups",
             Self::Independent => "independent",
             Self::Integrator => "integrator",
             Self::Kernel => "kernel",

@@ -106,6 +106,8 @@ pub struct SavedState {
     pub frame: Frame,
     /// In the order of [`COLUMNS`]; each has its numbers for every body, or is empty.
     columns: [Vec<f64>; COLUMNS.len()],
+    /// Pairs and multiples that are followed apart, as numbers; empty where there may be none.
+    pub(crate) groups: Vec<f64>,
 }
 
 /// Neighbour sphere of a body, in the units of the run.
@@ -131,13 +133,20 @@ impl SavedState {
         for (numbers_of_all, row) in columns.iter_mut().zip(&COLUMNS) {
             *numbers_of_all = numbers(row.column)?;
         }
-        Ok(Self { frame, columns })
+        Ok(Self {
+            frame,
+            columns,
+            groups: vec![],
+        })
     }
 
     /// Like [`try_of`](Self::try_of), but without errors.
     pub(crate) fn of(frame: Frame, mut numbers: impl FnMut(Column) -> Vec<f64>) -> Self {
-        let columns = COLUMNS.map(|row| numbers(row.column));
-        Self { frame, columns }
+        Self {
+            frame,
+            columns: COLUMNS.map(|row| numbers(row.column)),
+            groups: vec![],
+        }
     }
 
     /// The numbers of a column, body after body; empty if the state does not have it.
@@ -222,11 +231,29 @@ impl SavedState {
     }
 
     /// Checks that it can be the state of a backend with so many bodies in a frame, which has a
-    /// neighbour scheme or none.
+    /// neighbour scheme or none, and no groups.
     ///
     /// # Errors
     /// [`ForceError::OtherState`] says what differs.
     pub(crate) fn fits(
+        &self,
+        bodies: usize,
+        frame: &Frame,
+        has_neighbours: bool,
+    ) -> Result<(), ForceError> {
+        if !self.groups.is_empty() {
+            return Err(ForceError::OtherState(
+                "it is of a run with regularised groups",
+            ));
+        }
+        self.columns_fit(bodies, frame, has_neighbours)
+    }
+
+    /// Like [`fits`](Self::fits), but of columns alone.
+    ///
+    /// # Errors
+    /// [`ForceError::OtherState`] says what differs.
+    pub(crate) fn columns_fit(
         &self,
         bodies: usize,
         frame: &Frame,

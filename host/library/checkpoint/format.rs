@@ -5,7 +5,8 @@
 //!     16      4  u32 version: 2
 //!     20      4  u32: 1 if there are jerks, 2 more if there are block time steps, 4 more if there are
 //!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
-//!                more if encounters are looked for, 64 more if there are neighbour spheres
+//!                more if encounters are looked for, 64 more if there are neighbour spheres, 128 more if pairs and
+//!                multiples are followed apart
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -15,6 +16,7 @@
 //!                angular momentum, three each; the scales of these two
 //!    216      8  f64: the largest drift of the energy so far
 //!    224      8  u64 number of bytes S of the settings
+//!                u64 count of the numbers of groups (if they are followed apart)
 //!    232      S  settings of the run, in UTF-8: what decides its physics
 //!                mass (N f64), id (N u64), kind (N u8: 0 gas, 1 dark, 2 star)
 //!                positions, velocities, accelerations, jerks (if any): N times three f64 each
@@ -22,6 +24,7 @@
 //!                each body's next block time step (if any): N f64
 //!                radius of the neighbour sphere, 0 where it is infinite, and regular step (if any): N
 //!                times two f64
+//!                numbers of the groups (if they are followed apart), f64 each
 //!                energy in external fields at the beginning (if any): f64
 //!                energy per mass, potential and Jacobi constant at the beginning (if there are test
 //!                particles; not numbers for bodies with mass): N times three f64
@@ -54,9 +57,12 @@ const PARTICLES: u32 = 16;
 /// Flag of a run that looks for encounters.
 const ENCOUNTERS: u32 = 32;
 
+/// Flag of a run with regularised groups.
+const GROUPS: u32 = 128;
+
 /// All flags, with the flags of the state's [`COLUMNS`].
 const FLAGS: u32 = {
-    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS;
+    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS;
     let mut column = 0;
     while column < COLUMNS.len() {
         assert!(flags & COLUMNS[column].flag == 0, "each has its own");
@@ -164,6 +170,10 @@ impl Checkpoint {
             angular_momentum_scale,
         };
         let settings = u64::from_le_bytes(array(&mut file)?);
+        let groups = match has(GROUPS) {
+            true => u64::from_le_bytes(array(&mut file)?),
+            false => 0,
+        };
         // Nothing is allocated before the file's size has confirmed the numbers.
         let columns = COLUMNS.iter().filter(|row| has(row.flag));
         let numbers_of_each = columns.map(|row| row.units.len()).sum::<usize>()
@@ -173,6 +183,8 @@ impl Checkpoint {
             .saturating_mul(8 + 8 + 1 + 8 * numbers_of_each as u64)
             .saturating_add(if has(EXTERNAL) { 8 } else { 0 })
             .saturating_add(if has(ENCOUNTERS) { 7 * 8 } else { 0 })
+            .saturating_add(if has(GROUPS) { 8 } else { 0 })
+            .saturating_add(groups.saturating_mul(8))
             .saturating_add(settings)
             .saturating_add(HEADER_BYTES + CRC_BYTES);
         if found != expected {
@@ -191,7 +203,7 @@ impl Checkpoint {
             let [number] = array(&mut file)?;
             kind.push(BodyKind::of_number(number.into()));
         }
-        let state = SavedState::try_of(frame, |column| {
+        let mut state = SavedState::try_of(frame, |column| {
             let units = column.units();
             let count = if has(column.flag()) {
                 n * units.len()
@@ -206,6 +218,7 @@ impl Checkpoint {
             }
             Ok::<_, io::Error>(numbers)
         })?;
+        state.groups = read_numbers(&mut file, groups as usize)?;
         if has(EXTERNAL) {
             [origin.energy.external] = numbers(&mut file)?;
         }
@@ -264,7 +277,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
     let flags = flag(EXTERNAL, origin.energy.external != 0.0)
         | flag(PARTICLES, !kept.particles.is_empty())
-        | flag(ENCOUNTERS, !kept.radii.is_empty());
+        | flag(ENCOUNTERS, !kept.radii.is_empty())
+        | flag(GROUPS, !state.groups.is_empty());
     let columns = COLUMNS.iter().filter(|row| state.has(row.column));
     let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
@@ -288,6 +302,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     )?;
     write_numbers(file, &[*largest_drift])?;
     file.write_all(&(settings.len() as u64).to_le_bytes())?;
+    if !state.groups.is_empty() {
+        file.write_all(&(state.groups.len() as u64).to_le_bytes())?;
+    }
     file.write_all(settings.as_bytes())?;
     write_numbers(file, &bodies.mass)?;
     for id in &bodies.id {
@@ -303,6 +320,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
             write_numbers(file, &[if is_infinite { 0.0 } else { number }])?;
         }
     }
+    write_numbers(file, &state.groups)?;
     if energy.external != 0.0 {
         write_numbers(file, &[energy.external])?;
     }

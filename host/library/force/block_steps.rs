@@ -138,6 +138,9 @@ fn steps_of<B: InMemory>(
     if backend.state().own_steps.is_empty() {
         backend.state_mut().own_steps = first_steps(backend, eta);
     }
+    if backend.state().groups.is_some() {
+        return backend.advance_with_groups(span, eta, way);
+    }
     match backend.state().is_sixth() {
         true => advance::<Sixth>(backend, span, eta, way),
         false => advance::<Fourth>(backend, span, eta, way),

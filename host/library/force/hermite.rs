@@ -78,7 +78,7 @@ impl<B: InMemory> Hermite for B {
         state.accelerations = vectors(0).collect();
         state.jerks = vectors(1).collect();
         state.higher.clear();
-        Ok(())
+        self.correct_for_members()
     }
 
     fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {

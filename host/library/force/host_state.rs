@@ -5,10 +5,14 @@ use crate::bodies::Bodies;
 use crate::encounters::StepOfBody;
 use crate::fields::External;
 use crate::frame::Frame;
+use crate::groups::Groups;
 use gpu_kernels::schedule::block_steps::SPAN;
 
 /// State that a body's step began from.
 pub(super) type Beginning = gpu_kernels::hermite6::Beginning<f64>;
+
+/// Position and velocity of each group as a whole.
+type Wholes = Vec<[[f64; 3]; 2]>;
 
 /// f64 state, and the accelerations and jerks last computed for it.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub(super) struct HostState {
     pub(super) spheres: Vec<Sphere>,
     /// Steps that bodies took in the span that is under way, or the last; where they are kept.
     pub(super) steps: Option<Vec<StepOfBody>>,
+    /// Pairs and multiples that are followed apart, if any may be.
+    pub(super) groups: Option<Box<Groups>>,
     /// External fields, at the time of the state.
     pub(super) external: External,
 }
@@ -45,6 +51,7 @@ impl HostState {
             neighbours: None,
             spheres: vec![],
             steps: None,
+            groups: None,
             external: External::none(),
         }
     }
@@ -147,8 +154,12 @@ impl HostState {
     }
 
     pub(super) fn save(&self) -> SavedState {
-        let phases = || (0..self.bodies.len()).map(|i| self.phase(i));
-        SavedState::of(Frame::IDENTITY, |column| match column {
+        let mut all: Vec<_> = (0..self.bodies.len()).map(|i| self.phase(i)).collect();
+        for (i, [x, v]) in self.members() {
+            all[i] = (x, v);
+        }
+        let phases = || all.iter().copied();
+        let mut saved = SavedState::of(Frame::IDENTITY, |column| match column {
             Column::Positions => phases().flat_map(|(x, _)| x).collect(),
             Column::Velocities => phases().flat_map(|(_, v)| v).collect(),
             Column::Accelerations => self.accelerations.as_flattened().to_vec(),
@@ -156,17 +167,25 @@ impl HostState {
             Column::Higher => self.higher.as_flattened().as_flattened().to_vec(),
             Column::OwnSteps => self.own_steps.clone(),
             Column::Spheres => bytemuck::cast_slice(&self.spheres).to_vec(),
-        })
+        });
+        if let Some(groups) = &self.groups {
+            saved.groups = groups.numbers(|slot| self.phase(slot));
+        }
+        saved
     }
 
     pub(super) fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         let has_neighbours = self.neighbours.is_some();
-        saved.fits(self.bodies.len(), &Frame::IDENTITY, has_neighbours)?;
+        match &self.groups {
+            None => saved.fits(self.bodies.len(), &Frame::IDENTITY, has_neighbours)?,
+            Some(_) => saved.columns_fit(self.bodies.len(), &Frame::IDENTITY, has_neighbours)?,
+        }
         if has_neighbours && saved.has(Column::Spheres) != saved.has(Column::OwnSteps) {
             return Err(ForceError::OtherState(
                 "it is of a run without a neighbour scheme",
             ));
         }
+        let groups = self.groups_of(saved)?;
         let phases = saved.positions().iter().zip(saved.velocities());
         for (i, (&x, &v)) in phases.enumerate() {
             self.set_phase(i, x, v);
@@ -176,10 +195,31 @@ impl HostState {
         self.higher = saved.higher().to_vec();
         self.own_steps = saved.own_steps().to_vec();
         self.spheres = saved.spheres().to_vec();
+        if let Some((groups, wholes)) = groups {
+            self.bodies.mass.clone_from(&groups.masses);
+            for (group, [x, v]) in groups.all.iter().zip(wholes) {
+                let total = group.members.iter().map(|&i| groups.masses[i]).sum();
+                for &i in &group.members {
+                    self.bodies.mass[i] = if i == group.slot { total } else { 0.0 };
+                    self.set_phase(i, x, v);
+                }
+            }
+            self.groups = Some(Box::new(groups));
+        }
         Ok(())
     }
 
-    /// Copies positions and velocities out; masses, ids and kinds never change here.
+    /// The groups of a saved state, and where each is as a whole; none where there are no groups here.
+    fn groups_of(&self, saved: &SavedState) -> Result<Option<(Groups, Wholes)>, ForceError> {
+        let Some(groups) = &self.groups else {
+            return Ok(None);
+        };
+        let read = Groups::of_numbers(&saved.groups, groups.masses.clone(), groups.coupling);
+        let missing = ForceError::OtherState("it is of a run without regularised groups");
+        read.ok_or(missing).map(Some)
+    }
+
+    /// Copies positions and velocities out; masses, ids and kinds of bodies never change.
     pub(super) fn download(&self, bodies: &mut Bodies) {
         bodies.x.clone_from(&self.bodies.x);
         bodies.y.clone_from(&self.bodies.y);
@@ -187,6 +227,10 @@ impl HostState {
         bodies.vx.clone_from(&self.bodies.vx);
         bodies.vy.clone_from(&self.bodies.vy);
         bodies.vz.clone_from(&self.bodies.vz);
+        for (i, [x, v]) in self.members() {
+            [bodies.x[i], bodies.y[i], bodies.z[i]] = x;
+            [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = v;
+        }
     }
 }
 

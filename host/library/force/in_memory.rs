@@ -55,6 +55,24 @@ pub(super) trait InMemory: Send {
         unreachable!("no neighbours were asked for")
     }
 
+    /// Takes block time steps with groups; none if the span is left.
+    fn advance_with_groups(
+        &mut self,
+        _span: f64,
+        _eta: f64,
+        _way: Way<'_, '_>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        Err(ForceError::NoBlockSteps)
+    }
+
+    /// Corrects accelerations and jerks, computed by centres of mass of groups, for their members.
+    fn correct_for_members(&mut self) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    /// The state has other groups than before.
+    fn regrouped(&mut self) {}
+
     /// Ranks that compute together, if they are several.
     fn team(&self) -> Option<&Team> {
         None
@@ -277,7 +295,9 @@ impl<B: InMemory> Backend for B {
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
-        self.state_mut().restore(saved)
+        self.state_mut().restore(saved)?;
+        self.regrouped();
+        Ok(())
     }
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
@@ -290,9 +310,10 @@ impl<B: InMemory> Backend for B {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
+        let inner = self.state().energy_of_groups(self.physics());
         Ok(Energy {
-            kinetic: kinetic(&self.state().bodies, self.physics()),
-            potential: self.potential_energy(),
+            kinetic: kinetic(&self.state().bodies, self.physics()) + inner.kinetic,
+            potential: self.potential_energy() + inner.potential,
             external: self
                 .state()
                 .external

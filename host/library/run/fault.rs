@@ -1,5 +1,6 @@
 //! Reasons why a run cannot be.
 
+use super::GroupsFault;
 use crate::backend::ForceError;
 use crate::bodies::BodyFault;
 use crate::encounters::EncounterFault;
@@ -91,6 +92,9 @@ pub enum BuildError {
         /// Time at the end.
         end: f64,
     },
+    /// Pairs and multiples that cannot be followed apart.
+    #[error("{} needs {}", Setting::Groups.quoted(), .0)]
+    Groups(#[from] GroupsFault),
     /// Unknown kernel.
     #[error(transparent)]
     Kernel(#[from] UnknownVariant),

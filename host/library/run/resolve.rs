@@ -177,6 +177,11 @@ impl RunSpec {
         let variant = spec.of_systems(shaped(selection.variant, shape)?)?;
         fits(&variant, &selection.place, physics.law, bodies.len())?;
 
+        let has_ranks = around.team.is_some();
+        let decision =
+            spec.decide_groups(bodies, &physics, integrator, &selection, has_ranks)?;
+        spec.groups = Some(decision.groups);
+        choices.extend(decision.choice);
         choices.push(Choice {
             setting: Setting::Kernel,
             value: selection.variant.name.to_owned(),
@@ -478,6 +483,7 @@ impl Run {
             .allow_inaccurate(spec.allow_inaccurate)
             .fields(spec.fields.clone())
             .neighbours(spec.neighbours)
+            .groups(spec.groups == Some(true))
             .block_steps(self.integrator, spec.stepping, spec.eta, accuracy);
         match &self.team {
             Some(team) => machine.ranks(Arc::clone(team)),

@@ -61,6 +61,8 @@ pub struct RunSpec {
     pub stepping: TimeSteps,
     /// Neighbour scheme of block time steps.
     pub neighbours: Option<Neighbours>,
+    /// True to follow pairs and multiples apart in block time steps, false not to; else where it can be done.
+    pub groups: Option<bool>,
     /// Time at the beginning.
     pub start: f64,
     /// End of the run.
@@ -106,6 +108,7 @@ impl Default for RunSpec {
             eta: None,
             stepping: TimeSteps::Shared,
             neighbours: None,
+            groups: None,
             start: 0.0,
             end: End::Open,
             snapshot_every: None,

@@ -202,6 +202,28 @@ impl SimulationBuilder {
         self.set(|spec| spec.neighbours = Some(neighbours))
     }
 
+    /// Follows pairs and multiples apart in block time steps, or does not. Where not given, they are followed
+    /// wherever that can be done: by Hermite's fourth order without softening, in f64 on the CPU.
+    ///
+    /// ```
+    /// use allpairs::selection::DeviceChoice;
+    /// use allpairs::{Integrator, Simulation, plummer};
+    ///
+    /// let mut cluster = Simulation::builder(plummer(100, 1)?)
+    ///     .softening(0.0)
+    ///     .integrator(Integrator::Hermite4)
+    ///     .block_steps()
+    ///     .groups(true)
+    ///     .device(DeviceChoice::Cpu)
+    ///     .build()?;
+    /// cluster.run_until(0.0625)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn groups(self, groups: bool) -> Self {
+        self.set(|spec| spec.groups = Some(groups))
+    }
+
     /// This integrator; where not given, what the bodies' generator advises, else leapfrog; but see
     /// [`block_steps`](Self::block_steps).
     #[must_use]

@@ -69,7 +69,9 @@ impl Run {
         } = &self;
         let (physics, integrator, variant) = (*physics, *integrator, *variant);
         let pace = spec.pace(|| Ok(clock.dt))?;
-        let machine = self.machine();
+        // A run that began without groups goes on so.
+        let groups = !state.groups.is_empty();
+        let machine = self.machine().groups(groups);
         let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?

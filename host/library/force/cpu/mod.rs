@@ -9,6 +9,7 @@
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod derivatives;
+pub(crate) mod groups;
 mod kernel;
 mod near_and_far;
 mod neighbour_scheme;
@@ -198,6 +199,25 @@ impl<R: Lane> InMemory for Cpu<R> {
             "neighbour schemes are of fourth order"
         );
         neighbour_scheme::advance(self, neighbours, (span, eta), way)
+    }
+
+    fn advance_with_groups(
+        &mut self,
+        span: f64,
+        eta: f64,
+        way: Way<'_, '_>,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        groups::advance(self, span, eta, way)
+    }
+
+    fn correct_for_members(&mut self) -> Result<(), ForceError> {
+        self.correct_forces_for_members()
+    }
+
+    fn regrouped(&mut self) {
+        if self.state.groups.is_some() {
+            self.find_sources();
+        }
     }
 
     fn team(&self) -> Option<&Team> {

@@ -1,0 +1,160 @@
+//! Corrections of forces for members: what they do beyond the centres of mass.
+
+use super::Course;
+use crate::backend::ForceError;
+use crate::force::in_memory::Forces;
+use crate::groups::{Few, Zone};
+use crate::simd::Lane;
+use crate::groups::Vector;
+
+/// Correction of the force on a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Correction {
+    a: Vector,
+    j: Vector,
+    /// Fastest approach of members, as in [`Forces::approach`].
+    pub(super) approach: f64,
+    /// Longest step that a slot may take that meets members one by one.
+    pub(super) longest: f64,
+}
+
+impl Correction {
+    pub(super) const NONE: Self = Self {
+        a: [0.0; 3],
+        j: [0.0; 3],
+        approach: 0.0,
+        longest: f64::INFINITY,
+    };
+
+    pub(super) fn add_to(&self, force: &mut Forces) {
+        let [a, j, _] = &mut force.derivatives;
+        for k in 0..3 {
+            a[k] += self.a[k];
+            j[k] += self.j[k];
+        }
+        force.approach = force.approach.max(self.approach);
+    }
+
+    fn add(&mut self, share: f64, [a, j]: [Vector; 2]) {
+        for k in 0..3 {
+            self.a[k] += share * a[k];
+            self.j[k] += share * j[k];
+        }
+    }
+}
+
+/// Adds the force of a mass `gm` at distance d, with the relative velocity u, times `share`. Returns the rate of
+/// approach.
+fn attract(sum: &mut [Vector; 2], gm: f64, d: Vector, u: Vector) -> f64 {
+    let square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    let f = gm / (square * square.sqrt());
+    let rate = (d[0] * u[0] + d[1] * u[1] + d[2] * u[2]) / square;
+    for k in 0..3 {
+        sum[0][k] += f * d[k];
+        sum[1][k] += f * (u[k] - 3.0 * rate * d[k]);
+    }
+    rate.abs()
+}
+
+impl<R: Lane> Course<'_, R> {
+    /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
+    pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        for &i in slots {
+            self.is_due[i] = true;
+            self.corrections[i] = Correction::NONE;
+        }
+        for number in 0..self.groups.all.len() {
+            let slot = self.groups.all[number].slot;
+            for k in 0..self.groups.all[number].partners.len() {
+                let partner = self.groups.all[number].partners[k];
+                if !(self.is_due[slot] || self.is_due[partner.slot]) {
+                    continue;
+                }
+                match partner.zone {
+                    Zone::Felt => {}
+                    Zone::Mean => self.add_mean(number, partner.slot),
+                    Zone::Impulses => {
+                        self.follow(number)?;
+                        self.add_mean(number, partner.slot);
+                    }
+                    Zone::Close => self.resolve(number, partner.slot)?,
+                }
+            }
+        }
+        for &i in slots {
+            self.is_due[i] = false;
+        }
+        Ok(())
+    }
+
+    /// Adds the mean quadrupole of a group, in both directions.
+    fn add_mean(&mut self, number: usize, other: usize) {
+        let group = &self.groups.all[number];
+        let Some(ring) = &group.ring else {
+            return;
+        };
+        let [d, u] = self.between(group.slot, other);
+        let (a, j) = ring.acceleration_and_jerk(d, u);
+        let back = -self.gm[other] / self.gm[group.slot];
+        self.corrections[group.slot].add(back, [a, j]);
+        self.corrections[other].add(1.0, [a, j]);
+    }
+
+    /// Members of a slot that another one meets one by one, with velocities as they move others.
+    fn met(&self, slot: usize, by: usize) -> Option<(usize, Few)> {
+        let number = self.groups.in_slot(slot)?;
+        let group = &self.groups.all[number];
+        if !group.is_close(by) {
+            return None;
+        }
+        let mut few = group.few();
+        for v in few.v.iter_mut().flatten() {
+            *v /= group.slowdown;
+        }
+        Some((number, few))
+    }
+
+    /// Puts members in the place of centres of mass, in both directions.
+    fn resolve(&mut self, number: usize, other: usize) -> Result<(), ForceError> {
+        let slot = self.groups.all[number].slot;
+        let of_other = self.groups.in_slot(other);
+        let both = of_other.filter(|&k| self.groups.all[k].is_close(slot));
+        if both.is_some_and(|other| other < number) {
+            return Ok(()); // done already
+        }
+        self.follow(number)?;
+        if let Some(other) = both {
+            self.follow(other)?;
+        }
+        let [d, u] = self.between(slot, other);
+        let distance = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let one = |slot: usize| Few::one(self.gm[slot]);
+        let mine = self.met(slot, other).map_or_else(|| one(slot), |met| met.1);
+        let its = self
+            .met(other, slot)
+            .map_or_else(|| one(other), |met| met.1);
+        // Force on the group, times its mass.
+        let mut sum = [[0.0; 3]; 2];
+        attract(&mut sum, -self.gm[slot] * self.gm[other], d, u);
+        let mut approach: f64 = 0.0;
+        for p in 0..mine.count {
+            for q in 0..its.count {
+                let d = [0, 1, 2].map(|k| d[k] + its.x[q][k] - mine.x[p][k]);
+                let u = [0, 1, 2].map(|k| u[k] + its.v[q][k] - mine.v[p][k]);
+                let rate = attract(&mut sum, mine.gm[p] * its.gm[q], d, u);
+                approach = approach.max(rate);
+            }
+        }
+        let mut longest = self.groups.all[number].step_at(distance);
+        if let Some(other) = both {
+            longest = longest.min(self.groups.all[other].step_at(distance));
+        }
+        for (slot, sign) in [(slot, 1.0), (other, -1.0)] {
+            let correction = &mut self.corrections[slot];
+            correction.add(sign / self.gm[slot], sum);
+            correction.approach = correction.approach.max(approach);
+            correction.longest = correction.longest.min(longest);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! Looks at groups: energies, and the places of members.
+
+use crate::diagnostics::{CompensatedSum, Energy};
+use crate::force::host_state::HostState;
+use crate::groups::{Few, Group, Vector};
+use crate::physics::Physics;
+
+/// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
+const FAR: f64 = 3000.0;
+
+/// Potential energy, times G², of members with the other slot at d, beyond the energy of the centres of mass. The
+/// other slot is seen as members if its group is given.
+pub(super) fn tide(group: &Group, other: Option<&Group>, gm: f64, d: Vector) -> f64 {
+    let close = other.filter(|other| {
+        other.zone_of(group.slot).is_some() && other.time() == group.time()
+    });
+    between(&group.few(), &close.map_or_else(|| Few::one(gm), Group::few), d)
+}
+
+/// Potential energy of a few bodies with a few others, whose centre is at d, beyond the energy of the centres.
+fn between(mine: &Few, its: &Few, d: Vector) -> f64 {
+    let dot = |a: Vector, b: Vector| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let square = dot(d, d);
+    let distance = square.sqrt();
+    let mut sum = 0.0;
+    for (m, x) in mine.sources() {
+        for (n, y) in its.sources() {
+            let s = [0, 1, 2].map(|k| y[k] - x[k]);
+            let e = [0, 1, 2].map(|k| d[k] + s[k]);
+            let r = dot(e, e).sqrt();
+            // 1/r − 1/|d| without a difference of like numbers.
+            let farther = dot(s, s) + 2.0 * dot(d, s);
+            sum += m * n * farther / (r * distance * (r + distance));
+        }
+    }
+    sum
+}
+
+/// Energy of the mean quadrupole of a group with a slot at d.
+pub(super) fn mean_of_ring(group: &Group, gm: f64, d: Vector) -> f64 {
+    group.ring.map_or(0.0, |ring| gm * ring.potential(d))
+}
+
+impl HostState {
+    /// Inner energies of groups, and energies of members with others beyond the energies of centres of mass.
+    pub(in crate::force) fn energy_of_groups(&self, physics: &Physics) -> Energy {
+        let Some(groups) = self.groups.as_deref().filter(|groups| !groups.all.is_empty()) else {
+            return Energy::default();
+        };
+        let g = physics.coupling();
+        let live: Vec<usize> = (0..self.bodies.len())
+            .filter(|&i| self.bodies.mass[i] != 0.0)
+            .collect();
+        let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
+        for group in &groups.all {
+            let few = group.few();
+            let moving: f64 = (0..few.count)
+                .map(|k| 0.5 * few.gm[k] * few.v[k].iter().map(|v| v * v).sum::<f64>())
+                .sum();
+            kinetic.add(moving / g);
+            // Of a pair the energy is known better than its parts.
+            potential.add((group.energy() - moving) / g);
+            for &other in live.iter().filter(|&&other| other != group.slot) {
+                let [d, _] = self.relative_phase(other, group.slot);
+                let its = groups.in_slot(other).map(|k| &groups.all[k]);
+                let size = its.map_or(0.0, |its| its.size);
+                let square: f64 = d.iter().map(|x| x * x).sum();
+                let far = FAR * group.size.max(size);
+                // A pair of groups once.
+                if square >= far * far || its.is_some_and(|its| its.slot < group.slot) {
+                    continue;
+                }
+                let one = || Few::one(g * self.bodies.mass[other]);
+                potential.add(between(&few, &its.map_or_else(one, Group::few), d) / g);
+            }
+            if group.slowdown > 1.0 && group.ring.is_some() {
+                // A slowed pair swings too far about its mean: taken back, as if all went at full speed.
+                for partner in &group.partners {
+                    let gm = g * self.bodies.mass[partner.slot];
+                    let [d, _] = self.relative_phase(partner.slot, group.slot);
+                    let its = groups.in_slot(partner.slot).map(|k| &groups.all[k]);
+                    let swing = tide(group, its, gm, d) - mean_of_ring(group, gm, d);
+                    potential.add((group.slowdown - 1.0) * swing / g);
+                }
+            }
+        }
+        Energy {
+            kinetic: kinetic.value(),
+            potential: potential.value(),
+            external: 0.0,
+            lost: 0.0,
+        }
+    }
+
+    /// Positions and velocities of members.
+    pub(in crate::force) fn members(&self) -> Vec<(usize, [Vector; 2])> {
+        let mut all = vec![];
+        for group in self.groups.iter().flat_map(|groups| &groups.all) {
+            let (x, v) = self.phase(group.slot);
+            let few = group.few();
+            for (k, &i) in group.members.iter().enumerate() {
+                let place = [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]);
+                let moving = [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]);
+                all.push((i, [place, moving]));
+            }
+        }
+        all
+    }
+}

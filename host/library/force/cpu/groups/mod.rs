@@ -1,0 +1,264 @@
+//! Block time steps of fourth order with [groups](crate::groups): pairs and multiples that are one body for the
+//! steps.
+//!
+//! A group stands in the slot of its first member, with the mass of all. Slots of its other members are free: they
+//! have no mass and no steps. Forces are computed as without groups, on and by centres of mass; corrections for
+//! members are added for the few bodies that are near a group. A group follows its members whenever it or a partner
+//! needs them, and chooses its partners anew at the end of each of its steps. Who becomes a group, and who is single
+//! again, is decided between blocks.
+
+mod begin;
+mod corrections;
+mod looks;
+mod members;
+mod partners;
+mod regroup;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use begin::pairs_at_start;
+
+use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
+
+use self::corrections::Correction;
+use super::Cpu;
+use crate::backend::{BlockCounts, ForceError, HighestDerivative, Targets};
+use crate::force::block_steps::{Way, guarded, level};
+use crate::force::host_state::Beginning;
+use crate::force::in_memory::{Forces, InMemory};
+use crate::frame::Frame;
+use crate::groups::{Groups, Vector};
+use crate::simd::Lane;
+
+/// First step of a body whose group changed, by |a|/|j|.
+const FIRST: f64 = 0.02;
+
+/// The most by which a pair may change its distance in a first step.
+const FIRST_GUARD: f64 = 0.1;
+
+/// A span of block time steps on its way.
+struct Course<'a, R> {
+    cpu: &'a mut Cpu<R>,
+    groups: Groups,
+    frame: Frame,
+    span: f64,
+    eta: f64,
+    /// Ticks that are done.
+    now: u64,
+    /// Masses times G of the slots.
+    gm: Vec<f64>,
+    /// Slots with a body or group.
+    live: Vec<usize>,
+    /// Largest mass times G.
+    heaviest: f64,
+    /// Ticks at which the steps of slots began and end; the end of a free slot never comes.
+    begun: Vec<u64>,
+    ends: Vec<u64>,
+    levels: Vec<u32>,
+    /// Impulses that a slot has not been given yet: sums of Δv and of −t Δv.
+    impulses: Vec<[Vector; 2]>,
+    corrections: Vec<Correction>,
+    /// True for slots whose force is wanted.
+    is_due: Vec<bool>,
+    /// Coordinates of the live slots, padded; empty until they are wanted.
+    columns: [Vec<f64>; 3],
+    counts: BlockCounts,
+}
+
+/// Takes block time steps for a span: [`BlockSteps::advance`](crate::backend::BlockSteps::advance). None if it is
+/// left on its way.
+pub(super) fn advance<R: Lane>(
+    cpu: &mut Cpu<R>,
+    span: f64,
+    eta: f64,
+    way: Way<'_, '_>,
+) -> Result<Option<BlockCounts>, ForceError> {
+    let Some(groups) = cpu.state.groups.take() else {
+        return Ok(Some(BlockCounts::NONE));
+    };
+    let mut course = Course::new(cpu, *groups, span, eta);
+    let ended = course.run(way);
+    let Course { groups, .. } = course;
+    cpu.state.groups = Some(Box::new(groups));
+    ended
+}
+
+impl<'a, R: Lane> Course<'a, R> {
+    fn new(cpu: &'a mut Cpu<R>, groups: Groups, span: f64, eta: f64) -> Self {
+        let frame = cpu.frame();
+        let n = cpu.state.bodies.len();
+        cpu.state.begin();
+        let mut course = Self {
+            cpu,
+            groups,
+            frame,
+            span,
+            eta,
+            now: 0,
+            gm: vec![],
+            live: vec![],
+            heaviest: 0.0,
+            begun: vec![0; n],
+            ends: vec![u64::MAX; n],
+            levels: vec![0; n],
+            impulses: vec![[[0.0; 3]; 2]; n],
+            corrections: vec![Correction::NONE; n],
+            is_due: vec![false; n],
+            columns: [const { vec![] }; 3],
+            counts: BlockCounts::NONE,
+        };
+        course.find_live();
+        course
+    }
+
+    /// Takes the steps.
+    fn run(&mut self, way: Way<'_, '_>) -> Result<Option<BlockCounts>, ForceError> {
+        if !self.groups.all.is_empty() {
+            self.shorten_steps()?;
+        }
+        for k in 0..self.live.len() {
+            let i = self.live[k];
+            self.levels[i] = level(self.cpu.state.own_steps[i], self.span, i)?;
+            self.ends[i] = SPAN >> self.levels[i];
+        }
+        let mut block = vec![];
+        while self.now < SPAN {
+            if !way.goes_on(self.now) {
+                return Ok(None);
+            }
+            self.now = self.ends.iter().copied().min().unwrap_or(SPAN);
+            block.clear();
+            let ends = |i: &usize| self.ends[*i] == self.now;
+            block.extend(self.live.iter().copied().filter(ends));
+            self.counts.blocks += 1;
+            self.predict();
+            self.take_steps(&block)?;
+            self.after(&block)?;
+        }
+        for group in &mut self.groups.all {
+            group.set_time(0.0);
+        }
+        self.show_free_slots();
+        Ok(Some(self.counts))
+    }
+
+    /// Time since the span began.
+    fn time(&self, ticks: u64) -> f64 {
+        self.span * (ticks as f64 / SPAN as f64)
+    }
+
+    /// Predicts all live slots.
+    fn predict(&mut self) {
+        let (span, now) = (self.span, self.now);
+        let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
+        let begun = &self.begun;
+        let since = |i: usize| time(now - begun[i]);
+        let state = &mut self.cpu.state;
+        match self.live.len() == begun.len() {
+            true => state.predict::<Fourth>(since),
+            false => state.predict_some::<Fourth>(&self.live, since),
+        }
+        self.columns[0].clear();
+    }
+
+    /// Forces on slots where all are predicted, with corrections for members.
+    fn forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+        let targets = Targets::Active(slots);
+        let mut forces = self
+            .cpu
+            .forces(&self.frame, targets, HighestDerivative::Jerk);
+        if self.groups.all.is_empty() {
+            return Ok(forces);
+        }
+        self.correct(slots)?;
+        for (&i, force) in slots.iter().zip(&mut forces) {
+            self.corrections[i].add_to(force);
+        }
+        Ok(forces)
+    }
+
+    /// Ends the steps of slots.
+    fn take_steps(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        let forces = self.forces(slots)?;
+        for (&i, force) in slots.iter().zip(&forces) {
+            self.take_step(i, force)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the step of a slot, with the force where it was predicted.
+    fn take_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
+        let (time, dt) = (self.time(self.now), self.time(self.now - self.begun[i]));
+        self.counts.steps += 1;
+        self.counts.shortest = self.counts.shortest.min(dt);
+        let state = &mut self.cpu.state;
+        let ended = Fourth::ended(&state.beginnings[i], dt, self.eta, force.derivatives);
+        let (mut x, mut v) = (ended.x, ended.v);
+        if !self.groups.all.is_empty() {
+            let [sum, times] = std::mem::take(&mut self.impulses[i]);
+            for k in 0..3 {
+                x[k] += time * sum[k] + times[k];
+                v[k] += sum[k];
+            }
+        }
+        let [a, j, s] = force.derivatives;
+        state.set_phase(i, x, v);
+        state.beginnings[i] = Beginning {
+            x,
+            v,
+            a,
+            j,
+            s,
+            c: [0.0; 3],
+        };
+        (state.accelerations[i], state.jerks[i]) = (a, j);
+        let longest = self.corrections[i].longest;
+        let allowed = guarded(ended.allowed, force.approach).min(2.0 * dt);
+        state.own_steps[i] = allowed.min(longest);
+        self.begun[i] = self.now;
+        let wanted = level(state.own_steps[i], self.span, i)?;
+        // A longer step must begin where steps of its length begin.
+        if wanted > self.levels[i] || self.now.is_multiple_of(SPAN >> wanted) {
+            self.levels[i] = wanted;
+        }
+        self.align(i);
+        Ok(())
+    }
+
+    /// Lets the step of a slot that begins now end where steps of its length do.
+    fn align(&mut self, i: usize) {
+        if self.now < SPAN {
+            let coarsest = u64::BITS - 1 - SPAN.leading_zeros() - self.now.trailing_zeros();
+            self.levels[i] = self.levels[i].max(coarsest);
+        }
+        self.ends[i] = self.now + (SPAN >> self.levels[i]);
+    }
+
+    /// Begins the first step of a slot whose content is new, with this force.
+    fn begin_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
+        let state = &mut self.cpu.state;
+        let [a, j, s] = force.derivatives;
+        let (x, v) = state.phase(i);
+        state.beginnings[i] = Beginning {
+            x,
+            v,
+            a,
+            j,
+            s,
+            c: [0.0; 3],
+        };
+        (state.accelerations[i], state.jerks[i]) = (a, j);
+        let length = |v: Vector| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+        let first = match length(j) {
+            0.0 => f64::INFINITY,
+            jerk => FIRST * length(a) / jerk,
+        };
+        let longest = self.corrections[i].longest;
+        state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
+        self.begun[i] = self.now;
+        self.levels[i] = level(state.own_steps[i], self.span, i)?;
+        self.align(i);
+        Ok(())
+    }
+}

@@ -1,0 +1,326 @@
+//! Bodies become groups, and groups are divided.
+
+use super::Course;
+use super::slots::occupy;
+use crate::backend::ForceError;
+use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, crowding, united_within};
+use crate::simd::Lane;
+
+/// Distance, in distances at which they become one, up to which parts of a multiple stay together.
+const PARTED: f64 = 1.5;
+
+/// TEMP
+const MULTIPLES: bool = false;
+
+/// Bodies about a place.
+struct Bodies {
+    members: Vec<usize>,
+    phases: Vec<[Vector; 2]>,
+}
+
+impl<R: Lane> Course<'_, R> {
+    /// Looks after groups where the steps of a block ended.
+    pub(super) fn after(&mut self, block: &[usize]) -> Result<(), ForceError> {
+        if !self.groups.all.is_empty() {
+            self.choose_partners(block)?;
+            self.keep_step();
+            for &slot in block {
+                self.divide(slot)?;
+            }
+            self.unite_with_partners(block)?;
+        }
+        self.form_pairs(block)
+    }
+
+    /// Returns whether a slot has a body whose step begins now.
+    fn begins(&self, slot: usize) -> bool {
+        self.gm[slot] != 0.0 && self.begun[slot] == self.now
+    }
+
+    /// Divides the group in a slot, if it is over.
+    fn divide(&mut self, slot: usize) -> Result<(), ForceError> {
+        let Some(number) = self.groups.in_slot(slot) else {
+            return Ok(());
+        };
+        if !self.begins(slot) {
+            return Ok(());
+        }
+        let group = &self.groups.all[number];
+        let parts = match group.inner {
+            Inner::Pair(_) if group.is_over(&self.groups.scales) => Some([vec![0], vec![1]]),
+            Inner::Pair(_) => None,
+            Inner::Multiple(_) => parts_of_multiple(group, &self.groups.scales),
+        };
+        let Some(parts) = parts else {
+            return Ok(());
+        };
+        let group = self.groups.all.remove(number);
+        let few = group.few();
+        let origin = self.phase(slot);
+        let mut slots = [0; 2];
+        for (slot, part) in slots.iter_mut().zip(parts) {
+            *slot = self.install(
+                &Bodies {
+                    members: part.iter().map(|&k| group.members[k]).collect(),
+                    phases: part.iter().map(|&k| [few.x[k], few.v[k]]).collect(),
+                },
+                origin,
+            )?;
+        }
+        self.groups.divided(slot, slots);
+        self.find_live();
+        self.start(&slots)
+    }
+
+    /// Puts bodies, given about a place, into a slot: as a group if they are several. Returns the slot.
+    fn install(&mut self, bodies: &Bodies, origin: [Vector; 2]) -> Result<usize, ForceError> {
+        let Bodies { members, phases } = bodies;
+        let slot = members.iter().copied().min().unwrap_or_default();
+        let masses = &self.groups.masses;
+        occupy(&mut self.cpu.state, masses, members, phases, origin);
+        for &i in members {
+            self.ends[i] = u64::MAX;
+            self.impulses[i] = [[0.0; 3]; 2];
+        }
+        if members.len() > 1 {
+            let g = self.cpu.physics.coupling();
+            let gm = members.iter().map(|&i| g * masses[i]).collect();
+            let [x, v]: [Vec<Vector>; 2] = [0, 1].map(|k| phases.iter().map(|p| p[k]).collect());
+            let time = self.time(self.now);
+            let scales = &self.groups.scales;
+            let group = Group::new(members.clone(), gm, &x, &v, time, scales);
+            let group = group.ok_or(ForceError::NotFinite { body: slot })?;
+            self.groups.add(group);
+        }
+        Ok(slot)
+    }
+
+    /// Begins steps of slots whose content is new: partners first, because forces depend on them.
+    fn start(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        for &slot in slots {
+            self.begun[slot] = self.now;
+            let (x, v) = self.cpu.state.phase(slot);
+            let beginning = &mut self.cpu.state.beginnings[slot];
+            (beginning.x, beginning.v) = (x, v);
+        }
+        for &slot in slots {
+            if let Some(number) = self.groups.in_slot(slot) {
+                self.choose(number)?;
+            }
+        }
+        let forces = self.forces(slots)?;
+        for (&slot, force) in slots.iter().zip(&forces) {
+            self.begin_step(slot, force)?;
+        }
+        Ok(())
+    }
+
+    /// Lets groups and partners become one that are near.
+    fn unite_with_partners(&mut self, block: &[usize]) -> Result<(), ForceError> {
+        let mut candidates = vec![];
+        for group in &self.groups.all {
+            let mut best = (f64::INFINITY, None);
+            for partner in &group.partners {
+                if !(self.begins(group.slot) || self.begins(partner.slot)) {
+                    continue;
+                }
+                let [d, _] = self.between(group.slot, partner.slot);
+                let square: f64 = d.iter().map(|x| x * x).sum();
+                let time = square * square.sqrt() / (self.gm[group.slot] + self.gm[partner.slot]);
+                if time < best.0 {
+                    best = (time, Some(partner.slot));
+                }
+            }
+            candidates.extend(best.1.map(|other| [group.slot, other]));
+        }
+        let _ = block;
+        let mut touched: Vec<usize> = vec![];
+        for [one, other] in candidates {
+            if touched.contains(&one) || touched.contains(&other) {
+                continue;
+            }
+            if self.belong_together(one, other) {
+                touched.extend([one, other]);
+                touched.push(self.unite(one, other)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a group and a body or group are to be one.
+    fn belong_together(&self, one: usize, other: usize) -> bool {
+        let group = |slot| self.groups.in_slot(slot).map(|k| &self.groups.all[k]);
+        let both = [group(one), group(other)];
+        let count: usize = both.iter().map(|g| g.map_or(1, |g| g.members.len())).sum();
+        if count > CAPACITY || !MULTIPLES {
+            return false;
+        }
+        let total = self.gm[one] + self.gm[other];
+        let reach = self.groups.scales.reach_together(total);
+        let [d, u] = self.between(one, other);
+        let orbit = Orbit::of(total, d, u);
+        let within = |k: usize| {
+            let gm = [self.gm[other], self.gm[one]][k];
+            both[k].map_or(0.0, |group| group.united_within(gm))
+        };
+        let united = within(0).max(within(1));
+        let size = both.iter().flatten().map(|g| g.size).fold(0.0, f64::max);
+        let is_multiple = both.iter().flatten().any(|g| g.members.len() > 2);
+        let is_inside = is_multiple && orbit.distance < 1.2 * size;
+        (orbit.approaches() && (orbit.distance < united.min(reach) || is_inside))
+            || orbit.apocentre < (2.0 * united).min(reach)
+    }
+
+    /// Makes one group of what is in two slots. Returns its slot.
+    fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
+        for slot in [one, other] {
+            if self.begun[slot] != self.now {
+                self.take_steps(&[slot])?;
+            }
+            if let Some(number) = self.groups.in_slot(slot) {
+                self.follow(number)?;
+            }
+        }
+        let origin = self.phase(one);
+        let mut bodies = Bodies {
+            members: vec![],
+            phases: vec![],
+        };
+        for slot in [one, other] {
+            let [x, v] = self.between(one, slot);
+            match self.groups.take(slot) {
+                None => {
+                    bodies.members.push(slot);
+                    bodies.phases.push([x, v]);
+                }
+                Some(group) => {
+                    let few = group.few();
+                    let shifted = |k: usize| {
+                        [
+                            [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]),
+                            [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]),
+                        ]
+                    };
+                    bodies.members.extend(&group.members);
+                    bodies.phases.extend((0..few.count).map(shifted));
+                }
+            }
+        }
+        let slot = self.install(&bodies, origin)?;
+        self.groups.united([one, other], slot);
+        self.find_live();
+        self.start(&[slot])?;
+        Ok(slot)
+    }
+
+    /// Makes pairs of single bodies that are near.
+    fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
+        for &slot in block {
+            // A body near another has short steps.
+            let is_fast = self.begins(slot)
+                && self.cpu.state.own_steps[slot] < self.groups.scales.time
+                && self.groups.in_slot(slot).is_none();
+            if !is_fast {
+                continue;
+            }
+            let Some(other) = self.companion(slot) else {
+                continue;
+            };
+            let total = self.gm[slot] + self.gm[other];
+            let [d, u] = self.between(slot, other);
+            let orbit = Orbit::of(total, d, u);
+            if orbit.forms(&self.groups.scales, total) && !self.is_crowded([slot, other], &orbit) {
+                self.unite(slot, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The single body that a single body would be a pair with: that of the shortest encounter.
+    fn companion(&mut self, slot: usize) -> Option<usize> {
+        let gm = self.gm[slot];
+        let within = self.groups.scales.reach(gm + self.heaviest);
+        let near = self.near(slot, within);
+        let time = |&other: &usize| {
+            let [d, _] = self.between(slot, other);
+            let square: f64 = d.iter().map(|x| x * x).sum();
+            square * square.sqrt() / (gm + self.gm[other])
+        };
+        let other = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)))?;
+        self.groups.in_slot(other).is_none().then_some(other)
+    }
+
+    /// Returns whether others are too near for two bodies to be a wide pair.
+    fn is_crowded(&mut self, [one, other]: [usize; 2], orbit: &Orbit) -> bool {
+        let total = self.gm[one] + self.gm[other];
+        let size = orbit.size(&self.groups.scales, total);
+        if size <= self.groups.scales.wide(total) {
+            return false;
+        }
+        let [d, _] = self.between(one, other);
+        let centre = d.map(|x| x * self.gm[other] / total);
+        let farthest = crowding(size, orbit.distance, self.heaviest, total) + orbit.distance;
+        let near = self.near(one, farthest);
+        near.into_iter().filter(|&third| third != other).any(|third| {
+            let [d, _] = self.between(one, third);
+            let square: f64 = [0, 1, 2].iter().map(|&k| (d[k] - centre[k]).powi(2)).sum();
+            let limit = crowding(size, orbit.distance, self.gm[third], total);
+            square < limit * limit
+        })
+    }
+}
+
+/// The parts of a multiple that leave each other, as numbers of members: cut at the longest link of the chain.
+fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> {
+    let Inner::Multiple(chain) = &group.inner else {
+        return None;
+    };
+    let few = group.few();
+    let (left, right) = chain.order().split_at(chain.longest_link() + 1);
+    let parts = [left.to_vec(), right.to_vec()];
+    let describe = |part: &[usize]| {
+        let total: f64 = part.iter().map(|&k| few.gm[k]).sum();
+        let mean = |vectors: &[Vector]| {
+            let mut sum = [0.0; 3];
+            for &k in part {
+                for axis in 0..3 {
+                    sum[axis] += few.gm[k] / total * vectors[k][axis];
+                }
+            }
+            sum
+        };
+        let minus = |a: Vector, b: Vector| [0, 1, 2].map(|k| a[k] - b[k]);
+        let size = match *part {
+            [_] => 0.0,
+            [i, k] => {
+                let [d, u] = [minus(few.x[k], few.x[i]), minus(few.v[k], few.v[i])];
+                let orbit = Orbit::of(total, d, u);
+                match orbit.apocentre.is_finite() {
+                    true => orbit.apocentre,
+                    false => orbit.distance,
+                }
+            }
+            _ => {
+                let distance = |i: usize, k: usize| {
+                    let d = minus(few.x[k], few.x[i]);
+                    d.iter().map(|x| x * x).sum::<f64>().sqrt()
+                };
+                let pairs = part.iter().flat_map(|&i| part.iter().map(move |&k| (i, k)));
+                pairs.map(|(i, k)| distance(i, k)).fold(0.0, f64::max)
+            }
+        };
+        (total, mean(&few.x), mean(&few.v), size)
+    };
+    let (m1, x1, v1, size1) = describe(&parts[0]);
+    let (m2, x2, v2, size2) = describe(&parts[1]);
+    let [d, u] = [(x2, x1), (v2, v1)].map(|(a, b)| [0, 1, 2].map(|k| a[k] - b[k]));
+    let orbit = Orbit::of(m1 + m2, d, u);
+    if orbit.approaches() {
+        return None;
+    }
+    let reach = scales.reach_together(m1 + m2);
+    let united = united_within(size1, m2, m1).max(united_within(size2, m1, m2));
+    let stays = orbit.apocentre < (3.0 * united).min(PARTED * reach);
+    let is_apart = orbit.distance > PARTED * united.min(reach);
+    (!stays && is_apart).then_some(parts)
+}

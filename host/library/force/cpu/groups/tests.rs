@@ -1,0 +1,184 @@
+//! Do groups keep what they must: orbits, energies, bits?
+
+use std::f64::consts::TAU;
+
+use crate::backend::SavedState;
+use crate::bodies::{Bodies, Body, BodyKind};
+use crate::initial_conditions::plummer;
+use crate::integrator::Integrator;
+use crate::selection::DeviceChoice;
+use crate::simulation::{Clock, Simulation, SimulationBuilder};
+
+const G: f64 = 1.0;
+
+/// Opens bodies into pairs, with these semi-major axes and eccentricities.
+fn opened(bodies: &Bodies, pairs: &[(usize, f64, f64)]) -> Bodies {
+    let mut all = bodies.clone();
+    for (number, &(i, axis, e)) in pairs.iter().enumerate() {
+        let whole = bodies.body(i);
+        let gm = G * whole.mass;
+        // At the apocentre, in planes that differ.
+        let turn = TAU * 0.37 * number as f64;
+        let (sin, cos) = turn.sin_cos();
+        let distance = axis * (1.0 + e);
+        let speed = (gm / axis * (1.0 - e) / (1.0 + e)).sqrt();
+        let (r, v) = ([cos, sin, 0.0], [-0.6 * sin, 0.6 * cos, 0.8]);
+        for share in [-0.5, 0.5] {
+            let body = Body {
+                position: [0, 1, 2].map(|k| whole.position[k] + share * distance * r[k]),
+                velocity: [0, 1, 2].map(|k| whole.velocity[k] + share * speed * v[k]),
+                mass: 0.5 * whole.mass,
+                id: (2 * bodies.len() + all.len()) as u64,
+                kind: BodyKind::Star,
+            };
+            match share < 0.0 {
+                true => set(&mut all, i, body),
+                false => all.push(body),
+            }
+        }
+    }
+    all
+}
+
+fn set(bodies: &mut Bodies, i: usize, body: Body) {
+    [bodies.x[i], bodies.y[i], bodies.z[i]] = body.position;
+    [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = body.velocity;
+    bodies.mass[i] = body.mass;
+}
+
+fn builder(bodies: Bodies) -> SimulationBuilder {
+    Simulation::builder(bodies)
+        .softening(0.0)
+        .integrator(Integrator::Hermite4)
+        .eta(0.01)
+        .dt(0.0625)
+        .block_steps()
+        .device(DeviceChoice::Cpu)
+}
+
+/// A small cluster with pairs that others meet.
+fn cluster() -> Bodies {
+    let wholes = plummer(48, 3).expect("in range");
+    let axes = [1e-4, 3e-4, 1e-3, 2e-3, 4e-3, 8e-3];
+    let pairs: Vec<(usize, f64, f64)> = (0..6).map(|i| (i, axes[i], 0.15 * i as f64)).collect();
+    opened(&wholes, &pairs)
+}
+
+/// Semi-major axis and eccentricity of two bodies.
+fn elements(bodies: &Bodies, [i, k]: [usize; 2]) -> [f64; 2] {
+    let (a, b) = (bodies.body(i), bodies.body(k));
+    let pair = crate::groups::Pair::new(
+        G * (a.mass + b.mass),
+        0.0,
+        [0, 1, 2].map(|axis| b.position[axis] - a.position[axis]),
+        [0, 1, 2].map(|axis| b.velocity[axis] - a.velocity[axis]),
+    );
+    [pair.semi_major_axis(), pair.eccentricity()]
+}
+
+#[test]
+fn a_pair_alone_keeps_its_orbit() {
+    let whole = plummer(1, 1).expect("in range").body(0);
+    let mut one = Bodies::with_capacity(1);
+    one.push(Body {
+        position: [0.0; 3],
+        velocity: [0.0; 3],
+        mass: 1.0,
+        ..whole
+    });
+    let bodies = opened(&one, &[(0, 1e-5, 0.7)]);
+    let mut simulation = builder(bodies).groups(true).build().expect("sound");
+    let before = simulation.energy().expect("computed").total();
+    simulation.run_until(1.0).expect("steps are taken");
+    let [axis, e] = elements(simulation.bodies().expect("there"), [0, 1]);
+    assert!((axis / 1e-5 - 1.0).abs() < 1e-12, "{axis:e}");
+    assert!((e - 0.7).abs() < 1e-12, "{e}");
+    let after = simulation.energy().expect("computed").total();
+    assert!((after / before - 1.0).abs() < 1e-14, "{after} {before}");
+    assert_eq!(simulation.block_counts().blocks, 16);
+}
+
+#[test]
+fn a_pair_that_nobody_meets_costs_no_more_than_a_body() {
+    let wholes = plummer(64, 5).expect("in range");
+    let blocks = |bodies: Bodies| {
+        let mut simulation = builder(bodies).groups(true).build().expect("sound");
+        simulation.run_until(0.125).expect("steps are taken");
+        simulation.block_counts()
+    };
+    let whole = blocks(wholes.clone());
+    let opened = blocks(opened(&wholes, &[(7, 1e-7, 0.9)]));
+    assert_eq!((opened.blocks, opened.steps), (whole.blocks, whole.steps));
+}
+
+#[test]
+fn a_cluster_with_pairs_keeps_its_energy() {
+    let mut simulation = builder(cluster()).build().expect("sound");
+    let before = simulation.energy().expect("computed").total();
+    simulation.run_until(1.0).expect("steps are taken");
+    let after = simulation.energy().expect("computed").total();
+    assert!((after - before).abs() < 1e-6, "{:e}", after - before);
+}
+
+/// All numbers of a state as bytes.
+fn bits((clock, state): &(Clock, SavedState)) -> String {
+    format!("{clock:?} {state:?}")
+}
+
+#[test]
+fn a_run_resumed_in_between_has_the_same_bits() {
+    let mut simulation = builder(cluster()).build().expect("sound");
+    for step in 1..=4 {
+        let time = 0.0625 * f64::from(step);
+        simulation.run_until(time).expect("steps are taken");
+        let saved = simulation.save().expect("saved");
+        let bodies = simulation.bodies().expect("there").clone();
+        let (clock, state) = &saved;
+        let resumed = builder(bodies).resume(*clock, state).expect("sound");
+        let mut resumed = resumed;
+        assert_eq!(bits(&resumed.save().expect("saved")), bits(&saved));
+        resumed.run_until(time + 0.125).expect("steps are taken");
+        let mut other = builder(cluster()).build().expect("sound");
+        other.run_until(time + 0.125).expect("steps are taken");
+        let [resumed, other] = [&mut resumed, &mut other].map(|s| s.save().expect("saved"));
+        assert_eq!(bits(&resumed), bits(&other));
+    }
+}
+
+#[test]
+fn a_run_without_pairs_has_the_same_bits_with_groups() {
+    let bodies = plummer(100, 2).expect("in range");
+    let [with, without] = [true, false].map(|groups| {
+        let simulation = builder(bodies.clone()).groups(groups).build();
+        let mut simulation = simulation.expect("sound");
+        simulation.run_until(0.125).expect("steps are taken");
+        assert_eq!(simulation.save().expect("saved").1.groups.len(), if groups { 3 } else { 0 });
+        simulation.bodies().expect("there").clone()
+    });
+    assert_eq!(format!("{with:?}"), format!("{without:?}"));
+}
+
+/// Two bodies of a hyperbolic encounter become a pair and are single again.
+#[test]
+fn pairs_are_formed_and_broken() {
+    let mut bodies = plummer(40, 8).expect("in range");
+    let mass = bodies.mass[0];
+    for (i, side) in [(0, -1.0), (1, 1.0)] {
+        bodies.mass[i] = mass;
+        [bodies.x[i], bodies.y[i], bodies.z[i]] = [0.05 * side, 0.002 * side, 0.0];
+        [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = [-side, 0.0, 0.0];
+    }
+    let mut simulation = builder(bodies).dt(1.0 / 1024.0).build().expect("sound");
+    let before = simulation.energy().expect("computed").total();
+    let mut counts = vec![];
+    for step in 1..=128 {
+        simulation
+            .run_until(f64::from(step) / 1024.0)
+            .expect("steps are taken");
+        counts.push(simulation.save().expect("saved").1.groups[2] as usize);
+    }
+    assert!(counts.contains(&1), "{counts:?}");
+    assert_eq!(counts.last(), Some(&0), "{counts:?}");
+    let after = simulation.energy().expect("computed").total();
+    assert!((after - before).abs() < 1e-8, "{:e}", after - before);
+}

@@ -1,0 +1,429 @@
+//! A group: members, their motion, and the bodies near it.
+
+use std::f64::consts::TAU;
+
+use super::vector::{add_scaled, dot, scale, subtract};
+use super::{CAPACITY, Chain, Pair, Ring, Scales, Vector};
+
+/// Distances are in sizes of the group, for a body of half the mass of the group. A heavier one has the same tide
+/// farther away.
+const PERTURBS: f64 = 50.0;
+/// Within it, a body perturbs the group whatever its mass.
+const PERTURBS_AT_LEAST: f64 = 10.0;
+/// Margin of the list of perturbers, which is made once a step of the group.
+pub(crate) const MARGIN: f64 = 1.2;
+/// Within it, reactions to the members go beyond the mean.
+const RESOLVED: f64 = 25.0;
+/// Within it, reactions do so whatever the mass of the body.
+const RESOLVED_AT_LEAST: f64 = 5.0;
+/// Within it, a body meets the members one by one.
+const CLOSE: f64 = 2.0;
+/// Within it, a body meets the members of a multiple one by one.
+const CLOSE_TO_MULTIPLE: f64 = 8.0;
+/// Within it, bodies become one group.
+const UNITED: f64 = 12.0;
+/// Within it, they do so whatever their masses.
+const UNITED_AT_LEAST: f64 = 3.0;
+/// Within it, a body sees the members of a group that perturbs its own group.
+pub(crate) const SEEN: f64 = 10.0;
+/// Distance of a third body, in sizes, that breaks a wide pair.
+const CROWDED: f64 = 4.0;
+/// The same for a body of any mass.
+const CROWDED_AT_LEAST: f64 = 1.2;
+/// Distance of a third body, in sizes, next to which no wide pair is formed.
+const CROWDED_BEFORE: f64 = 5.0;
+/// Present distance of the members, in the place of the size, where that is less.
+const PRESENT: f64 = 1.5;
+/// Steps of bodies that meet members one by one, in periods.
+const STEPS_OF_A_PERIOD: f64 = 8.0;
+
+/// Part that a body plays for a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// It perturbs the members, and sees one body.
+    Felt,
+    /// It sees the mean of the orbit too.
+    Mean,
+    /// It sees the mean, and gets the rest as impulses.
+    Impulses,
+    /// It sees the members one by one.
+    Close,
+}
+
+/// A body or group that perturbs a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Partner {
+    /// Its slot.
+    pub(crate) slot: usize,
+    /// Its part.
+    pub(crate) zone: Zone,
+}
+
+/// Motion of the members of a group about their centre of mass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "multiples are few")]
+pub(crate) enum Inner {
+    /// Two members.
+    Pair(Pair),
+    /// Three members or more.
+    Multiple(Chain),
+}
+
+/// A pair or multiple that is one body for the block time steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// Slot of the whole: the least of the members' numbers.
+    pub(crate) slot: usize,
+    /// Numbers of the bodies.
+    pub(crate) members: Vec<usize>,
+    /// Their masses times G.
+    pub(crate) gm: Vec<f64>,
+    /// Their motion.
+    pub(crate) inner: Inner,
+    /// Factor by which a pair is slowed down.
+    pub(crate) slowdown: f64,
+    /// Size.
+    pub(crate) size: f64,
+    /// Period.
+    pub(crate) period: f64,
+    /// True for a pair that is unbound or too wide, and lasts as long as its members are near each other.
+    pub(crate) is_passing: bool,
+    /// Mean quadrupole of a pair that lasts.
+    pub(crate) ring: Option<Ring>,
+    /// Perturbers, in the order of their slots.
+    pub(crate) partners: Vec<Partner>,
+    /// Least distance of another body, as if all had half the mass of the group.
+    pub(crate) nearest_by_tide: f64,
+    /// Least distance of another body.
+    pub(crate) nearest: f64,
+    /// Energy that the pair is owed.
+    pub(crate) owed: f64,
+    /// True until its first partners are chosen.
+    pub(crate) is_new: bool,
+}
+
+/// A few bodies about a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Few {
+    /// Their number.
+    pub(crate) count: usize,
+    /// Masses times G.
+    pub(crate) gm: [f64; CAPACITY],
+    /// Positions.
+    pub(crate) x: [Vector; CAPACITY],
+    /// Velocities.
+    pub(crate) v: [Vector; CAPACITY],
+}
+
+impl Few {
+    /// One body in the middle.
+    pub(crate) fn one(gm: f64) -> Self {
+        Self {
+            count: 1,
+            gm: [gm; CAPACITY],
+            x: [[0.0; 3]; CAPACITY],
+            v: [[0.0; 3]; CAPACITY],
+        }
+    }
+
+    /// Masses times G, and positions.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (f64, Vector)> {
+        self.gm.into_iter().zip(self.x).take(self.count)
+    }
+}
+
+impl Group {
+    /// A group of bodies with these numbers, masses times G, positions and velocities, the last two from any origin;
+    /// none if they cannot be followed.
+    pub(crate) fn new(
+        members: Vec<usize>,
+        gm: Vec<f64>,
+        positions: &[Vector],
+        velocities: &[Vector],
+        time: f64,
+        scales: &Scales,
+    ) -> Option<Self> {
+        let inner = match *members {
+            [_, _] => Inner::Pair(Pair::new(
+                gm[0] + gm[1],
+                time,
+                subtract(positions[1], positions[0]),
+                subtract(velocities[1], velocities[0]),
+            )),
+            _ => Inner::Multiple(Chain::new(time, &gm, positions, velocities)?),
+        };
+        let mut group = Self {
+            slot: *members.iter().min()?,
+            members,
+            gm,
+            inner,
+            slowdown: 1.0,
+            size: 0.0,
+            period: 0.0,
+            is_passing: false,
+            ring: None,
+            partners: vec![],
+            nearest_by_tide: f64::INFINITY,
+            nearest: f64::INFINITY,
+            owed: 0.0,
+            is_new: true,
+        };
+        group.describe(scales);
+        Some(group)
+    }
+
+    /// Mass times G of all members.
+    pub(crate) fn total(&self) -> f64 {
+        self.gm.iter().sum()
+    }
+
+    /// Time of the members.
+    pub(crate) fn time(&self) -> f64 {
+        match &self.inner {
+            Inner::Pair(pair) => pair.time,
+            Inner::Multiple(chain) => chain.time(),
+        }
+    }
+
+    /// Moves the origin of time.
+    pub(crate) fn set_time(&mut self, time: f64) {
+        match &mut self.inner {
+            Inner::Pair(pair) => pair.time = time,
+            Inner::Multiple(chain) => chain.set_time(time),
+        }
+    }
+
+    /// The pair that the group is, if it is one.
+    pub(crate) fn pair(&self) -> Option<&Pair> {
+        match &self.inner {
+            Inner::Pair(pair) => Some(pair),
+            Inner::Multiple(_) => None,
+        }
+    }
+
+    /// Reduced mass of a pair times G.
+    pub(crate) fn reduced(&self) -> f64 {
+        self.gm[0] * self.gm[1] / (self.gm[0] + self.gm[1])
+    }
+
+    /// Members of a pair with this relative motion.
+    fn members_of_pair(&self, pair: &Pair) -> Few {
+        let mut few = Few::one(0.0);
+        let total = self.gm[0] + self.gm[1];
+        let shares = [-self.gm[1] / total, self.gm[0] / total];
+        let (r, w) = (pair.position(), pair.velocity());
+        few.count = 2;
+        for (k, share) in shares.into_iter().enumerate() {
+            few.gm[k] = self.gm[k];
+            few.x[k] = scale(share, r);
+            few.v[k] = scale(share, w);
+        }
+        few
+    }
+
+    /// Members about the centre of mass, at the time of the group.
+    pub(crate) fn few(&self) -> Few {
+        match &self.inner {
+            Inner::Pair(pair) => self.members_of_pair(pair),
+            Inner::Multiple(chain) => {
+                let mut few = Few::one(0.0);
+                few.count = self.members.len();
+                few.gm[..few.count].copy_from_slice(&self.gm);
+                (few.x, few.v) = (chain.positions(), chain.velocities());
+                few
+            }
+        }
+    }
+
+    /// Members about the centre of mass, at a time that is near. Members of a multiple go straight on, a tight
+    /// pair among them as a whole.
+    pub(crate) fn few_at(&self, time: f64) -> Few {
+        let pair = match &self.inner {
+            Inner::Pair(pair) => pair,
+            Inner::Multiple(_) => {
+                let mut few = self.few();
+                let since = time - self.time();
+                let now = few;
+                let limit = 0.04 * self.size * self.size;
+                for i in 0..now.count {
+                    let mut nearest = (limit, None);
+                    for k in (0..now.count).filter(|&k| k != i) {
+                        let d = subtract(now.x[k], now.x[i]);
+                        if dot(d, d) < nearest.0 {
+                            nearest = (dot(d, d), Some(k));
+                        }
+                    }
+                    let w = match nearest.1 {
+                        None => now.v[i],
+                        Some(k) => {
+                            let (mi, mk) = (now.gm[i], now.gm[k]);
+                            let momentum = add_scaled(scale(mi, now.v[i]), mk, now.v[k]);
+                            scale(1.0 / (mi + mk), momentum)
+                        }
+                    };
+                    few.x[i] = add_scaled(now.x[i], since, w);
+                }
+                return few;
+            }
+        };
+        let since = (time - pair.time) / self.slowdown;
+        self.members_of_pair(&pair.at(pair.time + since))
+    }
+
+    /// Inner energy times G.
+    pub(crate) fn energy(&self) -> f64 {
+        match &self.inner {
+            Inner::Pair(pair) => self.reduced() * pair.energy(),
+            Inner::Multiple(chain) => chain.energy(),
+        }
+    }
+
+    /// Finds size, period and kind.
+    pub(crate) fn describe(&mut self, scales: &Scales) {
+        let total = self.total();
+        let period = |r: f64| TAU * (r * r * r / total).sqrt();
+        match &self.inner {
+            Inner::Pair(pair) => {
+                let r = pair.radius();
+                (self.size, self.period) = (pair.size(), pair.period());
+                self.is_passing = !(self.size <= scales.kept(total));
+                if self.is_passing {
+                    self.size = r.max(2.0 * scales.fly_by(total));
+                }
+                if pair.beta <= 0.0 {
+                    self.period = period(r);
+                }
+            }
+            Inner::Multiple(chain) => {
+                self.size = chain.size();
+                self.period = period(self.size);
+            }
+        }
+    }
+
+    /// Finds the mean quadrupole, if it has one.
+    pub(crate) fn set_ring(&mut self) {
+        let lasting = self.pair().filter(|_| !self.is_passing);
+        self.ring = lasting.and_then(|pair| Ring::of_members(pair, [self.gm[0], self.gm[1]]));
+    }
+
+    /// Zone of a partner, if it is one.
+    pub(crate) fn zone_of(&self, slot: usize) -> Option<Zone> {
+        let place = self.partners.binary_search_by_key(&slot, |p| p.slot).ok()?;
+        Some(self.partners[place].zone)
+    }
+
+    /// Returns whether a slot meets the members one by one.
+    pub(crate) fn is_close(&self, slot: usize) -> bool {
+        self.zone_of(slot) == Some(Zone::Close)
+    }
+
+    /// Adds a partner.
+    pub(crate) fn add_partner(&mut self, partner: Partner) {
+        let place = self.partners.partition_point(|p| p.slot < partner.slot);
+        match self.partners.get(place) {
+            Some(there) if there.slot == partner.slot => {}
+            _ => self.partners.insert(place, partner),
+        }
+    }
+
+    /// Puts others in the place of a partner, if it is one.
+    pub(crate) fn replace_partner(&mut self, slot: usize, others: &[usize]) {
+        let Some(zone) = self.zone_of(slot) else {
+            return;
+        };
+        self.partners.retain(|partner| partner.slot != slot);
+        let own = self.slot;
+        for &slot in others.iter().filter(|&&other| other != own) {
+            self.add_partner(Partner { slot, zone });
+        }
+    }
+
+    /// Distance at which a body of this mass times G has the tide that a body of half the group's mass has at
+    /// the distance `at`, and at least `least`; both in sizes.
+    fn tidal(&self, gm: f64, at: f64, least: f64) -> f64 {
+        tidal(self.size, gm / self.total(), at, least)
+    }
+
+    /// Distance within which a body of this mass times G is a perturber, with the margin.
+    pub(crate) fn perturbed_within(&self, gm: f64) -> f64 {
+        MARGIN * self.tidal(gm, PERTURBS, PERTURBS_AT_LEAST)
+    }
+
+    /// Distance within which a body and the group are to become one.
+    pub(crate) fn united_within(&self, gm: f64) -> f64 {
+        united_within(self.size, gm, self.total())
+    }
+
+    /// Zone of a perturber at a distance, which is a group or a body.
+    pub(crate) fn zone(&self, gm: f64, distance: f64, group: Option<&Self>) -> Zone {
+        let is_pair = self.pair().is_some();
+        if is_pair && distance >= self.tidal(gm, RESOLVED, RESOLVED_AT_LEAST) {
+            return match self.ring {
+                Some(_) => Zone::Mean,
+                None => Zone::Felt,
+            };
+        }
+        let close = match group {
+            None => self.tidal(gm, CLOSE, CLOSE),
+            Some(other) => match other.pair() {
+                Some(_) => CLOSE * self.size.max(other.size),
+                None => CLOSE_TO_MULTIPLE * other.size,
+            },
+        };
+        match self.ring {
+            Some(_) if distance > close => Zone::Impulses,
+            _ => Zone::Close,
+        }
+    }
+
+    /// Longest step of bodies at a distance that meet the members one by one.
+    pub(crate) fn step_at(&self, distance: f64) -> f64 {
+        let slowed = match self.inner {
+            Inner::Pair(_) => self.slowdown * self.period,
+            Inner::Multiple(_) => self.period,
+        };
+        slowed / STEPS_OF_A_PERIOD * (distance / (UNITED * self.size)).min(1.0)
+    }
+
+    /// Returns whether a pair is wide, and others are so near that it is no pair.
+    pub(crate) fn is_crowded(&self, scales: &Scales) -> bool {
+        let Inner::Pair(pair) = &self.inner else {
+            return false;
+        };
+        let near = self.size.min(PRESENT * pair.radius());
+        let recedes = pair.u.iter().zip(&pair.p).map(|(u, p)| u * p).sum::<f64>() > 0.0;
+        self.size > scales.wide(self.total())
+            && recedes
+            && (self.nearest_by_tide < CROWDED * near || self.nearest < CROWDED_AT_LEAST * near)
+    }
+
+    /// Returns whether the members of a pair are to be single again.
+    pub(crate) fn is_over(&self, scales: &Scales) -> bool {
+        let Inner::Pair(pair) = &self.inner else {
+            return false;
+        };
+        if self.is_crowded(scales) {
+            return true;
+        }
+        let recedes = dot(pair.position(), pair.velocity()) > 0.0;
+        self.is_passing && recedes && pair.radius() >= 2.0 * scales.fly_by(self.total())
+    }
+}
+
+/// Distance at which a body of a mass, as a part of the group's, has the tide that half the group's mass has at the
+/// distance `at`, and at least `least`; both in sizes.
+fn tidal(size: f64, mass: f64, at: f64, least: f64) -> f64 {
+    size * least.max(at * (2.0 * mass).cbrt())
+}
+
+/// Distance within which a body of mass `gm` and a group of this size and mass `total` become one.
+pub(crate) fn united_within(size: f64, gm: f64, total: f64) -> f64 {
+    tidal(size, gm / total, UNITED, UNITED_AT_LEAST)
+}
+
+/// Distance of a third body of mass `gm`, times G, within which a wide pair of mass `total` is not formed.
+pub(crate) fn crowding(size: f64, present: f64, gm: f64, total: f64) -> f64 {
+    let near = size.min(PRESENT * present);
+    near * CROWDED_AT_LEAST.max(CROWDED_BEFORE * (2.0 * gm / total).cbrt())
+}

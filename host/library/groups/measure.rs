@@ -1,0 +1,113 @@
+//! Measures of a cluster where a run begins: scales, and pairs that are there.
+
+use super::group::crowding;
+use super::vector::{add_scaled, dot, scale, subtract};
+use super::{Orbit, Scales, Vector};
+use crate::bodies::Bodies;
+use crate::neighbours::{mutual, nearest};
+use crate::physics::Physics;
+
+/// Bodies from whose distances the size of a cluster is found.
+const SAMPLE: usize = 2048;
+
+/// A body or a bound pair as a whole: mass times G, position, velocity.
+type Whole = (f64, [Vector; 2]);
+
+/// Bodies with mass: number, mass times G, position and velocity.
+fn massive(bodies: &Bodies, physics: &Physics) -> Vec<(usize, Whole)> {
+    let whole = |i: usize| {
+        let body = bodies.body(i);
+        let gm = physics.coupling() * physics.weight(body.mass);
+        (i, (gm, [body.position, body.velocity]))
+    };
+    let all = (0..bodies.len()).map(whole);
+    all.filter(|(_, (gm, _))| *gm != 0.0).collect()
+}
+
+/// Bodies that are each other's nearest neighbours, as places in a list.
+fn companions(all: &[(usize, Whole)]) -> Vec<[usize; 2]> {
+    let points: Vec<Vector> = all.iter().map(|(_, (_, [x, _]))| *x).collect();
+    mutual(&nearest(&points)).collect()
+}
+
+fn orbit(one: Whole, other: Whole) -> Orbit {
+    let [(m, [x, v]), (n, [y, w])] = [one, other];
+    Orbit::of(m + n, subtract(y, x), subtract(w, v))
+}
+
+impl Scales {
+    /// Scales of bodies. Bound pairs of nearest neighbours count as wholes.
+    pub(crate) fn of(bodies: &Bodies, physics: &Physics) -> Self {
+        let all = massive(bodies, physics);
+        let mut wholes: Vec<Option<Whole>> = all.iter().map(|&(_, whole)| Some(whole)).collect();
+        for [i, k] in companions(&all) {
+            let (one, other) = (all[i].1, all[k].1);
+            if orbit(one, other).apocentre.is_finite() {
+                let total = one.0 + other.0;
+                let mean = |axis: usize| {
+                    let weighted = scale(one.0 / total, one.1[axis]);
+                    add_scaled(weighted, other.0 / total, other.1[axis])
+                };
+                wholes[i] = Some((total, [mean(0), mean(1)]));
+                wholes[k] = None;
+            }
+        }
+        let wholes: Vec<Whole> = wholes.into_iter().flatten().collect();
+        let total: f64 = wholes.iter().map(|(gm, _)| gm).sum();
+        let mut mean = [0.0; 3];
+        for (gm, [_, v]) in &wholes {
+            mean = add_scaled(mean, gm / total, *v);
+        }
+        let square = |(gm, [_, v]): &Whole| {
+            let u = subtract(*v, mean);
+            gm / total * dot(u, u)
+        };
+        let speed_squared = 2.0 * wholes.iter().map(square).sum::<f64>();
+        let sample: Vec<&Whole> = wholes
+            .iter()
+            .step_by(wholes.len().div_ceil(SAMPLE).max(1))
+            .collect();
+        let sampled: f64 = sample.iter().map(|(gm, _)| gm).sum();
+        let mut potential = 0.0;
+        for (i, (m, [x, _])) in sample.iter().enumerate() {
+            for (n, [y, _]) in &sample[..i] {
+                let d = subtract(*y, *x);
+                potential += m * n / dot(d, d).sqrt();
+            }
+        }
+        // Virial radius, and the time in which the cluster moves through it.
+        let radius = 0.5 * sampled * sampled / potential;
+        let crossing = (radius * radius * radius / total).sqrt();
+        Self {
+            time: crossing / (2.0 * all.len() as f64),
+            speed_squared,
+        }
+    }
+}
+
+/// Numbers of the bodies of pairs with which a run begins.
+pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> Vec<[usize; 2]> {
+    let all = massive(bodies, physics);
+    let is_pair = |&[i, k]: &[usize; 2]| {
+        let (one, other) = (all[i].1, all[k].1);
+        let total = one.0 + other.0;
+        let orbit = orbit(one, other);
+        let size = orbit.size(scales, total);
+        if !orbit.forms(scales, total) {
+            return false;
+        }
+        let centre = add_scaled(
+            scale(one.0 / total, one.1[0]),
+            other.0 / total,
+            other.1[0],
+        );
+        let is_near = |(gm, [x, _]): Whole| {
+            let d = subtract(x, centre);
+            dot(d, d).sqrt() < crowding(size, orbit.distance, gm, total)
+        };
+        size <= scales.wide(total)
+            || !(0..all.len()).any(|third| third != i && third != k && is_near(all[third].1))
+    };
+    let pairs = companions(&all).into_iter().filter(is_pair);
+    pairs.map(|pair| pair.map(|place| all[place].0)).collect()
+}

@@ -1,0 +1,77 @@
+//! Pairs and multiples that block time steps follow apart.
+//!
+//! A *group* is a pair or a multiple whose members move under regularised equations. For all others it is one body
+//! at its centre of mass, but for the few that are near: its *partners*. Formulas and radii were measured for
+//! fourth order (Kustaanheimo & Stiefel 1965; Mikkola & Aarseth 1993; Mikkola & Tanikawa 1999).
+//!
+//! No backend is used here. The CPU couples groups to its steps in `force/cpu/groups/`.
+
+mod chain;
+mod composition;
+mod group;
+mod kepler;
+mod ks;
+mod measure;
+mod ring;
+mod saved;
+mod scales;
+mod vector;
+
+pub(crate) use chain::{CAPACITY, Chain, External, TOLERANCE};
+pub(crate) use composition::Scheme;
+pub(crate) use group::{Few, Group, Inner, Partner, SEEN, Zone, crowding, united_within};
+pub(crate) use ks::{Pair, Perturbation};
+pub(crate) use measure::pairs_of;
+pub(crate) use ring::Ring;
+pub(crate) use scales::{Orbit, Scales};
+pub(crate) use vector::Vector;
+
+/// All groups of a run, and what they are judged by.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    /// Lengths and times by which groups are formed and broken.
+    pub(crate) scales: Scales,
+    /// Groups in the order of their slots.
+    pub(crate) all: Vec<Group>,
+    /// G.
+    pub(crate) coupling: f64,
+    /// Masses of the bodies; a slot of a group has the mass of all its members, or none.
+    pub(crate) masses: Vec<f64>,
+}
+
+impl Groups {
+    /// Number of the group in a slot.
+    pub(crate) fn in_slot(&self, slot: usize) -> Option<usize> {
+        self.all.binary_search_by_key(&slot, |group| group.slot).ok()
+    }
+
+    /// Adds a group.
+    pub(crate) fn add(&mut self, group: Group) {
+        let place = self.all.partition_point(|other| other.slot < group.slot);
+        self.all.insert(place, group);
+    }
+
+    /// Takes the group in a slot away, if there is one.
+    pub(crate) fn take(&mut self, slot: usize) -> Option<Group> {
+        self.in_slot(slot).map(|place| self.all.remove(place))
+    }
+
+    /// A slot was divided: who had it as a partner has both parts in the same zone.
+    pub(crate) fn divided(&mut self, slot: usize, parts: [usize; 2]) {
+        for group in &mut self.all {
+            group.replace_partner(slot, &parts);
+        }
+    }
+
+    /// Two slots became one: who had either as a partner has the new one.
+    pub(crate) fn united(&mut self, slots: [usize; 2], one: usize) {
+        for group in &mut self.all {
+            let zone = |slot| group.zone_of(slot);
+            let kept = zone(slots[0]).or(zone(slots[1]));
+            group.partners.retain(|partner| !slots.contains(&partner.slot));
+            if let Some(zone) = kept.filter(|_| group.slot != one) {
+                group.add_partner(Partner { slot: one, zone });
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Groups as numbers, for states that are saved.
+
+use super::{Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Zone};
+
+const ZONES: [Zone; 4] = [Zone::Felt, Zone::Mean, Zone::Impulses, Zone::Close];
+
+/// Numbers that are read in turn.
+struct Reader<'a>(std::slice::Iter<'a, f64>);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<f64> {
+        self.0.next().copied()
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Option<[f64; N]> {
+        let mut numbers = [0.0; N];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
+        Some(numbers)
+    }
+
+    fn index(&mut self, below: usize) -> Option<usize> {
+        let number = self.number()?;
+        let is_index = number >= 0.0 && number < below as f64 && number.fract() == 0.0;
+        is_index.then_some(number as usize)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        Some(self.index(2)? == 1)
+    }
+}
+
+impl Groups {
+    /// The groups as numbers, with the position and velocity of each as a whole.
+    pub(crate) fn numbers(&self, phase: impl Fn(usize) -> ([f64; 3], [f64; 3])) -> Vec<f64> {
+        let mut numbers = vec![
+            self.scales.time,
+            self.scales.speed_squared,
+            self.all.len() as f64,
+        ];
+        for group in &self.all {
+            let (x, v) = phase(group.slot);
+            numbers.extend(x.into_iter().chain(v));
+            group.put(&mut numbers);
+        }
+        numbers
+    }
+
+    /// The groups that have these numbers, among bodies of these masses; their masses times G are `coupling` times
+    /// as much. Also the place of each as a whole. None where the numbers are no groups.
+    pub(crate) fn of_numbers(
+        numbers: &[f64],
+        masses: Vec<f64>,
+        coupling: f64,
+    ) -> Option<(Self, Vec<[[f64; 3]; 2]>)> {
+        let mut reader = Reader(numbers.iter());
+        let scales = Scales {
+            time: reader.number()?,
+            speed_squared: reader.number()?,
+        };
+        let count = reader.index(masses.len())?;
+        let (mut all, mut phases) = (vec![], vec![]);
+        for _ in 0..count {
+            phases.push([reader.numbers()?, reader.numbers()?]);
+            all.push(Group::read(&mut reader, &masses, coupling)?);
+        }
+        let is_sorted = all.is_sorted_by_key(|group: &Group| group.slot);
+        let mut seen = vec![false; masses.len()];
+        let members = all.iter().flat_map(|group| &group.members);
+        let is_disjoint = members.copied().all(|i| !std::mem::replace(&mut seen[i], true));
+        let is_whole = is_sorted && is_disjoint && reader.0.next().is_none();
+        let groups = Self {
+            scales,
+            all,
+            coupling,
+            masses,
+        };
+        is_whole.then_some((groups, phases))
+    }
+}
+
+impl Group {
+    fn put(&self, numbers: &mut Vec<f64>) {
+        numbers.push(self.members.len() as f64);
+        numbers.extend(self.members.iter().map(|&i| i as f64));
+        match &self.inner {
+            Inner::Pair(pair) => {
+                numbers.extend(pair.u.iter().chain(&pair.p));
+                numbers.extend([pair.beta, pair.mu, pair.time, pair.step]);
+            }
+            Inner::Multiple(chain) => chain.put(numbers),
+        }
+        let flag = |is_set: bool| f64::from(u8::from(is_set));
+        numbers.extend([
+            self.slowdown,
+            self.size,
+            self.period,
+            flag(self.is_passing),
+            self.nearest_by_tide,
+            self.nearest,
+            self.owed,
+            flag(self.is_new),
+            flag(self.ring.is_some()),
+        ]);
+        numbers.extend(self.ring.iter().flat_map(Ring::numbers));
+        numbers.push(self.partners.len() as f64);
+        for partner in &self.partners {
+            numbers.extend([partner.slot as f64, partner.zone as u8 as f64]);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, masses: &[f64], coupling: f64) -> Option<Self> {
+        let n = masses.len();
+        let count = reader.index(super::CAPACITY + 1)?;
+        let members: Vec<usize> = (0..count).map(|_| reader.index(n)).collect::<Option<_>>()?;
+        let gm: Vec<f64> = members.iter().map(|&i| coupling * masses[i]).collect();
+        let inner = match count {
+            0 | 1 => return None,
+            2 => {
+                let [u, p] = [reader.numbers()?, reader.numbers()?];
+                let [beta, mu, time, step] = reader.numbers()?;
+                Inner::Pair(Pair {
+                    u,
+                    p,
+                    beta,
+                    mu,
+                    time,
+                    step,
+                })
+            }
+            _ => Inner::Multiple(Chain::read(&gm, &mut || reader.number())?),
+        };
+        let [slowdown, size, period] = reader.numbers()?;
+        let is_passing = reader.flag()?;
+        let [nearest_by_tide, nearest, owed] = reader.numbers()?;
+        let is_new = reader.flag()?;
+        let ring = match reader.flag()? {
+            true => Some(Ring::of_numbers(reader.numbers()?)),
+            false => None,
+        };
+        let partners = reader.index(n)?;
+        let partners = (0..partners).map(|_| {
+            Some(Partner {
+                slot: reader.index(n)?,
+                zone: ZONES[reader.index(ZONES.len())?],
+            })
+        });
+        Some(Self {
+            slot: *members.iter().min()?,
+            partners: partners.collect::<Option<_>>()?,
+            members,
+            gm,
+            inner,
+            slowdown,
+            size,
+            period,
+            is_passing,
+            ring,
+            nearest_by_tide,
+            nearest,
+            owed,
+            is_new,
+        })
+    }
+}

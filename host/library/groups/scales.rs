@@ -1,0 +1,111 @@
+//! Lengths and times by which groups are formed and broken.
+
+use super::Vector;
+use super::vector::{cross, dot};
+
+/// Lengths and times of a cluster, measured once. For N equal masses in units in which G = M = 1 and E = −1/4
+/// all lengths here are 1/N.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scales {
+    /// Dynamical time of the cluster divided by 2 N: an encounter that lasts longer needs no regularisation.
+    pub(crate) time: f64,
+    /// Mean square of the relative velocity of two bodies.
+    pub(crate) speed_squared: f64,
+}
+
+/// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound).
+const FORMED: f64 = 1.5;
+
+/// Apocentre up to which a bound pair is kept.
+const KEPT: f64 = 4.5;
+
+/// Part of [`FORMED`] from which on a pair is wide: others that are near break it.
+const WIDE: f64 = 0.5;
+
+impl Scales {
+    /// Length at which the motion of bound bodies of mass `gm`, times G, takes the time of an encounter.
+    pub(crate) fn bound(&self, gm: f64) -> f64 {
+        (2.0 * gm * self.time * self.time).cbrt()
+    }
+
+    /// Distance within which a fly-by is regularised: one that deflects, and does not last long.
+    pub(crate) fn fly_by(&self, gm: f64) -> f64 {
+        (gm / (2.0 * self.speed_squared)).min(self.bound(gm))
+    }
+
+    /// Bound length of two bodies of a group and another with this mass times G in all.
+    pub(crate) fn together(&self, gm: f64) -> f64 {
+        self.bound(2.0 / 3.0 * gm)
+    }
+
+    /// Largest distance at which a group and another of this mass times G in all become one.
+    pub(crate) fn reach_together(&self, gm: f64) -> f64 {
+        FORMED * self.together(gm)
+    }
+
+    /// Largest size of a pair that is formed.
+    pub(crate) fn reach(&self, gm: f64) -> f64 {
+        FORMED * self.bound(gm)
+    }
+
+    /// Largest size of a pair that is kept.
+    pub(crate) fn kept(&self, gm: f64) -> f64 {
+        KEPT * self.bound(gm)
+    }
+
+    /// Size from which on a pair is wide.
+    pub(crate) fn wide(&self, gm: f64) -> f64 {
+        WIDE * self.reach(gm)
+    }
+}
+
+/// Kepler orbit of two bodies about each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Orbit {
+    /// Distance.
+    pub(crate) distance: f64,
+    /// Product of distance and radial velocity.
+    pub(crate) radial: f64,
+    /// Apocentre; infinite for an unbound orbit.
+    pub(crate) apocentre: f64,
+}
+
+impl Orbit {
+    /// The orbit with this relative position and velocity, of bodies with this mass times G.
+    pub(crate) fn of(gm: f64, position: Vector, velocity: Vector) -> Self {
+        let distance = dot(position, position).sqrt();
+        let energy = 0.5 * dot(velocity, velocity) - gm / distance;
+        let momentum = cross(position, velocity);
+        let apocentre = match energy < 0.0 {
+            true => {
+                let square = 1.0 + 2.0 * energy * dot(momentum, momentum) / (gm * gm);
+                -0.5 * gm / energy * (1.0 + square.max(0.0).sqrt())
+            }
+            false => f64::INFINITY,
+        };
+        Self {
+            distance,
+            radial: dot(position, velocity),
+            apocentre,
+        }
+    }
+
+    /// Returns whether the bodies approach each other.
+    pub(crate) fn approaches(&self) -> bool {
+        self.radial < 0.0
+    }
+
+    /// Returns whether two single bodies on this orbit are to be a pair.
+    pub(crate) fn forms(&self, scales: &Scales, gm: f64) -> bool {
+        let is_near = self.distance < scales.fly_by(gm) && self.approaches();
+        is_near || self.apocentre < scales.reach(gm)
+    }
+
+    /// Size that the pair would have.
+    pub(crate) fn size(&self, scales: &Scales, gm: f64) -> f64 {
+        match self.apocentre < scales.kept(gm) {
+            true => self.apocentre,
+            false => self.distance.max(2.0 * scales.fly_by(gm)),
+        }
+    }
+}

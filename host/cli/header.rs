@@ -67,7 +67,8 @@ pub(super) fn of_run(
         }),
         digits(run),
         neighbours(run, n),
-        (run.choice(Setting::Groups)).map(|groups| format!("groups {}: {}", groups.value, groups.why)),
+        (run.choice(Setting::Groups))
+            .map(|groups| format!("groups {}: {}", groups.value, groups.why)),
     ];
     let [of_blocks, others @ ..] = lines;
     let of_fields = fields.iter().map(|field| format!("field {field}"));

@@ -60,6 +60,7 @@ class Settings(TypedDict):
     eta: float | None
     block: bool
     neighbours: str | None
+    groups: bool | None
     accuracy: str | None
     kernel: str | None
     shape: tuple[int | None, int | None, int | None]
@@ -91,6 +92,10 @@ class Simulation(Named):
         Integrator, such as ``ap.Hermite4(eta=0.01)`` or ``"yoshida4"``.
     dt, eta, block, neighbours
         See `Integrator`. For an integrator that is given by name, or not given.
+    groups : bool, optional
+        True to follow close pairs and multiples apart, as one body each for the steps of all others
+        (regularisation). With hermite4, `block` and a `softening` of 0, on the CPU. If not given,
+        they are followed wherever that can be done and there are at least 16 bodies.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
     kernel : str, optional
@@ -172,6 +177,7 @@ class Simulation(Named):
         eta: float | None = None,
         block: bool = False,
         neighbours: int | str | None = None,
+        groups: bool | None = None,
         device: str = "auto",
         kernel: str | None = None,
         shape: Mapping[str, int] | None = None,
@@ -250,6 +256,7 @@ class Simulation(Named):
             "eta": number("eta", way.eta),
             "block": bool(way.block),
             "neighbours": _neighbours(way.neighbours),
+            "groups": None if groups is None else bool(groups),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
             "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
             "shape": geometry,

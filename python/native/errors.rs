@@ -107,6 +107,7 @@ impl From<BuildError> for Failure {
             BuildError::NoConstantOfUnitLaw(_) => Self::of("G", error),
             BuildError::NotDamped(_) => Self::of("damping", error),
             BuildError::NoTimeStep => Self::of("dt", error),
+            BuildError::Groups(_) => Self::of("groups", error),
             BuildError::Selection(error) => error.into(),
             BuildError::Plan(error) => error.into(),
             BuildError::Force(error) => error.into(),

@@ -49,6 +49,7 @@ pub(crate) struct Settings {
     pub(crate) eta: Option<f64>,
     block: bool,
     pub(crate) neighbours: Option<String>,
+    groups: Option<bool>,
     accuracy: Option<String>,
     pub(crate) kernel: Option<String>,
     pub(crate) shape: Threads,
@@ -125,6 +126,7 @@ pub(crate) fn spec(settings: &Settings) -> Result<RunSpec, Failure> {
             false => TimeSteps::Shared,
         },
         neighbours: neighbours.transpose()?,
+        groups: settings.groups,
         start: settings.start,
         device: device(&settings.device)?,
         kernel: settings.kernel.clone(),
@@ -157,6 +159,7 @@ impl Settings {
         self.eta = spec.eta;
         self.block = spec.stepping == TimeSteps::Blocks;
         self.neighbours = spec.neighbours.map(|neighbours| neighbours.to_string());
+        self.groups = spec.groups;
         self.accuracy = spec.accuracy.map(|accuracy| accuracy.name().to_owned());
         self.kernel = spec.kernel.clone();
         self.shape = (block, len, luf);

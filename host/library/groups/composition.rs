@@ -58,8 +58,8 @@ impl Scheme {
 mod tests {
     use super::*;
 
-    /// The error of a composition of order 2n begins with the sum of the weights' odd powers,
-    /// which must vanish up to the power 2n − 1.
+    /// In a composition of order 2n the sums of odd powers of the weights vanish, from the third power
+    /// to the power 2n − 1.
     #[test]
     fn weights_meet_the_conditions_of_their_order() {
         for (scheme, powers) in [

@@ -181,7 +181,7 @@ impl Group {
     pub(crate) fn time(&self) -> f64 {
         match &self.inner {
             Inner::Pair(pair) => pair.time,
-            Inner::Multiple(chain) => chain.time(),
+            Inner::Multiple(chain) => chain.time,
         }
     }
 
@@ -189,7 +189,7 @@ impl Group {
     pub(crate) fn set_time(&mut self, time: f64) {
         match &mut self.inner {
             Inner::Pair(pair) => pair.time = time,
-            Inner::Multiple(chain) => chain.set_time(time),
+            Inner::Multiple(chain) => chain.time = time,
         }
     }
 

@@ -208,14 +208,18 @@ impl Start {
     /// A first guess of the interval in which a time passes.
     fn guess(&self, time: f64) -> f64 {
         let size = self.beta.abs().sqrt();
-        if self.beta > 0.0 {
-            let mean = time * self.beta / self.mu;
-            let h = self.parabolic(time);
-            return if h.abs() * size < 1.0 { h } else { mean };
+        // The change of the mean anomaly serves an ellipse, unless it is small near a pericentre.
+        let mean = time * self.beta / self.mu;
+        let is_ellipse = self.beta > 0.0;
+        if is_ellipse && (mean * size).abs() > 0.05 {
+            return mean;
         }
         let h = self.parabolic(time);
         if h.abs() * size < 1.0 {
             return h;
+        }
+        if is_ellipse {
+            return mean;
         }
         // On a hyperbola e sinh F = (r · v)√−β/μ, and it grows nearly in proportion to time.
         let zeta = self.curvature() / self.mu;
@@ -235,7 +239,11 @@ impl Start {
             let slope = self.radius + h * (eta + 0.5 * h * zeta);
             let bend = eta + h * zeta;
             let root = (4.0 * slope * slope - 6.0 * excess * bend).abs().sqrt();
-            h -= 3.0 * excess / (slope.abs() + root);
+            let change = 3.0 * excess / (slope.abs() + root);
+            h -= change;
+            if change.abs() <= 1e-3 * h.abs() {
+                break; // to 1e-9, since the method triples the number of right digits
+            }
         }
         h
     }

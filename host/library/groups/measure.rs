@@ -96,11 +96,7 @@ pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> V
         if !orbit.forms(scales, total) {
             return false;
         }
-        let centre = add_scaled(
-            scale(one.0 / total, one.1[0]),
-            other.0 / total,
-            other.1[0],
-        );
+        let centre = add_scaled(scale(one.0 / total, one.1[0]), other.0 / total, other.1[0]);
         let is_near = |(gm, [x, _]): Whole| {
             let d = subtract(x, centre);
             dot(d, d).sqrt() < crowding(size, orbit.distance, gm, total)

@@ -8,6 +8,7 @@
 
 mod chain;
 mod composition;
+mod extrapolation;
 mod group;
 mod kepler;
 mod ks;
@@ -17,7 +18,7 @@ mod saved;
 mod scales;
 mod vector;
 
-pub(crate) use chain::{CAPACITY, Chain, External, TOLERANCE};
+pub(crate) use chain::{Alone, CAPACITY, Chain, External, TOLERANCE};
 pub(crate) use composition::Scheme;
 pub(crate) use group::{Few, Group, Inner, Partner, SEEN, Zone, crowding, united_within};
 pub(crate) use ks::{Pair, Perturbation};
@@ -42,7 +43,9 @@ pub(crate) struct Groups {
 impl Groups {
     /// Number of the group in a slot.
     pub(crate) fn in_slot(&self, slot: usize) -> Option<usize> {
-        self.all.binary_search_by_key(&slot, |group| group.slot).ok()
+        self.all
+            .binary_search_by_key(&slot, |group| group.slot)
+            .ok()
     }
 
     /// Adds a group.
@@ -68,7 +71,9 @@ impl Groups {
         for group in &mut self.all {
             let zone = |slot| group.zone_of(slot);
             let kept = zone(slots[0]).or(zone(slots[1]));
-            group.partners.retain(|partner| !slots.contains(&partner.slot));
+            group
+                .partners
+                .retain(|partner| !slots.contains(&partner.slot));
             if let Some(zone) = kept.filter(|_| group.slot != one) {
                 group.add_partner(Partner { slot: one, zone });
             }

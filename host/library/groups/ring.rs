@@ -1,4 +1,4 @@
-//! A pair's mean field: the average over its orbit, beside the field of a point of its mass.
+//! A pair's mean field: the average over its orbit, minus the field of a point of its mass.
 //!
 //! A pair spread out along its orbit, each part as heavy as the time that the pair spends there, is a
 //! ring at rest. Its field has no frequencies of the orbit: steps that feel it need not resolve them.
@@ -68,8 +68,8 @@ impl Ring {
         })
     }
 
-    /// Quadrupole and octupole of a pair of these masses (times G), those of the first and the
-    /// second member; none if the pair is unbound.
+    /// Quadrupole and octupole of a pair with these masses (times G) of the first and the second
+    /// member; none if the pair is unbound.
     pub(crate) fn of_members(pair: &Pair, masses: [f64; 2]) -> Option<Self> {
         let [first, second] = masses;
         let sum = first + second;
@@ -127,7 +127,7 @@ impl Ring {
         }
     }
 
-    /// Potential of a unit mass at `d` from the pair's centre of mass, beside the point mass's.
+    /// Potential of a unit mass at `d` from the pair's centre of mass, without the point mass's.
     pub(crate) fn potential(&self, d: Vector) -> f64 {
         let square = dot(d, d);
         let inverse = 1.0 / square;
@@ -142,7 +142,7 @@ impl Ring {
         sum
     }
 
-    /// Acceleration of a body at `d` from the pair's centre of mass, beside the point mass's.
+    /// Acceleration of a body at `d` from the pair's centre of mass, without the point mass's.
     ///
     /// The centre of mass has −m/M times it, with m of the body and M of the pair.
     pub(crate) fn acceleration(&self, d: Vector) -> Vector {

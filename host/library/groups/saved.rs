@@ -1,6 +1,6 @@
 //! Groups as numbers, for states that are saved.
 
-use super::{Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Zone};
+use super::{CAPACITY, Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Zone};
 
 const ZONES: [Zone; 4] = [Zone::Felt, Zone::Mean, Zone::Impulses, Zone::Close];
 
@@ -68,7 +68,9 @@ impl Groups {
         let is_sorted = all.is_sorted_by_key(|group: &Group| group.slot);
         let mut seen = vec![false; masses.len()];
         let members = all.iter().flat_map(|group| &group.members);
-        let is_disjoint = members.copied().all(|i| !std::mem::replace(&mut seen[i], true));
+        let is_disjoint = members
+            .copied()
+            .all(|i| !std::mem::replace(&mut seen[i], true));
         let is_whole = is_sorted && is_disjoint && reader.0.next().is_none();
         let groups = Self {
             scales,
@@ -89,7 +91,7 @@ impl Group {
                 numbers.extend(pair.u.iter().chain(&pair.p));
                 numbers.extend([pair.beta, pair.mu, pair.time, pair.step]);
             }
-            Inner::Multiple(chain) => chain.put(numbers),
+            Inner::Multiple(chain) => put_chain(chain, numbers),
         }
         let flag = |is_set: bool| f64::from(u8::from(is_set));
         numbers.extend([
@@ -112,7 +114,7 @@ impl Group {
 
     fn read(reader: &mut Reader<'_>, masses: &[f64], coupling: f64) -> Option<Self> {
         let n = masses.len();
-        let count = reader.index(super::CAPACITY + 1)?;
+        let count = reader.index(CAPACITY + 1)?;
         let members: Vec<usize> = (0..count).map(|_| reader.index(n)).collect::<Option<_>>()?;
         let gm: Vec<f64> = members.iter().map(|&i| coupling * masses[i]).collect();
         let inner = match count {
@@ -129,7 +131,7 @@ impl Group {
                     step,
                 })
             }
-            _ => Inner::Multiple(Chain::read(&gm, &mut || reader.number())?),
+            _ => Inner::Multiple(read_chain(reader, &gm)?),
         };
         let [slowdown, size, period] = reader.numbers()?;
         let is_passing = reader.flag()?;
@@ -163,4 +165,44 @@ impl Group {
             is_new,
         })
     }
+}
+
+fn put_chain(chain: &Chain, numbers: &mut Vec<f64>) {
+    let links = chain.count - 1;
+    numbers.extend(chain.order().iter().map(|&k| k as f64));
+    for vectors in [&chain.links, &chain.rates] {
+        numbers.extend(vectors[..links].as_flattened());
+    }
+    numbers.extend([chain.binding, chain.time, chain.step]);
+}
+
+fn read_chain(reader: &mut Reader<'_>, gm: &[f64]) -> Option<Chain> {
+    let count = gm.len();
+    let mut chain = Chain {
+        count,
+        order: [0; CAPACITY],
+        masses: [0.0; CAPACITY],
+        links: [[0.0; 3]; CAPACITY],
+        rates: [[0.0; 3]; CAPACITY],
+        binding: 0.0,
+        time: 0.0,
+        step: 0.0,
+    };
+    let mut seen = [false; CAPACITY];
+    for k in 0..count {
+        let number = reader.index(count)?;
+        if std::mem::replace(&mut seen[number], true) {
+            return None;
+        }
+        chain.order[k] = number;
+        chain.masses[k] = gm[number];
+    }
+    for k in 0..count - 1 {
+        chain.links[k] = reader.numbers()?;
+    }
+    for k in 0..count - 1 {
+        chain.rates[k] = reader.numbers()?;
+    }
+    [chain.binding, chain.time, chain.step] = reader.numbers()?;
+    Some(chain)
 }

@@ -99,7 +99,12 @@ impl RunSpec {
             (true, _) => format!(
                 "{counted} followed apart, as one body each; others will be when bodies meet"
             ),
-            (false, _) if pairs == 0 => return Ok(Decision { groups, choice: None }),
+            (false, _) if pairs == 0 => {
+                return Ok(Decision {
+                    groups,
+                    choice: None,
+                });
+            }
             (false, None) => {
                 format!("{counted} in short steps, which take long and lose energy")
             }
@@ -136,19 +141,30 @@ impl RunSpec {
         let is_dominated = bodies.len() > 2 && heaviest > 0.5 * bodies.total_mass();
         let has_no_mass = |mass: &f64| physics.weight(*mass) <= 0.0;
         let faults = [
-            (self.stepping != TimeSteps::Blocks || self.has_scheme, GroupsFault::SharedSteps),
+            (
+                self.stepping != TimeSteps::Blocks || self.has_scheme,
+                GroupsFault::SharedSteps,
+            ),
             (integrator != Integrator::Hermite4, GroupsFault::Integrator),
             (physics.softening != 0.0, GroupsFault::Softening),
-            (physics.law != ForceLaw::Gravity || physics.g <= 0.0, GroupsFault::Law),
+            (
+                physics.law != ForceLaw::Gravity || physics.g <= 0.0,
+                GroupsFault::Law,
+            ),
             (self.neighbours.is_some(), GroupsFault::Neighbours),
             (!self.fields.is_empty(), GroupsFault::Fields),
             (self.encounters.is_some(), GroupsFault::Encounters),
             (self.systems != 1, GroupsFault::Systems),
             (has_ranks, GroupsFault::Ranks),
-            (selection.place != Place::Cpu || !in_double, GroupsFault::Device),
+            (
+                selection.place != Place::Cpu || !in_double,
+                GroupsFault::Device,
+            ),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),
             (is_dominated, GroupsFault::Dominated),
         ];
-        faults.into_iter().find_map(|(is_so, fault)| is_so.then_some(fault))
+        faults
+            .into_iter()
+            .find_map(|(is_so, fault)| is_so.then_some(fault))
     }
 }

@@ -178,8 +178,7 @@ impl RunSpec {
         fits(&variant, &selection.place, physics.law, bodies.len())?;
 
         let has_ranks = around.team.is_some();
-        let decision =
-            spec.decide_groups(bodies, &physics, integrator, &selection, has_ranks)?;
+        let decision = spec.decide_groups(bodies, &physics, integrator, &selection, has_ranks)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
         choices.push(Choice {

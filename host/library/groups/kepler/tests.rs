@@ -106,3 +106,35 @@ fn keplers_equation_is_solved_from_everywhere() {
     }
     assert!(worst <= 12, "{worst} evaluations");
 }
+
+#[test]
+fn orbits_near_a_parabola_are_solved_alike() {
+    let mut worst = 0;
+    for e in [-1e-7, -1e-10, -1e-14, 0.0, 1e-14, 1e-10, 1e-7].map(|d| 1.0 + d) {
+        for phase in [0.0, 0.1, 1.0, 10.0, 100.0, -0.1, -1.0, -10.0, -100.0] {
+            // The pericentre is at 1; the phase is in units of s there.
+            let beta = 1.0 - e;
+            let of = Functions::new(beta, phase);
+            let start = Start {
+                beta,
+                mu: 1.0,
+                radius: 1.0 + e * of.g2,
+                slope: e * of.g1(),
+            };
+            for turn in [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 200.0] {
+                for h in [turn, -turn] {
+                    let time = start.time(h, &Functions::new(beta, h));
+                    let solution = start.interval(time);
+                    // Where the times of both directions nearly cancel, rounding remains.
+                    let bound = 1e-11 * (h.abs() + phase.abs().powi(2));
+                    assert!(
+                        (solution.h - h).abs() < bound,
+                        "e {e}, {phase}, {h}: {solution:?}"
+                    );
+                    worst = worst.max(solution.evaluations);
+                }
+            }
+        }
+    }
+    assert!(worst <= 12, "{worst} evaluations");
+}

@@ -131,3 +131,15 @@ fn an_unbound_pair_has_no_ring() {
     let ring = Ring::new(&line, 0.25).unwrap();
     assert!(ring.potential([0.0, 9.0, 1.0]).is_finite());
 }
+
+#[test]
+fn a_ring_comes_back_from_its_numbers() {
+    let ring = Ring::of_members(&pair(0.7), [0.8, 0.2]).unwrap();
+    let numbers = ring.numbers();
+    assert_eq!(Ring::of_numbers(numbers), ring);
+    assert_eq!(
+        numbers.iter().filter(|&&x| x == 0.0).count(),
+        1,
+        "{numbers:?}"
+    );
+}

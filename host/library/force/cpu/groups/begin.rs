@@ -1,7 +1,7 @@
 //! Groups where a run begins: pairs that are there, their first forces and steps.
 
-use super::slots::occupy;
 use super::corrections::Correction;
+use super::slots::occupy;
 use super::{Course, Cpu};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;

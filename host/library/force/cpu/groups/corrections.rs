@@ -3,9 +3,9 @@
 use super::Course;
 use crate::backend::ForceError;
 use crate::force::in_memory::Forces;
+use crate::groups::Vector;
 use crate::groups::{Few, Zone};
 use crate::simd::Lane;
-use crate::groups::Vector;
 
 /// Correction of the force on a slot.
 #[derive(Clone, Copy, Debug)]

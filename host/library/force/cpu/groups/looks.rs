@@ -8,13 +8,21 @@ use crate::physics::Physics;
 /// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
 const FAR: f64 = 3000.0;
 
-/// Potential energy, times G², of members with the other slot at d, beyond the energy of the centres of mass. The
-/// other slot is seen as members if its group is given.
+/// Potential energy, times G, of the other slot at d with the members of a group, beyond the energy with the centre of
+/// the group. The other slot is seen as members if its group is given, which meets this one.
 pub(super) fn tide(group: &Group, other: Option<&Group>, gm: f64, d: Vector) -> f64 {
-    let close = other.filter(|other| {
-        other.zone_of(group.slot).is_some() && other.time() == group.time()
-    });
-    between(&group.few(), &close.map_or_else(|| Few::one(gm), Group::few), d)
+    let meets =
+        |other: &&Group| other.zone_of(group.slot).is_some() && other.time() == group.time();
+    let (mine, its) = (
+        group.few(),
+        other.filter(meets).map_or_else(|| Few::one(gm), Group::few),
+    );
+    // From each member of the other to the centre: its own tide is not meant.
+    let of_member = |(gm, y): (f64, Vector)| {
+        let from_centre = [0, 1, 2].map(|k| d[k] + y[k]);
+        between(&mine, &Few::one(gm), from_centre)
+    };
+    its.sources().map(of_member).sum()
 }
 
 /// Potential energy of a few bodies with a few others, whose centre is at d, beyond the energy of the centres.
@@ -44,7 +52,11 @@ pub(super) fn mean_of_ring(group: &Group, gm: f64, d: Vector) -> f64 {
 impl HostState {
     /// Inner energies of groups, and energies of members with others beyond the energies of centres of mass.
     pub(in crate::force) fn energy_of_groups(&self, physics: &Physics) -> Energy {
-        let Some(groups) = self.groups.as_deref().filter(|groups| !groups.all.is_empty()) else {
+        let Some(groups) = self
+            .groups
+            .as_deref()
+            .filter(|groups| !groups.all.is_empty())
+        else {
             return Energy::default();
         };
         let g = physics.coupling();

@@ -3,7 +3,8 @@
 use super::Course;
 use crate::backend::ForceError;
 use crate::groups::{
-    External, Few, Group, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE, Vector, Zone,
+    Alone, External, Few, Group, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE, Vector,
+    Zone,
 };
 use crate::simd::Lane;
 
@@ -156,8 +157,7 @@ impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
                         attract(&mut full, share * gm, minus(x, at));
                     }
                 }
-                members =
-                    [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
+                members = [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
             }
             for k in 0..3 {
                 a[k] += members[k] - point[k];
@@ -178,15 +178,6 @@ impl<R: Lane> External for OfMultiple<'_, '_, R> {
     fn accelerations(&mut self, time: f64, x: &[Vector], a: &mut [Vector]) {
         self.perturbers.accelerations(time, x, a, &mut self.seen);
     }
-}
-
-/// No perturbers.
-struct Alone;
-
-impl External for Alone {
-    const ANY: bool = false;
-
-    fn accelerations(&mut self, _: f64, _: &[Vector], _: &mut [Vector]) {}
 }
 
 impl<R: Lane> Course<'_, R> {
@@ -235,12 +226,7 @@ impl<R: Lane> Course<'_, R> {
     }
 
     /// A pair at a time, and impulses on its partners.
-    fn followed_pair(
-        &self,
-        group: &Group,
-        mut pair: Pair,
-        time: f64,
-    ) -> (Pair, Vec<[Vector; 2]>) {
+    fn followed_pair(&self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
         if group.partners.is_empty() {
             pair.jump(time);
             return (pair, vec![]);

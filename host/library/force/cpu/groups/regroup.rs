@@ -9,9 +9,6 @@ use crate::simd::Lane;
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
 
-/// TEMP
-const MULTIPLES: bool = false;
-
 /// Bodies about a place.
 struct Bodies {
     members: Vec<usize>,
@@ -152,7 +149,7 @@ impl<R: Lane> Course<'_, R> {
         let group = |slot| self.groups.in_slot(slot).map(|k| &self.groups.all[k]);
         let both = [group(one), group(other)];
         let count: usize = both.iter().map(|g| g.map_or(1, |g| g.members.len())).sum();
-        if count > CAPACITY || !MULTIPLES {
+        if count > CAPACITY {
             return false;
         }
         let total = self.gm[one] + self.gm[other];
@@ -246,7 +243,9 @@ impl<R: Lane> Course<'_, R> {
             let square: f64 = d.iter().map(|x| x * x).sum();
             square * square.sqrt() / (gm + self.gm[other])
         };
-        let other = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)))?;
+        let other = near
+            .into_iter()
+            .min_by(|a, b| time(a).total_cmp(&time(b)))?;
         self.groups.in_slot(other).is_none().then_some(other)
     }
 
@@ -261,12 +260,14 @@ impl<R: Lane> Course<'_, R> {
         let centre = d.map(|x| x * self.gm[other] / total);
         let farthest = crowding(size, orbit.distance, self.heaviest, total) + orbit.distance;
         let near = self.near(one, farthest);
-        near.into_iter().filter(|&third| third != other).any(|third| {
-            let [d, _] = self.between(one, third);
-            let square: f64 = [0, 1, 2].iter().map(|&k| (d[k] - centre[k]).powi(2)).sum();
-            let limit = crowding(size, orbit.distance, self.gm[third], total);
-            square < limit * limit
-        })
+        near.into_iter()
+            .filter(|&third| third != other)
+            .any(|third| {
+                let [d, _] = self.between(one, third);
+                let square: f64 = [0, 1, 2].iter().map(|&k| (d[k] - centre[k]).powi(2)).sum();
+                let limit = crowding(size, orbit.distance, self.gm[third], total);
+                square < limit * limit
+            })
     }
 }
 

@@ -152,7 +152,10 @@ fn a_run_without_pairs_has_the_same_bits_with_groups() {
         let simulation = builder(bodies.clone()).groups(groups).build();
         let mut simulation = simulation.expect("sound");
         simulation.run_until(0.125).expect("steps are taken");
-        assert_eq!(simulation.save().expect("saved").1.groups.len(), if groups { 3 } else { 0 });
+        assert_eq!(
+            simulation.save().expect("saved").1.groups.len(),
+            if groups { 3 } else { 0 }
+        );
         simulation.bodies().expect("there").clone()
     });
     assert_eq!(format!("{with:?}"), format!("{without:?}"));

@@ -226,7 +226,7 @@ mod tests {
             time: 2.0,
         };
         let of_vectors = |seed| vectors(seed).into_flattened();
-        let state = SavedState::of(frame, |column| match column {
+        let mut state = SavedState::of(frame, |column| match column {
             Column::Positions => of_vectors(1),
             Column::Velocities => of_vectors(2),
             Column::Accelerations => of_vectors(3),
@@ -243,6 +243,9 @@ mod tests {
             }
             _ => vec![],
         });
+        if steps.is_multiple_of(3) {
+            state.groups = vec![1.0, -0.5, steps as f64];
+        }
         for i in 0..n {
             [bodies.x[i], bodies.y[i], bodies.z[i]] =
                 frame.position_from_local(state.positions()[i]);

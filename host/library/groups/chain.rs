@@ -53,13 +53,6 @@ pub(crate) trait External {
     /// Adds accelerations of bodies at `positions` from their centre of mass. Bodies are in the order
     /// in which they were given to the chain. An acceleration that all have in common does nothing.
     fn accelerations(&mut self, time: f64, positions: &[Vector], accelerations: &mut [Vector]);
-
-    /// Notes that the last accelerations act for `weight` of time: reactions are `weight` times them.
-    ///
-    /// Nested pairs call it once after each `accelerations`. A chain never does: it extrapolates.
-    fn kicked(&mut self, weight: f64) {
-        let _ = weight;
-    }
 }
 
 /// No accelerations from outside.

@@ -266,8 +266,7 @@ impl Group {
                 return few;
             }
         };
-        let since = (time - pair.time) / self.slowdown;
-        self.members_of_pair(&pair.at(pair.time + since))
+        self.members_of_pair(&pair.slowed_at(time, self.slowdown))
     }
 
     /// Inner energy times G.
@@ -286,7 +285,7 @@ impl Group {
             Inner::Pair(pair) => {
                 let r = pair.radius();
                 (self.size, self.period) = (pair.size(), pair.period());
-                self.is_passing = !(self.size <= scales.kept(total));
+                self.is_passing = self.size > scales.kept(total) || self.size.is_nan();
                 if self.is_passing {
                     self.size = r.max(2.0 * scales.fly_by(total));
                 }

@@ -197,19 +197,6 @@ impl Pair {
         }
     }
 
-    /// Least distance of the orbit, bound or not.
-    pub(crate) fn pericentre(&self) -> f64 {
-        // h²/(μ(1 + e)), with the angular momentum h² = 4(u²p² − (u · p)²): a sum of squares.
-        let mut square = 0.0;
-        for i in 0..4 {
-            for j in 0..i {
-                let area = self.u[i] * self.p[j] - self.u[j] * self.p[i];
-                square += 4.0 * area * area;
-            }
-        }
-        square / (self.mu * (1.0 + self.eccentricity()))
-    }
-
     /// Where the pair is on its orbit.
     #[inline]
     fn start(&self) -> Start {
@@ -230,12 +217,6 @@ impl Pair {
         self.u = combine(of.c0, u, of.c1, p);
         self.p = combine(-0.25 * self.beta * of.c1, u, of.c0, p);
         time
-    }
-
-    /// Kepler motion over the interval `h` of s.
-    #[inline]
-    pub(crate) fn rotate(&mut self, h: f64) {
-        self.time += self.turn(h);
     }
 
     /// Changes the velocity as the acceleration `f` does in the interval `h` of s, at a fixed
@@ -346,40 +327,6 @@ impl Pair {
         path.close(self, perturbation);
         self.time = end;
         path.kicks
-    }
-
-    /// Moves towards a later time in whole steps, as `advance` does, and stays less than a step before
-    /// it. Returns the number of kicks.
-    ///
-    /// Times at which the cluster stops do not cut the steps: any number of calls on the way is like
-    /// none. A slowed pair that is stopped at each quarter of an orbit drifts 50 times as fast.
-    ///
-    /// Use [`slowed_at`](Self::slowed_at) for the members' places at the time. Use [`advance`](Self::advance) before
-    /// perturbers or the slow-down change, and for unbound pairs.
-    pub(crate) fn advance_whole_steps(
-        &mut self,
-        end: f64,
-        scheme: Scheme,
-        slowdown: f64,
-        perturbation: &mut impl Perturbation,
-    ) -> u32 {
-        let mut path: Option<Path> = None;
-        loop {
-            let left = (end - self.time) / slowdown;
-            self.renew_step(scheme, false);
-            if left <= 0.0 || self.last_step(left, self.step).is_some() {
-                break;
-            }
-            let path = path.get_or_insert_with(|| Path::new(self, slowdown, perturbation));
-            path.step(self, self.step, scheme.stages(), perturbation);
-            // The time is rounded at each step, wherever calls begin.
-            self.time += slowdown * path.passed;
-            (path.begin, path.passed) = (self.time, 0.0);
-        }
-        path.map_or(0, |path| {
-            path.close(self, perturbation);
-            path.kicks
-        })
     }
 
     /// The interval of s in which the time `left` passes, if it is not longer than the step `h`.

@@ -62,6 +62,11 @@ fn ten_thousand_orbits(mut pair: Pair, steps: f64) -> Pair {
     pair
 }
 
+/// Kepler motion over the interval `h` of s.
+fn rotate(pair: &mut Pair, h: f64) {
+    pair.time += pair.turn(h);
+}
+
 #[test]
 fn position_and_velocity_come_back() {
     for position in [
@@ -98,13 +103,11 @@ fn elements_are_the_orbits() {
             assert!((pair.semi_major_axis() - 1.0).abs() < 1e-15);
             assert!((pair.period() / TAU - 1.0).abs() < 1e-15);
             assert!((pair.size() - 1.0 - e).abs() < 1e-7);
-            assert!((pair.pericentre() - (1.0 - e)).abs() < 1e-7 * (1.0 - e));
             let momentum = (1.0 - e * e).sqrt();
             assert!((norm(pair.angular_momentum()) - momentum).abs() < 1e-13);
         }
     }
     let hyperbola = Pair::new(1.0, 0.0, [3.0, 0.0, 0.0], [0.0, 2.0, 0.0]);
-    assert!((hyperbola.pericentre() - 3.0).abs() < 1e-14);
     assert!((hyperbola.semi_major_axis() + 0.3).abs() < 1e-15);
     assert!((hyperbola.eccentricity() - 11.0).abs() < 1e-13);
     assert_eq!(hyperbola.period(), f64::INFINITY);
@@ -164,7 +167,7 @@ fn a_jump_is_the_sum_of_its_steps() {
                 for h in [0.3, 1.0, -0.4, -0.9] {
                     let mut steps = begin;
                     for _ in 0..16 {
-                        steps.rotate(h / 16.0 * r.sqrt());
+                        rotate(&mut steps, h / 16.0 * r.sqrt());
                     }
                     let jump = begin.at(steps.time);
                     // A time is known to its rounding, in which the pair moves by v dt.
@@ -192,7 +195,7 @@ fn periods_do_not_count_in_a_jump() {
 #[test]
 fn a_kick_changes_the_velocity_and_the_energy() {
     let mut pair = ellipse(0.9);
-    pair.rotate(1.1);
+    rotate(&mut pair, 1.1);
     let before = pair;
     let f = [0.3, -0.1, 0.2];
     pair.kick(0.5, f);
@@ -206,7 +209,7 @@ fn a_kick_changes_the_velocity_and_the_energy() {
 #[test]
 fn energy_is_added_at_a_fixed_position() {
     let mut pair = ellipse(0.8);
-    pair.rotate(1.0);
+    rotate(&mut pair, 1.0);
     let before = pair;
     assert!(pair.add_energy(1e-3));
     let (energy, _) = from_vectors(&pair);
@@ -407,40 +410,6 @@ fn a_slowed_pair_has_kozai_lidov_cycles() {
     // Known from 16 kicks an orbit at full speed: 0.97542 at 137 827.
     assert!((best - 0.975_4).abs() < 2e-3, "{best}");
     assert!((time / 137_827.0 - 1.0).abs() < 5e-3, "{time}");
-}
-
-#[test]
-fn whole_steps_do_not_know_where_they_were_stopped() {
-    let passage = Passage { q: 8.0 };
-    let mut closure = |t: f64, r: Vector| passage.acceleration(t, r);
-    for (scheme, slowdown) in [(Scheme::Second, 2.0), (Scheme::Fourth, 1.0)] {
-        let moved = |stops: u32, closure: &mut dyn FnMut(f64, Vector) -> Vector| {
-            let mut pair = passage.before();
-            let (begin, mut kicks) = (pair.time, 0);
-            for k in 1..=stops {
-                let end = begin * (1.0 - 2.0 * f64::from(k) / f64::from(stops));
-                kicks +=
-                    pair.advance_whole_steps(end, scheme, slowdown, &mut |t: f64, r| closure(t, r));
-                let behind = (end - pair.time) / slowdown;
-                assert!((0.0..1.2 * pair.step * 1.7).contains(&behind), "{behind}");
-            }
-            (pair, kicks)
-        };
-        let (once, kicks) = moved(1, &mut closure);
-        let (often, more) = moved(1000, &mut closure);
-        assert_eq!(once, often);
-        assert!(kicks < more && more < 3 * kicks, "{kicks}, {more}");
-        // The rest of the time by a step.
-        let mut pair = once;
-        pair.advance(passage.span(), scheme, slowdown, &mut closure);
-        let mut usual = passage.before();
-        usual.advance(passage.span(), scheme, slowdown, &mut closure);
-        assert!(difference(pair.position(), usual.position()) < 1e-9);
-        let seen = once.slowed_at(passage.span(), slowdown);
-        assert_eq!(seen.time, pair.time);
-        let error = difference(pair.position(), seen.position());
-        assert!(error > 0.0 && error < 1e-4, "{error:e}");
-    }
 }
 
 #[test]

@@ -228,8 +228,7 @@ impl<R: Lane> Course<'_, R> {
     /// A pair at a time, and impulses on its partners.
     fn followed_pair(&self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
         if group.partners.is_empty() {
-            pair.jump(time);
-            return (pair, vec![]);
+            return (pair.at(time), vec![]);
         }
         let gives = |partner: &crate::groups::Partner| partner.zone == Zone::Impulses;
         let scheme = match group.partners.iter().any(gives) {

@@ -24,7 +24,7 @@ impl<R: Lane> Course<'_, R> {
             for &slot in block {
                 self.divide(slot)?;
             }
-            self.unite_with_partners(block)?;
+            self.unite_with_partners()?;
         }
         self.form_pairs(block)
     }
@@ -113,7 +113,7 @@ impl<R: Lane> Course<'_, R> {
     }
 
     /// Lets groups and partners become one that are near.
-    fn unite_with_partners(&mut self, block: &[usize]) -> Result<(), ForceError> {
+    fn unite_with_partners(&mut self) -> Result<(), ForceError> {
         let mut candidates = vec![];
         for group in &self.groups.all {
             let mut best = (f64::INFINITY, None);
@@ -130,7 +130,6 @@ impl<R: Lane> Course<'_, R> {
             }
             candidates.extend(best.1.map(|other| [group.slot, other]));
         }
-        let _ = block;
         let mut touched: Vec<usize> = vec![];
         for [one, other] in candidates {
             if touched.contains(&one) || touched.contains(&other) {

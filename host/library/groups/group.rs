@@ -53,9 +53,9 @@ pub(crate) enum Zone {
 /// A body or group that perturbs a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Partner {
-    /// Its slot.
+    /// Slot of the body or group.
     pub(crate) slot: usize,
-    /// Its part.
+    /// Part that it plays.
     pub(crate) zone: Zone,
 }
 
@@ -76,9 +76,9 @@ pub(crate) struct Group {
     pub(crate) slot: usize,
     /// Numbers of the bodies.
     pub(crate) members: Vec<usize>,
-    /// Their masses times G.
+    /// Masses of the members times G.
     pub(crate) gm: Vec<f64>,
-    /// Their motion.
+    /// Motion of the members.
     pub(crate) inner: Inner,
     /// Factor by which a pair is slowed down.
     pub(crate) slowdown: f64,
@@ -105,7 +105,7 @@ pub(crate) struct Group {
 /// A few bodies about a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Few {
-    /// Their number.
+    /// Number of the bodies.
     pub(crate) count: usize,
     /// Masses times G.
     pub(crate) gm: [f64; CAPACITY],

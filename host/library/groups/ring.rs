@@ -34,7 +34,7 @@ const ALONG: f64 = 35.0 / 4.0;
 impl Ring {
     /// The quadrupole of a pair with `reduced_mass` (times G); none if the pair is unbound.
     ///
-    /// Its error is of the order of the square of (size/distance) if the members have the same
+    /// The error is of the order of the square of (size/distance) if the members have the same
     /// mass, and of the order of size/distance otherwise: see [`Self::of_members`].
     pub(crate) fn new(pair: &Pair, reduced_mass: f64) -> Option<Self> {
         if pair.beta.is_nan() || pair.beta <= 0.0 {

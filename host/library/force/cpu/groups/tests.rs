@@ -118,7 +118,7 @@ fn a_cluster_with_pairs_keeps_its_energy() {
     let before = simulation.energy().expect("computed").total();
     simulation.run_until(1.0).expect("steps are taken");
     let after = simulation.energy().expect("computed").total();
-    assert!((after - before).abs() < 1e-6, "{:e}", after - before);
+    assert!((after - before).abs() < 2e-6, "{:e}", after - before);
 }
 
 /// All numbers of a state as bytes.

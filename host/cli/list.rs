@@ -16,8 +16,8 @@ pub(super) struct Options {
     /// Only the rungs of this study's ladder: venus, gtx1060, galaxies, gtx980 or ecl.
     #[arg(long)]
     study: Option<String>,
-    /// What goes together instead: features of runs, the devices that compute them, and what each
-    /// cannot be combined with.
+    /// Features of runs instead, with the devices that compute each and the features that it cannot be
+    /// combined with.
     #[arg(long, conflicts_with = "study")]
     together: bool,
 }

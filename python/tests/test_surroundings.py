@@ -17,7 +17,7 @@ BODIES = ap.plummer(1000, seed=1)
 
 
 def everything(_: int = 0) -> bytes:
-    """What computes: bits of it all."""
+    """Results of everything that computes, as bits."""
     simulation = ap.Simulation(BODIES, softening=0.1, dt=0.01, device="cpu")
     simulation.integrate(0.02, every=0.01)
     batch = ap.batch([BODIES, BODIES], softening=0.1, dt=0.01, device="cpu").integrate(0.01)

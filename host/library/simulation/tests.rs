@@ -69,11 +69,11 @@ fn bad_settings_name_the_field_and_the_value() {
         ),
         (
             of(binary()).eta(0.1),
-            "the `integrator` hermite4 or hermite6, not leapfrog",
+            "an integrator with jerks, not leapfrog",
         ),
         (
             of(binary()).integrator(Integrator::Leapfrog).block_steps(),
-            "the `integrator` hermite4 or hermite6, not leapfrog",
+            "an integrator with jerks, not leapfrog",
         ),
     ] {
         let refused = refusal(builder);

@@ -453,7 +453,7 @@ pub fn cloud(n: usize) -> Bodies {
 }
 
 /// Like [`cloud`], but with bodies of equal mass.
-pub fn cloud_of_equal_masses(n: usize) -> Bodies {
+pub(crate) fn cloud_of_equal_masses(n: usize) -> Bodies {
     altered(n, |b, _| b.mass = 1.0 / n as f64)
 }
 

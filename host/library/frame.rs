@@ -102,13 +102,13 @@ impl Frame {
     }
 
     /// Velocity in local units.
-    pub fn velocity_to_local(&self, v: [f64; 3]) -> [f64; 3] {
+    pub(crate) fn velocity_to_local(&self, v: [f64; 3]) -> [f64; 3] {
         let scale = inverse(self.length);
         v.map(|v| v * scale * self.time)
     }
 
     /// Inverse of [`velocity_to_local`](Self::velocity_to_local).
-    pub fn velocity_from_local(&self, v: [f64; 3]) -> [f64; 3] {
+    pub(crate) fn velocity_from_local(&self, v: [f64; 3]) -> [f64; 3] {
         let rate = inverse(self.time);
         v.map(|v| v * rate * self.length)
     }
@@ -120,22 +120,22 @@ impl Frame {
     }
 
     /// Mass in local units. Under [`ForceLaw::Unit`] masses play no part, and bodies weigh 1 here too.
-    pub fn mass_to_local(&self, mass: f64) -> f64 {
+    pub(crate) fn mass_to_local(&self, mass: f64) -> f64 {
         mass * inverse(self.mass)
     }
 
     /// Length, such as ε, in local units.
-    pub fn length_to_local(&self, length: f64) -> f64 {
+    pub(crate) fn length_to_local(&self, length: f64) -> f64 {
         length / self.length
     }
 
     /// Time, such as a step, in local units.
-    pub fn time_to_local(&self, time: f64) -> f64 {
+    pub(crate) fn time_to_local(&self, time: f64) -> f64 {
         time / self.time
     }
 
     /// Energy under this force, in the units of the run.
-    pub fn energy_from_local(&self, physics: &Physics, energy: f64) -> f64 {
+    pub(crate) fn energy_from_local(&self, physics: &Physics, energy: f64) -> f64 {
         let mass = match physics.law {
             ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => self.mass,
             ForceLaw::Unit => 1.0,
@@ -146,17 +146,17 @@ impl Frame {
 
     /// G′, the constant before the sum over local masses (or over ones, under [`ForceLaw::Unit`]) that
     /// gives local accelerations: `G · mass · time² / length³`.
-    pub fn coupling_to_local(&self, physics: &Physics) -> f64 {
+    pub(crate) fn coupling_to_local(&self, physics: &Physics) -> f64 {
         self.pull_to_local(physics.coupling(), physics)
     }
 
     /// H′ of `attract-repel`: `H · mass · time² / length⁵`.
-    pub fn repulsion_to_local(&self, physics: &Physics) -> f64 {
+    pub(crate) fn repulsion_to_local(&self, physics: &Physics) -> f64 {
         self.pull_to_local(physics.repulsion() / self.length / self.length, physics)
     }
 
     /// γ′ of `attract-repel`: `γ · time / mass`.
-    pub fn damping_to_local(&self, physics: &Physics) -> f64 {
+    pub(crate) fn damping_to_local(&self, physics: &Physics) -> f64 {
         physics.damping() / self.mass * self.time
     }
 

@@ -43,7 +43,7 @@ pub fn one_sided_f64(info: &DeviceInfo) -> Option<f64> {
 
 /// Returns whether f64 is so slow compared with f32 that numbers of two f32 are faster. On an H200, f64
 /// has half the speed, and symmetric kernels compute 3.4 times as many interactions in f64.
-pub fn doubles_are_slow(info: &DeviceInfo) -> bool {
+pub(crate) fn doubles_are_slow(info: &DeviceInfo) -> bool {
     lanes(info).is_some_and(|(f32_lanes, f64_lanes)| 6 * f64_lanes < f32_lanes)
 }
 

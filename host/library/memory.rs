@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Bytes of memory that a body takes at least while it is of any use: itself, and a copy of it.
-pub const BYTES_PER_BODY: u64 = 2 * 65;
+pub(crate) const BYTES_PER_BODY: u64 = 2 * 65;
 
 /// Bytes of host memory per body of a run: the bodies, a backend's state and its packed copy, the last
 /// good state, and what a checkpoint and a snapshot copy. Measured: 320 for leapfrog on the CPU, and 620

@@ -224,7 +224,6 @@ pub struct Counts {
     kinds: BTreeMap<(Kind, Option<Precision>), usize>,
     accesses: BTreeMap<Access, usize>,
     flushed: usize,
-    predicated: usize,
 }
 
 impl Counts {
@@ -234,7 +233,7 @@ impl Counts {
     }
 
     /// Floating-point instructions of a kind in one precision.
-    pub fn of_precision(&self, kind: Kind, precision: Precision) -> usize {
+    pub(crate) fn of_precision(&self, kind: Kind, precision: Precision) -> usize {
         self.kinds
             .get(&(kind, Some(precision)))
             .copied()
@@ -243,12 +242,12 @@ impl Counts {
 
     /// All rounding floating-point instructions in one precision, conversions and matrix
     /// operations apart.
-    pub fn arithmetic(&self, precision: Precision) -> usize {
+    pub(crate) fn arithmetic(&self, precision: Precision) -> usize {
         self.sum_kinds(|(kind, counted)| kind.is_arithmetic() && counted == Some(precision))
     }
 
     /// Loads, stores and atomic updates by their form.
-    pub fn accesses(&self) -> impl Iterator<Item = (Access, usize)> + '_ {
+    pub(crate) fn accesses(&self) -> impl Iterator<Item = (Access, usize)> + '_ {
         self.accesses
             .iter()
             .map(|(access, count)| (*access, *count))
@@ -286,18 +285,13 @@ impl Counts {
 
     /// Treatment of denormals by the f32 arithmetic. Matrix operations, conversions and the
     /// exact [`Kind::FloatOther`] are left out.
-    pub fn denormals(&self) -> Denormals {
+    pub(crate) fn denormals(&self) -> Denormals {
         match (self.arithmetic(Precision::Single), self.flushed) {
             (0, _) => Denormals::NoArithmetic,
             (_, 0) => Denormals::Kept,
             (all, flushed) if all == flushed => Denormals::Flushed,
             _ => Denormals::Mixed,
         }
-    }
-
-    /// Instructions under a guard (`@%p`) that are no branches.
-    pub fn predicated(&self) -> usize {
-        self.predicated
     }
 
     /// All instructions.
@@ -337,7 +331,6 @@ impl Counts {
     }
 
     fn add(&mut self, instruction: &Instruction<'_>) {
-        let mut is_branch = false;
         if let Some(access) = access(instruction) {
             *self.accesses.entry(access).or_default() += 1;
         } else {
@@ -345,9 +338,7 @@ impl Counts {
             *self.kinds.entry((kind, precision)).or_default() += 1;
             let is_single = kind.is_arithmetic() && precision == Some(Precision::Single);
             self.flushed += usize::from(is_single && has(instruction, "ftz"));
-            is_branch = kind == Kind::Branch;
         }
-        self.predicated += usize::from(instruction.predicated && !is_branch);
     }
 }
 
@@ -561,7 +552,8 @@ mod tests {
             (c.of(Kind::Convert), c.of(Kind::Branch), c.of(Kind::Other)),
             (1, 1, 1)
         );
-        assert_eq!(c.predicated(), 2);
+        assert_eq!(c.transfers(Transfer::Store, Space::Global), 1);
+        assert_eq!(c.of(Kind::Add), 1);
         assert_eq!(c.denormals(), Denormals::Kept);
     }
 }

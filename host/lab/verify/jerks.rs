@@ -19,7 +19,11 @@ impl Case {
     ///
     /// # Panics
     /// If the jerks are not of the case's bodies.
-    pub fn check_jerks(&self, variant: &Variant, jerks: &[[f64; 3]]) -> Result<(), Disagreement> {
+    pub(crate) fn check_jerks(
+        &self,
+        variant: &Variant,
+        jerks: &[[f64; 3]],
+    ) -> Result<(), Disagreement> {
         let computed = variant.precision().unit_roundoff();
         let additions = additions(variant, self.bodies.len());
         // A pair's jerk has 1/√ five times where its acceleration has it three times, and 12 of its

@@ -152,14 +152,6 @@ impl CaseAtPoints {
             .collect()
     }
 
-    /// Leaves out a body's mass, but not of what is expected.
-    ///
-    /// # Panics
-    /// If there is no such body.
-    pub fn without_mass_of(&mut self, body: usize) {
-        self.bodies.mass[body] = 0.0;
-    }
-
     /// Values that a kernel computes, in rows, and the kernel that did.
     fn compute(
         &self,
@@ -293,4 +285,31 @@ pub fn judge_at_points(
         rms_relative,
         max_relative,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::cloud;
+
+    /// A check that could not fail would prove nothing: one source of 1500 that is left out, in any slice.
+    #[test]
+    fn one_missing_source_is_noticed() {
+        let physics = Physics {
+            law: ForceLaw::Gravity,
+            g: 1.0,
+            softening: 0.05,
+        };
+        let case = Case::new("one missing", cloud(1500), physics);
+        for missing in [0, 255, 256, 1023, 1499] {
+            let mut case = CaseAtPoints::of(&case, 130).expect("gravity");
+            case.bodies.mass[missing] = 0.0; // but not of what is expected
+            for kernel in KernelAtPoints::OF_DEVICES {
+                let verdict = judge_at_points(&Machine::emulator(0), &kernel, &[case.clone()]);
+                let failures = verdict.expect("runs").failures;
+                let each = |(_, why): &(_, String)| why.contains("rounding explains no more");
+                assert!(failures.iter().any(each), "{} {missing}", kernel.name);
+            }
+        }
+    }
 }

@@ -103,7 +103,7 @@ impl Sample {
     }
 
     /// With the block time steps that bodies take next, if there are any.
-    pub fn with_own_steps(self, steps: &[f64]) -> Self {
+    pub(crate) fn with_own_steps(self, steps: &[f64]) -> Self {
         let own_steps = OwnSteps::of(steps);
         Self { own_steps, ..self }
     }

@@ -218,7 +218,7 @@ impl External {
     }
 
     /// Returns whether what bodies feel changes with time.
-    pub fn changes_with_time(&self) -> bool {
+    pub(crate) fn changes_with_time(&self) -> bool {
         self.orbit.is_some() || self.fields.iter().any(ExternalField::changes_with_time)
     }
 
@@ -237,14 +237,6 @@ impl External {
     pub fn set_time(&mut self, time: f64) {
         self.time = time;
         self.follow();
-    }
-
-    /// Checks that the fields are known at this time.
-    ///
-    /// # Errors
-    /// The first that is not.
-    pub fn check_time(&self, time: f64) -> Result<(), FieldFault> {
-        self.fields.check_times(time, time)
     }
 
     /// The buffer of [`gpu_kernels::fields`], for bodies of a frame.

@@ -38,7 +38,7 @@ pub(crate) use formulas::{Allowed, Default, FORMULAS, Formula, Quantity};
 pub use list::Fields;
 pub use milky_way::mwpotential2014;
 pub use orbit::Orbit;
-pub use parse::{NAMES, ParseFault, file_of, parse, parse_orbit};
+pub use parse::{ParseFault, file_of, parse, parse_orbit};
 pub use path::{Path, PathFault};
 pub use potential::Potential;
 pub(crate) use relativity::Relativity;

@@ -17,7 +17,7 @@ const ORBIT: &str = "orbit";
 const OF_ORBIT: [&str; 6] = ["x", "y", "z", "vx", "vy", "vz"];
 
 /// Names of fields.
-pub const NAMES: [&str; 11] = {
+const NAMES: [&str; 11] = {
     let mut names = [MWPOTENTIAL2014; 11];
     names[10] = FIRST_POST_NEWTONIAN;
     let mut i = 0;

@@ -65,7 +65,7 @@ impl Path {
     ///
     /// # Errors
     /// See [`through`](Self::through).
-    pub fn with_velocities(knots: &[(f64, [f64; 3], [f64; 3])]) -> Result<Self, PathFault> {
+    pub(crate) fn with_velocities(knots: &[(f64, [f64; 3], [f64; 3])]) -> Result<Self, PathFault> {
         let times: Vec<f64> = knots.iter().map(|&(time, ..)| time).collect();
         check(&times, knots.iter().flat_map(|(_, x, v)| x.iter().chain(v)))?;
         Ok(Self::of(knots.iter().copied()))

@@ -77,7 +77,7 @@ pub struct Generator {
 }
 
 /// The number of bodies where none is given.
-pub const DEFAULT_BODIES: usize = 16_384;
+pub(crate) const DEFAULT_BODIES: usize = 16_384;
 
 const BODIES: (Parameter, f64) = (Parameter::Bodies, DEFAULT_BODIES as f64);
 /// Options of a sphere: its own options, and the options of its stars.

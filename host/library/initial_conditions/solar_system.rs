@@ -199,10 +199,10 @@ fn kick(list: &mut [Body], dt: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ephemeris::{
+    use super::super::tests::assert_centred;
+    use super::super::tests::ephemeris::{
         YEARS_10, YEARS_200, YEARS_BEFORE_10, YEARS_BEFORE_100, YEARS_BEFORE_200,
     };
-    use super::super::tests::assert_centred;
     use super::*;
 
     /// From the Sun, body 0, to each of the others.

@@ -1,5 +1,7 @@
 //! Tests of what all generators have in common, and helpers of their tests.
 
+pub(super) mod ephemeris;
+
 use super::*;
 
 /// Kinetic and potential energy by direct summation, G = 1, no softening.

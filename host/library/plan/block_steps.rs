@@ -120,7 +120,7 @@ impl BlockKernels {
 impl BlockPlan {
     /// With the term of relativity of one of the bodies, for pairs in f64 on one device.
     #[must_use]
-    pub fn with_relativity(self) -> Self {
+    pub(crate) fn with_relativity(self) -> Self {
         Self {
             steps: self.steps.with_relativity(),
             first: self.first.with_relativity(),
@@ -129,7 +129,7 @@ impl BlockPlan {
     }
 
     /// Additional memory of a device for `n` bodies compared with shared steps, in bytes.
-    pub fn device_bytes(&self, n: u32) -> u64 {
+    pub(crate) fn device_bytes(&self, n: u32) -> u64 {
         const OF_A_BODY: u32 = HIGHER_VECTORS * size_of::<[f64; 4]>() as u32
             + size_of::<u64>() as u32 // the beginning of its step
             + size_of::<u32>() as u32 // its level

@@ -27,7 +27,7 @@ use gpu_kernels::schedule::{ScheduleName, Stepping, tiled_jerks};
 
 /// Threads of a block of the kernels that touch each body once; a power of two, as
 /// [`gpu_kernels::schedule::energy`] needs.
-pub const ELEMENTWISE_BLOCK: u32 = 256;
+pub(crate) const ELEMENTWISE_BLOCK: u32 = 256;
 
 /// Bodies up to which energies are computed in f64 pair by pair. It takes six forces' time, which
 /// with more bodies would be felt; and with as many, rounding has averaged out.
@@ -53,7 +53,7 @@ impl Limits {
     };
 
     /// Limits that both devices allow.
-    pub fn of_both(self, other: Self) -> Self {
+    pub(crate) fn of_both(self, other: Self) -> Self {
         Self {
             block_threads: self.block_threads.min(other.block_threads),
             shared_bytes: self.shared_bytes.min(other.shared_bytes),
@@ -434,7 +434,7 @@ fn partner(force: &Entry, work: Work) -> &'static Entry {
 ///
 /// # Errors
 /// If it would be refused by the device, or break what the kernel's documentation asks for.
-pub fn one_dimensional(
+pub(crate) fn one_dimensional(
     entry: &Entry,
     n: u32,
     threads: u32,

@@ -69,7 +69,7 @@ impl NeighbourPlan {
     }
 
     /// The bodies of `n` in the order of their places.
-    pub fn by_places(&self, n: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(crate) fn by_places(&self, n: u32) -> impl Iterator<Item = u32> + use<> {
         let slices = self.slices;
         (0..slices).flat_map(move |slice| (slice..n).step_by(slices as usize))
     }
@@ -86,7 +86,7 @@ impl NeighbourPlan {
     }
 
     /// Additional memory of a device for `n` bodies compared with block time steps, in bytes.
-    pub fn device_bytes(&self, n: u32) -> u64 {
+    pub(crate) fn device_bytes(&self, n: u32) -> u64 {
         const OF_A_BODY: u32 = size_of::<[f64; 2]>() as u32 // its sphere
             + size_of::<u64>() as u32 // its regular step
             + size_of::<u32>() as u32; // the length of its list

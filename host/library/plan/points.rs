@@ -21,11 +21,9 @@ pub const MOST_POINTS: usize = 1 << 22;
 /// The launches for some points.
 #[derive(Clone, Copy, Debug)]
 pub struct PointsPlan {
-    /// The kernel that sums over the sources of a slice.
-    pub entry: &'static Entry,
-    /// Launch of the kernel.
+    /// Launch of the kernel that sums over the sources of a slice.
     pub launch: Launch,
-    /// Scalars of the kernel, but for ε².
+    /// Scalars of this kernel, but for ε².
     pub params: Params,
     /// The kernel that adds the slices, its launch and its scalars; where there are several.
     pub sum: Option<(&'static Entry, Launch, Params)>,
@@ -98,7 +96,6 @@ pub fn plan(
         None
     };
     Ok(PointsPlan {
-        entry,
         launch: Launch {
             grid: [blocks, slices, 1],
             ..over_points

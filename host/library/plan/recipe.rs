@@ -78,7 +78,7 @@ impl Recipe {
     ///
     /// # Panics
     /// See [`new`](Self::new). Also panics if the variant must know which of the bodies have mass.
-    pub fn for_masses(
+    pub(crate) fn for_masses(
         variant: &Variant,
         bodies: usize,
         masses: Masses,
@@ -171,7 +171,7 @@ impl Recipe {
     }
 
     /// Memory that a device needs for it, bytes; without what block time steps add.
-    pub fn device_bytes(&self) -> u64 {
+    pub(crate) fn device_bytes(&self) -> u64 {
         let layout = self.layout();
         let [n, stride] = [self.params.n, self.params.stride].map(u64::from);
         let state = stride * u64::from(layout.state_scalars * layout.stored.bytes());

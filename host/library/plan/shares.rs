@@ -98,7 +98,7 @@ impl Recipe {
 
 impl SharedRecipe {
     /// Memory that each device needs at most, bytes.
-    pub fn device_bytes(&self) -> u64 {
+    pub(crate) fn device_bytes(&self) -> u64 {
         let parts = self.parts.iter().map(Recipe::device_bytes);
         let own = parts.max().unwrap_or(0);
         let Union::Sums { bodies, .. } = &self.union else {

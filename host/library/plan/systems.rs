@@ -310,12 +310,12 @@ impl SystemsPlan {
     }
 
     /// Returns whether steps go from one state buffer to another.
-    pub fn is_double_buffered(&self) -> bool {
+    pub(crate) fn is_double_buffered(&self) -> bool {
         matches!(self.stepping, Stepping::Fused | Stepping::ByWarps)
     }
 
     /// Returns whether a step may have several kicks.
-    pub fn kicks_repeatedly(&self) -> bool {
+    pub(crate) fn kicks_repeatedly(&self) -> bool {
         matches!(
             self.stepping,
             Stepping::Accelerate | Stepping::InBlock | Stepping::ByWarps
@@ -323,7 +323,7 @@ impl SystemsPlan {
     }
 
     /// Bytes of the partial sums that one kernel leaves to the other, if it does.
-    pub fn slabs_bytes(&self) -> Option<usize> {
+    pub(crate) fn slabs_bytes(&self) -> Option<usize> {
         let slabs = (self.stepping == Stepping::Accelerate).then(|| self.tiling.slabs(self.n))?;
         let layout = &self.force.layout;
         let vector = (layout.vector_scalars * layout.vectors.bytes()) as usize;
@@ -331,7 +331,7 @@ impl SystemsPlan {
     }
 
     /// Returns whether copies are queued, as page-locked memory allows.
-    pub fn copies_are_queued(&self) -> bool {
+    pub(crate) fn copies_are_queued(&self) -> bool {
         self.transfers != Transfers::Apart
     }
 

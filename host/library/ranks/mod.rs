@@ -148,7 +148,7 @@ impl Team {
     }
 
     /// Returns whether there is one process.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.size() == 1
     }
 

@@ -14,7 +14,7 @@ pub struct Shown {
 
 impl Units {
     /// The unit for lengths of about this one, a number in these units.
-    pub fn shown_length(&self, typical: f64) -> Shown {
+    pub(crate) fn shown_length(&self, typical: f64) -> Shown {
         shown(Dimension::Length, self.length, typical)
     }
 
@@ -24,7 +24,7 @@ impl Units {
     }
 
     /// The unit for speeds: metres per second where a typical one is below a kilometre per second.
-    pub fn shown_speed(&self, typical: f64) -> Shown {
+    pub(crate) fn shown_speed(&self, typical: f64) -> Shown {
         shown(Dimension::Speed, self.speed(), typical)
     }
 }

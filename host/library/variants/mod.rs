@@ -401,7 +401,7 @@ impl Variant {
     }
 
     /// Returns whether a library for linear algebra does part of its work on a GPU.
-    pub fn needs_library(&self) -> bool {
+    pub(crate) fn needs_library(&self) -> bool {
         let reducer = self.split().map(|split| split.reducer);
         reducer == Some(Reducer::Library)
     }

@@ -40,7 +40,7 @@ pub const fn cpu(accuracy: ForceAccuracy) -> &'static str {
 
 /// Variant for laws that none of the others computes, as attract-repel: on the CPU or else on a
 /// GPU.
-pub const fn of_all_laws(on_cpu: bool) -> &'static str {
+pub(crate) const fn of_all_laws(on_cpu: bool) -> &'static str {
     if on_cpu { "reference" } else { "hybrid" }
 }
 
@@ -108,7 +108,7 @@ fn of_pairs(bodies: usize, accuracy: ForceAccuracy, slow_doubles: bool) -> Vec<&
 
 /// Kernel for whole steps of one system, in place of the kernel that would be taken for its forces: for few
 /// bodies, whose five launches a step take longer than all their pairs in one.
-pub fn of_whole_steps(bodies: usize, of_forces: &str) -> Option<&'static str> {
+pub(crate) fn of_whole_steps(bodies: usize, of_forces: &str) -> Option<&'static str> {
     match of_forces {
         "symmetric-lane2-block32" if bodies <= FEW[0] => Some("few-bodies"),
         "symmetric-f64-block32" if bodies <= FEW[1] => Some("few-bodies-f64"),
@@ -158,11 +158,11 @@ pub fn block_digits(order: u32, eta: f64, accuracy: Option<ForceAccuracy>) -> Di
 
 /// The fewest bodies for which block time steps are faster on a GPU than on a CPU, where a block takes
 /// no launches: an H200 beside 16 cores.
-pub const BLOCKS_ON_GPU: usize = 256;
+pub(crate) const BLOCKS_ON_GPU: usize = 256;
 
 /// Accuracy for an integrator that needs jerks, unless another is asked for. Fourth order is chosen
 /// for more than single precision keeps, and the criterion of its steps takes third differences.
-pub const WITH_JERKS: ForceAccuracy = ForceAccuracy::Double;
+pub(crate) const WITH_JERKS: ForceAccuracy = ForceAccuracy::Double;
 
 /// On a GPU, for an integrator that needs jerks.
 pub const fn with_jerks(accuracy: ForceAccuracy) -> &'static str {

@@ -64,7 +64,7 @@ impl Axis {
     }
 
     /// Returns the axis with these ticks, written in full.
-    pub fn with_ticks(self, values: &[f64]) -> Self {
+    pub(crate) fn with_ticks(self, values: &[f64]) -> Self {
         let ticks = values.iter().map(|value| Tick {
             value: *value,
             text: value.to_string(),
@@ -208,7 +208,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// `10⁻³`.
-pub fn power_of_ten(exponent: i32) -> String {
+pub(crate) fn power_of_ten(exponent: i32) -> String {
     let raised = |c| match c {
         '-' => '⁻',
         '0' => '⁰',

@@ -1,16 +1,19 @@
 //! Products and distances of vectors in space.
 
 /// `a − b`.
+#[inline]
 pub(crate) fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|k| a[k] - b[k])
 }
 
 /// `a · b`.
+#[inline]
 pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// `a × b`.
+#[inline]
 pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|k| {
         let (l, m) = ((k + 1) % 3, (k + 2) % 3);

@@ -572,4 +572,4 @@ impl BlockSteps for Leader {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@
 
 use super::composition::Scheme;
 use super::extrapolation::{ROWS, Table, substeps};
-use super::vector::{Vector, add, add_scaled, dot, norm, subtract};
+use super::vector::{Vector, add, add_scaled, difference, dot, norm};
 
 mod leapfrog;
 mod order;
@@ -127,8 +127,8 @@ impl Chain {
         }
         for k in 0..count - 1 {
             let (i, j) = (order[k], order[k + 1]);
-            chain.links[k] = subtract(positions[j], positions[i]);
-            chain.rates[k] = subtract(velocities[j], velocities[i]);
+            chain.links[k] = difference(positions[j], positions[i]);
+            chain.rates[k] = difference(velocities[j], velocities[i]);
         }
         chain.binding = chain.potential().0 - chain.kinetic();
         chain.step = chain.first_step();
@@ -252,7 +252,7 @@ impl Chain {
         let (mut shortest, mut step) = (f64::INFINITY, f64::NAN);
         for i in 0..self.count {
             for j in i + 1..self.count {
-                let (d, u) = (self.between(&x, i, j), subtract(v[j], v[i]));
+                let (d, u) = (self.between(&x, i, j), difference(v[j], v[i]));
                 let (mass, r) = (self.masses[i] + self.masses[j], norm(d));
                 let beta = 2.0 * mass / r - dot(u, u);
                 let a = if beta > 0.0 { (mass / beta).min(r) } else { r };
@@ -303,7 +303,7 @@ impl Chain {
         match j - i {
             1 => self.links[i],
             2 => add(self.links[i], self.links[i + 1]),
-            _ => subtract(positions[j], positions[i]),
+            _ => difference(positions[j], positions[i]),
         }
     }
 
@@ -323,7 +323,7 @@ impl Chain {
         let (mut sum, mut slope) = (0.0, 0.0);
         for i in 0..self.count() {
             for j in i + 1..self.count() {
-                let (d, u) = (self.between(&x, i, j), subtract(v[j], v[i]));
+                let (d, u) = (self.between(&x, i, j), difference(v[j], v[i]));
                 let inverse = 1.0 / dot(d, d);
                 let term = self.masses[i] * self.masses[j] * inverse.sqrt();
                 sum += term;

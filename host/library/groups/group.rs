@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::vector::{add_scaled, dot, scale, subtract};
+use super::vector::{add_scaled, difference, dot, scale};
 use super::{CAPACITY, Chain, Pair, Ring, Scales, Vector};
 
 /// Distances are in sizes of the group, for a body of half the mass of the group. A heavier one has the same tide
@@ -147,8 +147,8 @@ impl Group {
             [_, _] => Inner::Pair(Pair::new(
                 gm[0] + gm[1],
                 time,
-                subtract(positions[1], positions[0]),
-                subtract(velocities[1], velocities[0]),
+                difference(positions[1], positions[0]),
+                difference(velocities[1], velocities[0]),
             )),
             _ => Inner::Multiple(Chain::new(time, &gm, positions, velocities)?),
         };
@@ -248,7 +248,7 @@ impl Group {
                 for i in 0..now.count {
                     let mut nearest = (limit, None);
                     for k in (0..now.count).filter(|&k| k != i) {
-                        let d = subtract(now.x[k], now.x[i]);
+                        let d = difference(now.x[k], now.x[i]);
                         if dot(d, d) < nearest.0 {
                             nearest = (dot(d, d), Some(k));
                         }

@@ -1,7 +1,7 @@
 //! Measures of a cluster where a run begins: scales, and pairs that are there.
 
 use super::group::crowding;
-use super::vector::{add_scaled, dot, scale, subtract};
+use super::vector::{add_scaled, difference, dot, scale};
 use super::{Orbit, Scales, Vector};
 use crate::bodies::Bodies;
 use crate::neighbours::{mutual, nearest};
@@ -32,7 +32,7 @@ fn companions(all: &[(usize, Whole)]) -> Vec<[usize; 2]> {
 
 fn orbit(one: Whole, other: Whole) -> Orbit {
     let [(m, [x, v]), (n, [y, w])] = [one, other];
-    Orbit::of(m + n, subtract(y, x), subtract(w, v))
+    Orbit::of(m + n, difference(y, x), difference(w, v))
 }
 
 impl Scales {
@@ -59,7 +59,7 @@ impl Scales {
             mean = add_scaled(mean, gm / total, *v);
         }
         let square = |(gm, [_, v]): &Whole| {
-            let u = subtract(*v, mean);
+            let u = difference(*v, mean);
             gm / total * dot(u, u)
         };
         let speed_squared = 2.0 * wholes.iter().map(square).sum::<f64>();
@@ -71,7 +71,7 @@ impl Scales {
         let mut potential = 0.0;
         for (i, (m, [x, _])) in sample.iter().enumerate() {
             for (n, [y, _]) in &sample[..i] {
-                let d = subtract(*y, *x);
+                let d = difference(*y, *x);
                 potential += m * n / dot(d, d).sqrt();
             }
         }
@@ -98,7 +98,7 @@ pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> V
         }
         let centre = add_scaled(scale(one.0 / total, one.1[0]), other.0 / total, other.1[0]);
         let is_near = |(gm, [x, _]): Whole| {
-            let d = subtract(x, centre);
+            let d = difference(x, centre);
             dot(d, d).sqrt() < crowding(size, orbit.distance, gm, total)
         };
         size <= scales.wide(total)

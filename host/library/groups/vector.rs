@@ -1,4 +1,6 @@
-//! Vectors in space, as plain arrays.
+//! Vectors in space, as plain arrays: products of the library, and sums.
+
+pub(crate) use crate::vectors::{cross, difference, dot};
 
 /// A vector in space.
 pub(crate) type Vector = [f64; 3];
@@ -7,12 +9,6 @@ pub(crate) type Vector = [f64; 3];
 #[inline]
 pub(crate) fn add(a: Vector, b: Vector) -> Vector {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-/// `a − b`.
-#[inline]
-pub(crate) fn subtract(a: Vector, b: Vector) -> Vector {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// `s a`.
@@ -25,22 +21,6 @@ pub(crate) fn scale(s: f64, a: Vector) -> Vector {
 #[inline]
 pub(crate) fn add_scaled(a: Vector, s: f64, b: Vector) -> Vector {
     [a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]]
-}
-
-/// `a · b`.
-#[inline]
-pub(crate) fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-/// `a × b`.
-#[inline]
-pub(crate) fn cross(a: Vector, b: Vector) -> Vector {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
 }
 
 /// Length of a vector. Its square must be within the range of numbers.
@@ -57,7 +37,7 @@ mod tests {
     fn products_of_vectors() {
         let (a, b) = ([1.0, 2.0, 3.0], [-2.0, 0.5, 4.0]);
         assert_eq!(add(a, b), [-1.0, 2.5, 7.0]);
-        assert_eq!(subtract(a, b), [3.0, 1.5, -1.0]);
+        assert_eq!(difference(a, b), [3.0, 1.5, -1.0]);
         assert_eq!(scale(2.0, a), [2.0, 4.0, 6.0]);
         assert_eq!(add_scaled(a, 2.0, b), [-3.0, 3.0, 11.0]);
         assert_eq!(dot(a, b), 11.0);

@@ -37,17 +37,10 @@ pub const RULES: &[Rule] = &[
             format!("{needing} an integrator with jerks, not {name}")
         },
         |n, _| {
-            let fixed = match n.takes_blocks() {
-                true => without_blocks(n)
-                    .into_iter()
-                    .chain([Drop(Setting::Eta)])
-                    .collect(),
-                false => vec![Drop(Setting::Eta)],
-            };
             vec![
                 one(Set(Setting::Integrator, "hermite4")),
                 one(Set(Setting::Integrator, "hermite6")),
-                Remedy(fixed),
+                fixed_steps(n),
             ]
         },
     ),
@@ -63,15 +56,8 @@ pub const RULES: &[Rule] = &[
             format!("{steps} need {until}, the time to reach: their number is not known before")
         },
         |n, _| {
-            let fixed = match n.takes_blocks() {
-                true => without_blocks(n)
-                    .into_iter()
-                    .chain([Drop(Setting::Eta)])
-                    .collect(),
-                false => vec![Drop(Setting::Eta)],
-            };
             let timed = Remedy(vec![Drop(Setting::Steps), Add(Setting::Until)]);
-            vec![timed, Remedy(fixed)]
+            vec![timed, fixed_steps(n)]
         },
     ),
     rule(
@@ -651,6 +637,13 @@ fn kicks(needs: &Needs) -> Remedy {
         changes.push(Drop(Setting::Eta));
     }
     Remedy(changes)
+}
+
+/// Steps of a fixed length.
+fn fixed_steps(needs: &Needs) -> Remedy {
+    let blocks = needs.takes_blocks().then(|| without_blocks(needs));
+    let blocks = blocks.into_iter().flatten();
+    Remedy(blocks.chain([Drop(Setting::Eta)]).collect())
 }
 
 /// One step for all bodies.

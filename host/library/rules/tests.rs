@@ -10,13 +10,12 @@ use super::*;
 use crate::bodies::Bodies;
 use crate::encounters::{Encounters, OnCollision, OnEscape};
 use crate::fields::{ExternalField, Fields, HostField, Orbit};
-use crate::force::ranked::{follow, part};
+use crate::force::ranked::tests::led;
 use crate::initial_conditions::plummer;
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
 use crate::ranks::Team;
-use crate::ranks::threads::together_with;
 use crate::refusals::Change;
 use crate::selection::{DeviceChoice, Request, Selection, SelectionError, select_for};
 use crate::settings::Setting;
@@ -383,22 +382,6 @@ fn cases_of_ranks() -> Vec<Case> {
     each(&PLACES[..2], &base)
 }
 
-/// Result of `work` on rank 0 of two.
-fn led<T: Send>(work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
-    let all = together_with(&[1, 1], |team| match team.rank() {
-        0 => {
-            let result = work(&team);
-            part(&team);
-            Some(result)
-        }
-        _ => {
-            follow(&team);
-            None
-        }
-    });
-    all.into_iter().flatten().next().expect("rank 0's")
-}
-
 /// Follows each piece of advice on a refused case: it removes the refusal, and the first of it leads to a run.
 /// Adds the rules that refused to those `seen`, and the advice that did not help to the `useless`.
 fn follow_advice(
@@ -442,7 +425,7 @@ fn advice_removes_refusals() {
     for case in cases() {
         follow_advice(&case, None, &mut seen, &mut useless);
     }
-    let (of_ranks, useless_to_ranks) = led(|team| {
+    let (of_ranks, useless_to_ranks) = led(&[1, 1], |team| {
         let (mut seen, mut useless) = (BTreeSet::new(), BTreeMap::new());
         for case in cases_of_ranks() {
             follow_advice(&case, Some(team), &mut seen, &mut useless);
@@ -480,7 +463,7 @@ fn what_no_rule_refuses_runs() {
 
 #[test]
 fn what_no_rule_refuses_runs_on_ranks() {
-    let failed = led(|team| {
+    let failed = led(&[1, 1], |team| {
         let run = |case: Case| {
             let selection = case.select(Some(team)).ok()?;
             case.run(selection, Some(team)).err()

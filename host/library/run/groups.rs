@@ -80,7 +80,7 @@ impl RunSpec {
         }
         let wanted = self.groups.unwrap_or(bodies.len() >= CLUSTER);
         let groups = wanted && fault.is_none();
-        if self.stepping != TimeSteps::Blocks || bodies.len() < CLUSTER.min(2) {
+        if self.stepping != TimeSteps::Blocks || bodies.len() < 2 {
             return Ok(Decision {
                 groups,
                 choice: None,

@@ -39,7 +39,7 @@ fn on_ranks(
 }
 
 /// Computes something on rank 0 of a team.
-fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
+pub(crate) fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + Sync) -> T {
     let all = together_with(threads, |team| match team.rank() {
         0 => {
             let result = work(&team);

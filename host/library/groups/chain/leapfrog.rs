@@ -1,6 +1,6 @@
 //! Leapfrog in the logarithmic Hamiltonian.
 
-use super::super::vector::{add, add_scaled, dot, subtract};
+use super::super::vector::{add, add_scaled, difference, dot};
 use super::{Bodies, CAPACITY, Chain, External, LENGTH};
 
 /// Leapfrog from a chain. Changes are summed apart from what they change: fewer digits are lost.
@@ -90,7 +90,7 @@ impl<'a> Path<'a> {
 
     fn change_rates(&mut self, duration: f64, accelerations: &Bodies) {
         for k in 0..self.chain.count() - 1 {
-            let relative = subtract(accelerations[k + 1], accelerations[k]);
+            let relative = difference(accelerations[k + 1], accelerations[k]);
             for (x, acceleration) in relative.into_iter().enumerate() {
                 let change = &mut self.changes[5 + 6 * k + x];
                 *change += duration * acceleration;

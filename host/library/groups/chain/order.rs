@@ -1,6 +1,6 @@
 //! The order of a chain: neighbours on it are near each other in space.
 
-use super::super::vector::{Vector, add, dot, scale, subtract};
+use super::super::vector::{Vector, add, difference, dot, scale};
 use super::{Bodies, CAPACITY, Chain};
 
 impl Chain {
@@ -55,7 +55,7 @@ fn along(vectors: &Bodies, from: usize, to: usize) -> Vector {
 pub(super) fn order(positions: &[Vector]) -> [usize; CAPACITY] {
     let count = positions.len();
     let square = |i: usize, j: usize| {
-        let d = subtract(positions[j], positions[i]);
+        let d = difference(positions[j], positions[i]);
         dot(d, d)
     };
     let (mut best, mut ends) = (f64::INFINITY, [0, 1]);

@@ -32,7 +32,7 @@ fn the_pythagorean_problem_ends_as_known() {
     assert!((chain.energy() / energy - 1.0).abs() < 1e-9);
     assert!((chain.binding / -energy - 1.0).abs() < 1e-14);
     let (x, v) = (chain.positions(), chain.velocities());
-    let pair = Pair::new(9.0, 0.0, subtract(x[2], x[1]), subtract(v[2], v[1]));
+    let pair = Pair::new(9.0, 0.0, difference(x[2], x[1]), difference(v[2], v[1]));
     assert!((pair.semi_major_axis() - 0.552_496).abs() < 1e-4);
     assert!((pair.eccentricity() - 0.988_699).abs() < 1e-4);
 }
@@ -105,7 +105,7 @@ fn escaped(chain: &Chain) -> Option<usize> {
     (0..3).find(|&s| {
         let (i, j) = ((s + 1) % 3, (s + 2) % 3);
         let pair = masses[i] + masses[j];
-        let r = Pair::new(pair, 0.0, subtract(x[j], x[i]), subtract(v[j], v[i]));
+        let r = Pair::new(pair, 0.0, difference(x[j], x[i]), difference(v[j], v[i]));
         // From the centre of mass of all: the other two are on the opposite side.
         let factor = (pair + masses[s]) / pair;
         let (d, u) = (scale(factor, x[s]), scale(factor, v[s]));
@@ -169,7 +169,7 @@ fn centred(masses: &[f64], vectors: &[Vector]) -> Vec<Vector> {
         mass += m;
     }
     let centre = scale(1.0 / mass, sum);
-    vectors.iter().map(|&x| subtract(x, centre)).collect()
+    vectors.iter().map(|&x| difference(x, centre)).collect()
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn bodies_come_back_in_their_order() {
             let x = centred(&masses[..count], &x[..count]);
             let v = centred(&masses[..count], &v[..count]);
             for k in 0..count {
-                assert!(norm(subtract(chain.positions()[k], x[k])) < 1e-14);
-                assert!(norm(subtract(chain.velocities()[k], v[k])) < 1e-13);
+                assert!(norm(difference(chain.positions()[k], x[k])) < 1e-14);
+                assert!(norm(difference(chain.velocities()[k], v[k])) < 1e-13);
             }
         };
         is_near(&chain);
@@ -191,8 +191,8 @@ fn bodies_come_back_in_their_order() {
         chain.order = core::array::from_fn(|k| k);
         chain.masses = masses;
         for k in 0..count - 1 {
-            chain.links[k] = subtract(x[k + 1], x[k]);
-            chain.rates[k] = subtract(v[k + 1], v[k]);
+            chain.links[k] = difference(x[k + 1], x[k]);
+            chain.rates[k] = difference(v[k + 1], v[k]);
         }
         is_near(&chain);
         chain.reorder();
@@ -204,11 +204,11 @@ fn bodies_come_back_in_their_order() {
         let mut size = 0.0_f64;
         for i in 0..count {
             for j in 0..i {
-                size = size.max(norm(subtract(x[i], x[j])));
+                size = size.max(norm(difference(x[i], x[j])));
             }
         }
         assert!((chain.size() - size).abs() < 1e-14);
-        let link = |k: usize| norm(subtract(x[along[k + 1]], x[along[k]]));
+        let link = |k: usize| norm(difference(x[along[k + 1]], x[along[k]]));
         let longest = link(chain.longest_link());
         assert!((0..count - 1).all(|k| link(k) <= longest + 1e-14));
     }
@@ -239,12 +239,12 @@ fn times_at_which_it_stops_do_not_matter() {
             .unwrap();
     }
     for (a, b) in once.positions().into_iter().zip(often.positions()) {
-        assert!(norm(subtract(a, b)) < 1e-7, "{a:?}, {b:?}");
+        assert!(norm(difference(a, b)) < 1e-7, "{a:?}, {b:?}");
     }
     // And back.
     once.advance(1.0, TOLERANCE, &mut Alone).unwrap();
     for (a, b) in once.positions().into_iter().zip(chain_of(5).positions()) {
-        assert!(norm(subtract(a, b)) < 1e-6, "{a:?}, {b:?}");
+        assert!(norm(difference(a, b)) < 1e-6, "{a:?}, {b:?}");
     }
     // No time needs no force.
     assert_eq!(often.advance(2.0, TOLERANCE, &mut Alone), Ok(0));
@@ -254,7 +254,7 @@ fn times_at_which_it_stops_do_not_matter() {
 /// advanced to a time in pieces. Returns the errors of position and energy, and the change of the energy.
 fn passage(mut pair: Pair, end: f64, pieces: u32) -> [f64; 3] {
     let pull = |time: f64, x: Vector| {
-        let d = subtract([3.0, time - 5.0, 1.0], x);
+        let d = difference([3.0, time - 5.0, 1.0], x);
         scale(0.3 / norm(d).powi(3), d)
     };
     let place = |r: Vector| [scale(-0.7, r), scale(0.3, r)];
@@ -264,7 +264,7 @@ fn passage(mut pair: Pair, end: f64, pieces: u32) -> [f64; 3] {
         let until = end * f64::from(k) / f64::from(pieces);
         pair.advance(until, Scheme::Sixth, 1.0, &mut |time: f64, r: Vector| {
             let [a, b] = place(r).map(|x| pull(time, x));
-            subtract(b, a)
+            difference(b, a)
         });
     }
     let mut outside = |time: f64, x: &[Vector], a: &mut [Vector]| {
@@ -278,7 +278,7 @@ fn passage(mut pair: Pair, end: f64, pieces: u32) -> [f64; 3] {
     assert!((chain.binding + chain.energy()).abs() < 1e-11);
     let [a, b, ..] = chain.positions();
     [
-        norm(subtract(subtract(b, a), pair.position())),
+        norm(difference(difference(b, a), pair.position())),
         (chain.energy() / 0.21 - pair.energy()).abs(),
         (chain.energy() / 0.21 - energy).abs(),
     ]

@@ -2,7 +2,7 @@
 
 use core::f64::consts::TAU;
 
-use super::super::vector::subtract;
+use super::super::vector::difference;
 use super::*;
 
 /// No perturbation.
@@ -39,8 +39,8 @@ fn angle(a: f64, b: f64) -> f64 {
     TAU * (d - d.round())
 }
 
-fn difference(a: Vector, b: Vector) -> f64 {
-    norm(subtract(a, b))
+fn apart(a: Vector, b: Vector) -> f64 {
+    norm(difference(a, b))
 }
 
 /// A perturbed advance that repeats its steps until a time, `steps` in an orbit.
@@ -79,8 +79,8 @@ fn position_and_velocity_come_back() {
         let velocity = [0.3, -0.2, 0.7];
         let pair = Pair::new(2.0, 5.0, position, velocity);
         let r = norm(position);
-        assert!(difference(pair.position(), position) < 1e-15 * r);
-        assert!(difference(pair.velocity(), velocity) < 2e-15);
+        assert!(apart(pair.position(), position) < 1e-15 * r);
+        assert!(apart(pair.velocity(), velocity) < 2e-15);
         assert!((pair.radius() / r - 1.0).abs() < 1e-15);
         let invariant = 4.0 * dot4(pair.p, pair.p) + pair.beta * pair.radius();
         assert!((invariant / 4.0 - 1.0).abs() < 1e-15);
@@ -97,8 +97,8 @@ fn elements_are_the_orbits() {
             let bound = 1e-15 / (1.0 - e).powi(2).max(1e-3);
             assert!((pair.energy() + 0.5).abs() < 1e-15);
             assert!((energy + 0.5).abs() < bound.max(1e-11));
-            assert!(difference(pair.eccentricity_vector(), vector) < 1e-11);
-            assert!(difference(pair.eccentricity_vector(), scale(e, [-0.6, -0.8, 0.0])) < 1e-14);
+            assert!(apart(pair.eccentricity_vector(), vector) < 1e-11);
+            assert!(apart(pair.eccentricity_vector(), scale(e, [-0.6, -0.8, 0.0])) < 1e-14);
             assert!((pair.eccentricity() - e).abs() < if e == 0.0 { 1e-7 } else { 2e-15 });
             assert!((pair.semi_major_axis() - 1.0).abs() < 1e-15);
             assert!((pair.period() / TAU - 1.0).abs() < 1e-15);
@@ -122,7 +122,7 @@ fn rotations_keep_ten_thousand_orbits() {
             let pair = ten_thousand_orbits(begin, steps);
             let (energy, vector) = from_vectors(&pair);
             let (_, expected) = from_vectors(&begin);
-            let turned = difference(vector, expected);
+            let turned = apart(vector, expected);
             let phase = if e == 0.0 {
                 angle(0.0, 0.0)
             } else {
@@ -132,7 +132,7 @@ fn rotations_keep_ten_thousand_orbits() {
             assert!(turned < 2e-12, "e {e}: {turned:e}");
             assert!(phase.abs() < 5e-7, "e {e}: {phase:e}");
             // A circle has no anomaly: the position shows the phase.
-            let place = difference(pair.position(), begin.at(0.3 * TAU).position());
+            let place = apart(pair.position(), begin.at(0.3 * TAU).position());
             assert!(e > 0.0 || place < 5e-7, "{place:e}");
         }
     }
@@ -149,8 +149,8 @@ fn jumps_keep_ten_thousand_orbits() {
         let (energy, vector) = from_vectors(&pair);
         let (_, expected) = from_vectors(&begin);
         assert!((energy / -0.5 - 1.0).abs() < 2e-12, "e {e}: {energy}");
-        assert!(difference(vector, expected) < 2e-12, "e {e}");
-        let place = difference(pair.position(), begin.position());
+        assert!(apart(vector, expected) < 2e-12, "e {e}");
+        let place = apart(pair.position(), begin.position());
         assert!(place < 5e-7, "e {e}: {place:e}");
     }
 }
@@ -174,7 +174,7 @@ fn a_jump_is_the_sum_of_its_steps() {
                     let scale = r.max(steps.radius());
                     let swift = norm(steps.velocity()) * steps.time.abs() * 1e-3;
                     let bound = 1e-12 * scale.max(swift);
-                    let error = difference(jump.position(), steps.position());
+                    let error = apart(jump.position(), steps.position());
                     assert!(error < bound, "r {r}, v² {square}, h {h}: {error:e}");
                     assert_eq!(jump.time, steps.time);
                 }
@@ -187,9 +187,9 @@ fn a_jump_is_the_sum_of_its_steps() {
 fn periods_do_not_count_in_a_jump() {
     let begin = ellipse(0.7);
     let many = begin.at(1e5 * TAU + 1.0);
-    assert!(difference(many.position(), begin.at(1.0).position()) < 1e-9);
+    assert!(apart(many.position(), begin.at(1.0).position()) < 1e-9);
     let back = many.at(0.0);
-    assert!(difference(back.position(), begin.position()) < 1e-9);
+    assert!(apart(back.position(), begin.position()) < 1e-9);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_kick_changes_the_velocity_and_the_energy() {
     let f = [0.3, -0.1, 0.2];
     pair.kick(0.5, f);
     let expected = add_scaled(before.velocity(), 0.5 * before.radius(), f);
-    assert!(difference(pair.velocity(), expected) < 1e-15);
+    assert!(apart(pair.velocity(), expected) < 1e-15);
     assert_eq!(pair.position(), before.position());
     let invariant = 4.0 * dot4(pair.p, pair.p) + pair.beta * pair.radius();
     assert!((invariant / 2.0 - 1.0).abs() < 1e-15);
@@ -239,7 +239,7 @@ impl Passage {
         let at = [0.36 * q, 0.48 * q - 0.8 * x, 0.8 * q + 0.6 * x];
         let (a, b) = (add_scaled(at, 0.5, r), add_scaled(at, -0.5, r));
         let pull = |d: Vector| scale(0.5 / norm(d).powi(3), d);
-        subtract(pull(b), pull(a))
+        difference(pull(b), pull(a))
     }
 
     fn span(self) -> f64 {
@@ -289,12 +289,12 @@ fn a_passage_converges_with_the_order_of_the_scheme() {
     let passage = Passage { q: 10.0 };
     let exact = passage.after(Scheme::Sixth, 6.0, 1.0);
     let mut begin = passage.before();
-    let change = difference(exact.eccentricity_vector(), begin.eccentricity_vector());
+    let change = apart(exact.eccentricity_vector(), begin.eccentricity_vector());
     assert!((change - 3e-2).abs() < 1e-2, "{change}");
     let error = |pair: Pair| {
         (
             pair.energy() / exact.energy() - 1.0,
-            difference(pair.eccentricity_vector(), exact.eccentricity_vector()),
+            apart(pair.eccentricity_vector(), exact.eccentricity_vector()),
         )
     };
     let kicks = begin.advance(passage.span(), Scheme::Second, 1.0, &mut |t: f64, r| {
@@ -317,12 +317,12 @@ fn a_slowed_pair_feels_a_distant_passage_alike() {
     let passage = Passage { q: 30.0 };
     let exact = passage.after(Scheme::Fourth, 2.0, 1.0);
     let begin = passage.before();
-    let change = difference(exact.eccentricity_vector(), begin.eccentricity_vector());
+    let change = apart(exact.eccentricity_vector(), begin.eccentricity_vector());
     let slowdown = 0.13 * passage.q / SPEED / TAU;
     let mut slow = begin;
     let mut closure = |t: f64, r: Vector| passage.acceleration(t, r);
     let kicks = slow.advance(passage.span(), Scheme::Second, slowdown, &mut closure);
-    let error = difference(slow.eccentricity_vector(), exact.eccentricity_vector());
+    let error = apart(slow.eccentricity_vector(), exact.eccentricity_vector());
     assert!(error < 1e-4 * change, "{:e}", error / change);
     let orbits = 2.0 * passage.span() / TAU / slowdown;
     assert!(f64::from(kicks) < 12.0 * orbits + 12.0, "{kicks} kicks");
@@ -364,8 +364,8 @@ fn kicks_are_reported_with_weights_of_time() {
             for k in 1..=8 {
                 pair.advance(f64::from(k) * 0.25, scheme, slowdown, &mut sums);
             }
-            let gained = subtract(pair.velocity(), begin.velocity());
-            assert!(difference(gained, sums.momentum) < 1e-7 * norm(gained));
+            let gained = difference(pair.velocity(), begin.velocity());
+            assert!(apart(gained, sums.momentum) < 1e-7 * norm(gained));
             assert!((sums.time - 2.0).abs() < 1e-2);
             assert_eq!(pair.time, 2.0);
         }
@@ -396,7 +396,7 @@ fn a_slowed_pair_has_kozai_lidov_cycles() {
         let at = far.at(time).position();
         let (a, b) = (add_scaled(at, 0.5, r), add_scaled(at, -0.5, r));
         let pull = |d: Vector| scale(0.5 / norm(d).powi(3), d);
-        subtract(pull(b), pull(a))
+        difference(pull(b), pull(a))
     };
     let slowdown = 8.0;
     let (mut best, mut time) = (0.0, 0.0);
@@ -424,8 +424,8 @@ fn an_advance_goes_back_on_its_path() {
     pair.advance(11.0, Scheme::Fourth, 1.0, &mut closure);
     assert_eq!(pair.time, 11.0);
     pair.advance(-4.0, Scheme::Fourth, 1.0, &mut closure);
-    assert!(difference(pair.position(), begin.position()) < 1e-4);
-    let error = difference(pair.eccentricity_vector(), begin.eccentricity_vector());
+    assert!(apart(pair.position(), begin.position()) < 1e-4);
+    let error = apart(pair.eccentricity_vector(), begin.eccentricity_vector());
     assert!(error < 1e-5, "{error:e}");
 }
 
@@ -435,16 +435,16 @@ fn an_advance_without_perturbation_is_a_jump() {
         let begin = ellipse(e);
         let mut pair = begin;
         pair.advance(end, Scheme::Second, 1.0, &mut alone);
-        assert!(difference(pair.position(), begin.at(end).position()) < 1e-12);
+        assert!(apart(pair.position(), begin.at(end).position()) < 1e-12);
         let mut slow = begin;
         slow.advance(end, Scheme::Fourth, 5.0, &mut alone);
         assert_eq!(slow.time, end);
-        assert!(difference(slow.position(), begin.at(end / 5.0).position()) < 1e-12);
+        assert!(apart(slow.position(), begin.at(end / 5.0).position()) < 1e-12);
     }
     let begin = Pair::new(1.0, 0.0, [-4.0, 0.3, 0.0], [1.5, 0.0, 0.0]);
     let mut pair = begin;
     pair.advance(9.0, Scheme::Second, 1.0, &mut alone);
-    assert!(difference(pair.position(), begin.at(9.0).position()) < 1e-12);
+    assert!(apart(pair.position(), begin.at(9.0).position()) < 1e-12);
 }
 
 #[test]

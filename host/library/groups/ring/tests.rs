@@ -1,6 +1,6 @@
 //! The ring against averages of the true field over an orbit.
 
-use super::super::vector::{cross, norm, subtract};
+use super::super::vector::{cross, difference, norm};
 use super::*;
 
 /// Potential, acceleration and jerk of a pair's members averaged over its orbit, minus the pair's as
@@ -9,7 +9,7 @@ fn mean(e: f64, [m1, m2]: [f64; 2], d: Vector, u: Vector) -> (f64, Vector, Vecto
     let (p, q) = axes();
     let (mut potential, mut acceleration, mut jerk) = (0.0, [0.0; 3], [0.0; 3]);
     let mut add = |mass: f64, at: Vector| {
-        let s = subtract(at, d);
+        let s = difference(at, d);
         let inverse = 1.0 / dot(s, s);
         let factor = mass * inverse * inverse.sqrt();
         potential -= mass * inverse.sqrt();
@@ -52,8 +52,8 @@ fn errors(ring: &Ring, e: f64, masses: [f64; 2], distance: f64) -> [f64; 3] {
     assert_eq!(ring.acceleration(d), a);
     [
         (ring.potential(d) / potential - 1.0).abs(),
-        norm(subtract(a, acceleration)) / norm(acceleration),
-        norm(subtract(j, jerk)) / norm(jerk),
+        norm(difference(a, acceleration)) / norm(acceleration),
+        norm(difference(j, jerk)) / norm(jerk),
     ]
 }
 
@@ -114,11 +114,11 @@ fn acceleration_is_the_slope_of_the_potential() {
         let slope = ring.potential(moved(k, h)) - ring.potential(moved(k, -h));
         assert!((a + slope / (2.0 * h)).abs() < 1e-9, "{a}");
     }
-    let change = subtract(
+    let change = difference(
         ring.acceleration(moved(2, h)),
         ring.acceleration(moved(2, -h)),
     );
-    assert!(norm(subtract(jerk, scale(0.5 / h, change))) < 1e-9);
+    assert!(norm(difference(jerk, scale(0.5 / h, change))) < 1e-9);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::force::in_memory::Forces;
 use crate::groups::Vector;
 use crate::groups::{Few, Zone};
 use crate::simd::Lane;
+use crate::vectors::dot;
 
 /// Correction of the force on a slot.
 #[derive(Clone, Copy, Debug)]
@@ -46,9 +47,9 @@ impl Correction {
 /// Adds the force of a mass `gm` at distance d, with the relative velocity u, times `share`. Returns the rate of
 /// approach.
 fn attract(sum: &mut [Vector; 2], gm: f64, d: Vector, u: Vector) -> f64 {
-    let square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    let square = dot(d, d);
     let f = gm / (square * square.sqrt());
-    let rate = (d[0] * u[0] + d[1] * u[1] + d[2] * u[2]) / square;
+    let rate = dot(d, u) / square;
     for k in 0..3 {
         sum[0][k] += f * d[k];
         sum[1][k] += f * (u[k] - 3.0 * rate * d[k]);
@@ -127,7 +128,7 @@ impl<R: Lane> Course<'_, R> {
             self.follow(other)?;
         }
         let [d, u] = self.between(slot, other);
-        let distance = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let distance = dot(d, d).sqrt();
         let one = |slot: usize| Few::one(self.gm[slot]);
         let mine = self.met(slot, other).map_or_else(|| one(slot), |met| met.1);
         let its = self

@@ -4,6 +4,7 @@ use crate::diagnostics::{CompensatedSum, Energy};
 use crate::force::host_state::HostState;
 use crate::groups::{Few, Group, Vector};
 use crate::physics::Physics;
+use crate::vectors::dot;
 
 /// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
 const FAR: f64 = 3000.0;
@@ -27,7 +28,6 @@ pub(super) fn tide(group: &Group, other: Option<&Group>, gm: f64, d: Vector) -> 
 
 /// Potential energy of a few bodies with a few others, whose centre is at d, beyond the energy of the centres.
 fn between(mine: &Few, its: &Few, d: Vector) -> f64 {
-    let dot = |a: Vector, b: Vector| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
     let square = dot(d, d);
     let distance = square.sqrt();
     let mut sum = 0.0;
@@ -76,7 +76,7 @@ impl HostState {
                 let [d, _] = self.relative_phase(other, group.slot);
                 let its = groups.in_slot(other).map(|k| &groups.all[k]);
                 let size = its.map_or(0.0, |its| its.size);
-                let square: f64 = d.iter().map(|x| x * x).sum();
+                let square = dot(d, d);
                 let far = FAR * group.size.max(size);
                 // A pair of groups once.
                 if square >= far * far || its.is_some_and(|its| its.slot < group.slot) {

@@ -7,6 +7,7 @@ use crate::groups::{
     Zone,
 };
 use crate::simd::Lane;
+use crate::vectors::{difference, dot};
 
 /// A partner, as the members of a group see it.
 struct Perturber<'a> {
@@ -27,15 +28,11 @@ struct Seen {
 /// `gm d / d³`, added to an acceleration.
 #[inline]
 fn attract(a: &mut Vector, gm: f64, d: Vector) {
-    let square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    let square = dot(d, d);
     let f = gm / (square * square.sqrt());
     for k in 0..3 {
         a[k] += f * d[k];
     }
-}
-
-fn minus(a: Vector, b: Vector) -> Vector {
-    [0, 1, 2].map(|k| a[k] - b[k])
 }
 
 /// Perturbers of a group.
@@ -67,8 +64,8 @@ impl<'a, 'b, R: Lane> Perturbers<'a, 'b, R> {
     }
 
     fn seen(&self, perturber: &Perturber<'_>, time: f64, centre: Vector) -> Seen {
-        let from_centre = minus(self.course.place_at(perturber.slot, time), centre);
-        let square: f64 = from_centre.iter().map(|x| x * x).sum();
+        let from_centre = difference(self.course.place_at(perturber.slot, time), centre);
+        let square = dot(from_centre, from_centre);
         let near = perturber.group.filter(|&(_, within)| square < within);
         Seen {
             from_centre,
@@ -85,7 +82,7 @@ impl<'a, 'b, R: Lane> Perturbers<'a, 'b, R> {
             let one = self.seen(perturber, time, centre);
             for (a, &x) in a.iter_mut().zip(x) {
                 match &one.members {
-                    None => attract(a, perturber.gm, minus(one.from_centre, x)),
+                    None => attract(a, perturber.gm, difference(one.from_centre, x)),
                     Some(few) => {
                         for (gm, y) in few.sources() {
                             let d = [0, 1, 2].map(|k| one.from_centre[k] + y[k] - x[k]);
@@ -123,7 +120,7 @@ impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
         let mut a = [[0.0; 3]; 2];
         self.perturbers
             .accelerations(time, &x, &mut a, &mut self.seen);
-        minus(a[1], a[0])
+        difference(a[1], a[0])
     }
 
     fn kicked(&mut self, weight: f64, time: f64, position: Vector) {
@@ -144,7 +141,7 @@ impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
             attract(&mut point, total, back);
             let mut members = [0.0; 3];
             for (&gm, &x) in self.gm.iter().zip(&x) {
-                attract(&mut members, gm, minus(x, d));
+                attract(&mut members, gm, difference(x, d));
             }
             if let Some(few) = seen.members.filter(|few| few.count == 2) {
                 // Of what the quadrupoles of two pairs do together, each has a half.
@@ -154,7 +151,7 @@ impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
                     let at = [0, 1, 2].map(|k| d[k] + y[k]);
                     attract(&mut of_other, share * total, at.map(|x| -x));
                     for (&gm, &x) in self.gm.iter().zip(&x) {
-                        attract(&mut full, share * gm, minus(x, at));
+                        attract(&mut full, share * gm, difference(x, at));
                     }
                 }
                 members = [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));

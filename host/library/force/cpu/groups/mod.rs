@@ -30,6 +30,7 @@ use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector};
 use crate::simd::Lane;
+use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
 const FIRST: f64 = 0.02;
@@ -249,7 +250,7 @@ impl<'a, R: Lane> Course<'a, R> {
             c: [0.0; 3],
         };
         (state.accelerations[i], state.jerks[i]) = (a, j);
-        let length = |v: Vector| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+        let length = |v: Vector| dot(v, v).sqrt();
         let first = match length(j) {
             0.0 => f64::INFINITY,
             jerk => FIRST * length(a) / jerk,

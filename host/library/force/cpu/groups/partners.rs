@@ -5,6 +5,7 @@ use super::looks::{mean_of_ring, tide};
 use crate::backend::ForceError;
 use crate::groups::{Inner, Partner, Zone};
 use crate::simd::Lane;
+use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
 const SLOW: f64 = 0.03;
@@ -33,7 +34,7 @@ impl<R: Lane> Course<'_, R> {
         for other in near {
             let gm = self.gm[other];
             let [d, u] = self.between(slot, other);
-            let square: f64 = d.iter().map(|x| x * x).sum();
+            let square = dot(d, d);
             let distance = square.sqrt();
             if distance >= group.perturbed_within(gm) {
                 continue;
@@ -146,7 +147,7 @@ impl<R: Lane> Course<'_, R> {
                     continue;
                 }
                 let [d, _] = self.between(slot, other);
-                let square: f64 = d.iter().map(|x| x * x).sum();
+                let square = dot(d, d);
                 let near = SAME_STEP * self.groups.scales.together(self.gm[slot] + self.gm[other]);
                 if square >= near * near {
                     continue;

@@ -5,6 +5,7 @@ use super::slots::occupy;
 use crate::backend::ForceError;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, crowding, united_within};
 use crate::simd::Lane;
+use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
@@ -122,7 +123,7 @@ impl<R: Lane> Course<'_, R> {
                     continue;
                 }
                 let [d, _] = self.between(group.slot, partner.slot);
-                let square: f64 = d.iter().map(|x| x * x).sum();
+                let square = dot(d, d);
                 let time = square * square.sqrt() / (self.gm[group.slot] + self.gm[partner.slot]);
                 if time < best.0 {
                     best = (time, Some(partner.slot));
@@ -239,7 +240,7 @@ impl<R: Lane> Course<'_, R> {
         let near = self.near(slot, within);
         let time = |&other: &usize| {
             let [d, _] = self.between(slot, other);
-            let square: f64 = d.iter().map(|x| x * x).sum();
+            let square = dot(d, d);
             square * square.sqrt() / (gm + self.gm[other])
         };
         let other = near
@@ -289,11 +290,13 @@ fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> 
             }
             sum
         };
-        let minus = |a: Vector, b: Vector| [0, 1, 2].map(|k| a[k] - b[k]);
         let size = match *part {
             [_] => 0.0,
             [i, k] => {
-                let [d, u] = [minus(few.x[k], few.x[i]), minus(few.v[k], few.v[i])];
+                let [d, u] = [
+                    difference(few.x[k], few.x[i]),
+                    difference(few.v[k], few.v[i]),
+                ];
                 let orbit = Orbit::of(total, d, u);
                 match orbit.apocentre.is_finite() {
                     true => orbit.apocentre,
@@ -302,8 +305,8 @@ fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> 
             }
             _ => {
                 let distance = |i: usize, k: usize| {
-                    let d = minus(few.x[k], few.x[i]);
-                    d.iter().map(|x| x * x).sum::<f64>().sqrt()
+                    let d = difference(few.x[k], few.x[i]);
+                    dot(d, d).sqrt()
                 };
                 let pairs = part.iter().flat_map(|&i| part.iter().map(move |&k| (i, k)));
                 pairs.map(|(i, k)| distance(i, k)).fold(0.0, f64::max)
@@ -313,7 +316,7 @@ fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> 
     };
     let (m1, x1, v1, size1) = describe(&parts[0]);
     let (m2, x2, v2, size2) = describe(&parts[1]);
-    let [d, u] = [(x2, x1), (v2, v1)].map(|(a, b)| [0, 1, 2].map(|k| a[k] - b[k]));
+    let [d, u] = [difference(x2, x1), difference(v2, v1)];
     let orbit = Orbit::of(m1 + m2, d, u);
     if orbit.approaches() {
         return None;

@@ -82,7 +82,8 @@ impl Machine {
         }
     }
 
-    /// Follows pairs and multiples apart in block time steps, or does not. It has a meaning for f64 on the CPU alone.
+    /// Follows pairs and multiples apart in block time steps, or does not. It has a meaning for f64 on the CPU, and on
+    /// one device.
     #[must_use]
     pub(crate) fn groups(self, groups: bool) -> Self {
         Self { groups, ..self }

@@ -175,3 +175,48 @@ pub const BLOCK_RELATIVITY: &[Entry] = &[
     relativity!("block_relativity_hermite4", Fourth),
     relativity!("block_relativity_hermite6", Sixth),
 ];
+
+macro_rules! take_over {
+    ($symbol:expr, $scheme:ty, $digits:ty) => {
+        entry!(
+            $symbol,
+            Bodies,
+            Work::BlockTakeOver {
+                order: <$scheme>::ORDER,
+                digits: <$digits>::NAME,
+            },
+            (
+                told: *const Vec4<f64>,
+                state: *mut Vec4<f64>,
+                acceleration: *mut Vec4<f64>,
+                jerk: *mut Vec4<f64>,
+                higher: *mut Vec4<f64>,
+                begun: *mut u64,
+                targets: *mut Vec4<<$digits as Digits>::Real>,
+                posts: *mut u64,
+                time: *mut u64,
+            ), params => {
+                let bodies = BodyBuffers {
+                    state,
+                    acceleration,
+                    jerk,
+                    higher,
+                    begun,
+                };
+                block_steps::take_over::<$scheme, $digits>(
+                    told, bodies, targets, posts, time, params,
+                )
+            }
+        )
+    };
+}
+
+/// The kernels that take over from the host what it tells, where the host takes block time steps.
+pub const BLOCK_TAKE_OVER: &[Entry] = &[
+    take_over!("block_take_over_hermite4_single", Fourth, Single),
+    take_over!("block_take_over_hermite4_mixed", Fourth, Mixed),
+    take_over!("block_take_over_hermite4_double", Fourth, Double),
+    take_over!("block_take_over_hermite6_single", Sixth, Single),
+    take_over!("block_take_over_hermite6_mixed", Sixth, Mixed),
+    take_over!("block_take_over_hermite6_double", Sixth, Double),
+];

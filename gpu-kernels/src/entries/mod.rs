@@ -92,7 +92,7 @@ mod tensor;
 mod test_particles;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
-pub use block_steps::{BLOCK_RELATIVITY, BLOCK_STEPS};
+pub use block_steps::{BLOCK_RELATIVITY, BLOCK_STEPS, BLOCK_TAKE_OVER};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS, RELATIVITY};
@@ -278,6 +278,14 @@ pub enum Work {
     BlockRelativity {
         /// The scheme's order.
         order: u32,
+    },
+    /// What the host tells, where it takes block time steps itself: pointers `(told, state, acceleration, jerk,
+    /// higher, begun, targets, posts, time)`.
+    BlockTakeOver {
+        /// The scheme's order.
+        order: u32,
+        /// The digits of pairs.
+        digits: DigitsName,
     },
     /// The forces of block time steps with a [neighbour
     /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
@@ -529,6 +537,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(RELATIVITY)
         .chain(BLOCK_STEPS.iter().flatten())
         .chain(BLOCK_RELATIVITY)
+        .chain(BLOCK_TAKE_OVER)
         .chain(NEIGHBOURS)
         .chain(WITH_TEST_PARTICLES.iter().flatten())
         .chain(AT_POINTS)

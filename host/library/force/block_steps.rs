@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
 
+use super::groups;
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
 use crate::backend::{BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Targets};
@@ -136,10 +137,10 @@ fn steps_of<B: InMemory>(
         return backend.advance_with_neighbours(neighbours, span, eta, way);
     }
     if backend.state().own_steps.is_empty() {
-        backend.state_mut().own_steps = first_steps(backend, eta);
+        backend.state_mut().own_steps = first_steps(backend, eta)?;
     }
     if backend.state().groups.is_some() {
-        return backend.advance_with_groups(span, eta, way);
+        return groups::advance(backend, span, eta, way);
     }
     match backend.state().is_sixth() {
         true => advance::<Sixth>(backend, span, eta, way),
@@ -246,13 +247,13 @@ pub(super) fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQue
 }
 
 /// Steps with which bodies begin a run of either order.
-fn first_steps(backend: &impl InMemory, eta: f64) -> Vec<f64> {
-    let forces = backend.forces(&backend.frame(), Targets::All, HighestDerivative::Snap);
+fn first_steps(backend: &impl InMemory, eta: f64) -> Result<Vec<f64>, ForceError> {
+    let forces = backend.forces(&backend.frame(), Targets::All, HighestDerivative::Snap)?;
     let steps = forces.iter().map(|force| {
         let allowed = hermite6::first_step(eta, force.derivatives);
         guarded(allowed, force.approach)
     });
-    steps.collect()
+    Ok(steps.collect())
 }
 
 /// The step that is allowed, and in which no pair changes its distance by more than [`GUARD`] of it.
@@ -307,7 +308,7 @@ fn advance<S: Scheme>(
                 state.predict_some::<S>(&block, since);
             }
         }
-        let forces = backend.forces(&frame, Targets::Active(&block), derivatives);
+        let forces = backend.forces(&frame, Targets::Active(&block), derivatives)?;
         counts.blocks += 1;
         counts.steps += block.len() as u64;
         let state = backend.state_mut();

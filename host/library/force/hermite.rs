@@ -4,6 +4,7 @@ use gpu_kernels::schedule::block_steps::{Fourth, Scheme, Sixth};
 use rayon::prelude::*;
 
 use super::cpu::ELEMENTWISE;
+use super::groups;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
 use crate::backend::{ForceError, Hermite, HighestDerivative, Targets};
@@ -72,17 +73,17 @@ impl HostState {
 
 impl<B: InMemory> Hermite for B {
     fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Jerk);
+        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Jerk)?;
         let state = self.state_mut();
         let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
         state.accelerations = vectors(0).collect();
         state.jerks = vectors(1).collect();
         state.higher.clear();
-        self.correct_for_members()
+        groups::correct_for_members(self)
     }
 
     fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Snap);
+        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Snap)?;
         let state = self.state_mut();
         state.higher.resize(forces.len(), Default::default());
         state.jerks.resize(forces.len(), Default::default());

@@ -26,6 +26,19 @@ pub(super) struct Forces {
     pub(super) approach: f64,
 }
 
+/// A block step, for a backend that predicts bodies elsewhere than in its state.
+pub(super) struct Block<'a> {
+    /// Units and origin to compute in.
+    pub(super) frame: &'a Frame,
+    pub(super) span: f64,
+    /// Ticks of the span that are done.
+    pub(super) now: u64,
+    /// Ticks at which the steps of bodies began.
+    pub(super) begun: &'a [u64],
+    /// Bodies whose mass or step is another than at the last call; empty after this one.
+    pub(super) changed: &'a mut Vec<usize>,
+}
+
 /// The forces of a backend whose bodies lie in host memory.
 pub(super) trait InMemory: Send {
     fn physics(&self) -> &Physics;
@@ -55,23 +68,8 @@ pub(super) trait InMemory: Send {
         unreachable!("no neighbours were asked for")
     }
 
-    /// Takes block time steps with groups; none if the span is left.
-    fn advance_with_groups(
-        &mut self,
-        _span: f64,
-        _eta: f64,
-        _way: Way<'_, '_>,
-    ) -> Result<Option<BlockCounts>, ForceError> {
-        Err(ForceError::NoBlockSteps)
-    }
-
-    /// Corrects accelerations and jerks, computed by centres of mass of groups, for their members.
-    fn correct_for_members(&mut self) -> Result<(), ForceError> {
-        Ok(())
-    }
-
-    /// The state has other groups than before.
-    fn regrouped(&mut self) {}
+    /// Finds again which bodies exert forces: their masses are other than before.
+    fn find_sources(&mut self) {}
 
     /// Ranks that compute together, if they are several.
     fn team(&self) -> Option<&Team> {
@@ -79,7 +77,7 @@ pub(super) trait InMemory: Send {
     }
 
     /// Computes the accelerations of the current positions by pairs, into the state.
-    fn pull(&mut self);
+    fn pull(&mut self) -> Result<(), ForceError>;
 
     /// Units and origin to compute in, of the current state; those of a state shortly before serve as
     /// well.
@@ -92,7 +90,7 @@ pub(super) trait InMemory: Send {
         frame: &Frame,
         targets: Targets<'_>,
         derivatives: HighestDerivative,
-    ) -> Vec<Forces>;
+    ) -> Result<Vec<Forces>, ForceError>;
 
     /// As [`pair_forces`](Self::pair_forces), with external fields.
     fn forces(
@@ -100,11 +98,11 @@ pub(super) trait InMemory: Send {
         frame: &Frame,
         targets: Targets<'_>,
         derivatives: HighestDerivative,
-    ) -> Vec<Forces> {
-        let mut forces = self.forces_in_fields(frame, targets, derivatives);
+    ) -> Result<Vec<Forces>, ForceError> {
+        let mut forces = self.forces_in_fields(frame, targets, derivatives)?;
         let state = self.state();
         let Some(relativity) = state.external.relativity() else {
-            return forces;
+            return Ok(forces);
         };
         let indices = targets.indices(state.bodies.len());
         let centre = relativity.body();
@@ -112,12 +110,12 @@ pub(super) trait InMemory: Send {
             Some(k) => forces[k].derivatives,
             None => {
                 let alone = Targets::Active(&[centre]);
-                self.forces_in_fields(frame, alone, derivatives)[0].derivatives
+                self.forces_in_fields(frame, alone, derivatives)?[0].derivatives
             }
         };
         let order = order(derivatives);
         add_relativity(state, relativity, of_centre, targets, order, &mut forces);
-        forces
+        Ok(forces)
     }
 
     /// Forces of pairs and of the fields that do not depend on a body.
@@ -126,14 +124,25 @@ pub(super) trait InMemory: Send {
         frame: &Frame,
         targets: Targets<'_>,
         derivatives: HighestDerivative,
-    ) -> Vec<Forces> {
-        let mut forces = self.pair_forces(frame, targets, derivatives);
+    ) -> Result<Vec<Forces>, ForceError> {
+        let mut forces = self.pair_forces(frame, targets, derivatives)?;
         add_fields(self.state(), targets, order(derivatives), &mut forces);
-        forces
+        Ok(forces)
+    }
+
+    /// Accelerations and jerks of slots in a block step of fourth order with groups, where all bodies are predicted.
+    fn forces_in_block(
+        &mut self,
+        block: Block<'_>,
+        slots: &[usize],
+    ) -> Result<Vec<Forces>, ForceError> {
+        block.changed.clear();
+        let targets = Targets::Active(slots);
+        self.forces(block.frame, targets, HighestDerivative::Jerk)
     }
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
-    fn potential_energy(&self) -> f64;
+    fn potential_energy(&self) -> Result<f64, ForceError>;
 }
 
 /// Number of derivatives of accelerations.
@@ -220,7 +229,7 @@ fn add_relativity(
 
 impl<B: InMemory> Backend for B {
     fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.pull();
+        self.pull()?;
         let state = self.state_mut();
         if state.external.is_none() {
             return Ok(());
@@ -296,7 +305,7 @@ impl<B: InMemory> Backend for B {
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
         self.state_mut().restore(saved)?;
-        self.regrouped();
+        self.find_sources();
         Ok(())
     }
 
@@ -313,7 +322,7 @@ impl<B: InMemory> Backend for B {
         let inner = self.state().energy_of_groups(self.physics());
         Ok(Energy {
             kinetic: kinetic(&self.state().bodies, self.physics()) + inner.kinetic,
-            potential: self.potential_energy() + inner.potential,
+            potential: self.potential_energy()? + inner.potential,
             external: self
                 .state()
                 .external

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod device;
 pub mod emulated;
+pub(crate) mod groups;
 mod hermite;
 mod host_state;
 mod in_memory;

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
-use crate::backend::{HighestDerivative, Targets};
+use crate::backend::{ForceError, HighestDerivative, Targets};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, ReferenceForce};
 use crate::fields::External;
@@ -267,8 +267,9 @@ impl InMemory for Reference {
         &mut self.state
     }
 
-    fn pull(&mut self) {
+    fn pull(&mut self) -> Result<(), ForceError> {
         self.state.accelerations = accelerations(&self.state.bodies, &self.physics);
+        Ok(())
     }
 
     fn frame(&self) -> Frame {
@@ -280,7 +281,7 @@ impl InMemory for Reference {
         _: &Frame,
         targets: Targets<'_>,
         asked: HighestDerivative,
-    ) -> Vec<Forces> {
+    ) -> Result<Vec<Forces>, ForceError> {
         let HostState {
             bodies,
             accelerations,
@@ -298,11 +299,11 @@ impl InMemory for Reference {
             approach: fastest_approach(bodies, &self.physics, i),
         };
         let targets = targets.indices(bodies.len());
-        targets.par_iter().map(force).collect()
+        Ok(targets.par_iter().map(force).collect())
     }
 
-    fn potential_energy(&self) -> f64 {
-        potential_energy(&self.state.bodies, &self.physics)
+    fn potential_energy(&self) -> Result<f64, ForceError> {
+        Ok(potential_energy(&self.state.bodies, &self.physics))
     }
 }
 

@@ -5,6 +5,7 @@ mod block_steps;
 mod columns;
 mod external;
 mod hermite;
+mod host_steps;
 mod in_place;
 mod several;
 mod spatial_sort;

@@ -4,7 +4,7 @@
 //! at its centre of mass, but for the few that are near: its *partners*. Formulas and radii were measured for
 //! fourth order (Kustaanheimo & Stiefel 1965; Mikkola & Aarseth 1993; Mikkola & Tanikawa 1999).
 //!
-//! No backend is used here. The CPU couples groups to its steps in `force/cpu/groups/`.
+//! No backend is used here. Groups are coupled to block steps in `force/groups/`.
 
 mod chain;
 mod composition;

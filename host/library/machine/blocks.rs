@@ -69,6 +69,11 @@ impl Machine {
         let Some(scheme) = self.scheme(slices, bodies.len()) else {
             return Ok(Box::new(resident));
         };
+        if self.groups {
+            return Ok(Box::new(
+                resident.with_host_steps(scheme, bodies)?.in_groups(),
+            ));
+        }
         let resident = resident.with_block_steps(scheme, GUARD)?;
         Ok(Box::new(match scheme.neighbours {
             Some(wanted) => resident.with_neighbours(wanted, bodies)?,

@@ -4,8 +4,9 @@
 use gpu_kernels::abi::{BlockStep, Share};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::{
-    DigitsName, HIGHER_VECTORS, Phase, correct_bytes, force_bytes, gather_bytes, most_of_a_slice,
-    neighbours, partial_bytes, row_bytes, source_bytes, target_bytes,
+    DigitsName, HIGHER_VECTORS, Phase, TOLD_HEAD, correct_bytes, force_bytes, gather_bytes,
+    most_of_a_slice, neighbours, partial_bytes, row_bytes, source_bytes, target_bytes,
+    told_of_body,
 };
 
 use super::{Launch, Limits, PlanError, WARP};
@@ -38,6 +39,8 @@ pub enum Part {
         /// Number of devices, at least one.
         devices: u8,
     },
+    /// The forces alone: the host takes the steps.
+    Forces,
 }
 
 /// The launches of an order's kernels.
@@ -47,7 +50,9 @@ pub struct BlockKernels {
     order: u32,
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
-    /// Sums of the forces over the slices of a device, if there are several devices.
+    /// What the host tells before the forces, if it takes the steps.
+    pub take_over: Option<(&'static Entry, Launch)>,
+    /// Sums of the forces over the slices of a device, if there are several devices or the host takes the steps.
     pub gather: Option<(&'static Entry, Launch)>,
     /// The term of relativity, if there is one, which is added to the sums.
     pub relativity: Option<(&'static Entry, Launch)>,
@@ -72,8 +77,10 @@ pub struct BlockPlan {
     pub targets: usize,
     /// Bytes of the sums over slices of both.
     pub partials: usize,
-    /// Bytes of the sums over all of a device's sources of both; none where it has all.
+    /// Bytes of the sums over all of a device's sources of both; none where it ends the steps by them itself.
     pub row: usize,
+    /// Bytes of what the host tells for both, if it takes the steps.
+    pub told: usize,
     /// Slices of the sources that this device has.
     pub share: Share,
     /// Slices of the sources that all devices have together.
@@ -97,7 +104,8 @@ impl BlockKernels {
 
     /// Kernels of these launches.
     pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
-        let others = [self.gather, self.relativity].into_iter().flatten();
+        let others = [self.take_over, self.gather, self.relativity];
+        let others = others.into_iter().flatten();
         let others = others.map(|(entry, _)| entry);
         [self.force.0, self.correct.0].into_iter().chain(others)
     }
@@ -139,6 +147,13 @@ impl BlockPlan {
     }
 }
 
+/// Bytes of what the host tells about `n` bodies that are all targets, for steps of an order and for the first.
+fn told_bytes(order: u32, n: u32) -> usize {
+    let of_body = told_of_body(order).max(told_of_body(6));
+    let vectors = TOLD_HEAD as usize + 2 * n as usize * of_body as usize;
+    vectors * size_of::<[f64; 4]>()
+}
+
 /// Words of the clock, including the words of a [neighbour scheme](super::neighbours).
 pub const CLOCK_WORDS: usize = neighbours::clock::WORDS;
 
@@ -165,7 +180,7 @@ pub fn plan(
     let most = most_of_a_slice(n, slices);
     let places = slices as usize * most as usize;
     let (device, devices) = match part {
-        Part::Alone => (0, 1),
+        Part::Alone | Part::Forces => (0, 1),
         Part::OfSeveral { device, devices } => (u32::from(device), u32::from(devices)),
     };
     let (digits, orders) = (scheme.digits, [scheme.order, 6]);
@@ -181,7 +196,13 @@ pub fn plan(
         partials: slices as usize * n as usize * largest(partial_bytes),
         row: match part {
             Part::Alone => 0,
-            Part::OfSeveral { .. } => n as usize * largest(|_, order| row_bytes(order)),
+            Part::OfSeveral { .. } | Part::Forces => {
+                n as usize * largest(|_, order| row_bytes(order))
+            }
+        },
+        told: match part {
+            Part::Forces => told_bytes(scheme.order, n),
+            Part::Alone | Part::OfSeveral { .. } => 0,
         },
         share: Share {
             first: device * slices,
@@ -223,7 +244,7 @@ fn kernels(
     }
     let slices = slices.clamp(1, n.min(THREADS));
     let devices = match part {
-        Part::Alone => 0,
+        Part::Alone | Part::Forces => 0,
         Part::OfSeveral { devices, .. } => devices,
     };
     let source = source_bytes(digits, order);
@@ -234,13 +255,21 @@ fn kernels(
     let launch = |kernel, bytes| Launch::of_slices(kernel, (slices, threads), bytes, limits);
     let gather = match part {
         Part::Alone => None,
-        Part::OfSeveral { .. } => {
+        Part::OfSeveral { .. } | Part::Forces => {
             let gather = entries::of(Work::BlockGather { order, digits });
             Some(launch(gather, gather_bytes(threads, slices))?)
         }
     };
+    let take_over = match part {
+        Part::Alone | Part::OfSeveral { .. } => None,
+        Part::Forces => {
+            let take_over = entries::of(Work::BlockTakeOver { order, digits });
+            Some(launch(take_over, 0)?)
+        }
+    };
     Ok(BlockKernels {
         order,
+        take_over,
         force: launch(force, beside(threads) + chunk * source)?,
         gather,
         relativity: None,

@@ -539,6 +539,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockGather { .. }
         | Work::BlockCorrect { .. }
         | Work::BlockRelativity { .. }
+        | Work::BlockTakeOver { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }
         | Work::NeighbourFirst => 0,

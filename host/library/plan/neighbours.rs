@@ -182,7 +182,7 @@ pub fn plan(
         false => room(wanted, slices, most),
     };
     let share = match part {
-        Part::Alone => share_of(slices, 0, 1),
+        Part::Alone | Part::Forces => share_of(slices, 0, 1),
         Part::OfSeveral { device, devices } => share_of(slices, device, devices),
     };
     let own = first_place(share.end, slices, n) - first_place(share.first, slices, n);

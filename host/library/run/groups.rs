@@ -3,7 +3,7 @@
 use super::resolve::Choice;
 use super::{BuildError, RunSpec};
 use crate::bodies::Bodies;
-use crate::force::cpu::groups::pairs_at_start;
+use crate::force::groups::pairs_at_start;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::{Place, Selection};
@@ -45,8 +45,8 @@ pub enum GroupsFault {
     /// Ranks.
     #[error("one process, not several ranks")]
     Ranks,
-    /// Another device, or f32.
-    #[error("{} and forces in f64", Setting::Device.with("cpu"))]
+    /// Several devices, or forces in f32 on the CPU.
+    #[error("forces in f64 on the CPU, or one GPU")]
     Device,
     /// Bodies without mass.
     #[error("bodies with mass, and some have none")]
@@ -78,11 +78,10 @@ impl RunSpec {
         if let (Some(true), Some(fault)) = (self.groups, fault) {
             return Err(fault.into());
         }
-        let wanted = self.groups.unwrap_or(bodies.len() >= CLUSTER);
-        let groups = wanted && fault.is_none();
+        let can = fault.is_none();
         if self.stepping != TimeSteps::Blocks || bodies.len() < 2 {
             return Ok(Decision {
-                groups,
+                groups: false,
                 choice: None,
             });
         }
@@ -91,6 +90,10 @@ impl RunSpec {
             true => pairs_at_start(bodies, physics),
             false => 0,
         };
+        // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
+        // as long.
+        let pays = bodies.len() >= CLUSTER && (selection.place == Place::Cpu || pairs > 0);
+        let groups = can && self.groups.unwrap_or(pays);
         let counted = match pairs {
             1 => "1 pair".to_owned(),
             more => format!("{more} pairs"),
@@ -130,13 +133,11 @@ impl RunSpec {
         selection: &Selection,
         has_ranks: bool,
     ) -> Option<GroupsFault> {
-        let in_double = matches!(
-            selection.variant.method,
-            Method::Cpu(CpuPath {
-                precision: Precision::F64,
-                ..
-            })
-        );
+        let can_compute = match selection.variant.method {
+            Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
+            Method::Kernel { .. } => matches!(selection.place, Place::Emulator | Place::Gpu(_)),
+            _ => false,
+        };
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let is_dominated = bodies.len() > 2 && heaviest > 0.5 * bodies.total_mass();
         let has_no_mass = |mass: &f64| physics.weight(*mass) <= 0.0;
@@ -156,10 +157,7 @@ impl RunSpec {
             (self.encounters.is_some(), GroupsFault::Encounters),
             (self.systems != 1, GroupsFault::Systems),
             (has_ranks, GroupsFault::Ranks),
-            (
-                selection.place != Place::Cpu || !in_double,
-                GroupsFault::Device,
-            ),
+            (!can_compute, GroupsFault::Device),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),
             (is_dominated, GroupsFault::Dominated),
         ];

@@ -496,7 +496,7 @@ pub(super) unsafe fn begun<S: Scheme>(bodies: &BodyBuffers, stride: u32, body: u
 /// # Safety
 /// As [`begun`], and only this thread accesses the body.
 #[inline(always)]
-unsafe fn set_ends<S: Scheme>(
+pub(super) unsafe fn set_ends<S: Scheme>(
     bodies: &BodyBuffers,
     stride: u32,
     body: u32,

@@ -30,6 +30,8 @@
 //! [`gather`] adds up its sums. `correct` adds those of all devices, which it reads in their memory, and
 //! ends the steps of all bodies on each: so targets, posts and time are the same everywhere, and of the
 //! slices that a device has blocks.
+//!
+//! Where the host takes the steps, [`take_over`] brings what it tells the device, and [`force`] and [`gather`] follow.
 
 mod correct;
 mod force;
@@ -40,6 +42,7 @@ mod records;
 mod relativity;
 mod scheme;
 mod sweep;
+mod told;
 mod turn;
 
 pub use correct::correct;
@@ -49,6 +52,7 @@ pub use posts::{MOST_REGULAR, targets, targets_by_block};
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
 pub use relativity::relativity;
 pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};
+pub use told::{TOLD_HEAD, take_over, told_of_body};
 
 use cuda_std::vector::Vec4;
 use cuda_std::warp::WARP_SIZE;

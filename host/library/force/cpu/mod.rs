@@ -9,9 +9,8 @@
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod derivatives;
-pub(crate) mod groups;
 mod kernel;
-mod near_and_far;
+pub(super) mod near_and_far;
 mod neighbour_scheme;
 mod once;
 mod points;
@@ -30,6 +29,7 @@ pub use points::{field_at, potentials, tides_at};
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
 use super::block_steps::Way;
+use super::groups;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
 use crate::backend::{BlockCounts, ForceError, HighestDerivative, Neighbours, Operation, Targets};
@@ -164,6 +164,13 @@ impl Cpu<f64> {
         self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
         self
     }
+
+    /// With groups: see [`groups`](super::groups).
+    #[must_use]
+    pub(crate) fn in_groups(mut self) -> Self {
+        groups::begin(&mut self);
+        self
+    }
 }
 
 impl<R: Lane> InMemory for Cpu<R> {
@@ -201,32 +208,18 @@ impl<R: Lane> InMemory for Cpu<R> {
         neighbour_scheme::advance(self, neighbours, (span, eta), way)
     }
 
-    fn advance_with_groups(
-        &mut self,
-        span: f64,
-        eta: f64,
-        way: Way<'_, '_>,
-    ) -> Result<Option<BlockCounts>, ForceError> {
-        groups::advance(self, span, eta, way)
-    }
-
-    fn correct_for_members(&mut self) -> Result<(), ForceError> {
-        self.correct_forces_for_members()
-    }
-
-    fn regrouped(&mut self) {
-        if self.state.groups.is_some() {
-            self.find_sources();
-        }
+    fn find_sources(&mut self) {
+        self.kinds = Kinds::of(&self.state.bodies, &self.physics).map(Arc::new);
     }
 
     fn team(&self) -> Option<&Team> {
         Some(&*self.team).filter(|team| !team.is_alone())
     }
 
-    fn pull(&mut self) {
+    fn pull(&mut self) -> Result<(), ForceError> {
         if let Some(kinds) = self.kinds.clone() {
-            return self.pull_by_massive(&kinds);
+            self.pull_by_massive(&kinds);
+            return Ok(());
         }
         let bodies = &self.state.bodies;
         let frame = frame::<R>(bodies, &self.physics);
@@ -236,6 +229,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         for (acceleration, pull) in self.state.accelerations.iter_mut().zip(pulls) {
             *acceleration = frame.acceleration_from_local(pull.map(|sum| coupling * sum));
         }
+        Ok(())
     }
 
     fn frame(&self) -> Frame {
@@ -255,7 +249,7 @@ impl<R: Lane> InMemory for Cpu<R> {
         frame: &Frame,
         targets: Targets<'_>,
         asked: HighestDerivative,
-    ) -> Vec<Forces> {
+    ) -> Result<Vec<Forces>, ForceError> {
         let forces = |targets| match asked {
             HighestDerivative::None | HighestDerivative::Jerk => {
                 derivatives::forces::<R, 2>(self, frame, targets)
@@ -263,21 +257,26 @@ impl<R: Lane> InMemory for Cpu<R> {
             HighestDerivative::Snap => derivatives::forces::<R, 3>(self, frame, targets),
         };
         if self.team.is_alone() {
-            return forces(targets);
+            return Ok(forces(targets));
         }
         let indices = targets.indices(self.state.bodies.len());
         let shares = self.team.shares(indices.len());
         let share = &indices[shares[self.team.rank()].clone()];
         let counts: Vec<usize> = shares.iter().map(Range::len).collect();
-        self.team.gather(&forces(Targets::Active(share)), &counts)
+        Ok(self.team.gather(&forces(Targets::Active(share)), &counts))
     }
 
-    fn potential_energy(&self) -> f64 {
+    fn potential_energy(&self) -> Result<f64, ForceError> {
         if !self.team.is_alone() {
             self.team.check_bodies(self.checksum());
         }
         let (bodies, instructions) = (&self.state.bodies, self.choices.instructions);
-        shared_potential_energy(bodies, &self.physics, instructions, &self.team)
+        Ok(shared_potential_energy(
+            bodies,
+            &self.physics,
+            instructions,
+            &self.team,
+        ))
     }
 }
 

@@ -267,7 +267,7 @@ pub(super) fn advance<R: Lane>(
         // near pair differs, their regular forces would be wrong for a whole regular step.
         cpu.accelerate_with_jerk()?;
     }
-    let mut parts = begin(cpu, wanted, &frame, eta, regular_eta);
+    let mut parts = begin(cpu, wanted, &frame, eta, regular_eta)?;
     cpu.state.begin();
     for (i, part) in parts.iter_mut().enumerate() {
         part.regular_level = level(cpu.state.spheres[i].regular_step, span, i)?;
@@ -384,7 +384,7 @@ fn begin<R: Lane>(
     frame: &Frame,
     eta: f64,
     regular_eta: f64,
-) -> Vec<Parts> {
+) -> Result<Vec<Parts>, ForceError> {
     let n = cpu.state.bodies.len();
     let is_first = cpu.state.own_steps.is_empty();
     if is_first {
@@ -433,13 +433,13 @@ fn begin<R: Lane>(
         sphere.radius = begun.radius;
     }
     if is_first {
-        let steps = first_steps(cpu, frame, &parts, [eta, regular_eta]);
+        let steps = first_steps(cpu, frame, &parts, [eta, regular_eta])?;
         for (sphere, [_, regular]) in cpu.state.spheres.iter_mut().zip(&steps) {
             sphere.regular_step = *regular;
         }
         cpu.state.own_steps = steps.into_iter().map(|[step, _]| step).collect();
     }
-    parts
+    Ok(parts)
 }
 
 /// Irregular and regular steps with which bodies begin a run.
@@ -448,8 +448,8 @@ fn first_steps<R: Lane>(
     frame: &Frame,
     parts: &[Parts],
     [eta, regular_eta]: [f64; 2],
-) -> Vec<[f64; 2]> {
-    let whole = cpu.forces(frame, Targets::All, HighestDerivative::Snap);
+) -> Result<Vec<[f64; 2]>, ForceError> {
+    let whole = cpu.forces(frame, Targets::All, HighestDerivative::Snap)?;
     let sum_of = Sum::new(cpu, frame);
     let all = sum_of.sources();
     let to_local = frame.time * frame.time / frame.length;
@@ -483,7 +483,7 @@ fn first_steps<R: Lane>(
     };
     let bodies: Vec<usize> = (0..parts.len()).collect();
     let steps: Vec<[f64; 2]> = cpu.team.own(&bodies).par_iter().map(step).collect();
-    cpu.team.of_all(&bodies, &steps)
+    Ok(cpu.team.of_all(&bodies, &steps))
 }
 
 /// Predicts what is needed, and computes the forces on a block.

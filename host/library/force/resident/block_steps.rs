@@ -33,10 +33,10 @@ pub(super) struct Blocks<D: Device> {
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     pub(super) higher: D::Buffer,
-    begun: D::Buffer,
+    pub(super) begun: D::Buffer,
     levels: D::Buffer,
     pub(super) steps: D::Buffer,
-    targets: D::Buffer,
+    pub(super) targets: D::Buffer,
     partials: D::Buffer,
     pub(super) posts: D::Buffer,
     pub(super) time: D::Buffer,

@@ -4,7 +4,6 @@ use super::Course;
 use super::looks::{mean_of_ring, tide};
 use crate::backend::ForceError;
 use crate::groups::{Inner, Partner, Zone};
-use crate::simd::Lane;
 use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
@@ -13,7 +12,7 @@ const SLOW: f64 = 0.03;
 /// Bodies keep the same step within so many bound lengths of a group.
 const SAME_STEP: f64 = 3.0;
 
-impl<R: Lane> Course<'_, R> {
+impl Course<'_> {
     /// Chooses the partners of a group for its next step, and its slow-down. Returns whether forces depend on
     /// members otherwise than before.
     pub(super) fn choose(&mut self, number: usize) -> Result<bool, ForceError> {
@@ -116,7 +115,8 @@ impl<R: Lane> Course<'_, R> {
     fn renew(&mut self, slot: usize) -> Result<(), ForceError> {
         let forces = self.forces(&[slot])?;
         let [a, j, _] = forces[0].derivatives;
-        let state = &mut self.cpu.state;
+        self.changed.push(slot);
+        let state = self.backend.state_mut();
         (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
         (state.accelerations[slot], state.jerks[slot]) = (a, j);
         let longest = self.corrections[slot].longest;
@@ -125,7 +125,7 @@ impl<R: Lane> Course<'_, R> {
 
     /// Lets the step of a slot that begins now be no longer than this.
     fn shorten(&mut self, slot: usize, longest: f64) -> Result<(), ForceError> {
-        let step = &mut self.cpu.state.own_steps[slot];
+        let step = &mut self.backend.state_mut().own_steps[slot];
         if longest < *step {
             *step = longest;
             let wanted = crate::force::block_steps::level(longest, self.span, slot)?;

@@ -5,7 +5,6 @@ use crate::backend::ForceError;
 use crate::force::in_memory::Forces;
 use crate::groups::Vector;
 use crate::groups::{Few, Zone};
-use crate::simd::Lane;
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.
@@ -57,7 +56,7 @@ fn attract(sum: &mut [Vector; 2], gm: f64, d: Vector, u: Vector) -> f64 {
     rate.abs()
 }
 
-impl<R: Lane> Course<'_, R> {
+impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         for &i in slots {

@@ -1,16 +1,11 @@
 //! Slots: which are live, and what is in them.
 
-use std::sync::Arc;
-
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
 
 use super::Course;
-use crate::force::cpu::Cpu;
 use crate::force::cpu::near_and_far::{Inside, PADDED};
-use crate::force::cpu::test_particles::Kinds;
 use crate::force::host_state::HostState;
 use crate::groups::{Groups, Vector};
-use crate::simd::Lane;
 
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
 /// members are about this place, which moves so.
@@ -58,52 +53,43 @@ impl HostState {
     }
 }
 
-impl<R: Lane> Cpu<R> {
-    /// Says again which slots exert forces.
-    pub(in crate::force::cpu) fn find_sources(&mut self) {
-        self.kinds = Kinds::of(&self.state.bodies, &self.physics).map(Arc::new);
-    }
-}
-
-impl<R: Lane> Course<'_, R> {
+impl Course<'_> {
     /// Finds live slots and masses.
     pub(super) fn find_live(&mut self) {
-        self.cpu.find_sources();
-        let bodies = &self.cpu.state.bodies;
-        let g = self.cpu.physics.coupling();
+        self.backend.find_sources();
+        let bodies = &self.backend.state().bodies;
+        let g = self.backend.physics().coupling();
         self.gm = bodies.mass.iter().map(|mass| g * mass).collect();
-        self.live = match &self.cpu.kinds {
-            None => (0..self.gm.len()).collect(),
-            Some(kinds) => kinds.massive.clone(),
-        };
+        let has_body = |&i: &usize| self.gm[i] != 0.0;
+        self.live = (0..self.gm.len()).filter(has_body).collect();
         self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
         self.columns[0].clear();
     }
 
     pub(super) fn show_free_slots(&mut self) {
-        self.cpu.state.show_free_slots(&self.groups);
+        self.backend.state_mut().show_free_slots(&self.groups);
     }
 
     /// Position and velocity of a slot now.
     pub(super) fn phase(&self, slot: usize) -> [Vector; 2] {
-        self.cpu.state.phase(slot).into()
+        self.backend.state().phase(slot).into()
     }
 
     /// Position and velocity of a slot from another, now.
     pub(super) fn between(&self, from: usize, to: usize) -> [Vector; 2] {
-        self.cpu.state.relative_phase(to, from)
+        self.backend.state().relative_phase(to, from)
     }
 
     /// Position of a slot at a time within its step.
     pub(super) fn place_at(&self, slot: usize, time: f64) -> Vector {
         let since = time - self.time(self.begun[slot]);
-        let [x, ..] = Fourth::predicted(&self.cpu.state.beginnings[slot], since);
+        let [x, ..] = Fourth::predicted(&self.backend.state().beginnings[slot], since);
         x
     }
 
     /// Live slots nearer to a slot than a distance, in their order, without it.
     pub(super) fn near(&mut self, slot: usize, within: f64) -> Vec<usize> {
-        let bodies = &self.cpu.state.bodies;
+        let bodies = &self.backend.state().bodies;
         if self.columns[0].is_empty() {
             let padded = self.live.len().next_multiple_of(PADDED);
             let columns = [&bodies.x, &bodies.y, &bodies.z];
@@ -113,8 +99,8 @@ impl<R: Lane> Course<'_, R> {
                 column.resize(padded, f64::INFINITY);
             }
         }
-        let (at, _) = self.cpu.state.phase(slot);
-        let inside = self.cpu.choices.instructions.run(Inside {
+        let (at, _) = self.backend.state().phase(slot);
+        let inside = self.instructions.run(Inside {
             columns: &self.columns,
             at,
             limit: within * within,

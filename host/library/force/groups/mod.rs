@@ -18,18 +18,18 @@ mod slots;
 mod tests;
 
 pub(crate) use begin::pairs_at_start;
+pub(super) use begin::{begin, correct_for_members};
 
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 
 use self::corrections::Correction;
-use super::Cpu;
-use crate::backend::{BlockCounts, ForceError, HighestDerivative, Targets};
+use crate::backend::{BlockCounts, ForceError};
 use crate::force::block_steps::{Way, guarded, level};
 use crate::force::host_state::Beginning;
-use crate::force::in_memory::{Forces, InMemory};
+use crate::force::in_memory::{Block, Forces, InMemory};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector};
-use crate::simd::Lane;
+use crate::simd::InstructionSet;
 use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
@@ -39,8 +39,8 @@ const FIRST: f64 = 0.02;
 const FIRST_GUARD: f64 = 0.1;
 
 /// A span of block time steps on its way.
-struct Course<'a, R> {
-    cpu: &'a mut Cpu<R>,
+struct Course<'a> {
+    backend: &'a mut dyn InMemory,
     groups: Groups,
     frame: Frame,
     span: f64,
@@ -59,39 +59,45 @@ struct Course<'a, R> {
     levels: Vec<u32>,
     /// Impulses that a slot has not been given yet: sums of Δv and of −t Δv.
     impulses: Vec<[Vector; 2]>,
+    /// Slots whose content or step began anew since forces were last computed.
+    changed: Vec<usize>,
     corrections: Vec<Correction>,
     /// True for slots whose force is wanted.
     is_due: Vec<bool>,
     /// Coordinates of the live slots, padded; empty until they are wanted.
     columns: [Vec<f64>; 3],
     counts: BlockCounts,
+    instructions: InstructionSet,
 }
 
 /// Takes block time steps for a span: [`BlockSteps::advance`](crate::backend::BlockSteps::advance). None if it is
 /// left on its way.
-pub(super) fn advance<R: Lane>(
-    cpu: &mut Cpu<R>,
+pub(super) fn advance(
+    backend: &mut dyn InMemory,
     span: f64,
     eta: f64,
     way: Way<'_, '_>,
 ) -> Result<Option<BlockCounts>, ForceError> {
-    let Some(groups) = cpu.state.groups.take() else {
+    let Some(groups) = backend.state_mut().groups.take() else {
         return Ok(Some(BlockCounts::NONE));
     };
-    let mut course = Course::new(cpu, *groups, span, eta);
+    let mut course = Course::new(backend, *groups, span, eta);
     let ended = course.run(way);
-    let Course { groups, .. } = course;
-    cpu.state.groups = Some(Box::new(groups));
+    let Course {
+        backend, groups, ..
+    } = course;
+    backend.state_mut().groups = Some(Box::new(groups));
     ended
 }
 
-impl<'a, R: Lane> Course<'a, R> {
-    fn new(cpu: &'a mut Cpu<R>, groups: Groups, span: f64, eta: f64) -> Self {
-        let frame = cpu.frame();
-        let n = cpu.state.bodies.len();
-        cpu.state.begin();
+impl<'a> Course<'a> {
+    fn new(backend: &'a mut dyn InMemory, groups: Groups, span: f64, eta: f64) -> Self {
+        let frame = backend.frame();
+        let state = backend.state_mut();
+        let n = state.bodies.len();
+        state.begin();
         let mut course = Self {
-            cpu,
+            backend,
             groups,
             frame,
             span,
@@ -104,10 +110,12 @@ impl<'a, R: Lane> Course<'a, R> {
             ends: vec![u64::MAX; n],
             levels: vec![0; n],
             impulses: vec![[[0.0; 3]; 2]; n],
+            changed: (0..n).collect(),
             corrections: vec![Correction::NONE; n],
             is_due: vec![false; n],
             columns: [const { vec![] }; 3],
             counts: BlockCounts::NONE,
+            instructions: InstructionSet::detect(),
         };
         course.find_live();
         course
@@ -120,7 +128,7 @@ impl<'a, R: Lane> Course<'a, R> {
         }
         for k in 0..self.live.len() {
             let i = self.live[k];
-            self.levels[i] = level(self.cpu.state.own_steps[i], self.span, i)?;
+            self.levels[i] = level(self.backend.state().own_steps[i], self.span, i)?;
             self.ends[i] = SPAN >> self.levels[i];
         }
         let mut block = vec![];
@@ -155,7 +163,7 @@ impl<'a, R: Lane> Course<'a, R> {
         let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
         let begun = &self.begun;
         let since = |i: usize| time(now - begun[i]);
-        let state = &mut self.cpu.state;
+        let state = self.backend.state_mut();
         match self.live.len() == begun.len() {
             true => state.predict::<Fourth>(since),
             false => state.predict_some::<Fourth>(&self.live, since),
@@ -165,10 +173,14 @@ impl<'a, R: Lane> Course<'a, R> {
 
     /// Forces on slots where all are predicted, with corrections for members.
     fn forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
-        let targets = Targets::Active(slots);
-        let mut forces = self
-            .cpu
-            .forces(&self.frame, targets, HighestDerivative::Jerk);
+        let block = Block {
+            frame: &self.frame,
+            span: self.span,
+            now: self.now,
+            begun: &self.begun,
+            changed: &mut self.changed,
+        };
+        let mut forces = self.backend.forces_in_block(block, slots)?;
         if self.groups.all.is_empty() {
             return Ok(forces);
         }
@@ -193,7 +205,8 @@ impl<'a, R: Lane> Course<'a, R> {
         let (time, dt) = (self.time(self.now), self.time(self.now - self.begun[i]));
         self.counts.steps += 1;
         self.counts.shortest = self.counts.shortest.min(dt);
-        let state = &mut self.cpu.state;
+        self.changed.push(i);
+        let state = self.backend.state_mut();
         let ended = Fourth::ended(&state.beginnings[i], dt, self.eta, force.derivatives);
         let (mut x, mut v) = (ended.x, ended.v);
         if !self.groups.all.is_empty() {
@@ -238,7 +251,8 @@ impl<'a, R: Lane> Course<'a, R> {
 
     /// Begins the first step of a slot whose content is new, with this force.
     fn begin_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
-        let state = &mut self.cpu.state;
+        self.changed.push(i);
+        let state = self.backend.state_mut();
         let [a, j, s] = force.derivatives;
         let (x, v) = state.phase(i);
         state.beginnings[i] = Beginning {

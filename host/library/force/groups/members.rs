@@ -6,7 +6,6 @@ use crate::groups::{
     Alone, External, Few, Group, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE, Vector,
     Zone,
 };
-use crate::simd::Lane;
 use crate::vectors::{difference, dot};
 
 /// A partner, as the members of a group see it.
@@ -36,14 +35,14 @@ fn attract(a: &mut Vector, gm: f64, d: Vector) {
 }
 
 /// Perturbers of a group.
-struct Perturbers<'a, 'b, R> {
-    course: &'a Course<'b, R>,
+struct Perturbers<'a, 'b> {
+    course: &'a Course<'b>,
     slot: usize,
     all: Vec<Perturber<'a>>,
 }
 
-impl<'a, 'b, R: Lane> Perturbers<'a, 'b, R> {
-    fn of(course: &'a Course<'b, R>, group: &Group) -> Self {
+impl<'a, 'b> Perturbers<'a, 'b> {
+    fn of(course: &'a Course<'b>, group: &Group) -> Self {
         let perturber = |partner: &crate::groups::Partner| {
             let other = course.groups.in_slot(partner.slot);
             Perturber {
@@ -97,8 +96,8 @@ impl<'a, 'b, R: Lane> Perturbers<'a, 'b, R> {
 }
 
 /// Perturbers of a pair, which have its reactions.
-struct OfPair<'a, 'b, R> {
-    perturbers: Perturbers<'a, 'b, R>,
+struct OfPair<'a, 'b> {
+    perturbers: Perturbers<'a, 'b>,
     /// Masses of the members times G.
     gm: [f64; 2],
     ring: Option<Ring>,
@@ -107,14 +106,14 @@ struct OfPair<'a, 'b, R> {
     impulses: Vec<[Vector; 2]>,
 }
 
-impl<R: Lane> OfPair<'_, '_, R> {
+impl OfPair<'_, '_> {
     fn members_at(&self, position: Vector) -> [Vector; 2] {
         let total = self.gm[0] + self.gm[1];
         [-self.gm[1] / total, self.gm[0] / total].map(|share| position.map(|x| share * x))
     }
 }
 
-impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
+impl Perturbation for OfPair<'_, '_> {
     fn acceleration(&mut self, time: f64, position: Vector) -> Vector {
         let x = self.members_at(position);
         let mut a = [[0.0; 3]; 2];
@@ -166,18 +165,18 @@ impl<R: Lane> Perturbation for OfPair<'_, '_, R> {
 }
 
 /// Perturbers of a multiple.
-struct OfMultiple<'a, 'b, R> {
-    perturbers: Perturbers<'a, 'b, R>,
+struct OfMultiple<'a, 'b> {
+    perturbers: Perturbers<'a, 'b>,
     seen: Vec<Seen>,
 }
 
-impl<R: Lane> External for OfMultiple<'_, '_, R> {
+impl External for OfMultiple<'_, '_> {
     fn accelerations(&mut self, time: f64, x: &[Vector], a: &mut [Vector]) {
         self.perturbers.accelerations(time, x, a, &mut self.seen);
     }
 }
 
-impl<R: Lane> Course<'_, R> {
+impl Course<'_> {
     /// Moves the members of a group to now.
     pub(super) fn follow(&mut self, number: usize) -> Result<(), ForceError> {
         let time = self.time(self.now);

@@ -4,7 +4,6 @@ use super::Course;
 use super::slots::occupy;
 use crate::backend::ForceError;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, crowding, united_within};
-use crate::simd::Lane;
 use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
@@ -16,7 +15,7 @@ struct Bodies {
     phases: Vec<[Vector; 2]>,
 }
 
-impl<R: Lane> Course<'_, R> {
+impl Course<'_> {
     /// Looks after groups where the steps of a block ended.
     pub(super) fn after(&mut self, block: &[usize]) -> Result<(), ForceError> {
         if !self.groups.all.is_empty() {
@@ -75,13 +74,14 @@ impl<R: Lane> Course<'_, R> {
         let Bodies { members, phases } = bodies;
         let slot = members.iter().copied().min().unwrap_or_default();
         let masses = &self.groups.masses;
-        occupy(&mut self.cpu.state, masses, members, phases, origin);
+        occupy(self.backend.state_mut(), masses, members, phases, origin);
+        self.changed.extend(members);
         for &i in members {
             self.ends[i] = u64::MAX;
             self.impulses[i] = [[0.0; 3]; 2];
         }
         if members.len() > 1 {
-            let g = self.cpu.physics.coupling();
+            let g = self.backend.physics().coupling();
             let gm = members.iter().map(|&i| g * masses[i]).collect();
             let [x, v]: [Vec<Vector>; 2] = [0, 1].map(|k| phases.iter().map(|p| p[k]).collect());
             let time = self.time(self.now);
@@ -97,8 +97,10 @@ impl<R: Lane> Course<'_, R> {
     fn start(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         for &slot in slots {
             self.begun[slot] = self.now;
-            let (x, v) = self.cpu.state.phase(slot);
-            let beginning = &mut self.cpu.state.beginnings[slot];
+            self.changed.push(slot);
+            let state = self.backend.state_mut();
+            let (x, v) = state.phase(slot);
+            let beginning = &mut state.beginnings[slot];
             (beginning.x, beginning.v) = (x, v);
         }
         for &slot in slots {
@@ -215,7 +217,7 @@ impl<R: Lane> Course<'_, R> {
         for &slot in block {
             // A body near another has short steps.
             let is_fast = self.begins(slot)
-                && self.cpu.state.own_steps[slot] < self.groups.scales.time
+                && self.backend.state().own_steps[slot] < self.groups.scales.time
                 && self.groups.in_slot(slot).is_none();
             if !is_fast {
                 continue;

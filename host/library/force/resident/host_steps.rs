@@ -1,0 +1,275 @@
+//! Bodies in host memory, which takes their block time steps, by forces that a device computes.
+//!
+//! The device keeps what the steps of bodies began from, and predicts them. At each time the host tells it whose step
+//! began anew, and whose force it wants. Both, and the forces, are in memory of the host that kernels reach.
+
+use std::cell::RefCell;
+
+use cuda_driver::Graph;
+use gpu_kernels::abi::Params;
+use gpu_kernels::schedule::block_steps::{Phase, TOLD_HEAD, told_of_body};
+
+use super::Resident;
+use crate::backend::{ForceError, GUARD, HighestDerivative, Targets};
+use crate::bodies::Bodies;
+use crate::force::device::Device;
+use crate::force::groups;
+use crate::force::host_state::{Beginning, HostState};
+use crate::force::in_memory::{Block, Forces, InMemory};
+use crate::force::pack;
+use crate::frame::Frame;
+use crate::physics::Physics;
+use crate::plan::block_steps::{BlockKernels, BlockScheme, Part};
+use crate::variants::Bus;
+
+/// Distance, in units of length of the frame, at which bodies without mass are: they must be near nobody.
+const AWAY: f64 = (1_u64 << 40) as f64;
+
+/// A body that is at the origin and stays there.
+const AT_REST: Beginning = Beginning {
+    x: [0.0; 3],
+    v: [0.0; 3],
+    a: [0.0; 3],
+    j: [0.0; 3],
+    s: [0.0; 3],
+    c: [0.0; 3],
+};
+
+/// Vector and another number of a record.
+type Told = [f64; 4];
+
+/// Bodies in host memory whose forces a device computes.
+pub(crate) struct HostSteps<D: Device> {
+    state: HostState,
+    resident: Resident<D>,
+    told: D::Buffer,
+    forces: D::Buffer,
+    /// Launches of a force of fourth order, and of sixth.
+    records: RefCell<[Option<Graph>; 2]>,
+}
+
+impl<D: Device> Resident<D> {
+    /// Takes block time steps on the host, by forces of these bodies that the device computes.
+    ///
+    /// # Errors
+    /// As [`with_block_steps`](Self::with_block_steps).
+    pub(crate) fn with_host_steps(
+        self,
+        scheme: BlockScheme,
+        bodies: &Bodies,
+    ) -> Result<HostSteps<D>, ForceError> {
+        let resident = self.with_part_of_block_steps(scheme, Part::Forces, GUARD)?;
+        let plan = resident.blocks()?.plan;
+        let on_host = |bytes| resident.device.allocate_for_host(bytes, Bus::Mapped);
+        Ok(HostSteps {
+            state: HostState::new(bodies),
+            told: on_host(plan.told)?,
+            forces: on_host(plan.row)?,
+            records: RefCell::default(),
+            resident,
+        })
+    }
+
+    /// Forces on what the host tells.
+    fn launch_told_force(
+        &self,
+        kernels: &BlockKernels,
+        told: &D::Buffer,
+        forces: &D::Buffer,
+    ) -> Result<(), ForceError> {
+        let blocks = self.blocks()?;
+        let (entry, launch) = kernels.take_over.ok_or(ForceError::NoBlockSteps)?;
+        let buffers = [
+            told,
+            &self.state,
+            &self.acceleration,
+            self.jerks()?.jerk(),
+            &blocks.higher,
+            &blocks.begun,
+            &blocks.targets,
+            &blocks.posts,
+            &blocks.time,
+        ];
+        let params = self.block_params(kernels, Phase::Step, 0)?;
+        // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that the plan sized
+        // for both orders; `told` has at most n bodies, each once, and at most n targets.
+        unsafe { self.device.launch(entry, launch, &buffers, params)? };
+        self.launch_block_force(kernels, 0)?;
+        self.launch_block_gather(kernels, 0, forces)
+    }
+}
+
+impl<D: Device> HostSteps<D> {
+    /// With groups: see [`groups`].
+    #[must_use]
+    pub(crate) fn in_groups(mut self) -> Self {
+        groups::begin(&mut self);
+        self
+    }
+
+    /// Forces on slots, which what their steps began from is told of too.
+    fn compute(
+        &self,
+        order: u32,
+        block: &Block<'_>,
+        slots: &[usize],
+        begun: impl Fn(usize) -> Beginning,
+    ) -> Result<Vec<Forces>, ForceError> {
+        let resident = &self.resident;
+        let frame = block.frame;
+        let record = |told: &mut [Told], i: usize| {
+            let is_free = self.state.bodies.mass[i] == 0.0;
+            let Beginning { x, v, a, j, s, c } = match is_free {
+                true => AT_REST,
+                false => begun(i),
+            };
+            let place = match is_free {
+                true => [AWAY, 0.0, 0.0],
+                false => frame.position_to_local(x),
+            };
+            let derivative = |v: [f64; 3], k: i32| {
+                let unit = frame.time.powi(k) / frame.length;
+                v.map(|v| v * unit)
+            };
+            let with = |[x, y, z]: [f64; 3], w| [x, y, z, w];
+            let mass = frame.mass_to_local(self.state.bodies.mass[i]);
+            told[0] = with(place, mass);
+            told[1] = with(frame.velocity_to_local(v), i as f64);
+            told[2] = with(derivative(a, 2), block.begun[i] as f64);
+            told[3] = with(derivative(j, 3), 0.0);
+            if let [.., snap, crackle] = &mut told[4..] {
+                *snap = with(derivative(s, 4), 0.0);
+                *crackle = with(derivative(c, 5), 0.0);
+            }
+        };
+        resident.device.on_host(&self.told, &mut |bytes| {
+            let told: &mut [Told] = bytemuck::cast_slice_mut(bytes);
+            let (head, bodies) = told.split_at_mut(TOLD_HEAD as usize);
+            // Before the first tick all are where their steps begin.
+            let (before, span) = match block.now {
+                0 => (0, 0.0),
+                now => (now - 1, frame.time_to_local(block.span)),
+            };
+            let counts = [block.changed.len(), slots.len()].map(|count| count as f64);
+            head[0] = [counts[0], counts[1], before as f64, span];
+            let all = block.changed.iter().chain(slots);
+            let records = bodies.chunks_exact_mut(told_of_body(order) as usize);
+            records.zip(all).for_each(|(told, &i)| record(told, i));
+        })?;
+        let plan = resident.blocks()?.plan;
+        let (kernels, which) = match order {
+            6 => (plan.first, 1),
+            _ => (plan.steps, 0),
+        };
+        // SAFETY: `self` holds the buffers as long as the record.
+        unsafe {
+            let mut all = || resident.launch_told_force(&kernels, &self.told, &self.forces);
+            let kept = &mut self.records.borrow_mut()[which];
+            resident.device.again(kept, &mut all)?;
+        }
+        let coupling = frame.coupling_to_local(&resident.physics);
+        let units = [2, 3, 4].map(|k| coupling * frame.length / frame.time.powi(k));
+        let each = kernels.row_bytes() / size_of::<Told>();
+        let mut forces = vec![];
+        resident.device.on_host(&self.forces, &mut |bytes| {
+            let sums: &[Told] = bytemuck::cast_slice(bytes);
+            let of = |sums: &[Told]| {
+                let mut derivatives = [[0.0; 3]; 3];
+                for ((into, &[x, y, z, _]), unit) in derivatives.iter_mut().zip(sums).zip(units) {
+                    *into = [x, y, z].map(|sum| unit * sum);
+                }
+                // The device has three times the rate.
+                let approach = sums[0][3] / (3.0 * frame.time);
+                Forces {
+                    derivatives,
+                    approach,
+                }
+            };
+            forces = sums.chunks_exact(each).take(slots.len()).map(of).collect();
+        })?;
+        Ok(forces)
+    }
+}
+
+impl<D: Device> InMemory for HostSteps<D> {
+    fn physics(&self) -> &Physics {
+        &self.resident.physics
+    }
+
+    fn state(&self) -> &HostState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut HostState {
+        &mut self.state
+    }
+
+    fn pull(&mut self) -> Result<(), ForceError> {
+        let all = self.pair_forces(&self.frame(), Targets::All, HighestDerivative::None)?;
+        self.state.accelerations = all.iter().map(|force| force.derivatives[0]).collect();
+        Ok(())
+    }
+
+    fn frame(&self) -> Frame {
+        Frame::of(&self.state.bodies, self.physics())
+    }
+
+    fn pair_forces(
+        &self,
+        frame: &Frame,
+        targets: Targets<'_>,
+        derivatives: HighestDerivative,
+    ) -> Result<Vec<Forces>, ForceError> {
+        let n = self.state.bodies.len();
+        let order = match derivatives {
+            HighestDerivative::None | HighestDerivative::Jerk => 4,
+            HighestDerivative::Snap => 6,
+        };
+        let block = Block {
+            frame,
+            span: 0.0,
+            now: 0,
+            begun: &vec![0; n],
+            changed: &mut (0..n).collect(),
+        };
+        let here = |i: usize| {
+            let (x, v) = self.state.phase(i);
+            Beginning {
+                x,
+                v,
+                a: self.state.accelerations[i],
+                ..AT_REST
+            }
+        };
+        self.compute(order, &block, &targets.indices(n), here)
+    }
+
+    fn forces_in_block(
+        &mut self,
+        block: Block<'_>,
+        slots: &[usize],
+    ) -> Result<Vec<Forces>, ForceError> {
+        block.changed.sort_unstable();
+        block.changed.dedup();
+        let forces = self.compute(4, &block, slots, |i| self.state.beginnings[i])?;
+        block.changed.clear();
+        Ok(forces)
+    }
+
+    fn potential_energy(&self) -> Result<f64, ForceError> {
+        let resident = &self.resident;
+        let frame = &resident.frame;
+        let mut bodies = self.state.bodies.clone();
+        let away = frame.position_from_local([AWAY, 0.0, 0.0]);
+        for i in (0..bodies.len()).filter(|&i| self.state.bodies.mass[i] == 0.0) {
+            [bodies.x[i], bodies.y[i], bodies.z[i]] = away;
+        }
+        let Params { stride, .. } = resident.params;
+        let packed = pack::state(&resident.layout, stride, frame, &bodies);
+        resident.device.upload(&resident.state, packed.bytes())?;
+        resident.launch_energy()?;
+        Ok(resident
+            .total_energy(&resident.energy_sums()?, 0.0)
+            .potential)
+    }
+}

@@ -55,6 +55,7 @@ fn near_and_far_are_the_whole() {
         cpu.accelerate_with_jerk().expect("computed");
         let frame = cpu.frame();
         let parts = begin(&mut cpu, wanted as usize, &frame, 0.01, 0.01);
+        let parts = parts.expect("a CPU does not refuse");
         let sum_of = Sum::new(&cpu, &frame);
         let all = sum_of.sources();
         let sources: Vec<_> = match cpu.sources() {

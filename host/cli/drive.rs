@@ -89,8 +89,8 @@ pub(super) fn drive(
     let physics = *simulation.physics();
     if physics.softening == 0.0 {
         let census = Census::of(simulation.bodies()?, &physics);
-        if let Some(line) = info::pairs_at_end(&census) {
-            writeln!(out, "{line}")?;
+        if census.hard() > 0 {
+            info::pairs_at_end(&census, out)?;
         }
     }
     if let Some(line) = encounters::count(recording.encounters()) {
@@ -141,6 +141,8 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
         shortest,
         regular,
         neighbours,
+        formed,
+        broken,
     } = *counts;
     let of_regular = match regular {
         0 => String::new(),
@@ -150,8 +152,15 @@ fn blocks(counts: &BlockCounts, seconds: f64) -> String {
             say::scientific(regular as f64)
         ),
     };
+    let of_groups = match formed + broken {
+        0 => String::new(),
+        _ => {
+            let formed = say::counted(formed, "group", "groups");
+            format!("\n{formed} formed, {broken} broken")
+        }
+    };
     format!(
-        "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}{of_regular}",
+        "{blocks} blocks of {:.1} bodies on average, {:.1} µs each; {} steps of single bodies, the shortest {}{of_regular}{of_groups}",
         steps as f64 / blocks as f64,
         1e6 * seconds / blocks as f64,
         say::scientific(steps as f64),

@@ -1,6 +1,6 @@
 //! `allpairs info`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use allpairs::binaries::{Census, Pair};
@@ -79,8 +79,15 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     if census.pairs.is_empty() || options.pairs == 0 {
         return Ok(());
     }
+    writeln!(out, "{}", table_of_pairs(&census, options.pairs))?;
+    Ok(())
+}
+
+/// Table of the most bound pairs, so many at most.
+fn table_of_pairs(census: &Census, most: usize) -> comfy_table::Table {
     let columns = [
         "#ids",
+        "#masses",
         "#semi-major axis",
         "#eccentricity",
         "#period",
@@ -88,10 +95,12 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         "",
     ];
     let mut table = tables::table(&columns);
-    for pair in census.pairs.iter().take(options.pairs) {
+    for pair in census.pairs.iter().take(most) {
         let [a, b] = pair.ids;
+        let [m, n] = pair.masses.map(say::figure);
         table.add_row([
             format!("{a} {b}"),
+            format!("{m} {n}"),
             say::figure(pair.semi_major_axis),
             format!("{:.4}", pair.eccentricity),
             say::figure(pair.period),
@@ -99,8 +108,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             if pair.is_hard { "hard" } else { "" }.to_owned(),
         ]);
     }
-    writeln!(out, "{table}")?;
-    Ok(())
+    table
 }
 
 /// Ids and kinds of bodies, of which there is one at least.
@@ -138,12 +146,16 @@ pub(super) fn described(pair: &Pair) -> String {
     )
 }
 
-/// Hard pairs at the end of a run, if there are any.
-pub(super) fn pairs_at_end(census: &Census) -> Option<String> {
-    let hardest = census.pairs.first().filter(|_| census.hard() > 0)?;
-    Some(format!(
-        "{} at the end, the most bound: {}",
-        say::counted(census.hard(), "hard pair", "hard pairs"),
-        described(hardest)
-    ))
+/// Hard pairs that are listed at the end of a run.
+const LISTED: usize = 10;
+
+/// Tells of the hard pairs at the end of a run.
+pub(super) fn pairs_at_end(census: &Census, out: &mut impl Write) -> io::Result<()> {
+    let hard = census.hard();
+    let counted = say::counted(hard, "hard pair", "hard pairs");
+    match hard > LISTED {
+        true => writeln!(out, "{counted} at the end, the {LISTED} most bound:")?,
+        false => writeln!(out, "{counted} at the end:")?,
+    }
+    writeln!(out, "{}", table_of_pairs(census, hard.min(LISTED)))
 }

@@ -17,6 +17,8 @@ use crate::vectors::{cross, difference, dot};
 pub struct Pair {
     /// Ids, the heavier body's first.
     pub ids: [u64; 2],
+    /// Masses, in the same order.
+    pub masses: [f64; 2],
     /// Semi-major axis a, of the energy −G m₁ m₂/(2a).
     pub semi_major_axis: f64,
     /// Eccentricity of their orbit.
@@ -117,6 +119,7 @@ pub(crate) fn pair(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Op
     let binding_energy = physics.coupling() * m * n / (2.0 * axis);
     Some(Pair {
         ids: [a.id, b.id],
+        masses: [a.mass, b.mass],
         semi_major_axis: axis,
         eccentricity: (1.0 - dot(momentum, momentum) / (gm * axis))
             .max(0.0)

@@ -71,6 +71,10 @@ pub struct BlockCounts {
     pub regular: u64,
     /// Neighbours whose force was computed, summed over all steps.
     pub neighbours: u64,
+    /// Times that bodies or groups became one [group](crate::simulation::SimulationBuilder::groups).
+    pub formed: u64,
+    /// Times that a group was divided.
+    pub broken: u64,
 }
 
 impl BlockCounts {
@@ -81,6 +85,8 @@ impl BlockCounts {
         shortest: f64::INFINITY,
         regular: 0,
         neighbours: 0,
+        formed: 0,
+        broken: 0,
     };
 
     /// Interactions computed, where so many bodies exert forces.
@@ -99,5 +105,7 @@ impl std::ops::AddAssign for BlockCounts {
         self.shortest = self.shortest.min(more.shortest);
         self.regular += more.regular;
         self.neighbours += more.neighbours;
+        self.formed += more.formed;
+        self.broken += more.broken;
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{events, log, orbit, pairs, particles};
+use super::{binaries, events, log, orbit, pairs, particles};
 use crate::io::is_partial;
 
 /// Table of the snapshots: their numbers and times.
@@ -54,6 +54,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let recorded = log::NAMES.contains(&&*name)
             || name == particles::NAME
             || name == pairs::NAME
+            || name == binaries::NAME
             || name == INDEX
             || name == orbit::ORBIT
             || events::NAMES.contains(&&*name)
@@ -67,6 +68,13 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Step of the last snapshot in the table of a run, if there is one.
+pub(super) fn last_snapshot(folder: &Path) -> Option<u64> {
+    let table = fs::read_to_string(folder.join(INDEX)).unwrap_or_default();
+    let of_row = |row: &str| row.split(',').next()?.parse().ok();
+    table.lines().filter_map(of_row).next_back()
 }
 
 /// Number of the next snapshot of a run: after the rows of the table, or after the files if the table is lost.

@@ -10,6 +10,7 @@
 //! * `collisions.csv` and `escapers.csv`, if the run searches for these encounters;
 //! * `orbit.csv`, if the bodies are in their own frame on an orbit;
 //! * `snapshot-<number>.<format>`, and `index.csv` with their times;
+//! * `binaries.csv`, the bound pairs of each snapshot, if forces are not softened;
 //! * `checkpoint`, `checkpoint.previous` and a [`lock`].
 //!
 //! Tables grow row by row and are repaired on resuming. All other files appear whole or not at all.
@@ -23,6 +24,7 @@
 //! count for the largest drift in checkpoints. Further measurements, as wall-clock time allows, are
 //! reported and count for [the largest drift of this process](Recording::largest_drift).
 
+mod binaries;
 mod condition;
 mod events;
 mod folder;
@@ -44,6 +46,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use self::binaries::Binaries;
 pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::folder::{INDEX, OF_INDEX, next_number};
@@ -154,6 +157,7 @@ pub struct Recording {
     events: Option<Events>,
     pairs: Option<Rows>,
     index: Option<Rows>,
+    binaries: Option<Binaries>,
     orbit: Option<OrbitRows>,
     /// Number of the next snapshot.
     next: u64,
@@ -212,6 +216,10 @@ impl Recording {
         if plan.snapshot_every.is_some() {
             let index = Rows::create(folder, INDEX, &OF_INDEX);
             recording.index = Some(index.map_err(|fault| io_error(folder, fault))?);
+        }
+        if plan.has_binaries(&physics) {
+            let binaries = Binaries::begin(folder).map_err(|fault| io_error(folder, fault))?;
+            recording.binaries = Some(binaries);
         }
         let mut writer = recording.writer(simulation);
         let due = [plan.diagnostics_every, plan.snapshot_every.map(|_| 0)];
@@ -285,6 +293,7 @@ impl Recording {
             events: None,
             pairs: None,
             index: None,
+            binaries: None,
             orbit: None,
             next: 0,
             stop_if: vec![],
@@ -404,6 +413,7 @@ impl Recording {
             log: self.log.clone(),
             pairs: self.pairs.clone(),
             index: self.index.clone(),
+            binaries: self.binaries.clone(),
         })
     }
 
@@ -450,6 +460,14 @@ impl Recording {
         ) {
             let pairs = pairs::resume(&self.folder, steps);
             self.pairs = Some(pairs.map_err(|fault| io_error(&self.folder, fault))?);
+        }
+        if let (Some(steps), None, true) = (
+            self.resumed_at,
+            &self.binaries,
+            self.plan.has_binaries(simulation.physics()),
+        ) {
+            let binaries = Binaries::resume(&self.folder, steps);
+            self.binaries = Some(binaries.map_err(|fault| io_error(&self.folder, fault))?);
         }
         if let (Some(steps), None, Some(_)) =
             (self.resumed_at, &self.orbit, simulation.external().origin())
@@ -765,6 +783,7 @@ impl Recording {
             .and_then(|()| particles.map_or(Ok(()), Particles::sync))
             .and_then(|()| self.pairs.as_ref().map_or(Ok(()), Rows::sync))
             .and_then(|()| self.index.as_ref().map_or(Ok(()), Rows::sync))
+            .and_then(|()| self.binaries.as_ref().map_or(Ok(()), Binaries::sync))
             .and_then(|()| self.orbit.as_ref().map_or(Ok(()), OrbitRows::sync))
             .and_then(|()| self.events.as_ref().map_or(Ok(()), Events::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))

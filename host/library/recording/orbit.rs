@@ -1,10 +1,9 @@
 //! The orbit of the origin at each moment that is recorded, for runs in their own frame: `orbit.csv`.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::INDEX;
+use super::folder::last_snapshot;
 use super::rows::{Cell, Rows};
 use crate::fields::External;
 
@@ -33,9 +32,7 @@ impl OrbitRows {
     /// Continues the table of a run that was stopped after `steps`, without the row of its end, unless a look
     /// or a snapshot was due then.
     pub(super) fn resume(folder: &Path, steps: u64, is_look_due: bool) -> io::Result<Self> {
-        let index = fs::read_to_string(folder.join(INDEX)).unwrap_or_default();
-        let of_row = |row: &str| row.split(',').next()?.parse().ok();
-        let is_due = is_look_due || index.lines().filter_map(of_row).next_back() == Some(steps);
+        let is_due = is_look_due || last_snapshot(folder) == Some(steps);
         let kept = if is_due {
             steps
         } else {

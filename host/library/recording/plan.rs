@@ -71,6 +71,11 @@ impl Plan {
         self.diagnostics_every.is_some() && physics.softening == 0.0
     }
 
+    /// Returns whether snapshots have a table of bound pairs beside them.
+    pub(super) fn has_binaries(&self, physics: &Physics) -> bool {
+        self.snapshot_every.is_some() && physics.softening == 0.0
+    }
+
     pub(super) fn is_look_due(&self, clock: &Clock) -> bool {
         self.diagnostics_every
             .is_some_and(|every| clock.steps.is_multiple_of(every))

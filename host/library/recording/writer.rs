@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use super::binaries::Binaries;
 use super::log::Log;
 use super::pairs;
 use super::particles::Particles;
@@ -30,6 +31,7 @@ pub(super) struct Run {
     pub(super) log: Option<Arc<Mutex<Log>>>,
     pub(super) pairs: Option<Rows>,
     pub(super) index: Option<Rows>,
+    pub(super) binaries: Option<Binaries>,
 }
 
 /// One moment of the run, of which there is something to write.
@@ -213,6 +215,11 @@ fn record(run: &Run, moment: Moment) -> Outcome {
                 moment.steps,
                 &[Cell::Id(number), Cell::Number(snapshot.time)],
             );
+            appended.map_err(|fault| io_error(&run.folder, fault))?;
+        }
+        if let Some(binaries) = &run.binaries {
+            let when = (moment.steps, snapshot.time);
+            let appended = binaries.append(when, &snapshot.bodies, &run.physics);
             appended.map_err(|fault| io_error(&run.folder, fault))?;
         }
         done.push(Done::Wrote(path));

@@ -51,6 +51,7 @@ impl Course<'_> {
         let Some(parts) = parts else {
             return Ok(());
         };
+        self.counts.broken += 1;
         let group = self.groups.all.remove(number);
         let few = group.few();
         let origin = self.phase(slot);
@@ -172,6 +173,7 @@ impl Course<'_> {
 
     /// Makes one group of what is in two slots. Returns its slot.
     fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
+        self.counts.formed += 1;
         for slot in [one, other] {
             if self.begun[slot] != self.now {
                 self.take_steps(&[slot])?;

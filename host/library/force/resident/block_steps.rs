@@ -352,6 +352,7 @@ impl<D: Device> Resident<D> {
             shortest: span.abs() / (1_u64 << word(clock::FINEST)) as f64,
             regular: word(neighbour_clock::REGULAR),
             neighbours: f64::from_bits(word(neighbour_clock::NEIGHBOURS)) as u64,
+            ..BlockCounts::NONE
         })
     }
 

@@ -13,14 +13,18 @@ pub(crate) struct Scales {
     pub(crate) speed_squared: f64,
 }
 
-/// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound).
-const FORMED: f64 = 1.5;
+/// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound). In block steps, wider pairs would
+/// take most of the time and lose energy in each orbit.
+const FORMED: f64 = 20.0;
 
 /// Apocentre up to which a bound pair is kept.
-const KEPT: f64 = 4.5;
+const KEPT: f64 = 60.0;
 
-/// Part of [`FORMED`] from which on a pair is wide: others that are near break it.
-const WIDE: f64 = 0.5;
+/// Size from which on a pair is wide: others that are near break it.
+const WIDE: f64 = 0.75;
+
+/// Distance within which a group and another may become one: larger ones would take in all that pass.
+const TOGETHER: f64 = 1.5;
 
 impl Scales {
     /// Length at which the motion of bound bodies of mass `gm`, times G, takes the time of an encounter.
@@ -40,7 +44,7 @@ impl Scales {
 
     /// Largest distance at which a group and another of this mass times G in all become one.
     pub(crate) fn reach_together(&self, gm: f64) -> f64 {
-        FORMED * self.together(gm)
+        TOGETHER * self.together(gm)
     }
 
     /// Largest size of a pair that is formed.
@@ -55,7 +59,7 @@ impl Scales {
 
     /// Size from which on a pair is wide.
     pub(crate) fn wide(&self, gm: f64) -> f64 {
-        WIDE * self.reach(gm)
+        WIDE * self.bound(gm)
     }
 }
 

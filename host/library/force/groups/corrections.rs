@@ -56,6 +56,10 @@ fn attract(sum: &mut [Vector; 2], gm: f64, d: Vector, u: Vector) -> f64 {
     rate.abs()
 }
 
+/// Within it, in sizes of a pair, bodies have its impulses when their steps end. Farther away these are weak, and come
+/// with the steps of the pair.
+const PROMPT: f64 = 8.0;
+
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
@@ -74,7 +78,11 @@ impl Course<'_> {
                     Zone::Felt => {}
                     Zone::Mean => self.add_mean(number, partner.slot),
                     Zone::Impulses => {
-                        self.follow(number)?;
+                        let [d, _] = self.between(slot, partner.slot);
+                        let prompt = PROMPT * self.groups.all[number].size;
+                        if self.is_due[slot] || dot(d, d) < prompt * prompt {
+                            self.follow(number)?;
+                        }
                         self.add_mean(number, partner.slot);
                     }
                     Zone::Close => self.resolve(number, partner.slot)?,

@@ -134,7 +134,7 @@ fn on(device: DeviceChoice, bodies: Bodies) -> SimulationBuilder {
 #[test]
 fn a_device_follows_groups_as_the_cpu_does() {
     let ends = [DeviceChoice::Cpu, DeviceChoice::Emulator].map(|device| {
-        let mut simulation = on(device.clone(), cluster()).build().expect("sound");
+        let mut simulation = on(device, cluster()).build().expect("sound");
         let before = simulation.energy().expect("computed").total();
         simulation.run_until(0.125).expect("steps are taken");
         let after = simulation.energy().expect("computed").total();
@@ -167,18 +167,18 @@ fn a_device_follows_groups_as_the_cpu_does() {
 fn a_run_resumed_in_between_has_the_same_bits() {
     for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
         let steps = if device == DeviceChoice::Cpu { 4 } else { 1 };
-        let mut simulation = on(device.clone(), cluster()).build().expect("sound");
+        let mut simulation = on(device, cluster()).build().expect("sound");
         for step in 1..=steps {
             let time = 0.0625 * f64::from(step);
             simulation.run_until(time).expect("steps are taken");
             let saved = simulation.save().expect("saved");
             let bodies = simulation.bodies().expect("there").clone();
             let (clock, state) = &saved;
-            let resumed = on(device.clone(), bodies).resume(*clock, state);
+            let resumed = on(device, bodies).resume(*clock, state);
             let mut resumed = resumed.expect("sound");
             assert_eq!(bits(&resumed.save().expect("saved")), bits(&saved));
             resumed.run_until(time + 0.125).expect("steps are taken");
-            let mut other = on(device.clone(), cluster()).build().expect("sound");
+            let mut other = on(device, cluster()).build().expect("sound");
             other.run_until(time + 0.125).expect("steps are taken");
             let [resumed, other] = [&mut resumed, &mut other].map(|s| s.save().expect("saved"));
             assert_eq!(bits(&resumed), bits(&other));

@@ -44,7 +44,7 @@ fn bound_pairs_are_listed() {
         0,
         &[
             "1 hard pair at the end:\n",
-            "    7 8   1.0000 1.0000            0.0200         0.0",
+            " 7 8   1.0000 1.0000            0.0200         0.0",
         ],
     );
     let log = fs::read_to_string(at.path().join("o/pairs.csv")).expect("a log");

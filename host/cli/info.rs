@@ -83,7 +83,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     Ok(())
 }
 
-/// Table of the most bound pairs, so many at most.
+/// Table of the most bound pairs, at most `most`.
 fn table_of_pairs(census: &Census, most: usize) -> comfy_table::Table {
     let columns = [
         "#ids",

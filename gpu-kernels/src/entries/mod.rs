@@ -279,8 +279,8 @@ pub enum Work {
         /// The scheme's order.
         order: u32,
     },
-    /// What the host tells, where it takes block time steps itself: pointers `(told, state, acceleration, jerk,
-    /// higher, begun, targets, posts, time)`.
+    /// Bodies and targets that the host tells, if it takes block time steps itself: pointers `(told, state,
+    /// acceleration, jerk, higher, begun, targets, posts, time)`.
     BlockTakeOver {
         /// The scheme's order.
         order: u32,

@@ -35,7 +35,7 @@ pub(super) struct Block<'a> {
     pub(super) now: u64,
     /// Ticks at which the steps of bodies began.
     pub(super) begun: &'a [u64],
-    /// Bodies whose mass or step is another than at the last call; empty after this one.
+    /// Bodies with another mass or step than at the last call; empty after this one.
     pub(super) changed: &'a mut Vec<usize>,
 }
 

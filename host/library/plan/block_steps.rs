@@ -50,7 +50,7 @@ pub struct BlockKernels {
     order: u32,
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
-    /// What the host tells before the forces, if it takes the steps.
+    /// Bodies and targets that the host tells before the forces, if it takes the steps.
     pub take_over: Option<(&'static Entry, Launch)>,
     /// Sums of the forces over the slices of a device, if there are several devices or the host takes the steps.
     pub gather: Option<(&'static Entry, Launch)>,

@@ -1,4 +1,4 @@
-//! The table of bound pairs beside the snapshots of runs without softening, `binaries.csv`.
+//! The table of bound pairs in the snapshots of runs without softening, `binaries.csv`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ impl Binaries {
         })
     }
 
-    /// Continues the table of a run that was stopped after `steps`, and whose table of snapshots ends there.
+    /// Continues the table of a run that was stopped after `steps`. The table of snapshots ends there.
     pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
         let rows = Rows::resume(folder, NAME, &COLUMNS, steps)?;
         let last = last_snapshot(folder);

@@ -19,7 +19,7 @@ pub const fn told_of_body(order: u32) -> u32 {
     if order == 6 { 6 } else { 4 }
 }
 
-/// Takes over from the host the bodies whose steps it began, the next time, and the targets there.
+/// Takes over what the host tells: bodies that begin a step, the next time, and the targets there.
 ///
 /// # Formula
 /// None.
@@ -27,10 +27,11 @@ pub const fn told_of_body(order: u32) -> u32 {
 /// # Arguments
 /// `told`: read, in the order written here. Numbers of bodies and of targets, time before the next in ticks, and
 /// the span. For each body, then for each target: position and mass; velocity and the body's number; acceleration and
-/// beginning of its step in ticks; jerk; at sixth order snap and crackle. `bodies`: written where the host tells. `targets`, `posts`, `time`: written for parity 0.
+/// beginning of its step in ticks; jerk; at sixth order snap and crackle. `bodies`: written where the host tells.
+/// `targets`, `posts`, `time`: written for parity 0.
 ///
 /// # Thread mapping
-/// One-dimensional; a thread at a time takes a body, a target, or the post of a block.
+/// One-dimensional; a thread takes a body, a target, or the post of a block, then the next.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap. No body is told twice but as a target.

@@ -59,7 +59,7 @@ struct Course<'a> {
     levels: Vec<u32>,
     /// Impulses that a slot has not been given yet: sums of Δv and of −t Δv.
     impulses: Vec<[Vector; 2]>,
-    /// Slots whose content or step began anew since forces were last computed.
+    /// Slots with a new content or step since forces were last computed.
     changed: Vec<usize>,
     corrections: Vec<Correction>,
     /// True for slots whose force is wanted.

@@ -130,7 +130,7 @@ fn on(device: DeviceChoice, bodies: Bodies) -> SimulationBuilder {
     builder(bodies).device(device)
 }
 
-/// The emulator's kernels compute the forces; steps and groups are those of the CPU.
+/// The emulator's kernels compute the forces. The CPU takes the steps and follows groups.
 #[test]
 fn a_device_follows_groups_as_the_cpu_does() {
     let ends = [DeviceChoice::Cpu, DeviceChoice::Emulator].map(|device| {

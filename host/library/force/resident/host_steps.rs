@@ -1,7 +1,7 @@
 //! Bodies in host memory, which takes their block time steps, by forces that a device computes.
 //!
-//! The device keeps what the steps of bodies began from, and predicts them. At each time the host tells it whose step
-//! began anew, and whose force it wants. Both, and the forces, are in memory of the host that kernels reach.
+//! The device keeps the beginnings of steps, and predicts bodies. At each time the host tells it which bodies begin a
+//! step, and on which it wants forces. Both, and the forces, are in memory of the host that kernels reach.
 
 use std::cell::RefCell;
 
@@ -38,7 +38,7 @@ const AT_REST: Beginning = Beginning {
 /// Vector and another number of a record.
 type Told = [f64; 4];
 
-/// Bodies in host memory whose forces a device computes.
+/// Bodies in host memory, with forces that a device computes.
 pub(crate) struct HostSteps<D: Device> {
     state: HostState,
     resident: Resident<D>,
@@ -107,7 +107,7 @@ impl<D: Device> HostSteps<D> {
         self
     }
 
-    /// Forces on slots, which what their steps began from is told of too.
+    /// Forces on slots. Steps begin from what `begun` says.
     fn compute(
         &self,
         order: u32,

@@ -147,10 +147,9 @@ impl BlockPlan {
     }
 }
 
-/// Bytes of what the host tells about `n` bodies that are all targets, for steps of an order and for the first.
-fn told_bytes(order: u32, n: u32) -> usize {
-    let of_body = told_of_body(order).max(told_of_body(6));
-    let vectors = TOLD_HEAD as usize + 2 * n as usize * of_body as usize;
+/// Bytes of what the host tells about `n` bodies that are all targets: at sixth order, which first steps have.
+fn told_bytes(n: u32) -> usize {
+    let vectors = TOLD_HEAD as usize + 2 * n as usize * told_of_body(6) as usize;
     vectors * size_of::<[f64; 4]>()
 }
 
@@ -201,7 +200,7 @@ pub fn plan(
             }
         },
         told: match part {
-            Part::Forces => told_bytes(scheme.order, n),
+            Part::Forces => told_bytes(n),
             Part::Alone | Part::OfSeveral { .. } => 0,
         },
         share: Share {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::folder::last_snapshot;
+use super::pairs::elements;
 use super::rows::{Cell, Rows};
 use crate::binaries::Census;
 use crate::bodies::Bodies;
@@ -83,13 +84,7 @@ impl Binaries {
             let mut cells = vec![Cell::Number(time)];
             cells.extend(pair.ids.map(Cell::Id));
             cells.extend(pair.masses.map(Cell::Number));
-            let numbers = [
-                pair.semi_major_axis,
-                pair.eccentricity,
-                pair.period,
-                pair.binding_energy,
-            ];
-            cells.extend(numbers.map(Cell::Number));
+            cells.extend(elements(&pair));
             cells.push(Cell::Id(pair.is_hard.into()));
             cells.push(Cell::Number(since));
             self.rows.append(steps, &cells)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::rows::{Cell, Rows};
-use crate::binaries::Census;
+use crate::binaries::{Census, Pair};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
@@ -37,6 +37,17 @@ pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Rows> {
     Rows::resume(folder, NAME, &COLUMNS, steps)
 }
 
+/// Elements of a pair's orbit, in the order of the columns.
+pub(super) fn elements(pair: &Pair) -> [Cell; 4] {
+    let numbers = [
+        pair.semi_major_axis,
+        pair.eccentricity,
+        pair.period,
+        pair.binding_energy,
+    ];
+    numbers.map(Cell::Number)
+}
+
 /// Takes the census of bodies and appends it.
 pub(super) fn append(
     rows: &Rows,
@@ -55,13 +66,7 @@ pub(super) fn append(
     match census.pairs.first() {
         Some(pair) => {
             cells.extend(pair.ids.map(Cell::Id));
-            let numbers = [
-                pair.semi_major_axis,
-                pair.eccentricity,
-                pair.period,
-                pair.binding_energy,
-            ];
-            cells.extend(numbers.map(Cell::Number));
+            cells.extend(elements(pair));
         }
         None => cells.extend([Cell::Number(f64::NAN); 6]),
     }

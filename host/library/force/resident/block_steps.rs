@@ -33,7 +33,7 @@ pub(super) struct Blocks<D: Device> {
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     pub(super) higher: D::Buffer,
-    pub(super) begun: D::Buffer,
+    begun: D::Buffer,
     levels: D::Buffer,
     pub(super) steps: D::Buffer,
     pub(super) targets: D::Buffer,
@@ -145,6 +145,18 @@ impl<D: Device> Resident<D> {
         self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
     }
 
+    /// Buffers of bodies and of what their steps began from, in the order of kernels of block steps.
+    pub(super) fn of_bodies(&self) -> Result<[&D::Buffer; 5], ForceError> {
+        let blocks = self.blocks()?;
+        Ok([
+            &self.state,
+            &self.acceleration,
+            self.jerks()?.jerk(),
+            &blocks.higher,
+            &blocks.begun,
+        ])
+    }
+
     pub(super) fn block_params(
         &self,
         kernels: &BlockKernels,
@@ -167,12 +179,13 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.force;
+        let [state, acceleration, jerk, higher, begun] = self.of_bodies()?;
         let buffers = [
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher,
-            &blocks.begun,
+            state,
+            acceleration,
+            jerk,
+            higher,
+            begun,
             &blocks.targets,
             &blocks.posts,
             &blocks.time,
@@ -197,12 +210,13 @@ impl<D: Device> Resident<D> {
             return Ok(());
         };
         let blocks = self.blocks()?;
+        let [state, acceleration, jerk, higher, begun] = self.of_bodies()?;
         let buffers = [
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher,
-            &blocks.begun,
+            state,
+            acceleration,
+            jerk,
+            higher,
+            begun,
             &blocks.levels,
             &blocks.partials,
             &blocks.posts,
@@ -253,19 +267,15 @@ impl<D: Device> Resident<D> {
         partials: &'a D::Buffer,
     ) -> Result<Vec<&'a D::Buffer>, ForceError> {
         let blocks = self.blocks()?;
-        let mut buffers = vec![
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher,
-            &blocks.begun,
+        let mut buffers = self.of_bodies()?.to_vec();
+        buffers.extend([
             &blocks.levels,
             &blocks.steps,
             partials,
             &blocks.posts,
             &blocks.time,
             &blocks.targets,
-        ];
+        ]);
         buffers.extend(self.external.as_ref().map(Fielded::numbers));
         Ok(buffers)
     }

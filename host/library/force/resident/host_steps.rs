@@ -79,13 +79,14 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.take_over.ok_or(ForceError::NoBlockSteps)?;
+        let [state, acceleration, jerk, higher, begun] = self.of_bodies()?;
         let buffers = [
             told,
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher,
-            &blocks.begun,
+            state,
+            acceleration,
+            jerk,
+            higher,
+            begun,
             &blocks.targets,
             &blocks.posts,
             &blocks.time,

@@ -1,10 +1,15 @@
 //! Neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509): the nearest neighbour of each
-//! body, and the radius that holds about a given number of neighbours.
+//! body, all within a distance, and the radius that holds about a given number of neighbours.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
 /// Points of a leaf: fewer are compared one by one.
 const LEAF: usize = 8;
+
+/// Points of a part of a tree that one thread builds.
+const SERIAL: usize = 2048;
 
 /// Nearest neighbour of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,12 +26,7 @@ pub fn nearest(points: &[[f64; 3]]) -> Vec<Neighbour> {
     if points.len() < 2 {
         return vec![];
     }
-    let mut tree = Tree {
-        points,
-        order: (0..points.len()).collect(),
-        axes: vec![0; points.len()],
-    };
-    build(points, &mut tree.order, &mut tree.axes);
+    let tree = Tree::of(points, (0..points.len()).collect());
     let neighbour = |i: usize| {
         let mut best = (f64::INFINITY, usize::MAX);
         tree.search(i, 0, points.len(), &mut best);
@@ -46,8 +46,10 @@ pub fn mutual(neighbours: &[Neighbour]) -> impl Iterator<Item = [usize; 2]> {
     pairs.filter(|&[i, j]| i < j && neighbours[j].index == i)
 }
 
-struct Tree<'a> {
-    points: &'a [[f64; 3]],
+/// Points in boxes that are halved again and again.
+#[derive(Debug)]
+pub(crate) struct Tree<P> {
+    points: P,
     /// Points so that, of each part that is no leaf, those before the middle lie below it.
     order: Vec<usize>,
     /// At each middle, the axis along which its part is divided.
@@ -125,7 +127,8 @@ fn divide(points: &[[f64; 3]], order: &mut [usize], axis: usize) {
 
 /// Divides points at the median of their longest axis, again and again.
 fn build(points: &[[f64; 3]], order: &mut [usize], axes: &mut [u8]) {
-    if order.len() <= LEAF {
+    let count = order.len();
+    if count <= LEAF {
         return;
     }
     let axis = longest(sides(points, order));
@@ -135,11 +138,73 @@ fn build(points: &[[f64; 3]], order: &mut [usize], axes: &mut [u8]) {
     let (order_below, order_above) = order.split_at_mut(middle);
     let (axes_below, axes_above) = axes.split_at_mut(middle);
     // The middle itself is not divided again.
-    build(points, order_below, axes_below);
-    build(points, &mut order_above[1..], &mut axes_above[1..]);
+    let (order_above, axes_above) = (&mut order_above[1..], &mut axes_above[1..]);
+    if count < SERIAL {
+        build(points, order_below, axes_below);
+        build(points, order_above, axes_above);
+    } else {
+        rayon::join(
+            || build(points, order_below, axes_below),
+            || build(points, order_above, axes_above),
+        );
+    }
 }
 
-impl Tree<'_> {
+impl<P: AsRef<[[f64; 3]]>> Tree<P> {
+    /// A tree of the points with these indices, each once.
+    pub(crate) fn of(points: P, mut order: Vec<usize>) -> Self {
+        let mut axes = vec![0; order.len()];
+        build(points.as_ref(), &mut order, &mut axes);
+        Self {
+            points,
+            order,
+            axes,
+        }
+    }
+
+    /// The points that may be chosen for the tree, in it or not.
+    pub(crate) fn points(&self) -> &[[f64; 3]] {
+        self.points.as_ref()
+    }
+
+    /// Adds the indices of points to a list: of all that are nearer to a place than a distance, and of others that
+    /// are near. Returns the number of points that were looked at.
+    pub(crate) fn near(&self, at: [f64; 3], distance: f64, found: &mut Vec<usize>) -> usize {
+        self.near_in(0..self.order.len(), at, distance, found)
+    }
+
+    fn near_in(
+        &self,
+        part: Range<usize>,
+        at: [f64; 3],
+        distance: f64,
+        found: &mut Vec<usize>,
+    ) -> usize {
+        let mut add = |k: usize| {
+            let i = self.order[k];
+            let point = self.points()[i];
+            if (0..3).all(|axis| (point[axis] - at[axis]).abs() <= distance) {
+                found.push(i);
+            }
+        };
+        if part.len() <= LEAF {
+            part.clone().for_each(add);
+            return part.len();
+        }
+        let middle = part.start + part.len() / 2;
+        add(middle);
+        let axis = usize::from(self.axes[middle]);
+        let offset = at[axis] - self.points()[self.order[middle]][axis];
+        let mut looked = 1;
+        if offset <= distance {
+            looked += self.near_in(part.start..middle, at, distance, found);
+        }
+        if offset >= -distance {
+            looked += self.near_in(middle + 1..part.end, at, distance, found);
+        }
+        looked
+    }
+
     fn search(&self, target: usize, first: usize, end: usize, best: &mut (f64, usize)) {
         if end - first <= LEAF {
             (first..end).for_each(|k| self.compare(target, self.order[k], best));
@@ -149,7 +214,7 @@ impl Tree<'_> {
         let axis = usize::from(self.axes[middle]);
         let at = self.order[middle];
         self.compare(target, at, best);
-        let offset = self.points[target][axis] - self.points[at][axis];
+        let offset = self.points()[target][axis] - self.points()[at][axis];
         let (near, far) = match offset < 0.0 {
             true => ((first, middle), (middle + 1, end)),
             false => ((middle + 1, end), (first, middle)),
@@ -164,7 +229,7 @@ impl Tree<'_> {
         if target == other {
             return;
         }
-        let (a, b) = (self.points[target], self.points[other]);
+        let (a, b) = (self.points()[target], self.points()[other]);
         let square: f64 = (0..3).map(|k| (a[k] - b[k]) * (a[k] - b[k])).sum();
         if (square, other) < *best {
             *best = (square, other);
@@ -205,6 +270,38 @@ mod tests {
             }
         }
         assert!(nearest(&[[0.0; 3]]).is_empty() && nearest(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_tree_finds_all_that_are_near() {
+        let bodies = cloud(9000, 5);
+        let points: Vec<[f64; 3]> = bodies.iter().map(|body| body.position).collect();
+        let chosen: Vec<usize> = (0..9000).filter(|i| i % 3 > 0).collect();
+        let tree = Tree::of(&points, chosen.clone());
+        for (i, distance) in [
+            (0, 0.0),
+            (1, 0.05),
+            (2, 0.3),
+            (500, 1.0),
+            (7, f64::INFINITY),
+        ] {
+            let mut found = vec![];
+            let looked = tree.near(points[i], distance, &mut found);
+            let square =
+                |j: usize| -> f64 { (0..3).map(|k| (points[i][k] - points[j][k]).powi(2)).sum() };
+            let is_near = |j: &usize| square(*j) < distance * distance;
+            let expected: Vec<usize> = chosen.iter().copied().filter(is_near).collect();
+            found.sort_unstable();
+            let exactly: Vec<usize> = found.iter().copied().filter(is_near).collect();
+            assert_eq!(exactly, expected, "{i}, {distance}");
+            assert!(
+                looked >= found.len() && (distance > 0.3 || looked < 3000),
+                "{looked}"
+            );
+        }
+        let mut found = vec![];
+        assert_eq!(Tree::of(&points, vec![]).near([0.0; 3], 1.0, &mut found), 0);
+        assert!(found.is_empty());
     }
 
     #[test]

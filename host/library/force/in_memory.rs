@@ -1,6 +1,7 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use bytemuck::{Pod, Zeroable};
+use gpu_kernels::schedule::block_steps::Fourth;
 use rayon::prelude::*;
 
 use super::block_steps::Way;
@@ -128,6 +129,17 @@ pub(super) trait InMemory: Send {
         let mut forces = self.pair_forces(frame, targets, derivatives)?;
         add_fields(self.state(), targets, order(derivatives), &mut forces);
         Ok(forces)
+    }
+
+    /// Predicts live slots in a block step of fourth order with groups, by the times since their steps began. Returns
+    /// whether they are in the state: another place than host memory may have them.
+    fn predict_in_block(&mut self, live: &[usize], since: &(dyn Fn(usize) -> f64 + Sync)) -> bool {
+        let state = self.state_mut();
+        match live.len() == state.bodies.len() {
+            true => state.predict::<Fourth>(since),
+            false => state.predict_some::<Fourth>(live, since),
+        }
+        true
     }
 
     /// Accelerations and jerks of slots in a block step of fourth order with groups, where all bodies are predicted.

@@ -60,13 +60,12 @@ pub(crate) struct Partner {
 }
 
 /// Motion of the members of a group about their centre of mass.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "multiples are few")]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inner {
     /// Two members.
     Pair(Pair),
     /// Three members or more.
-    Multiple(Chain),
+    Multiple(Box<Chain>),
 }
 
 /// A pair or multiple that is one body for the block time steps.
@@ -150,7 +149,7 @@ impl Group {
                 difference(positions[1], positions[0]),
                 difference(velocities[1], velocities[0]),
             )),
-            _ => Inner::Multiple(Chain::new(time, &gm, positions, velocities)?),
+            _ => Inner::Multiple(Box::new(Chain::new(time, &gm, positions, velocities)?)),
         };
         let mut group = Self {
             slot: *members.iter().min()?,
@@ -338,15 +337,14 @@ impl Group {
         }
     }
 
-    /// Distance at which a body of this mass times G has the tide that a body of half the group's mass has at
-    /// the distance `at`, and at least `least`; both in sizes.
-    fn tidal(&self, gm: f64, at: f64, least: f64) -> f64 {
-        tidal(self.size, gm / self.total(), at, least)
+    /// Distance at which a body of this mass times G has the tide that a body of half the group's mass has at 1.
+    pub(crate) fn reach_of_tide(&self, gm: f64) -> f64 {
+        reach_of_tide(gm / self.total())
     }
 
-    /// Distance within which a body of this mass times G is a perturber, with the margin.
-    pub(crate) fn perturbed_within(&self, gm: f64) -> f64 {
-        MARGIN * self.tidal(gm, PERTURBS, PERTURBS_AT_LEAST)
+    /// Distance within which a body with a tide of this reach is a perturber, with the margin.
+    pub(crate) fn perturbed_within(&self, reach: f64) -> f64 {
+        MARGIN * self.size * PERTURBS_AT_LEAST.max(PERTURBS * reach)
     }
 
     /// Distance within which a body and the group are to become one.
@@ -354,17 +352,17 @@ impl Group {
         united_within(self.size, gm, self.total())
     }
 
-    /// Zone of a perturber at a distance, which is a group or a body.
-    pub(crate) fn zone(&self, gm: f64, distance: f64, group: Option<&Self>) -> Zone {
+    /// Zone of a perturber at a distance, which is a group or a body, with a tide of this reach.
+    pub(crate) fn zone(&self, reach: f64, distance: f64, group: Option<&Self>) -> Zone {
         let is_pair = self.pair().is_some();
-        if is_pair && distance >= self.tidal(gm, RESOLVED, RESOLVED_AT_LEAST) {
+        if is_pair && distance >= self.size * RESOLVED_AT_LEAST.max(RESOLVED * reach) {
             return match self.ring {
                 Some(_) => Zone::Mean,
                 None => Zone::Felt,
             };
         }
         let close = match group {
-            None => self.tidal(gm, CLOSE, CLOSE),
+            None => self.size * CLOSE.max(CLOSE * reach),
             Some(other) => match other.pair() {
                 Some(_) => CLOSE * self.size.max(other.size),
                 None => CLOSE_TO_MULTIPLE * other.size,
@@ -410,19 +408,18 @@ impl Group {
     }
 }
 
-/// Distance at which a body of a mass, as a part of the group's, has the tide that half the group's mass has at the
-/// distance `at`, and at least `least`; both in sizes.
-fn tidal(size: f64, mass: f64, at: f64, least: f64) -> f64 {
-    size * least.max(at * (2.0 * mass).cbrt())
+/// Distance at which a body of a mass, as a part of the group's, has the tide that half the group's mass has at 1.
+fn reach_of_tide(mass: f64) -> f64 {
+    (2.0 * mass).cbrt()
 }
 
 /// Distance within which a body of mass `gm` and a group of this size and mass `total` become one.
 pub(crate) fn united_within(size: f64, gm: f64, total: f64) -> f64 {
-    tidal(size, gm / total, UNITED, UNITED_AT_LEAST)
+    size * UNITED_AT_LEAST.max(UNITED * reach_of_tide(gm / total))
 }
 
 /// Distance of a third body of mass `gm`, times G, within which a wide pair of mass `total` is not formed.
 pub(crate) fn crowding(size: f64, present: f64, gm: f64, total: f64) -> f64 {
     let near = size.min(PRESENT * present);
-    near * CROWDED_AT_LEAST.max(CROWDED_BEFORE * (2.0 * gm / total).cbrt())
+    near * CROWDED_AT_LEAST.max(CROWDED_BEFORE * reach_of_tide(gm / total))
 }

@@ -4,7 +4,7 @@ use super::group::crowding;
 use super::vector::{add_scaled, difference, dot, scale};
 use super::{Orbit, Scales, Vector};
 use crate::bodies::Bodies;
-use crate::neighbours::{mutual, nearest};
+use crate::neighbours::{Tree, mutual, nearest};
 use crate::physics::Physics;
 
 /// Bodies from whose distances the size of a cluster is found.
@@ -88,6 +88,9 @@ impl Scales {
 /// Numbers of the bodies of pairs with which a run begins.
 pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> Vec<[usize; 2]> {
     let all = massive(bodies, physics);
+    let points: Vec<Vector> = all.iter().map(|(_, (_, [x, _]))| *x).collect();
+    let heaviest = all.iter().map(|(_, (gm, _))| *gm).fold(0.0, f64::max);
+    let tree = Tree::of(points, (0..all.len()).collect());
     let is_pair = |&[i, k]: &[usize; 2]| {
         let (one, other) = (all[i].1, all[k].1);
         let total = one.0 + other.0;
@@ -101,8 +104,14 @@ pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> V
             let d = difference(x, centre);
             dot(d, d).sqrt() < crowding(size, orbit.distance, gm, total)
         };
-        size <= scales.wide(total)
-            || !(0..all.len()).any(|third| third != i && third != k && is_near(all[third].1))
+        if size <= scales.wide(total) {
+            return true;
+        }
+        let mut others = vec![];
+        let farthest = crowding(size, orbit.distance, heaviest, total);
+        tree.near(centre, farthest, &mut others);
+        let mut others = others.into_iter().filter(|&other| other != i && other != k);
+        !others.any(|third| is_near(all[third].1))
     };
     let pairs = companions(&all).into_iter().filter(is_pair);
     pairs.map(|pair| pair.map(|place| all[place].0)).collect()

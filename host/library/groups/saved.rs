@@ -131,7 +131,7 @@ impl Group {
                     step,
                 })
             }
-            _ => Inner::Multiple(read_chain(reader, &gm)?),
+            _ => Inner::Multiple(Box::new(read_chain(reader, &gm)?)),
         };
         let [slowdown, size, period] = reader.numbers()?;
         let is_passing = reader.flag()?;

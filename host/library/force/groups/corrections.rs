@@ -4,7 +4,7 @@ use super::Course;
 use crate::backend::ForceError;
 use crate::force::in_memory::Forces;
 use crate::groups::Vector;
-use crate::groups::{Few, Zone};
+use crate::groups::{Few, Group, Partner, Zone};
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.
@@ -67,32 +67,48 @@ impl Course<'_> {
             self.is_due[i] = true;
             self.corrections[i] = Correction::NONE;
         }
-        for number in 0..self.groups.all.len() {
-            let slot = self.groups.all[number].slot;
-            for k in 0..self.groups.all[number].partners.len() {
-                let partner = self.groups.all[number].partners[k];
-                if !(self.is_due[slot] || self.is_due[partner.slot]) {
-                    continue;
-                }
-                match partner.zone {
-                    Zone::Felt => {}
-                    Zone::Mean => self.add_mean(number, partner.slot),
-                    Zone::Impulses => {
-                        let [d, _] = self.between(slot, partner.slot);
-                        let prompt = PROMPT * self.groups.all[number].size;
-                        if self.is_due[slot] || dot(d, d) < prompt * prompt {
-                            self.follow(number)?;
-                        }
-                        self.add_mean(number, partner.slot);
-                    }
-                    Zone::Close => self.resolve(number, partner.slot)?,
-                }
+        let mut acting = vec![];
+        let mut wanted = vec![];
+        for number in self.numbers_of_perturbed() {
+            let group = &self.groups.all[number];
+            let is_due = self.is_due[group.slot];
+            let acts = |partner: &&Partner| is_due || self.is_due[partner.slot];
+            let before = acting.len();
+            let partners = group.partners.iter().filter(acts);
+            acting.extend(partners.map(|&partner| (number, partner)));
+            if acting[before..]
+                .iter()
+                .any(|(_, partner)| self.is_wanted(group, partner))
+            {
+                wanted.push(number);
+            }
+        }
+        self.follow_each(&wanted)?;
+        for (number, partner) in acting {
+            match partner.zone {
+                Zone::Felt => {}
+                Zone::Mean | Zone::Impulses => self.add_mean(number, partner.slot),
+                Zone::Close => self.resolve(number, partner.slot),
             }
         }
         for &i in slots {
             self.is_due[i] = false;
         }
         Ok(())
+    }
+
+    /// Returns whether a group is to follow its members to now, because it or this partner wants a force.
+    fn is_wanted(&self, group: &Group, partner: &Partner) -> bool {
+        match partner.zone {
+            Zone::Felt | Zone::Mean => false,
+            Zone::Close => true,
+            Zone::Impulses if self.is_due[group.slot] => true,
+            Zone::Impulses => {
+                let [d, _] = self.between(group.slot, partner.slot);
+                let prompt = PROMPT * group.size;
+                dot(d, d) < prompt * prompt
+            }
+        }
     }
 
     /// Adds the mean quadrupole of a group, in both directions.
@@ -123,16 +139,12 @@ impl Course<'_> {
     }
 
     /// Puts members in the place of centres of mass, in both directions.
-    fn resolve(&mut self, number: usize, other: usize) -> Result<(), ForceError> {
+    fn resolve(&mut self, number: usize, other: usize) {
         let slot = self.groups.all[number].slot;
         let of_other = self.groups.in_slot(other);
         let both = of_other.filter(|&k| self.groups.all[k].is_close(slot));
         if both.is_some_and(|other| other < number) {
-            return Ok(()); // done already
-        }
-        self.follow(number)?;
-        if let Some(other) = both {
-            self.follow(other)?;
+            return; // done already
         }
         let [d, u] = self.between(slot, other);
         let distance = dot(d, d).sqrt();
@@ -163,6 +175,5 @@ impl Course<'_> {
             correction.approach = correction.approach.max(approach);
             correction.longest = correction.longest.min(longest);
         }
-        Ok(())
     }
 }

@@ -1,8 +1,11 @@
 //! Looks at groups: energies, and the places of members.
 
+use rayon::prelude::*;
+
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::force::host_state::HostState;
 use crate::groups::{Few, Group, Vector};
+use crate::neighbours::Tree;
 use crate::physics::Physics;
 use crate::vectors::dot;
 
@@ -60,11 +63,13 @@ impl HostState {
             return Energy::default();
         };
         let g = physics.coupling();
-        let live: Vec<usize> = (0..self.bodies.len())
-            .filter(|&i| self.bodies.mass[i] != 0.0)
-            .collect();
-        let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
-        for group in &groups.all {
+        let has_mass = |&i: &usize| self.bodies.mass[i] != 0.0;
+        let live = (0..self.bodies.len()).filter(has_mass).collect();
+        let places: Vec<Vector> = (0..self.bodies.len()).map(|i| self.phase(i).0).collect();
+        let tree = Tree::of(places, live);
+        let of_group = |group: &Group| {
+            let (mut kinetic, mut potential) =
+                (CompensatedSum::default(), CompensatedSum::default());
             let few = group.few();
             let moving: f64 = (0..few.count)
                 .map(|k| 0.5 * few.gm[k] * few.v[k].iter().map(|v| v * v).sum::<f64>())
@@ -72,14 +77,16 @@ impl HostState {
             kinetic.add(moving / g);
             // Of a pair the energy is known better than its parts.
             potential.add((group.energy() - moving) / g);
-            for &other in live.iter().filter(|&&other| other != group.slot) {
+            let far = FAR * group.size;
+            let mut near = vec![];
+            tree.near(self.phase(group.slot).0, far, &mut near);
+            near.sort_unstable();
+            for other in near.into_iter().filter(|&other| other != group.slot) {
                 let [d, _] = self.relative_phase(other, group.slot);
                 let its = groups.in_slot(other).map(|k| &groups.all[k]);
-                let size = its.map_or(0.0, |its| its.size);
-                let square = dot(d, d);
-                let far = FAR * group.size.max(size);
-                // A pair of groups once.
-                if square >= far * far || its.is_some_and(|its| its.slot < group.slot) {
+                // A pair of groups once, with the larger.
+                let is_of_other = |its: &Group| (its.size, its.slot) > (group.size, group.slot);
+                if dot(d, d) >= far * far || its.is_some_and(is_of_other) {
                     continue;
                 }
                 let one = || Few::one(g * self.bodies.mass[other]);
@@ -95,6 +102,13 @@ impl HostState {
                     potential.add((group.slowdown - 1.0) * swing / g);
                 }
             }
+            [kinetic, potential]
+        };
+        let each: Vec<_> = groups.all.par_iter().map(of_group).collect();
+        let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
+        for [of_kinetic, of_potential] in each {
+            kinetic.add(of_kinetic.value());
+            potential.add(of_potential.value());
         }
         Energy {
             kinetic: kinetic.value(),

@@ -1,10 +1,14 @@
 //! Motion of the members of a group, perturbed by its partners.
 
-use super::Course;
+use gpu_kernels::schedule::block_steps::{Fourth, Scheme as _};
+use rayon::prelude::*;
+
+use super::{Course, time_in};
 use crate::backend::ForceError;
+use crate::force::host_state::Beginning;
 use crate::groups::{
-    Alone, External, Few, Group, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE, Vector,
-    Zone,
+    Alone, External, Few, Group, Groups, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE,
+    Vector, Zone,
 };
 use crate::vectors::{difference, dot};
 
@@ -34,36 +38,57 @@ fn attract(a: &mut Vector, gm: f64, d: Vector) {
     }
 }
 
+/// All slots and groups, as perturbers see them at any time of their steps.
+#[derive(Clone, Copy)]
+struct Surroundings<'a> {
+    groups: &'a Groups,
+    /// Masses times G of the slots.
+    gm: &'a [f64],
+    beginnings: &'a [Beginning],
+    begun: &'a [u64],
+    span: f64,
+}
+
+impl Surroundings<'_> {
+    /// Position of a slot at a time within its step.
+    #[inline]
+    fn place_at(&self, slot: usize, time: f64) -> Vector {
+        let begun = time_in(self.span, self.begun[slot]);
+        let [x, ..] = Fourth::predicted(&self.beginnings[slot], time - begun);
+        x
+    }
+}
+
 /// Perturbers of a group.
-struct Perturbers<'a, 'b> {
-    course: &'a Course<'b>,
+struct Perturbers<'a> {
+    around: Surroundings<'a>,
     slot: usize,
     all: Vec<Perturber<'a>>,
 }
 
-impl<'a, 'b> Perturbers<'a, 'b> {
-    fn of(course: &'a Course<'b>, group: &Group) -> Self {
+impl<'a> Perturbers<'a> {
+    fn of(around: Surroundings<'a>, group: &Group) -> Self {
         let perturber = |partner: &crate::groups::Partner| {
-            let other = course.groups.in_slot(partner.slot);
+            let other = around.groups.in_slot(partner.slot);
             Perturber {
                 slot: partner.slot,
-                gm: course.gm[partner.slot],
+                gm: around.gm[partner.slot],
                 zone: partner.zone,
                 group: other.map(|k| {
-                    let other = &course.groups.all[k];
+                    let other = &around.groups.all[k];
                     (other, (SEEN * other.size).powi(2))
                 }),
             }
         };
         Self {
-            course,
+            around,
             slot: group.slot,
             all: group.partners.iter().map(perturber).collect(),
         }
     }
 
     fn seen(&self, perturber: &Perturber<'_>, time: f64, centre: Vector) -> Seen {
-        let from_centre = difference(self.course.place_at(perturber.slot, time), centre);
+        let from_centre = difference(self.around.place_at(perturber.slot, time), centre);
         let square = dot(from_centre, from_centre);
         let near = perturber.group.filter(|&(_, within)| square < within);
         Seen {
@@ -74,7 +99,7 @@ impl<'a, 'b> Perturbers<'a, 'b> {
 
     /// Accelerations of members at places about the centre of the group.
     fn accelerations(&self, time: f64, x: &[Vector], a: &mut [Vector], seen: &mut Vec<Seen>) {
-        let centre = self.course.place_at(self.slot, time);
+        let centre = self.around.place_at(self.slot, time);
         a.fill([0.0; 3]);
         seen.clear();
         for perturber in &self.all {
@@ -96,8 +121,8 @@ impl<'a, 'b> Perturbers<'a, 'b> {
 }
 
 /// Perturbers of a pair, which have its reactions.
-struct OfPair<'a, 'b> {
-    perturbers: Perturbers<'a, 'b>,
+struct OfPair<'a> {
+    perturbers: Perturbers<'a>,
     /// Masses of the members times G.
     gm: [f64; 2],
     ring: Option<Ring>,
@@ -106,14 +131,14 @@ struct OfPair<'a, 'b> {
     impulses: Vec<[Vector; 2]>,
 }
 
-impl OfPair<'_, '_> {
+impl OfPair<'_> {
     fn members_at(&self, position: Vector) -> [Vector; 2] {
         let total = self.gm[0] + self.gm[1];
         [-self.gm[1] / total, self.gm[0] / total].map(|share| position.map(|x| share * x))
     }
 }
 
-impl Perturbation for OfPair<'_, '_> {
+impl Perturbation for OfPair<'_> {
     fn acceleration(&mut self, time: f64, position: Vector) -> Vector {
         let x = self.members_at(position);
         let mut a = [[0.0; 3]; 2];
@@ -165,12 +190,12 @@ impl Perturbation for OfPair<'_, '_> {
 }
 
 /// Perturbers of a multiple.
-struct OfMultiple<'a, 'b> {
-    perturbers: Perturbers<'a, 'b>,
+struct OfMultiple<'a> {
+    perturbers: Perturbers<'a>,
     seen: Vec<Seen>,
 }
 
-impl External for OfMultiple<'_, '_> {
+impl External for OfMultiple<'_> {
     fn accelerations(&mut self, time: f64, x: &[Vector], a: &mut [Vector]) {
         self.perturbers.accelerations(time, x, a, &mut self.seen);
     }
@@ -179,29 +204,60 @@ impl External for OfMultiple<'_, '_> {
 impl Course<'_> {
     /// Moves the members of a group to now.
     pub(super) fn follow(&mut self, number: usize) -> Result<(), ForceError> {
+        self.follow_each(&[number])
+    }
+
+    /// Moves the members of groups to now, each as if the others had not been moved yet.
+    pub(super) fn follow_each(&mut self, numbers: &[usize]) -> Result<(), ForceError> {
         let time = self.time(self.now);
-        let group = &self.groups.all[number];
-        if group.time() >= time {
-            return Ok(());
-        }
-        match group.inner {
-            Inner::Pair(pair) => {
-                let (pair, impulses) = self.followed_pair(group, pair, time);
-                let group = &mut self.groups.all[number];
-                group.inner = Inner::Pair(pair);
-                let (slot, total) = (group.slot, group.total());
-                for (partner, [sum, times]) in group.partners.iter().zip(impulses) {
-                    let back = -self.gm[partner.slot] / total;
-                    for (slot, share) in [(partner.slot, 1.0), (slot, back)] {
-                        let [own_sum, own_times] = &mut self.impulses[slot];
-                        for k in 0..3 {
-                            own_sum[k] += share * sum[k];
-                            own_times[k] += share * times[k];
-                        }
+        let is_behind = |&number: &usize| self.groups.all[number].time() < time;
+        let behind: Vec<usize> = numbers.iter().copied().filter(is_behind).collect();
+        let around = Surroundings {
+            groups: &self.groups,
+            gm: &self.gm,
+            beginnings: &self.backend.state().beginnings,
+            begun: &self.begun,
+            span: self.span,
+        };
+        let followed = |&number: &usize| around.followed(&around.groups.all[number], time);
+        let each: Vec<_> = match behind.len() {
+            0 => return Ok(()),
+            1 => behind.iter().map(followed).collect(),
+            _ => behind.par_iter().map(followed).collect(),
+        };
+        for (number, followed) in behind.into_iter().zip(each) {
+            let (inner, impulses) = followed?;
+            let group = &mut self.groups.all[number];
+            group.inner = inner;
+            let (slot, total) = (group.slot, group.total());
+            for (partner, [sum, times]) in group.partners.iter().zip(impulses) {
+                let back = -self.gm[partner.slot] / total;
+                for (slot, share) in [(partner.slot, 1.0), (slot, back)] {
+                    let [own_sum, own_times] = &mut self.impulses[slot];
+                    for k in 0..3 {
+                        own_sum[k] += share * sum[k];
+                        own_times[k] += share * times[k];
                     }
                 }
             }
-            Inner::Multiple(mut chain) => {
+        }
+        Ok(())
+    }
+}
+
+/// Motion of the members of a group, and impulses on its partners, if it is a pair.
+type Followed = (Inner, Vec<[Vector; 2]>);
+
+impl Surroundings<'_> {
+    /// The members of a group at a time.
+    fn followed(self, group: &Group, time: f64) -> Result<Followed, ForceError> {
+        match &group.inner {
+            Inner::Pair(pair) => {
+                let (pair, impulses) = self.followed_pair(group, *pair, time);
+                Ok((Inner::Pair(pair), impulses))
+            }
+            Inner::Multiple(chain) => {
+                let mut chain = chain.clone();
                 let followed = match group.partners.is_empty() {
                     true => chain.advance(time, TOLERANCE, &mut Alone),
                     false => {
@@ -212,17 +268,16 @@ impl Course<'_> {
                         chain.advance(time, TOLERANCE, &mut perturbers)
                     }
                 };
-                if followed.is_err() {
-                    return Err(ForceError::NotFinite { body: group.slot });
+                match followed {
+                    Ok(_) => Ok((Inner::Multiple(chain), vec![])),
+                    Err(_) => Err(ForceError::NotFinite { body: group.slot }),
                 }
-                self.groups.all[number].inner = Inner::Multiple(chain);
             }
         }
-        Ok(())
     }
 
     /// A pair at a time, and impulses on its partners.
-    fn followed_pair(&self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
+    fn followed_pair(self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
         if group.partners.is_empty() {
             return (pair.at(time), vec![]);
         }

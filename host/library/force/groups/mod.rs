@@ -12,6 +12,7 @@ mod corrections;
 mod looks;
 mod members;
 mod partners;
+mod places;
 mod regroup;
 mod slots;
 #[cfg(test)]
@@ -23,13 +24,13 @@ pub(super) use begin::{begin, correct_for_members};
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 
 use self::corrections::Correction;
+use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::force::block_steps::{Way, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector};
-use crate::simd::InstructionSet;
 use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
@@ -64,10 +65,13 @@ struct Course<'a> {
     corrections: Vec<Correction>,
     /// True for slots whose force is wanted.
     is_due: Vec<bool>,
-    /// Coordinates of the live slots, padded; empty until they are wanted.
-    columns: [Vec<f64>; 3],
+    /// True if the backend has predicted all slots in its state.
+    is_predicted: bool,
+    /// Slots of groups with partners, in order.
+    perturbed: Vec<usize>,
+    /// None until they are wanted.
+    places: Option<Places>,
     counts: BlockCounts,
-    instructions: InstructionSet,
 }
 
 /// Takes block time steps for a span: [`BlockSteps::advance`](crate::backend::BlockSteps::advance). None if it is
@@ -88,6 +92,11 @@ pub(super) fn advance(
     } = course;
     backend.state_mut().groups = Some(Box::new(groups));
     ended
+}
+
+/// Time of ticks of a span.
+fn time_in(span: f64, ticks: u64) -> f64 {
+    span * (ticks as f64 / SPAN as f64)
 }
 
 impl<'a> Course<'a> {
@@ -113,9 +122,10 @@ impl<'a> Course<'a> {
             changed: (0..n).collect(),
             corrections: vec![Correction::NONE; n],
             is_due: vec![false; n],
-            columns: [const { vec![] }; 3],
+            is_predicted: false,
+            perturbed: vec![],
+            places: None,
             counts: BlockCounts::NONE,
-            instructions: InstructionSet::detect(),
         };
         course.find_live();
         course
@@ -154,21 +164,14 @@ impl<'a> Course<'a> {
 
     /// Time since the span began.
     fn time(&self, ticks: u64) -> f64 {
-        self.span * (ticks as f64 / SPAN as f64)
+        time_in(self.span, ticks)
     }
 
-    /// Predicts all live slots.
+    /// Lets the backend predict all live slots.
     fn predict(&mut self) {
-        let (span, now) = (self.span, self.now);
-        let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
-        let begun = &self.begun;
-        let since = |i: usize| time(now - begun[i]);
-        let state = self.backend.state_mut();
-        match self.live.len() == begun.len() {
-            true => state.predict::<Fourth>(since),
-            false => state.predict_some::<Fourth>(&self.live, since),
-        }
-        self.columns[0].clear();
+        let (span, now, begun) = (self.span, self.now, &self.begun);
+        let since = |i: usize| time_in(span, now - begun[i]);
+        self.is_predicted = self.backend.predict_in_block(&self.live, &since);
     }
 
     /// Forces on slots where all are predicted, with corrections for members.
@@ -247,6 +250,7 @@ impl<'a> Course<'a> {
             self.levels[i] = self.levels[i].max(coarsest);
         }
         self.ends[i] = self.now + (SPAN >> self.levels[i]);
+        self.note_step(i);
     }
 
     /// Begins the first step of a slot whose content is new, with this force.

@@ -23,7 +23,7 @@ impl Course<'_> {
         group.set_ring();
         let (slot, total) = (group.slot, group.total());
         let is_new = group.is_new;
-        let within = group.perturbed_within(self.heaviest);
+        let within = group.perturbed_within(group.reach_of_tide(self.heaviest));
         // Wide pairs ask for others that are near their size, whatever their tides.
         let near = self.near(slot, within);
         let mut partners = vec![];
@@ -35,18 +35,19 @@ impl Course<'_> {
             let [d, u] = self.between(slot, other);
             let square = dot(d, d);
             let distance = square.sqrt();
-            if distance >= group.perturbed_within(gm) {
+            let reach = group.reach_of_tide(gm);
+            if distance >= group.perturbed_within(reach) {
                 continue;
             }
             let its = self.groups.in_slot(other).map(|k| &self.groups.all[k]);
             partners.push(Partner {
                 slot: other,
-                zone: group.zone(gm, distance, its),
+                zone: group.zone(reach, distance, its),
             });
             let speed: f64 = u.iter().map(|u| u * u).sum::<f64>() + 2.0 * (total + gm) / distance;
             shortest = shortest.min((square / speed).sqrt());
             nearest = nearest.min(distance);
-            nearest_by_tide = nearest_by_tide.min(distance / (2.0 * gm / total).cbrt());
+            nearest_by_tide = nearest_by_tide.min(distance / reach);
         }
         let slowdown = match group.inner {
             Inner::Pair(pair) if pair.beta > 0.0 && !partners.is_empty() => {
@@ -63,6 +64,14 @@ impl Course<'_> {
         let old = group.partners.iter().filter(is_felt).map(kind);
         let new = partners.iter().filter(is_felt).map(kind);
         let acts_otherwise = !old.eq(new);
+        let place = self.perturbed.binary_search(&slot);
+        match (partners.is_empty(), place) {
+            (false, Err(place)) => self.perturbed.insert(place, slot),
+            (true, Ok(place)) => {
+                self.perturbed.remove(place);
+            }
+            (true, Err(_)) | (false, Ok(_)) => {}
+        }
         group.partners = partners;
         group.slowdown = slowdown;
         (group.nearest, group.nearest_by_tide) = (nearest, nearest_by_tide);
@@ -84,7 +93,7 @@ impl Course<'_> {
 
     /// Energy, times G, that a pair has by its partners beyond the energy of its centre of mass. A slowed pair
     /// swings too far about the mean, so that the mean alone is not multiplied.
-    fn owed(&self, number: usize) -> f64 {
+    pub(super) fn owed(&self, number: usize) -> f64 {
         let group = &self.groups.all[number];
         let of_partner = |partner: &Partner| {
             let [d, _] = self.between(group.slot, partner.slot);
@@ -100,10 +109,11 @@ impl Course<'_> {
     /// Chooses partners of groups whose steps ended, and takes the force anew where it depends on others now: the
     /// next step begins with it.
     pub(super) fn choose_partners(&mut self, block: &[usize]) -> Result<(), ForceError> {
-        for &slot in block {
-            let Some(number) = self.groups.in_slot(slot) else {
-                continue;
-            };
+        let in_slot = |&slot: &usize| self.groups.in_slot(slot);
+        let ended: Vec<usize> = block.iter().filter_map(in_slot).collect();
+        self.follow_each(&ended)?;
+        for number in ended {
+            let slot = self.groups.all[number].slot;
             if self.choose(number)? {
                 self.renew(slot)?;
             }
@@ -119,6 +129,7 @@ impl Course<'_> {
         let state = self.backend.state_mut();
         (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
         (state.accelerations[slot], state.jerks[slot]) = (a, j);
+        self.note_step(slot);
         let longest = self.corrections[slot].longest;
         self.shorten(slot, longest)
     }
@@ -138,7 +149,7 @@ impl Course<'_> {
     /// Lets bodies near a group have its step, and the group theirs: one that moves alone feels a partner that
     /// does not answer.
     pub(super) fn keep_step(&mut self) {
-        for number in 0..self.groups.all.len() {
+        for number in self.numbers_of_perturbed() {
             let slot = self.groups.all[number].slot;
             for k in 0..self.groups.all[number].partners.len() {
                 let other = self.groups.all[number].partners[k].slot;

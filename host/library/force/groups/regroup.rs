@@ -119,7 +119,8 @@ impl Course<'_> {
     /// Lets groups and partners become one that are near.
     fn unite_with_partners(&mut self) -> Result<(), ForceError> {
         let mut candidates = vec![];
-        for group in &self.groups.all {
+        for number in self.numbers_of_perturbed() {
+            let group = &self.groups.all[number];
             let mut best = (f64::INFINITY, None);
             for partner in &group.partners {
                 if !(self.begins(group.slot) || self.begins(partner.slot)) {

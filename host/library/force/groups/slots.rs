@@ -3,9 +3,9 @@
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
 
 use super::Course;
-use crate::force::cpu::near_and_far::{Inside, PADDED};
 use crate::force::host_state::HostState;
-use crate::groups::{Groups, Vector};
+use crate::groups::{Group, Groups, Vector};
+use crate::vectors::difference;
 
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
 /// members are about this place, which moves so.
@@ -63,7 +63,16 @@ impl Course<'_> {
         let has_body = |&i: &usize| self.gm[i] != 0.0;
         self.live = (0..self.gm.len()).filter(has_body).collect();
         self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
-        self.columns[0].clear();
+        let is_perturbed = |group: &&Group| !group.partners.is_empty();
+        let perturbed = self.groups.all.iter().filter(is_perturbed);
+        self.perturbed = perturbed.map(|group| group.slot).collect();
+        self.places = None;
+    }
+
+    /// Numbers of groups with partners, in order.
+    pub(super) fn numbers_of_perturbed(&self) -> Vec<usize> {
+        let number = |&slot: &usize| self.groups.in_slot(slot);
+        self.perturbed.iter().filter_map(number).collect()
     }
 
     pub(super) fn show_free_slots(&mut self) {
@@ -72,40 +81,20 @@ impl Course<'_> {
 
     /// Position and velocity of a slot now.
     pub(super) fn phase(&self, slot: usize) -> [Vector; 2] {
-        self.backend.state().phase(slot).into()
+        if self.is_predicted {
+            return self.backend.state().phase(slot).into();
+        }
+        let since = self.time(self.now - self.begun[slot]);
+        let [x, v, _] = Fourth::predicted(&self.backend.state().beginnings[slot], since);
+        [x, v]
     }
 
     /// Position and velocity of a slot from another, now.
     pub(super) fn between(&self, from: usize, to: usize) -> [Vector; 2] {
-        self.backend.state().relative_phase(to, from)
-    }
-
-    /// Position of a slot at a time within its step.
-    pub(super) fn place_at(&self, slot: usize, time: f64) -> Vector {
-        let since = time - self.time(self.begun[slot]);
-        let [x, ..] = Fourth::predicted(&self.backend.state().beginnings[slot], since);
-        x
-    }
-
-    /// Live slots nearer to a slot than a distance, in their order, without it.
-    pub(super) fn near(&mut self, slot: usize, within: f64) -> Vec<usize> {
-        let bodies = &self.backend.state().bodies;
-        if self.columns[0].is_empty() {
-            let padded = self.live.len().next_multiple_of(PADDED);
-            let columns = [&bodies.x, &bodies.y, &bodies.z];
-            for (column, x) in self.columns.iter_mut().zip(columns) {
-                column.clear();
-                column.extend(self.live.iter().map(|&i| x[i]));
-                column.resize(padded, f64::INFINITY);
-            }
+        if self.is_predicted {
+            return self.backend.state().relative_phase(to, from);
         }
-        let (at, _) = self.backend.state().phase(slot);
-        let inside = self.instructions.run(Inside {
-            columns: &self.columns,
-            at,
-            limit: within * within,
-        });
-        let slots = inside.into_iter().map(|k| self.live[k as usize]);
-        slots.filter(|&i| i != slot).collect()
+        let ([x0, v0], [x, v]) = (self.phase(from), self.phase(to));
+        [difference(x, x0), difference(v, v0)]
     }
 }

@@ -2,13 +2,20 @@
 
 use std::f64::consts::TAU;
 
+use gpu_kernels::schedule::block_steps::SPAN;
+
+use super::Course;
 use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyKind};
+use crate::force::cpu::Cpu;
+use crate::force::in_memory::InMemory;
 use crate::initial_conditions::plummer;
 use crate::integrator::Integrator;
+use crate::physics::{ForceLaw, Physics};
 use crate::selection::DeviceChoice;
 use crate::settings::Setting;
 use crate::simulation::{Clock, Simulation, SimulationBuilder};
+use crate::vectors::{difference, dot};
 
 const G: f64 = 1.0;
 
@@ -225,6 +232,98 @@ fn pairs_are_formed_and_broken() {
     assert_eq!(counts.last(), Some(&0), "{counts:?}");
     let after = simulation.energy().expect("computed").total();
     assert!((after - before).abs() < 1e-7, "{:e}", after - before);
+}
+
+/// Calls a function on a span that begins, in which all slots go straight on and take one step.
+fn in_a_span(bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) {
+    let physics = Physics {
+        law: ForceLaw::Gravity,
+        g: G,
+        softening: 0.0,
+    };
+    let mut cpu = Cpu::<f64>::new(bodies, physics).in_groups();
+    let state = cpu.state_mut();
+    state.jerks = vec![[0.0; 3]; bodies.len()];
+    let groups = state.groups.take().expect("begun");
+    let mut course = Course::new(&mut cpu, *groups, 1.0 / 16.0, 0.01);
+    for slot in course.live.clone() {
+        course.ends[slot] = SPAN;
+    }
+    test(&mut course);
+}
+
+#[test]
+fn slots_that_are_near_are_found_while_all_move() {
+    let wholes = plummer(900, 4).expect("in range");
+    in_a_span(&opened(&wholes, &[(3, 1e-4, 0.2)]), |course| {
+        let mut found = 0;
+        for ticks in [0, SPAN / 64, SPAN / 8, SPAN / 2] {
+            course.now = ticks;
+            for turn in 0..40 {
+                let slot = course.live[(turn * 37) % course.live.len()];
+                let [x, _] = course.phase(slot);
+                for within in [0.01, 0.2] {
+                    let is_near = |&other: &usize| {
+                        let d = difference(course.phase(other)[0], x);
+                        other != slot && dot(d, d) < within * within
+                    };
+                    let expected: Vec<usize> =
+                        course.live.iter().copied().filter(is_near).collect();
+                    found += expected.len();
+                    assert_eq!(course.near(slot, within), expected, "{slot} {within}");
+                }
+                // Another step begins here, in another direction.
+                let beginning = &mut course.backend.state_mut().beginnings[slot];
+                beginning.x = x;
+                beginning.v = beginning.v.map(|v| -3.0 * v);
+                course.begun[slot] = course.now;
+                course.note_step(slot);
+            }
+        }
+        assert!(found > 500, "{found}");
+    });
+}
+
+/// Energy of a pair, with its partners and with what it is owed.
+fn energy_of_pair(course: &Course<'_>, number: usize) -> f64 {
+    let group = &course.groups.all[number];
+    group.energy() + group.owed + course.owed(number)
+}
+
+#[test]
+fn a_change_of_partners_keeps_the_energy_of_a_pair() {
+    let wholes = plummer(2000, 3).expect("in range");
+    let pairs: Vec<(usize, f64, f64)> = (0..30).map(|i| (i, 1e-3, 0.03 * i as f64)).collect();
+    in_a_span(&opened(&wholes, &pairs), |course| {
+        let mut changes = 0;
+        let mut largest: f64 = 0.0;
+        for number in 0..course.groups.all.len() {
+            course.choose(number).expect("finite");
+        }
+        for ticks in [SPAN / 64, SPAN / 8, SPAN / 2, SPAN] {
+            course.now = ticks;
+            for number in 0..course.groups.all.len() {
+                course.follow(number).expect("finite");
+                let scales = course.groups.scales;
+                let group = &mut course.groups.all[number];
+                group.describe(&scales);
+                group.set_ring();
+                let partners = group.partners.clone();
+                let inner = group.energy();
+                let before = energy_of_pair(course, number);
+                course.choose(number).expect("finite");
+                let after = energy_of_pair(course, number);
+                let given = (course.groups.all[number].energy() - inner).abs();
+                assert!(
+                    (after - before).abs() < 1e-13 * before.abs(),
+                    "{number}: {before:e} {after:e}"
+                );
+                largest = largest.max(given / inner.abs());
+                changes += usize::from(partners != course.groups.all[number].partners);
+            }
+        }
+        assert!(changes > 3 && largest > 1e-9, "{changes} {largest:e}");
+    });
 }
 
 #[test]

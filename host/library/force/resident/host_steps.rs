@@ -245,6 +245,15 @@ impl<D: Device> InMemory for HostSteps<D> {
         self.compute(order, &block, &targets.indices(n), here)
     }
 
+    /// The device predicts bodies.
+    fn predict_in_block(
+        &mut self,
+        _live: &[usize],
+        _since: &(dyn Fn(usize) -> f64 + Sync),
+    ) -> bool {
+        false
+    }
+
     fn forces_in_block(
         &mut self,
         block: Block<'_>,

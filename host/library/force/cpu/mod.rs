@@ -10,7 +10,7 @@
 
 mod derivatives;
 mod kernel;
-pub(super) mod near_and_far;
+mod near_and_far;
 mod neighbour_scheme;
 mod once;
 mod points;

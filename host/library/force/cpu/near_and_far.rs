@@ -147,7 +147,7 @@ impl Loop<f64> for Far<'_> {
 }
 
 /// Sources in the columns of [`Squares`] are padded to a multiple of so many.
-pub(in crate::force) const PADDED: usize = 16;
+pub(super) const PADDED: usize = 16;
 
 /// Squared distances of sources, given by coordinate, from a point.
 pub(super) struct Squares<'a> {
@@ -177,11 +177,11 @@ fn square_of([x, y, z]: [f64; 3], at: [f64; 3]) -> f64 {
 }
 
 /// Numbers of the sources that are nearer than the root of `limit` to a point, in order.
-pub(in crate::force) struct Inside<'a> {
+pub(super) struct Inside<'a> {
     /// Padded to a multiple of [`PADDED`] by infinity.
-    pub(in crate::force) columns: &'a [Vec<f64>; 3],
-    pub(in crate::force) at: [f64; 3],
-    pub(in crate::force) limit: f64,
+    pub(super) columns: &'a [Vec<f64>; 3],
+    pub(super) at: [f64; 3],
+    pub(super) limit: f64,
 }
 
 impl Kernel for Inside<'_> {

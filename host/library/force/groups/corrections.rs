@@ -3,8 +3,7 @@
 use super::Course;
 use crate::backend::ForceError;
 use crate::force::in_memory::Forces;
-use crate::groups::Vector;
-use crate::groups::{Few, Group, Partner, Zone};
+use crate::groups::{Few, Group, Partner, Vector, Zone};
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.

@@ -68,13 +68,11 @@ impl HostState {
         let places: Vec<Vector> = (0..self.bodies.len()).map(|i| self.phase(i).0).collect();
         let tree = Tree::of(places, live);
         let of_group = |group: &Group| {
-            let (mut kinetic, mut potential) =
-                (CompensatedSum::default(), CompensatedSum::default());
+            let mut potential = CompensatedSum::default();
             let few = group.few();
             let moving: f64 = (0..few.count)
                 .map(|k| 0.5 * few.gm[k] * few.v[k].iter().map(|v| v * v).sum::<f64>())
                 .sum();
-            kinetic.add(moving / g);
             // Of a pair the energy is known better than its parts.
             potential.add((group.energy() - moving) / g);
             let far = FAR * group.size;
@@ -102,13 +100,13 @@ impl HostState {
                     potential.add((group.slowdown - 1.0) * swing / g);
                 }
             }
-            [kinetic, potential]
+            [moving / g, potential.value()]
         };
-        let each: Vec<_> = groups.all.par_iter().map(of_group).collect();
+        let each: Vec<[f64; 2]> = groups.all.par_iter().map(of_group).collect();
         let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
         for [of_kinetic, of_potential] in each {
-            kinetic.add(of_kinetic.value());
-            potential.add(of_potential.value());
+            kinetic.add(of_kinetic);
+            potential.add(of_potential);
         }
         Energy {
             kinetic: kinetic.value(),

@@ -21,6 +21,8 @@ mod tests;
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
+use std::collections::BTreeSet;
+
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 
 use self::corrections::Correction;
@@ -67,8 +69,8 @@ struct Course<'a> {
     is_due: Vec<bool>,
     /// True if the backend has predicted all slots in its state.
     is_predicted: bool,
-    /// Slots of groups with partners, in order.
-    perturbed: Vec<usize>,
+    /// Slots of groups with partners.
+    perturbed: BTreeSet<usize>,
     /// None until they are wanted.
     places: Option<Places>,
     counts: BlockCounts,
@@ -123,7 +125,7 @@ impl<'a> Course<'a> {
             corrections: vec![Correction::NONE; n],
             is_due: vec![false; n],
             is_predicted: false,
-            perturbed: vec![],
+            perturbed: BTreeSet::new(),
             places: None,
             counts: BlockCounts::NONE,
         };

@@ -64,14 +64,10 @@ impl Course<'_> {
         let old = group.partners.iter().filter(is_felt).map(kind);
         let new = partners.iter().filter(is_felt).map(kind);
         let acts_otherwise = !old.eq(new);
-        let place = self.perturbed.binary_search(&slot);
-        match (partners.is_empty(), place) {
-            (false, Err(place)) => self.perturbed.insert(place, slot),
-            (true, Ok(place)) => {
-                self.perturbed.remove(place);
-            }
-            (true, Err(_)) | (false, Ok(_)) => {}
-        }
+        match partners.is_empty() {
+            true => self.perturbed.remove(&slot),
+            false => self.perturbed.insert(slot),
+        };
         group.partners = partners;
         group.slowdown = slowdown;
         (group.nearest, group.nearest_by_tide) = (nearest, nearest_by_tide);

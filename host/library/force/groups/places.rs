@@ -5,7 +5,8 @@ use crate::groups::Vector;
 use crate::neighbours::Tree;
 use crate::vectors::{difference, dot};
 
-/// Points that are looked at before a tree is built anew, in live slots: the older it is, the more points are looked at.
+/// Points that are looked at before a tree is built anew, as a multiple of the live slots. The older the tree, the more
+/// points are looked at.
 const LOOKED: usize = 16;
 
 /// Live slots where they were.
@@ -15,8 +16,6 @@ pub(super) struct Places {
     moved: f64,
     /// Points that were looked at.
     looked: usize,
-    /// Points that may be looked at.
-    most: usize,
 }
 
 impl Course<'_> {
@@ -24,7 +23,7 @@ impl Course<'_> {
     pub(super) fn near(&mut self, slot: usize, within: f64) -> Vec<usize> {
         let [at, _] = self.phase(slot);
         let mut places = match self.places.take() {
-            Some(places) if places.looked < places.most => places,
+            Some(places) if places.looked < LOOKED * self.live.len() => places,
             _ => self.find_places(),
         };
         let mut found = vec![];
@@ -48,7 +47,6 @@ impl Course<'_> {
             moved: self.live.iter().map(moved).fold(0.0, f64::max),
             tree: Tree::of(points, self.live.clone()),
             looked: 0,
-            most: LOOKED * self.live.len(),
         }
     }
 

@@ -91,7 +91,9 @@ impl Drop for Captured {
 
 /// Work that was queued once, on a stream that did not do it, and can be replayed.
 ///
-/// Memory, modules and functions that the work uses are not kept alive: its user must do that.
+/// Memory, modules, functions and other GPUs' contexts that the work uses are not kept alive: its user
+/// must do that, and drop the graph first. A driver has been seen to wait for ever for a graph that was
+/// destroyed after the context of its second GPU.
 #[derive(Debug)]
 pub struct Graph {
     executable: CUgraphExec,

@@ -34,6 +34,9 @@ use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
 
 /// A system on several devices, which compute it together.
 pub struct Several<D: Peers> {
+    /// [`RECORDED`](super::block_steps::RECORDED) block steps of a neighbour scheme on the devices of this
+    /// process. First, because fields are dropped in order, and a graph before what its launches use.
+    record: Option<Graph>,
     /// Devices of this process.
     devices: Vec<Arc<D>>,
     /// Of each device of this process; at least one.
@@ -45,8 +48,6 @@ pub struct Several<D: Peers> {
     rows: Vec<Rows<D>>,
     /// Of each device of this process, if these take block time steps of a neighbour scheme together.
     addresses: Vec<Addresses<D>>,
-    /// [`RECORDED`](super::block_steps::RECORDED) block steps of a neighbour scheme on the devices of this process.
-    record: Option<Graph>,
     /// The way to the devices of other ranks, if this process is one of several.
     exchange: Option<Exchange<D>>,
 }
@@ -94,13 +95,13 @@ impl<D: Peers> Several<D> {
             Union::Bodies(_) | Union::Chain => vec![],
         };
         Ok(Self {
+            record: None,
             devices,
             parts,
             union,
             adders,
             rows: vec![],
             addresses: vec![],
-            record: None,
             exchange: None,
         })
     }

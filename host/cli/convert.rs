@@ -21,7 +21,7 @@ pub(super) struct Options {
     input: PathBuf,
     /// File to write.
     output: PathBuf,
-    /// Format of the input, where its name does not tell.
+    /// Format of the input, if its content is not to decide.
     #[arg(long)]
     from: Option<Format>,
     /// Format of the output, where its name does not tell.

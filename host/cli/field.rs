@@ -41,7 +41,7 @@ pub(super) struct Options {
     /// File to write: .csv, or .npy for an array of shape [M, 13].
     #[arg(short, long, alias = "output", value_name = "FILE")]
     out: PathBuf,
-    /// Format of the snapshot, if it does not follow from the name.
+    /// Format of the snapshot, if its content is not to decide.
     #[arg(long)]
     format: Option<Format>,
     /// Replace the file if it exists.

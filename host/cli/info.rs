@@ -24,7 +24,7 @@ use crate::tables;
 pub(super) struct Options {
     /// Snapshot file.
     input: PathBuf,
-    /// Format of the file, where it does not follow from the name.
+    /// Format of the file, if its content is not to decide.
     #[arg(long)]
     format: Option<Format>,
     /// Number of bound pairs to list, the most bound first.

@@ -29,11 +29,11 @@ const DEFAULT_STEPS: u64 = 100;
 /// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (.allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .bin, .tipsy, .std), the
+    /// A snapshot file (own format, HDF5, Gadget's binary, NumPy, VTK, Tipsy or a table of text), the
     /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
     /// these options.
     pub(super) input: PathBuf,
-    /// Format of the input file, if it does not follow from the name.
+    /// Format of the input file, if its content is not to decide.
     #[arg(long)]
     pub(super) format: Option<Format>,
 
@@ -127,8 +127,8 @@ pub(super) struct KeptOptions {
     /// time. May be given several times.
     #[arg(long = "stop-if", value_name = "CONDITION", action = ArgAction::Append)]
     pub(super) stop_if: Vec<Condition>,
-    /// Format of the snapshots; if not given, the format of the input file, or allpairs. hdf5-gzip is
-    /// compressed HDF5.
+    /// Format of the snapshots; if not given, the format of the input file (hdf5 for Gadget's binary), or
+    /// allpairs. hdf5-gzip is compressed HDF5.
     #[arg(long, value_name = "NAME")]
     pub(super) snapshot_format: Option<Format>,
     /// Draw the surface density in the terminal during the run.

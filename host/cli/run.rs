@@ -136,7 +136,10 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     })?;
     Ok(Input {
         snapshot: loaded.snapshot,
-        format: options.kept.snapshot_format.unwrap_or(loaded.format),
+        format: options
+            .kept
+            .snapshot_format
+            .unwrap_or(loaded.format.to_write()),
         units: files::units_of(path, loaded.units, options.force.units)?,
     })
 }

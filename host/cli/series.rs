@@ -21,7 +21,7 @@ pub(super) struct Series {
     /// Snapshot files, in the order of time; or the folder of a run, for all snapshots in it.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The format of the files, where their names do not tell it.
+    /// The format of the files, if their contents are not to decide.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
     /// Of many snapshots, take only each COUNT-th.

@@ -45,16 +45,6 @@ use crate::units::Units;
 
 pub(super) use read::{read_bytes, read_file, read_units};
 
-/// The kind of each particle type.
-const KINDS: [BodyKind; 6] = [
-    BodyKind::Gas,
-    BodyKind::Dark,
-    BodyKind::Star,
-    BodyKind::Star,
-    BodyKind::Star,
-    BodyKind::Star,
-];
-
 /// The particle type that a kind is written as.
 fn type_of(kind: BodyKind) -> usize {
     match kind {

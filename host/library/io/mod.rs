@@ -4,11 +4,12 @@
 //! |---|---|
 //! | [Allpairs's own](binary) | runs: lossless, checksummed, mappable into memory |
 //! | [HDF5](hdf5) in Gadget's layout, [Tipsy](tipsy) | astrophysics programs; pynbody, yt |
+//! | [Gadget's binary formats](gadget) | read only: what other programs wrote |
 //! | [NumPy archives](npz), [CSV](csv) | Python; everything else |
 //! | [VTK](vtp) | ParaView, VisIt |
 //!
 //! ```text
-//! read(path, None)                  format by the name, Tipsy dialect by the content
+//! read(path, None)                  format by the content
 //! read(path, Some(format))          exactly this format, or a fault that says why not
 //! load(path, None)                  the same, with units and with notes on what was left out
 //! write(path, format, &snapshot, Overwrite::Refuse)
@@ -23,12 +24,14 @@ pub mod binary;
 mod column;
 #[cfg(feature = "csv")]
 pub mod csv;
+pub mod gadget;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod points;
 mod printable;
+mod recognise;
 pub mod tipsy;
 pub mod vtp;
 
@@ -114,10 +117,12 @@ pub enum Format {
     Hdf5Gzip,
     /// VTK XML PolyData in double precision, see [`vtp`].
     Vtp,
+    /// Gadget's binary formats 1 and 2, see [`gadget`]; read, and not written.
+    Gadget,
 }
 
 impl Format {
-    /// All formats.
+    /// All formats that are read and written.
     pub const ALL: [Format; 9] = [
         Format::Allpairs,
         Format::Tipsy(TipsyDialect::Standard),
@@ -130,7 +135,15 @@ impl Format {
         Format::Vtp,
     ];
 
-    /// The name by which [`FromStr`] knows the format.
+    /// The format to write what was read in this one: itself, or HDF5 for those that are read only.
+    pub fn to_write(self) -> Format {
+        match self {
+            Format::Gadget => Format::Hdf5,
+            format => format,
+        }
+    }
+
+    /// The name by which [`FromStr`] knows the format, if it is in [`Format::ALL`].
     pub fn name(self) -> &'static str {
         match self {
             Format::Allpairs => "allpairs",
@@ -142,6 +155,7 @@ impl Format {
             Format::Hdf5 => "hdf5",
             Format::Hdf5Gzip => "hdf5-gzip",
             Format::Vtp => "vtp",
+            Format::Gadget => "gadget",
         }
     }
 
@@ -159,6 +173,7 @@ impl Format {
             Format::Hdf5 => "HDF5 in Gadget's layout",
             Format::Hdf5Gzip => "HDF5 in Gadget's layout, compressed",
             Format::Vtp => "VTK PolyData",
+            Format::Gadget => "Gadget's binary format",
         }
     }
 
@@ -181,6 +196,7 @@ impl Format {
             Format::Npz => "npz",
             Format::Hdf5 | Format::Hdf5Gzip => "hdf5",
             Format::Vtp => "vtp",
+            Format::Gadget => "gadget",
         }
     }
 
@@ -188,7 +204,7 @@ impl Format {
     /// `.vtp`; `.tipsy`, `.tip`, `.std` and step numbers such as `run.00128` (standard Tipsy);
     /// `.bin` (Tipsy with ids). `None` for other names.
     ///
-    /// When reading, a Tipsy dialect found here is only a name: the content decides.
+    /// This is for files to write. When reading, the content decides.
     pub fn from_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -206,8 +222,8 @@ impl Format {
         }
     }
 
-    /// The format of a file to read, from its name. This includes formats that are read but not written:
-    /// tables of numbers (`.txt`, `.dat`) and single arrays (`.npy`).
+    /// The format that the name of a file to read leads to expect. This includes formats that are read but not
+    /// written: tables of numbers (`.txt`, `.dat`) and single arrays (`.npy`).
     fn to_read(path: &Path) -> Option<Format> {
         let extension = path.extension().unwrap_or_default().to_str()?;
         match extension.to_ascii_lowercase().as_str() {
@@ -270,13 +286,20 @@ pub enum ReadFault {
     /// The file has no content.
     #[error("the file is empty (0 bytes); it was never written or its writer failed")]
     Empty,
-    /// Neither was a format given nor does the file's name tell it.
+    /// Neither was a format given nor does the file's content or name tell it.
     #[error(
-        "the file name does not tell the format (known are .allpairs, .csv, .txt, .dat, .npz, .npy, \
-         .hdf5, .h5, .vtp, .tipsy, .tip, .std, .bin and step numbers such as .00128); rename the file or give the \
-         format"
+        "this is a binary file of no format that is known here by its first bytes; write it as a table of \
+         text (m x y z vx vy vz, a body in each line), as HDF5 in Gadget's layout or with numpy.savez"
     )]
     UnknownFormat,
+    /// Content that is known by its first bytes, and not read.
+    #[error("this is {what}, which is not read here; {advice}")]
+    Foreign {
+        /// Name of the content.
+        what: &'static str,
+        /// How it can be made readable.
+        advice: &'static str,
+    },
     /// The file is well-formed but holds no bodies.
     #[error("the snapshot holds no bodies, there is nothing to simulate")]
     NoBodies,
@@ -394,6 +417,11 @@ pub enum WriteFault {
     /// The library for HDF5 refused.
     #[error("HDF5: {0}; write another format")]
     Hdf5(String),
+    /// The format is for files of other programs.
+    #[error(
+        "files of the format `{0}` are read and not written; write hdf5, which the same programs read"
+    )]
+    ReadOnly(Format),
     /// This build of the library does not know the format.
     #[error(
         "this build cannot write it: build Allpairs with the feature `{0}`, or write another format"
@@ -404,8 +432,8 @@ pub enum WriteFault {
     Io(#[from] io::Error),
 }
 
-/// Reads the snapshot at `path`: in `format` if one is given, else in the one that the file's name
-/// tells ([`Format::from_path`]). Returns the format as well: of Tipsy's dialects, the one found.
+/// Reads the snapshot at `path`: in `format` if one is given, else in the one that the file's first
+/// bytes tell, whatever its name. Returns the format as well: of Tipsy's dialects, the one found.
 ///
 /// [`load`] reads units and notes too.
 ///
@@ -423,7 +451,11 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
 pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;
-        if let Some(found @ (Format::Hdf5 | Format::Hdf5Gzip)) = format.or(Format::to_read(path)) {
+        let found = format_of(&mut &file, size, path, format)?;
+        if found == Format::Gadget {
+            return Ok(loaded(gadget::read_file(path, file, size)?, found));
+        }
+        if let Format::Hdf5 | Format::Hdf5Gzip = found {
             #[cfg(feature = "hdf5")]
             return Ok(loaded(hdf5::read_file(file, size)?, found));
             #[cfg(not(feature = "hdf5"))]
@@ -477,17 +509,19 @@ fn number_anew(bodies: &mut Bodies) -> Option<String> {
 pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, ReadError> {
     at_path(path, || {
         let (file, size) = open(path)?;
+        let found = format_of(&mut &file, size, path, format)?;
         let mut file = BufReader::new(file);
-        match format.or(Format::to_read(path)) {
-            Some(Format::Allpairs) => binary::read_units(&mut file, size),
+        match found {
+            Format::Allpairs => binary::read_units(&mut file, size),
+            #[cfg(feature = "csv")]
+            Format::Csv => csv::read_units(&mut file),
             #[cfg(feature = "npz")]
-            Some(Format::Npz) => npz::read_units(file, size),
+            Format::Npz => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
-            Some(Format::Hdf5 | Format::Hdf5Gzip) => hdf5::read_units(file.into_inner()),
-            Some(Format::Tipsy(_) | Format::Csv | Format::Vtp) => Ok(None),
-            #[cfg(not(all(feature = "npz", feature = "hdf5")))]
-            Some(format) => Err(ReadFault::NotBuilt(format)),
-            None => Err(ReadFault::UnknownFormat),
+            Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file.into_inner()),
+            Format::Tipsy(_) | Format::Vtp | Format::Gadget => Ok(None),
+            #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
+            format => Err(ReadFault::NotBuilt(format)),
         }
     })
 }
@@ -497,6 +531,19 @@ fn at_path<T>(path: &Path, read: impl FnOnce() -> Result<T, ReadFault>) -> Resul
         path: path.to_owned(),
         fault,
     })
+}
+
+/// The format that was asked for, or the one found by the content.
+fn format_of(
+    reader: &mut (impl Read + Seek),
+    size: u64,
+    name: &Path,
+    asked: Option<Format>,
+) -> Result<Format, ReadFault> {
+    match asked {
+        Some(format) => Ok(format),
+        None => recognise::format_of(reader, size, name),
+    }
 }
 
 /// Reads a text file. A device or a pipe is refused, which may have no end.
@@ -527,8 +574,7 @@ fn open(path: &Path) -> Result<(File, u64), ReadFault> {
 
 /// Reads a snapshot from anything with a beginning and an end, for instance an embedded file:
 /// `read_from(io::Cursor::new(bytes), Path::new("galaxy.bin"), None)`. `name` stands for the path
-/// in faults, and its extension for the format if none is given. Reading starts at the beginning,
-/// wherever the reader stands.
+/// in faults. Reading starts at the beginning, wherever the reader stands.
 ///
 /// # Errors
 /// See [`read`].
@@ -556,9 +602,7 @@ fn parse<R: Read + Seek>(
     name: &Path,
     format: Option<Format>,
 ) -> Result<Loaded, ReadFault> {
-    let found = format
-        .or(Format::to_read(name))
-        .ok_or(ReadFault::UnknownFormat)?;
+    let found = format_of(&mut reader, size, name, format)?;
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
         #[cfg(feature = "csv")]
@@ -568,6 +612,7 @@ fn parse<R: Read + Seek>(
         #[cfg(feature = "hdf5")]
         Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_bytes(&mut reader, size)?,
         Format::Vtp => vtp::read(&mut reader, size)?,
+        Format::Gadget => gadget::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
             let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
@@ -628,6 +673,7 @@ pub fn write_in_units(
             #[cfg(feature = "hdf5")]
             Format::Hdf5Gzip => hdf5::write(file, snapshot, units, Some(GZIP_LEVEL)),
             Format::Vtp => vtp::write(file, snapshot),
+            Format::Gadget => Err(WriteFault::ReadOnly(format)),
             #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
             format => Err(WriteFault::NotBuilt(format)),
         })

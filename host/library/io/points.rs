@@ -10,13 +10,13 @@
 //! Tables are written as CSV or as `.npy`.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::column::left_out;
 use super::{
-    Format, Malformed, Overwrite, Printable, ReadError, ReadFault, at_path, load, open,
+    Format, Malformed, Overwrite, Printable, ReadError, ReadFault, at_path, format_of, load, open,
     write_atomically,
 };
 use crate::units::Units;
@@ -57,12 +57,16 @@ pub fn read_points(path: &Path) -> Result<Points, ReadError> {
 }
 
 fn any_points(path: &Path) -> Result<Points, ReadError> {
-    let extension = path.extension().unwrap_or_default().to_string_lossy();
-    let format = Format::from_path(path);
-    match (&*extension, format) {
-        ("npy", _) => at_path(path, || read_array(path)).map(Points::from),
-        (_, Some(format)) if format != Format::Csv => {
-            let loaded = load(path, Some(format))?;
+    let found = at_path(path, || {
+        let (mut file, size) = open(path)?;
+        let format = format_of(&mut file, size, path, None)?;
+        let is_array = format == Format::Npz && is_array(&mut file)?;
+        Ok((format, is_array))
+    })?;
+    match found {
+        (_, true) => at_path(path, || read_array(path)).map(Points::from),
+        (format, _) if format != Format::Csv => {
+            let loaded = load(path, None)?;
             let bodies = loaded.snapshot.bodies.iter();
             Ok(Points {
                 positions: bodies.map(|body| body.position).collect(),
@@ -143,6 +147,13 @@ fn parse<const N: usize>(
         points.push(point);
     }
     Ok((points, others))
+}
+
+/// Returns whether the file is a single array of NumPy's.
+fn is_array(file: &mut File) -> io::Result<bool> {
+    let mut start = [0; 6];
+    let read = file.read_exact(&mut start);
+    Ok(read.is_ok() && start == *b"\x93NUMPY")
 }
 
 #[cfg(feature = "npz")]

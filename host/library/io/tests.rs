@@ -261,6 +261,83 @@ fn names_tell_formats() {
     );
 }
 
+/// Names say nothing about what is read: content does.
+#[test]
+fn content_tells_formats_whatever_the_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = snapshot(20);
+    for format in Format::ALL {
+        for name in [
+            "dat.10",
+            "snapshot_000",
+            "x.bin",
+            "y.hdf5",
+            "z.npz",
+            "w.csv",
+            "v.tipsy",
+        ] {
+            let path = folder.path().join(name);
+            write(&path, format, &original, Overwrite::Allow).unwrap();
+            let expected = (as_seen_by(format, &original), as_found(format));
+            assert_eq!(read(&path, None).unwrap(), expected, "{format} as {name}");
+            let bytes = io::Cursor::new(fs::read(&path).unwrap());
+            assert_eq!(read_from(bytes, &path, None).unwrap(), expected);
+            read_units(&path, None).unwrap();
+            assert_eq!(read_points(&path).unwrap().positions.len(), 20);
+        }
+    }
+}
+
+/// Content that is known and not read is called by its own name, whatever the file's.
+#[test]
+fn foreign_content_is_called_by_its_name() {
+    let record = |body: &[u8]| {
+        let length = (body.len() as u32).to_be_bytes();
+        [&length, body, &length, &[0; 8]].concat()
+    };
+    let mut tar = vec![b'a'; 512];
+    tar[100..257].fill(0);
+    tar[257..262].copy_from_slice(b"ustar");
+    for (bytes, name) in [
+        (&b"REBOUND Binary File. Version 4.4.3\0\0"[..], "REBOUND"),
+        (b"\x92\x0bc\0Headline\0\x04\0\0\0\0\0\0\0abc\0", "NEMO"),
+        (b"\x09\x92(\0SnapShot\0", "NEMO"),
+        (b"SIMPLE  =                    T", "FITS"),
+        (b"\x1f\x8b\x08\0\0\0\0\0", "gzip"),
+        (
+            b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0aaaabbbbcccc\x13\0\0\0[Content_Types].xml",
+            "spreadsheet",
+        ),
+        (b"\x80\x04\x95\x10\0\0", "pickle"),
+        (b"<!DOCTYPE html>\n<html></html>\n", "web page"),
+        (
+            b"<?xml version=\"1.0\"?>\n<VOTABLE version=\"1.4\">\n",
+            "VOTable",
+        ),
+        (b"{\"mass\": [1.0]}", "JSON"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "git lfs pull",
+        ),
+        (b"\xff\xfex\0,\0y\0", "UTF-16"),
+        (b"ALLPAIRS-RESUME\n\0\0\0\0", "allpairs resume"),
+        (b"# vtk DataFile Version 3.0\n", ".vtp"),
+        (b"(Particle\n  N = 1\n", "Starlab"),
+        (&record(&[7; 40]), "Fortran"),
+        (&tar, "tar"),
+    ] {
+        for path in ["x.bin", "x.csv", "x.hdf5", "snapshot_000", "dat.10"] {
+            let reader = io::Cursor::new(bytes);
+            let error = read_from(reader, Path::new(path), None).unwrap_err();
+            assert!(
+                matches!(error.fault, ReadFault::Foreign { .. }),
+                "{name}: {error}"
+            );
+            assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+    }
+}
+
 #[test]
 fn paths_that_hold_no_snapshot_are_explained() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +353,7 @@ fn paths_that_hold_no_snapshot_are_explained() {
     assert!(matches!(fault(&path), ReadFault::Empty));
 
     let path = folder.path().join("a.fits");
-    fs::write(&path, "x").unwrap();
+    fs::write(&path, [1, 0, 255]).unwrap();
     let error = read(&path, None).unwrap_err();
     assert!(matches!(error.fault, ReadFault::UnknownFormat));
     assert!(error.to_string().contains("a.fits"));

@@ -308,6 +308,22 @@ impl Header {
     }
 }
 
+/// Returns whether a file of `size` bytes begins with a header of bodies, damaged as the rest may be.
+pub(super) fn is_header(start: &[u8], size: u64) -> bool {
+    let mut bytes = [0; Header::LONG as usize];
+    let length = start.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&start[..length]);
+    let is_other = |fault: TipsyFault| {
+        matches!(
+            fault,
+            TipsyFault::Dimensions { .. } | TipsyFault::Counts { .. }
+        )
+    };
+    length >= Header::SHORT as usize
+        && bytes[8..12] != [0; 4]
+        && !Header::parse(&bytes, size).is_err_and(is_other)
+}
+
 /// Reads a Tipsy file of `size` bytes from its beginning, in `dialect` if one is given.
 pub(super) fn read(
     reader: &mut impl Read,

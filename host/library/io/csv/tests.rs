@@ -2,6 +2,7 @@
 
 use super::super::read_from;
 use super::*;
+use crate::bodies::{Bodies, BodyKind};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -315,5 +316,145 @@ fn a_carriage_return_within_a_row_is_a_fault() {
         let (at, fault) = fault(text);
         let is_count = matches!(fault, CsvFault::FieldCount { expected: e, found: f } if (e, f) == (expected, found));
         assert!(is_count && at == line, "{text:?}: line {at}, {fault:?}");
+    }
+}
+
+fn contents(text: &str) -> Contents {
+    read(&mut Cursor::new(text)).unwrap()
+}
+
+#[test]
+fn numbers_of_fortran_are_read() {
+    let snapshot = parse("  0.25D+00 1.D0 -2.D0 3.D0 0.4D+01 5.0D0 6d0\n").unwrap();
+    let body = snapshot.bodies.body(0);
+    assert_eq!((body.mass, body.position), (0.25, [1.0, -2.0, 3.0]));
+    assert_eq!(body.velocity, [4.0, 5.0, 6.0]);
+}
+
+#[test]
+fn names_in_comments_are_those_of_the_columns() {
+    for text in [
+        "# x y z vx vy vz mass\n1 2 3 4 5 6 7\n",
+        "# made by a program\n# mass,vx,vy,vz,x,y,z\n7,4,5,6,1,2,3\n",
+        "# columns: id x y z vx vy vz m\n#\n1.0e0 1 2 3 4 5 6 7\n",
+        "# x y z vx vy vz m in units of nobody's\n1 2 3 4 5 6 7\n",
+    ] {
+        let body = contents(text).snapshot.bodies.body(0);
+        assert_eq!(body.position, [1.0, 2.0, 3.0], "{text}");
+        assert_eq!((body.velocity, body.mass), ([4.0, 5.0, 6.0], 7.0));
+    }
+    // A header line has the last word.
+    let text = "# x y z vx vy vz mass\nvx vy vz x y z m\n4 5 6 1 2 3 7\n";
+    assert_eq!(parse(text).unwrap().bodies.x, [1.0]);
+    let (line, found) = fault("# x y z vx vy vz\n1 2 3 4 5 6 7\n");
+    assert_eq!(line, 2);
+    let told = found.to_string();
+    assert!(
+        told.contains("names 6 columns (`x,y,z,vx,vy,vz`)"),
+        "{told}"
+    );
+    let told = fault("# x y z vx vy vz eps\n1 2 3 4 5 6 7\n").1.to_string();
+    assert!(told.contains("no column `mass`"), "{told}");
+    let told = fault("0.5 -1 2 3 4 5 6\n-1 2 3 4 5 6 7\n").1.to_string();
+    assert!(told.contains("put a line with their names"), "{told}");
+}
+
+#[test]
+fn units_of_columns_are_read() {
+    let pc: Units = "pc,Msun,km/s".parse().unwrap();
+    for text in [
+        "#Mass_[Msun]\tx_[pc]\ty_[pc]\tz_[pc]\tvx_[km/s]\tvy_[km/s]\tvz_[km/s]\n7\t1\t2\t3\t4\t5\t6\n",
+        "#mass,x,y,z,vx,vy,vz\n#MSun,parsec,parsec,parsec,kms,kms,kms\n7,1,2,3,4,5,6\n",
+        "# %ECSV 1.0\n# ---\n# datatype:\n# - {name: mass, unit: Msun, datatype: float64}\n\
+         # - {name: x, unit: pc, datatype: float64}\n# - {name: y, unit: pc, datatype: float64}\n\
+         # - {name: z, unit: pc, datatype: float64}\n# - {name: vx, unit: km / s, datatype: float64}\n\
+         # - {name: vy, unit: km / s, datatype: float64}\n# - {name: vz, unit: km / s, datatype: float64}\n\
+         # schema: astropy-2.0\nmass x y z vx vy vz\n7 1 2 3 4 5 6\n",
+        "mass [Msun],x [pc],y [pc],z [pc],vx [km/s],vy [km/s],vz [km/s]\n7,1,2,3,4,5,6\n",
+    ] {
+        let contents = contents(text);
+        assert!(contents.units.unwrap().are_those_of(&pc), "{text}");
+        assert!(contents.notes.is_empty(), "{:?}", contents.notes);
+        let units = read_units(&mut Cursor::new(text)).unwrap();
+        assert_eq!(units, contents.units);
+        assert_eq!(contents.snapshot.bodies.body(0).position, [1.0, 2.0, 3.0]);
+    }
+    let none = contents(
+        "#mass,x,y,z,vx,vy,vz\n#mass,length,length,length,length / time,a,b\n7,1,2,3,4,5,6\n",
+    );
+    assert_eq!(none.units, None);
+    assert!(none.notes[0].contains("make no system"), "{:?}", none.notes);
+}
+
+#[test]
+fn times_in_comments_are_read_or_told() {
+    let table = "x,y,z,vx,vy,vz,m\n1,2,3,4,5,6,7\n";
+    for comment in ["# Time: 5", "# t = 5", "#TIME=5.0D0", "# time = 5"] {
+        assert_eq!(contents(&format!("{comment}\n{table}")).snapshot.time, 5.0);
+    }
+    let told = contents(&format!("# TIME[Myr] = 5\n{table}"));
+    assert_eq!(told.snapshot.time, 5.0);
+    assert!(told.notes[0].contains("5.0 Myr"), "{:?}", told.notes);
+    let told = contents(&format!("# time: at noon\n{table}"));
+    assert_eq!(told.snapshot.time, 0.0);
+    assert!(told.notes[0].contains("not understood"), "{:?}", told.notes);
+    let known =
+        "# Time: 5 Myr\n# m[Msun] x[pc] y[pc] z[pc] vx[km/s] vy[km/s] vz[km/s]\n7 1 2 3 4 5 6\n";
+    let time = contents(known).snapshot.time;
+    assert!((time - 5.0 * 1.022_712_165).abs() < 1e-6, "{time}");
+}
+
+#[test]
+fn heads_of_other_codes_are_read() {
+    let tail = "0 0 0 0 0 0 0 0 0";
+    let petar = format!(
+        "0 2 1.5 0 0 0 0 0 0\n7 1 2 3 4 5 6 0 0.1 0 11 {tail}\n8 2 3 4 5 6 7 0 0.1 0 12 {tail}\n"
+    );
+    let found = contents(&petar);
+    assert_eq!(found.snapshot.time, 1.5);
+    assert_eq!(found.snapshot.bodies.id, [11, 12]);
+    assert_eq!(found.snapshot.bodies.body(0).position, [1.0, 2.0, 3.0]);
+    assert!(found.notes[0].contains("PeTar"), "{:?}", found.notes);
+    let small = contents("1 1 0.5\n7 1 2 3 4 5 6\n");
+    assert_eq!(
+        (small.snapshot.time, small.snapshot.bodies.mass),
+        (0.5, vec![7.0])
+    );
+    let moved = contents("1 1 0.5 8000 0 0 0 220 0\n7 1 2 3 4 5 6 0\n");
+    assert!(
+        moved.notes[0].contains("8000 0 0 0 220 0"),
+        "{:?}",
+        moved.notes
+    );
+
+    let grape = "0012\n 2\n 0.25E+01\n000000 7 1 2 3 4 5 6\n000001 8 2 3 4 5 6 7\n";
+    let found = contents(grape);
+    assert_eq!(found.snapshot.time, 2.5);
+    assert_eq!(found.snapshot.bodies.id, [0, 1]);
+    assert_eq!(found.snapshot.bodies.mass, [7.0, 8.0]);
+    assert_eq!(found.snapshot.bodies.body(1).velocity, [5.0, 6.0, 7.0]);
+
+    for (text, line) in [(petar.as_str(), 1), (grape, 1)] {
+        let cut = text.trim_end().rsplit_once('\n').unwrap().0;
+        let (at, found) = fault(format!("{cut}\n"));
+        assert_eq!(at, line);
+        assert_eq!(
+            found,
+            CsvFault::BodyCount {
+                expected: 2,
+                found: 1
+            }
+        );
+    }
+    let broken = grape.replace("8 2 3", "8 two 3");
+    assert!(matches!(
+        fault(broken),
+        (5, CsvFault::Field { column: 3, .. })
+    ));
+    // Never taken on trust.
+    let many = "0 18446744073709551615 1.5\n7 1 2 3 4 5 6\n";
+    assert!(matches!(fault(many).1, CsvFault::BodyCount { .. }));
+    for text in ["1\n2\n3\n4\n", "1 2 3\n1 2 3\n", "1\n", "1 2 3\n"] {
+        assert!(parse(text).is_err(), "{text}");
     }
 }

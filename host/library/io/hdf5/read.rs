@@ -14,9 +14,10 @@ use hdf5_reader::{
 };
 
 use super::super::column::{left_out, room_for};
+use super::super::gadget::KINDS;
 use super::super::{Contents, ReadFault, Snapshot};
 use super::dataset::{Table, values};
-use super::{ALLPAIRS, CODE, KINDS, fault, lzf, malformed};
+use super::{ALLPAIRS, CODE, fault, lzf, malformed};
 use crate::bodies::{Bodies, BodyKind};
 use crate::units::Units;
 

@@ -1,0 +1,205 @@
+//! A table with known columns, and the bodies in its rows.
+
+use std::io::{self, BufRead, Read};
+
+use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+
+use super::super::column::left_out;
+use super::columns::{Columns, listed};
+use super::heads::{self, head};
+use super::lines::{Blanks, Bounded, LONGEST_LINE};
+use super::names::Name;
+use super::numbers::number;
+use super::preamble::Preamble;
+use super::{CsvFault, Stop};
+use crate::bodies::Bodies;
+use crate::units::Units;
+
+pub(super) struct Table<'a> {
+    rows: Reader<Box<dyn Read + 'a>>,
+    /// Byte of the file at which they begin.
+    start: u64,
+    columns: Columns,
+    /// Numbers of a row, where no line of names tells it.
+    width: Option<usize>,
+    pub(super) time: f64,
+    pub(super) units: Option<Units>,
+    /// Line that tells the number of bodies, and this number.
+    pub(super) counted: Option<(u64, usize)>,
+    /// Remarks on columns, units and time.
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    /// Reads what stands before the first body.
+    pub(super) fn open(reader: &'a mut impl BufRead) -> Result<Self, Stop> {
+        let mut preamble = Preamble::read(reader)?;
+        let start = preamble.length;
+        let mut first = next_line(reader)?;
+        let separator = [b',', b';', b'\t']
+            .into_iter()
+            .find(|separator| first.contains(separator));
+        let are_blanks = matches!(separator, None | Some(b'\t'));
+        // With commas and without names, it may be a file of ours that lost its first line.
+        let width = match are_blanks || preamble.names.is_some() {
+            true => numbers_in(&first, separator),
+            false => None,
+        };
+        if are_blanks && width.is_some_and(|width| heads::WIDTHS.contains(&width)) {
+            for _ in 1..heads::LINES {
+                first.extend(next_line(reader)?);
+            }
+            if let Some(head) = head(&first) {
+                let body = first.split_off(head.length);
+                let text = Blanks::new(Bounded::new(io::Cursor::new(body).chain(reader)));
+                return Ok(Self {
+                    rows: parser(Box::new(text), b',', false),
+                    start: start + head.length as u64,
+                    columns: Columns::from_mass(head.mass, head.id),
+                    width: Some(head.columns),
+                    time: head.time,
+                    units: None,
+                    counted: Some((start, head.bodies)),
+                    notes: vec![head.note],
+                });
+            }
+        }
+
+        let text = Bounded::new(io::Cursor::new(first).chain(reader));
+        let (text, separator): (Box<dyn Read>, u8) = match separator {
+            Some(separator) if width.is_none() || !are_blanks => (Box::new(text), separator),
+            _ => (Box::new(Blanks::new(text)), b','),
+        };
+        let mut rows = parser(text, separator, width.is_none());
+        let at = |fault| Stop::At(start, fault);
+        let names = match (width, preamble.names.take()) {
+            (None, _) => {
+                let header = rows.headers().map_err(|fault| stop(start, fault))?;
+                Some(header.iter().map(Name::of).collect())
+            }
+            (Some(width), Some(names)) => Some(fitting(names, width).map_err(at)?),
+            (Some(_), None) => None,
+        };
+        let mut notes = vec![];
+        let (columns, units) = match (names, width) {
+            (Some(names), _) => {
+                let names = preamble.with_units(names);
+                let columns = Columns::of(&names).map_err(at)?;
+                let others = columns.others(&names);
+                if !others.is_empty() {
+                    notes.push(left_out("columns", &others));
+                }
+                let units = columns.units(&names).unwrap_or_else(|note| {
+                    notes.push(note);
+                    None
+                });
+                (columns, units)
+            }
+            (None, width) => {
+                let (columns, note) = Columns::unnamed(width.unwrap_or(0)).map_err(at)?;
+                notes.push(note);
+                (columns, None)
+            }
+        };
+        let time = preamble.time(units.as_ref());
+        notes.append(&mut preamble.notes);
+        Ok(Self {
+            rows,
+            start,
+            columns,
+            width,
+            time,
+            units,
+            counted: preamble.bodies,
+            notes,
+        })
+    }
+
+    /// Reads the rows.
+    pub(super) fn bodies(&mut self) -> Result<Bodies, Stop> {
+        let mut bodies = Bodies::default();
+        let mut record = StringRecord::new();
+        let start = self.start;
+        let mut more = |record: &mut StringRecord| {
+            let read = self.rows.read_record(record);
+            read.map_err(|fault| stop(start, fault))
+        };
+        while more(&mut record)? {
+            let byte = start + record.position().map_or(0, |position| position.byte());
+            // A carriage return within the first line ends its record, which all others are then compared with.
+            if let Some(width) = self.width.filter(|width| *width != record.len()) {
+                let (expected, found) = (width as u64, record.len() as u64);
+                return Err(Stop::At(byte, CsvFault::FieldCount { expected, found }));
+            }
+            let body = self.columns.body(&record, bodies.len());
+            bodies.push(body.map_err(|fault| Stop::At(byte, fault))?);
+        }
+        Ok(bodies)
+    }
+}
+
+fn next_line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    reader.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
+/// Number of fields of a line, if they are numbers, all of them.
+fn numbers_in(line: &[u8], separator: Option<u8>) -> Option<usize> {
+    let text = str::from_utf8(line).ok()?.trim();
+    let count = |words: &mut dyn Iterator<Item = &str>| {
+        let mut count = 0;
+        for word in words {
+            number(word.trim())?;
+            count += 1;
+        }
+        (count > 0).then_some(count)
+    };
+    match separator {
+        Some(separator @ (b',' | b';')) => count(&mut text.split(char::from(separator))),
+        _ => count(&mut text.split_whitespace()),
+    }
+}
+
+/// The names of a comment that belong to a table of `width` columns: all of them, or the first where words
+/// follow that are no names.
+fn fitting(mut names: Vec<Name>, width: usize) -> Result<Vec<Name>, CsvFault> {
+    let is_prose = names.len() > width
+        && names[..width].iter().all(Name::is_known)
+        && !names[width..].iter().any(Name::is_known);
+    if is_prose {
+        names.truncate(width);
+    }
+    match names.len() == width {
+        true => Ok(names),
+        false => Err(CsvFault::CommentNames {
+            named: names.len(),
+            found: width,
+            names: listed(&names),
+        }),
+    }
+}
+
+fn parser<R: Read>(text: R, separator: u8, has_names: bool) -> Reader<R> {
+    ReaderBuilder::new()
+        .has_headers(has_names)
+        .comment(Some(b'#'))
+        .trim(Trim::All)
+        .delimiter(separator)
+        .from_reader(text)
+}
+
+/// The end of the reading by a fault of the parser, which began at byte `start`.
+fn stop(start: u64, fault: csv::Error) -> Stop {
+    let byte = |pos: Option<csv::Position>| start + pos.map_or(0, |pos| pos.byte());
+    match fault.into_kind() {
+        csv::ErrorKind::Io(fault) => Stop::Io(fault),
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len: expected,
+            len: found,
+        } => Stop::At(byte(pos), CsvFault::FieldCount { expected, found }),
+        csv::ErrorKind::Utf8 { pos, .. } => Stop::At(byte(pos), CsvFault::NotText),
+        other => Stop::Io(io::Error::other(format!("{other:?}"))),
+    }
+}

@@ -1,0 +1,235 @@
+//! The format of a file, by its first bytes.
+//!
+//! A name such as `dat.10` or `x.bin` says nothing that its content would not say better. It is asked
+//! for two things only: whether text is VTK's, and which reader is to explain what is wrong with a
+//! file that no format fits. Content that is known and not read is called by its own name.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::{Format, ReadFault, TipsyDialect, gadget, tipsy};
+
+/// Bytes that are looked at.
+const START: u64 = 1024;
+
+/// Content that is known and not read: its first bytes, its name, and what makes it readable.
+const FOREIGN: [(&[&[u8]], &str, &str); 25] = [
+    (
+        &[b"ALLPAIRS-RESUME"],
+        "a checkpoint of Allpairs",
+        "give its folder to `allpairs resume`, or name a snapshot of the run",
+    ),
+    (
+        &[b"REBOUND Binary File"],
+        "an archive of REBOUND",
+        "in Python: sim = rebound.Simulation(file); numpy.savetxt('bodies.txt', [[p.m, *p.xyz, *p.vxyz] for p in \
+         sim.particles])",
+    ),
+    (
+        &[b"\x92\x09", b"\x92\x0b", b"\x09\x92", b"\x0b\x92"],
+        "a snapshot of NEMO",
+        "write it as a table with NEMO: snapprint in=FILE options=m,x,y,z,vx,vy,vz",
+    ),
+    (
+        &[b"SIMPLE  =", b"XTENSION="],
+        "a FITS file",
+        "in Python: astropy.table.Table.read(file).write('bodies.ecsv')",
+    ),
+    (
+        &[b"\x1f\x8b"],
+        "compressed by gzip",
+        "unpack it with gunzip",
+    ),
+    (&[b"BZh"], "compressed by bzip2", "unpack it with bunzip2"),
+    (&[b"\xfd7zXZ\0"], "compressed by xz", "unpack it with unxz"),
+    (
+        &[b"\x28\xb5\x2f\xfd"],
+        "compressed by Zstandard",
+        "unpack it with unzstd",
+    ),
+    (
+        &[b"\x04\x22\x4d\x18"],
+        "compressed by LZ4",
+        "unpack it with unlz4",
+    ),
+    (&[b"7z\xbc\xaf\x27\x1c"], "an archive of 7-Zip", "unpack it"),
+    (
+        &[b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"],
+        "a pickle of Python",
+        SAVEZ,
+    ),
+    (&[b"MATLAB 5.0", b"MATLAB 7.3"], "a MATLAB file", SAVEZ),
+    (&[b"PAR1"], "a Parquet file", SAVEZ),
+    (&[b"ARROW1"], "an Arrow file", SAVEZ),
+    (
+        &[b"CDF\x01", b"CDF\x02", b"CDF\x05"],
+        "a NetCDF file",
+        SAVEZ,
+    ),
+    (&[b"SQLite format 3"], "a SQLite database", SAVEZ),
+    (&[b"#ASDF"], "an ASDF file", SAVEZ),
+    (
+        &[b"\x89PNG", b"GIF8", b"\xff\xd8\xff"],
+        "a picture",
+        NOT_BODIES,
+    ),
+    (&[b"%PDF"], "a PDF", NOT_BODIES),
+    (&[b"\x7fELF"], "a program", NOT_BODIES),
+    (
+        &[b"# vtk DataFile"],
+        "a VTK file of the old kind",
+        "write it as VTK XML PolyData (.vtp), in ParaView by Save Data",
+    ),
+    (
+        &[b"(Particle"],
+        "a snapshot of Starlab",
+        "write it as a table: m x y z vx vy vz, a body in each line",
+    ),
+    (
+        &[b"version https://git-lfs"],
+        "a pointer of Git LFS, which stands for the file",
+        "fetch the file itself with git lfs pull",
+    ),
+    (
+        &[b"\xff\xfe", b"\xfe\xff"],
+        "text in UTF-16",
+        "save it as UTF-8: iconv -f UTF-16 -t UTF-8",
+    ),
+    (&[b"Rar!"], "an archive of RAR", "unpack it"),
+];
+
+const SAVEZ: &str = "in Python: numpy.savez('bodies.npz', mass=m, position=x, velocity=v), with x and v of shape [N, 3]";
+const NOT_BODIES: &str = "name a file of bodies";
+
+/// Content of a file, by its first bytes.
+enum Content {
+    Snapshot(Format),
+    /// A name, and advice.
+    Foreign(&'static str, &'static str),
+    Text,
+    Unknown,
+}
+
+/// The format of a file of `size` bytes. The reader stands at its beginning, before and after.
+pub(super) fn format_of(
+    reader: &mut (impl Read + Seek),
+    size: u64,
+    name: &Path,
+) -> Result<Format, ReadFault> {
+    let mut start = vec![];
+    reader.by_ref().take(START).read_to_end(&mut start)?;
+    let content = match content(&start, size) {
+        Content::Unknown if has_records(reader, &start, size)? => Content::Foreign(
+            "a file of Fortran's unformatted records, as NBODY6's OUT3 or conf.3 and Phantom's dumps are",
+            "write a table with the program that made it: m x y z vx vy vz, a body in each line",
+        ),
+        content => content,
+    };
+    reader.rewind()?;
+    let named = Format::to_read(name);
+    match content {
+        Content::Snapshot(format) => Ok(format),
+        Content::Foreign(what, advice) => Err(ReadFault::Foreign { what, advice }),
+        Content::Text if named == Some(Format::Vtp) => Ok(Format::Vtp),
+        Content::Text => Ok(Format::Csv),
+        Content::Unknown => named.ok_or(ReadFault::UnknownFormat),
+    }
+}
+
+fn content(start: &[u8], size: u64) -> Content {
+    if start.starts_with(b"ALLPAIRS\x01\0\0\0") {
+        return Content::Snapshot(Format::Allpairs);
+    }
+    if start.starts_with(b"\x89HDF\r\n\x1a\n") {
+        return Content::Snapshot(Format::Hdf5);
+    }
+    if start.starts_with(b"\x93NUMPY") || start.starts_with(b"PK\x03\x04") {
+        return of_archive(start);
+    }
+    if gadget::is_header(start) {
+        return Content::Snapshot(Format::Gadget);
+    }
+    if tipsy::is_header(start, size) {
+        // The reader finds the dialect.
+        return Content::Snapshot(Format::Tipsy(TipsyDialect::Standard));
+    }
+    if start.get(257..262) == Some(b"ustar") {
+        return Content::Foreign("an archive of tar", "unpack it with tar -xf");
+    }
+    // After Tipsy: its first bytes are any number.
+    let is_its =
+        |(magics, ..): &&(&[&[u8]], _, _)| magics.iter().any(|magic| start.starts_with(magic));
+    match FOREIGN.iter().find(is_its) {
+        Some((_, what, advice)) => Content::Foreign(what, advice),
+        None => of_text(start),
+    }
+}
+
+/// An archive of arrays, or what else is kept in zip archives.
+fn of_archive(start: &[u8]) -> Content {
+    const NAME: usize = 30;
+    let first = start.get(NAME..).unwrap_or_default();
+    let is_office = [&b"[Content_Types]"[..], b"_rels/", b"mimetype"]
+        .iter()
+        .any(|name| first.starts_with(name));
+    match is_office {
+        true => Content::Foreign("a spreadsheet", "save it as CSV"),
+        false => Content::Snapshot(Format::Npz),
+    }
+}
+
+fn of_text(start: &[u8]) -> Content {
+    let text = start.trim_ascii_start();
+    let begins = |with: &[u8]| {
+        let beginning = text.get(..with.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(with))
+    };
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    if begins(b"<?xml") || begins(b"<VTKFile") || begins(b"<VOTABLE") {
+        return match () {
+            () if has(b"<VOTABLE") => Content::Foreign(
+                "a VOTable",
+                "in Python: astropy.table.Table.read(file).write('bodies.ecsv')",
+            ),
+            () if has(b"<VTKFile") => Content::Snapshot(Format::Vtp),
+            // A comment may be as long.
+            () => Content::Text,
+        };
+    }
+    if begins(b"<!DOCTYPE html") || begins(b"<html") {
+        let advice = "this is what a server sends in the place of a file: download it again";
+        return Content::Foreign("a web page", advice);
+    }
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r\x0c".contains(byte);
+    // A letter may be cut at the end of what is looked at.
+    let is_text =
+        |start| str::from_utf8(start).map_or_else(|fault| fault.error_len().is_none(), |_| true);
+    match start.is_empty() || start.iter().any(is_control) || !is_text(start) {
+        true => Content::Unknown,
+        false if begins(b"{") || begins(b"[") => Content::Foreign("JSON", SAVEZ),
+        false => Content::Text,
+    }
+}
+
+/// Returns whether the file begins with a record of Fortran's: its length stands before and after it.
+fn has_records(
+    reader: &mut (impl Read + Seek),
+    start: &[u8],
+    size: u64,
+) -> Result<bool, ReadFault> {
+    let Some(before) = start.first_chunk::<4>() else {
+        return Ok(false);
+    };
+    for length in [u32::from_le_bytes(*before), u32::from_be_bytes(*before)] {
+        let after = u64::from(length) + 4;
+        if length > 0 && after + 4 <= size {
+            reader.seek(SeekFrom::Start(after))?;
+            let mut found = [0; 4];
+            reader.read_exact(&mut found)?;
+            if found == *before {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -52,7 +52,7 @@ impl Asked {
     /// The table, with what was chosen: it holds for runs and resumptions of this table.
     pub(super) fn with_choices(&self, run: &Run, format: Format) -> toml::Table {
         let spec = &run.spec;
-        let is_of_blocks = spec.stepping == TimeSteps::Blocks;
+        let is_of_blocks = spec.time_steps() == TimeSteps::Blocks;
         let mut table = self.table.clone();
         if spec.accuracy.is_none() {
             table.remove("accuracy"); // the kernel has it
@@ -65,6 +65,15 @@ impl Asked {
         }
         set("snapshot-format", format.name().into());
         set("integrator", run.integrator.name().into());
+        if is_of_blocks {
+            set("block-steps", true.into());
+            let groups = if spec.groups == Some(true) {
+                "on"
+            } else {
+                "off"
+            };
+            set("groups", groups.into());
+        }
         if let Some(eta) = spec.eta.filter(|_| is_of_blocks) {
             set("eta", eta.into());
         }

@@ -92,7 +92,7 @@ pub(super) fn selection(selection: &Selection, out: &mut impl Write) -> io::Resu
 fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<String> {
     let chosen =
         [Setting::Integrator, Setting::Eta, Setting::Neighbours].map(|setting| run.choice(setting));
-    if run.spec.stepping != TimeSteps::Blocks || chosen.iter().all(Option::is_none) {
+    if run.spec.time_steps() != TimeSteps::Blocks || chosen.iter().all(Option::is_none) {
         return None;
     }
     let neighbours = (run.spec.neighbours)
@@ -132,7 +132,7 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
     let in_f64 = run.machine().block_digits() == Some(DigitsName::Double);
     let has_scheme = run.selection.place == Place::Cpu || !in_f64;
     let pays = has_scheme && suggest::neighbours_pay(bodies);
-    (run.spec.stepping == TimeSteps::Blocks && pays).then(|| {
+    (run.spec.time_steps() == TimeSteps::Blocks && pays).then(|| {
         "so many bodies take less time with --integrator hermite4 --neighbours auto".to_owned()
     })
 }
@@ -171,7 +171,9 @@ pub(super) fn of_steps(
     if let Some(why) = why(Setting::Dt) {
         writeln!(out, "{step} {dt}: {}", why)?;
     }
-    if let Some(why) = why(Setting::Integrator).filter(|_| run.spec.stepping == TimeSteps::Shared) {
+    if let Some(why) =
+        why(Setting::Integrator).filter(|_| run.spec.time_steps() == TimeSteps::Shared)
+    {
         writeln!(out, "{integrator}: {why}")?;
     }
     if let Some(why) = why(Setting::Softening) {

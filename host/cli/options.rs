@@ -54,7 +54,9 @@ pub(super) struct Options {
     pub(super) eta: Option<f64>,
     /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
-    /// --eta: hermite6 with 0.36, or from 65536 bodies on hermite4 with --neighbours auto and 0.04.
+    /// --eta: hermite4 with 0.01 where pairs are followed apart (--groups), else hermite6 with 0.36, or from
+    /// 65536 bodies on hermite4 with --neighbours auto and 0.04. A run with --until takes block time steps by
+    /// itself if its bodies have no softening, and hard pairs or unlike masses.
     #[arg(long)]
     pub(super) block_steps: bool,
     /// Recompute only the force of the COUNT nearest neighbours in each step, and the force of the other
@@ -63,8 +65,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "COUNT|auto")]
     pub(super) neighbours: Option<Neighbours>,
     /// Follow close pairs and multiples apart, as one body each for the steps of all others (regularisation). With
-    /// --block-steps, hermite4, --softening 0 and --device cpu. If not given, on wherever that can be done and
-    /// there are at least 16 bodies.
+    /// --block-steps, hermite4 and --softening 0, on the CPU or one GPU. If not given, on wherever that can be
+    /// done and there are at least 16 bodies; on a GPU only if there are pairs or heavy bodies at the start.
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     groups: Option<bool>,
     #[command(flatten)]
@@ -182,10 +184,7 @@ impl Options {
             damping: self.damping,
             dt: self.dt()?,
             eta: self.eta,
-            stepping: match self.block_steps {
-                true => TimeSteps::Blocks,
-                false => TimeSteps::Shared,
-            },
+            stepping: self.block_steps.then_some(TimeSteps::Blocks),
             neighbours: self.neighbours,
             groups: self.groups,
             start,

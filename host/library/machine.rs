@@ -245,13 +245,13 @@ impl Machine {
                 let gpu = self.gpu(info, build)?;
                 let slices = gpu.multiprocessors();
                 let resident = Resident::new(gpu, recipe, bodies)?;
-                self.stepped(resident.in_fields(external, bodies)?, slices, bodies)
+                self.stepped(resident, slices, (external, bodies))
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 let slices = emulator.multiprocessors();
                 let resident = Resident::new(emulator, recipe, bodies)?;
-                self.stepped(resident.in_fields(external, bodies)?, slices, bodies)
+                self.stepped(resident, slices, (external, bodies))
             }
             Place::Gpus(infos) => {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));

@@ -22,9 +22,11 @@ class Integrator:
     eta : float, optional
         Accuracy of steps that follow the motion (Aarseth's criterion), such as 0.01; for
         hermite4 and hermite6.
-    block : bool
-        True to give each body its own step. If not given, integrator and `eta` are hermite6 with
-        0.36, or from 65536 bodies on hermite4 with neighbours and 0.04.
+    block : bool, optional
+        True to give each body its own step, False to give all the same. If no setting asks for
+        steps, bodies have their own where they have no softening, and hard pairs or unlike masses.
+        If not given, integrator and `eta` are hermite4 with 0.01 where pairs are followed apart.
+        Else they are hermite6 with 0.36, or from 65536 bodies on hermite4 with neighbours and 0.04.
     neighbours : int or "auto", optional
         Number of nearest neighbours. Each step recomputes only their force, and longer steps
         recompute the force of all other bodies. With `block` and hermite4. ``"auto"`` is the root of
@@ -36,7 +38,7 @@ class Integrator:
     name: str
     dt: Any = None
     eta: float | None = None
-    block: bool = False
+    block: bool | None = None
     damping: float | None = None
     neighbours: int | str | None = None
 

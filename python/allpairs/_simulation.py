@@ -58,7 +58,7 @@ class Settings(TypedDict):
     softening: float | None
     dt: float | None
     eta: float | None
-    block: bool
+    block: bool | None
     neighbours: str | None
     groups: bool | None
     accuracy: str | None
@@ -94,7 +94,7 @@ class Simulation(Named):
         See `Integrator`. For an integrator that is given by name, or not given.
     groups : bool, optional
         True to follow close pairs and multiples apart, as one body each for the steps of all others
-        (regularisation). With hermite4, `block` and a `softening` of 0, on the CPU. If not given,
+        (regularisation). With hermite4, `block` and a `softening` of 0, on the CPU or one GPU. If not given,
         they are followed wherever that can be done and there are at least 16 bodies.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
@@ -175,7 +175,7 @@ class Simulation(Named):
         integrator: Integrator | str | None = None,
         dt: Any = None,
         eta: float | None = None,
-        block: bool = False,
+        block: bool | None = None,
         neighbours: int | str | None = None,
         groups: bool | None = None,
         device: str = "auto",
@@ -198,7 +198,7 @@ class Simulation(Named):
         if not isinstance(bodies, Bodies):
             raise bad("bodies", f"must be Bodies, such as ap.plummer(1000), not {type(bodies).__name__}")
         if isinstance(integrator, Integrator):
-            if dt is not None or eta is not None or block or neighbours is not None:
+            if dt is not None or eta is not None or block is not None or neighbours is not None:
                 raise bad(
                     "integrator",
                     "takes the steps that it was made with: give `dt`, `eta`, `block` and `neighbours` to it alone",
@@ -254,7 +254,7 @@ class Simulation(Named):
             "softening": measure("softening", softening, "length"),
             "dt": measure("dt", way.dt, "time"),
             "eta": number("eta", way.eta),
-            "block": bool(way.block),
+            "block": None if way.block is None else bool(way.block),
             "neighbours": _neighbours(way.neighbours),
             "groups": None if groups is None else bool(groups),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),

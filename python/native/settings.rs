@@ -47,7 +47,7 @@ pub(crate) struct Settings {
     pub(crate) softening: Option<f64>,
     pub(crate) dt: Option<f64>,
     pub(crate) eta: Option<f64>,
-    block: bool,
+    block: Option<bool>,
     pub(crate) neighbours: Option<String>,
     groups: Option<bool>,
     accuracy: Option<String>,
@@ -121,10 +121,10 @@ pub(crate) fn spec(settings: &Settings) -> Result<RunSpec, Failure> {
         damping: settings.damping,
         dt: settings.dt,
         eta: settings.eta,
-        stepping: match settings.block {
+        stepping: settings.block.map(|block| match block {
             true => TimeSteps::Blocks,
             false => TimeSteps::Shared,
-        },
+        }),
         neighbours: neighbours.transpose()?,
         groups: settings.groups,
         start: settings.start,
@@ -157,7 +157,7 @@ impl Settings {
         self.integrator = spec.integrator.map(|it| it.name().to_owned());
         self.dt = spec.dt;
         self.eta = spec.eta;
-        self.block = spec.stepping == TimeSteps::Blocks;
+        self.block = Some(spec.time_steps() == TimeSteps::Blocks);
         self.neighbours = spec.neighbours.map(|neighbours| neighbours.to_string());
         self.groups = spec.groups;
         self.accuracy = spec.accuracy.map(|accuracy| accuracy.name().to_owned());

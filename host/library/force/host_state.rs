@@ -1,5 +1,7 @@
 //! Bodies and accelerations of a backend that lives in host memory.
 
+use std::borrow::Cow;
+
 use crate::backend::{Column, ForceError, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::encounters::StepOfBody;
@@ -217,6 +219,19 @@ impl HostState {
         let read = Groups::of_numbers(&saved.groups, groups.masses.clone(), groups.coupling);
         let missing = ForceError::OtherState("it is of a run without regularised groups");
         read.ok_or(missing).map(Some)
+    }
+
+    /// The bodies, with the members of groups where they are.
+    pub(super) fn with_members(&self) -> Cow<'_, Bodies> {
+        let Some(groups) = &self.groups else {
+            return Cow::Borrowed(&self.bodies);
+        };
+        let mut bodies = Bodies {
+            mass: groups.masses.clone(),
+            ..self.bodies.clone()
+        };
+        self.download(&mut bodies);
+        Cow::Owned(bodies)
     }
 
     /// Copies positions and velocities out; masses, ids and kinds of bodies never change.

@@ -1,7 +1,7 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use bytemuck::{Pod, Zeroable};
-use gpu_kernels::schedule::block_steps::Fourth;
+use gpu_kernels::schedule::block_steps::{Fourth, SPAN};
 use rayon::prelude::*;
 
 use super::block_steps::Way;
@@ -38,6 +38,18 @@ pub(super) struct Block<'a> {
     pub(super) begun: &'a [u64],
     /// Bodies with another mass or step than at the last call; empty after this one.
     pub(super) changed: &'a mut Vec<usize>,
+}
+
+impl Block<'_> {
+    /// Time since the step of a body began.
+    pub(super) fn since(&self, body: usize) -> f64 {
+        time_in(self.span, self.now - self.begun[body])
+    }
+}
+
+/// Time of ticks of a span.
+pub(super) fn time_in(span: f64, ticks: u64) -> f64 {
+    span * (ticks as f64 / SPAN as f64)
 }
 
 /// The forces of a backend whose bodies lie in host memory.
@@ -331,14 +343,15 @@ impl<B: InMemory> Backend for B {
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
-        let inner = self.state().energy_of_groups(self.physics());
+        let (state, physics) = (self.state(), self.physics());
+        let inner = state.energy_of_groups(physics);
         Ok(Energy {
-            kinetic: kinetic(&self.state().bodies, self.physics()) + inner.kinetic,
+            kinetic: kinetic(&state.bodies, physics) + inner.kinetic,
             potential: self.potential_energy()? + inner.potential,
-            external: self
-                .state()
-                .external
-                .energy(&self.state().bodies, self.physics()),
+            external: match state.external.is_none() {
+                true => 0.0,
+                false => state.external.energy(&state.with_members(), physics),
+            },
             lost: 0.0,
         })
     }

@@ -10,6 +10,9 @@ use crate::physics::Physics;
 /// Bodies from whose distances the size of a cluster is found.
 const SAMPLE: usize = 2048;
 
+/// Mass, in mean masses of the bodies, above which a body is heavy.
+const HEAVY: f64 = 10.0;
+
 /// A body or a bound pair as a whole: mass times G, position, velocity.
 type Whole = (f64, [Vector; 2]);
 
@@ -22,6 +25,13 @@ fn massive(bodies: &Bodies, physics: &Physics) -> Vec<(usize, Whole)> {
     };
     let all = (0..bodies.len()).map(whole);
     all.filter(|(_, (gm, _))| *gm != 0.0).collect()
+}
+
+/// Mass above which a body is heavy among bodies of these masses. Two heavy bodies soon find each other, and their
+/// energy is a large part of the energy of all.
+pub(crate) fn heavy_above(masses: &[f64]) -> f64 {
+    let with_mass = masses.iter().filter(|&&mass| mass > 0.0).count();
+    HEAVY * masses.iter().sum::<f64>() / with_mass as f64
 }
 
 /// Bodies that are each other's nearest neighbours, as places in a list.

@@ -22,7 +22,7 @@ pub(crate) use chain::{Alone, CAPACITY, Chain, External, TOLERANCE};
 pub(crate) use composition::Scheme;
 pub(crate) use group::{Few, Group, Inner, Partner, SEEN, Zone, crowding, united_within};
 pub(crate) use ks::{Pair, Perturbation};
-pub(crate) use measure::pairs_of;
+pub(crate) use measure::{heavy_above, pairs_of};
 pub(crate) use ring::Ring;
 pub(crate) use scales::{Orbit, Scales};
 pub(crate) use vector::Vector;

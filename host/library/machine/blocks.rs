@@ -6,6 +6,7 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 use super::Machine;
 use crate::backend::{Backend, ForceError, GUARD, Neighbours};
 use crate::bodies::Bodies;
+use crate::fields::External;
 use crate::force::device::{Device, Peers};
 use crate::force::resident::{Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
@@ -59,21 +60,21 @@ impl Machine {
         }
     }
 
-    /// With block time steps, if they are asked for.
+    /// In external fields, and with block time steps, if they are asked for.
     pub(super) fn stepped<D: Device + 'static>(
         &self,
         resident: Resident<D>,
         slices: u32,
-        bodies: &Bodies,
+        (external, bodies): (External, &Bodies),
     ) -> Result<Box<dyn Backend>, ForceError> {
         let Some(scheme) = self.scheme(slices, bodies.len()) else {
-            return Ok(Box::new(resident));
+            return Ok(Box::new(resident.in_fields(external, bodies)?));
         };
         if self.groups {
-            return Ok(Box::new(
-                resident.with_host_steps(scheme, bodies)?.in_groups(),
-            ));
+            let steps = resident.with_host_steps(scheme, bodies)?;
+            return Ok(Box::new(steps.in_fields(external).in_groups()));
         }
+        let resident = resident.in_fields(external, bodies)?;
         let resident = resident.with_block_steps(scheme, GUARD)?;
         Ok(Box::new(match scheme.neighbours {
             Some(wanted) => resident.with_neighbours(wanted, bodies)?,

@@ -1,13 +1,17 @@
 //! Decision whether pairs and multiples are followed apart.
 
 use super::resolve::Choice;
-use super::{BuildError, RunSpec};
+use super::{BuildError, End, RunSpec};
+use crate::binaries::Census;
 use crate::bodies::Bodies;
+use crate::fields::ExternalField;
 use crate::force::groups::pairs_at_start;
+use crate::groups::heavy_above;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
-use crate::selection::{Place, Selection};
+use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
+use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{CpuPath, Method};
 use gpu_kernels::numerics::Precision;
 
@@ -33,8 +37,8 @@ pub enum GroupsFault {
     /// A neighbour scheme.
     #[error("steps without {}", Setting::Neighbours)]
     Neighbours,
-    /// External fields.
-    #[error("bodies without a {}", Setting::Field)]
+    /// An external field that depends on velocities.
+    #[error("bodies without a {} that depends on velocities", Setting::Field)]
     Fields,
     /// Collisions or escapes are looked for.
     #[error("a run that looks for no encounters")]
@@ -56,6 +60,20 @@ pub enum GroupsFault {
     Dominated,
 }
 
+/// Pairs that a run begins with, and whether it may follow them apart.
+pub(super) struct Pairs {
+    /// Number of pairs that would be followed; 0 where nobody asks.
+    count: usize,
+    /// Number of pairs that are hard.
+    hard: usize,
+    /// True if some bodies are so much heavier than others that they soon find each other.
+    has_heavy: bool,
+    /// Reason why pairs cannot be followed apart, whatever the steps and the device.
+    fault: Option<GroupsFault>,
+    /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
+    pub(super) suit: bool,
+}
+
 /// Decision on groups.
 pub(super) struct Decision {
     /// True if they are followed apart.
@@ -65,44 +83,106 @@ pub(super) struct Decision {
 }
 
 impl RunSpec {
+    /// Counts the pairs that a run begins with, where it may matter.
+    pub(super) fn pairs(&self, bodies: &Bodies, physics: &Physics, has_ranks: bool) -> Pairs {
+        let fault = self.bodies_fault(bodies, physics, has_ranks);
+        let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
+        let blocks = self.stepping == Some(TimeSteps::Blocks);
+        let is_asked = match blocks {
+            true => newtonian && fault != Some(GroupsFault::Dominated),
+            false => fault.is_none() && self.leaves_steps_open(),
+        };
+        let count = match is_asked && bodies.len() > 1 {
+            true => pairs_at_start(bodies, physics),
+            false => 0,
+        };
+        let hard = match count > 0 && !blocks {
+            true => Census::of(bodies, physics).hard(),
+            false => 0,
+        };
+        let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
+        let has_heavy = heaviest > heavy_above(&bodies.mass);
+        let suit = fault.is_none()
+            && self.groups != Some(false)
+            && bodies.len() >= CLUSTER
+            && (count > 0 || has_heavy);
+        Pairs {
+            count,
+            hard,
+            has_heavy,
+            fault,
+            suit,
+        }
+    }
+
+    /// Returns whether no setting asks for steps of another kind than those that follow pairs apart.
+    fn leaves_steps_open(&self) -> bool {
+        let one_device = !matches!(
+            self.device,
+            DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
+        );
+        self.stepping.is_none()
+            && self.integrator.is_none()
+            && (self.dt, self.eta) == (None, None)
+            && self.kernel.is_none()
+            && self.groups != Some(false)
+            && matches!(self.accuracy, None | Some(ForceAccuracy::Double))
+            && !matches!(self.end, End::Steps(_))
+            && one_device
+    }
+
+    /// Chooses one step for all bodies, or block time steps where hard pairs can be followed apart.
+    pub(super) fn choose_stepping(&mut self, pairs: &Pairs, choices: &mut Vec<Choice>) {
+        if self.stepping.is_some() {
+            return;
+        }
+        let blocks = pairs.suit && (pairs.hard > 0 || pairs.has_heavy);
+        if blocks {
+            choices.push(Choice {
+                setting: Setting::BlockSteps,
+                value: "on".to_owned(),
+                why: match pairs.hard {
+                    0 => "some bodies have ten mean masses, and find each other".to_owned(),
+                    hard => format!("{} to be followed apart", counted(hard, "hard pair")),
+                },
+            });
+        }
+        self.stepping = Some(match blocks {
+            true => TimeSteps::Blocks,
+            false => TimeSteps::Shared,
+        });
+    }
+
     /// Decides whether pairs and multiples are followed apart, and tells how many pairs there are.
     pub(super) fn decide_groups(
         &self,
         bodies: &Bodies,
-        physics: &Physics,
+        pairs: &Pairs,
         integrator: Integrator,
         selection: &Selection,
-        has_ranks: bool,
     ) -> Result<Decision, BuildError> {
-        let fault = self.groups_fault(bodies, physics, integrator, selection, has_ranks);
+        let fault = self.groups_fault(pairs, integrator, selection);
         if let (Some(true), Some(fault)) = (self.groups, fault) {
             return Err(fault.into());
         }
-        let can = fault.is_none();
-        if self.stepping != TimeSteps::Blocks || bodies.len() < 2 {
+        if self.stepping != Some(TimeSteps::Blocks) || bodies.len() < 2 {
             return Ok(Decision {
                 groups: false,
                 choice: None,
             });
         }
-        let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
-        let pairs = match newtonian && fault != Some(GroupsFault::Dominated) {
-            true => pairs_at_start(bodies, physics),
-            false => 0,
-        };
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
-        let pays = bodies.len() >= CLUSTER && (selection.place == Place::Cpu || pairs > 0);
-        let groups = can && self.groups.unwrap_or(pays);
-        let counted = match pairs {
-            1 => "1 pair".to_owned(),
-            more => format!("{more} pairs"),
-        };
+        let pays = bodies.len() >= CLUSTER
+            && (selection.place == Place::Cpu || pairs.count > 0 || pairs.has_heavy);
+        let groups = fault.is_none() && self.groups.unwrap_or(pays);
+        let count = pairs.count;
+        let counted = counted(count, "pair");
         let why = match (groups, fault) {
             (true, _) => format!(
                 "{counted} followed apart, as one body each; others will be when bodies meet"
             ),
-            (false, _) if pairs == 0 => {
+            (false, _) if count == 0 => {
                 return Ok(Decision {
                     groups,
                     choice: None,
@@ -125,44 +205,67 @@ impl RunSpec {
         })
     }
 
+    /// Reason why pairs cannot be followed apart by these steps on this device.
     fn groups_fault(
         &self,
-        bodies: &Bodies,
-        physics: &Physics,
+        pairs: &Pairs,
         integrator: Integrator,
         selection: &Selection,
-        has_ranks: bool,
     ) -> Option<GroupsFault> {
         let can_compute = match selection.variant.method {
             Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
             Method::Kernel { .. } => matches!(selection.place, Place::Emulator | Place::Gpu(_)),
             _ => false,
         };
+        let shared = self.stepping != Some(TimeSteps::Blocks) || self.has_scheme;
+        let of_steps = [
+            (shared, GroupsFault::SharedSteps),
+            (integrator != Integrator::Hermite4, GroupsFault::Integrator),
+        ];
+        first(of_steps)
+            .or(pairs.fault)
+            .or(first([(!can_compute, GroupsFault::Device)]))
+    }
+
+    /// Reason why pairs of these bodies cannot be followed apart, whatever the steps and the device.
+    fn bodies_fault(
+        &self,
+        bodies: &Bodies,
+        physics: &Physics,
+        has_ranks: bool,
+    ) -> Option<GroupsFault> {
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let is_dominated = bodies.len() > 2 && heaviest > 0.5 * bodies.total_mass();
         let has_no_mass = |mass: &f64| physics.weight(*mass) <= 0.0;
-        let faults = [
-            (
-                self.stepping != TimeSteps::Blocks || self.has_scheme,
-                GroupsFault::SharedSteps,
-            ),
-            (integrator != Integrator::Hermite4, GroupsFault::Integrator),
+        first([
             (physics.softening != 0.0, GroupsFault::Softening),
             (
                 physics.law != ForceLaw::Gravity || physics.g <= 0.0,
                 GroupsFault::Law,
             ),
             (self.neighbours.is_some(), GroupsFault::Neighbours),
-            (!self.fields.is_empty(), GroupsFault::Fields),
+            (
+                self.fields.iter().any(ExternalField::needs_velocity),
+                GroupsFault::Fields,
+            ),
             (self.encounters.is_some(), GroupsFault::Encounters),
             (self.systems != 1, GroupsFault::Systems),
             (has_ranks, GroupsFault::Ranks),
-            (!can_compute, GroupsFault::Device),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),
             (is_dominated, GroupsFault::Dominated),
-        ];
-        faults
-            .into_iter()
-            .find_map(|(is_so, fault)| is_so.then_some(fault))
+        ])
+    }
+}
+
+/// The first of these faults that is there.
+fn first<const N: usize>(faults: [(bool, GroupsFault); N]) -> Option<GroupsFault> {
+    let mut faults = faults.into_iter();
+    faults.find_map(|(is_so, fault)| is_so.then_some(fault))
+}
+
+fn counted(count: usize, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        more => format!("{more} {one}s"),
     }
 }

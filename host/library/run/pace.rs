@@ -74,14 +74,15 @@ impl RunSpec {
             End::Time(end) => (end, end - self.start),
             _ => (f64::INFINITY, f64::INFINITY),
         };
-        let longest = match (self.dt, self.stepping) {
+        let stepping = self.time_steps();
+        let longest = match (self.dt, stepping) {
             (Some(dt), _) => dt,
             // Bodies that nothing accelerates get there in one step.
             (None, TimeSteps::Shared) if span.is_finite() => span,
             (None, _) => match suggested()? {
                 0.0 if span.is_finite() => span,
                 0.0 => return Err(BuildError::NoTimeStep),
-                longest if self.stepping == TimeSteps::Shared => longest,
+                longest if stepping == TimeSteps::Shared => longest,
                 longest => {
                     // A whole number of longest steps from one snapshot to the next, or to the end.
                     let part = self.snapshot_every.unwrap_or(f64::INFINITY).min(span);
@@ -96,7 +97,7 @@ impl RunSpec {
             eta,
             longest: longest.min(span),
             end,
-            steps: self.stepping,
+            steps: stepping,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::groups::Pairs;
 use super::{BuildError, End, RunSpec};
 use crate::bodies::Bodies;
 use crate::integrator::{Integrator, TimeSteps};
@@ -158,14 +159,26 @@ impl RunSpec {
 
         let (mut spec, physics) = self.with_physics(bodies, around, &mut choices)?;
         let advice = spec.advice();
-        spec.choose_steps(custom, &advice, bodies.len(), &physics, &mut choices);
+        let pairs = spec.pairs(bodies, &physics, around.team.is_some());
+        spec.choose_stepping(&pairs, &mut choices);
+        spec.choose_steps(
+            custom,
+            &advice,
+            (bodies.len(), &pairs),
+            &physics,
+            &mut choices,
+        );
         let integrator = spec.damped(spec.integrator.unwrap_or(advice.integrator))?;
         spec.integrator = Some(integrator);
         spec.fields = spec.fields.starting(spec.start);
         spec.fields.check()?;
         spec.check_pace()?;
 
-        let request = spec.request(bodies, &physics, integrator, kernel);
+        let follows_pairs = pairs.suit && integrator == Integrator::Hermite4;
+        let request = Request {
+            several_gpus: !follows_pairs,
+            ..spec.request(bodies, &physics, integrator, kernel)
+        };
         let needs = spec.needs(&physics, integrator);
         let selection = select_for(&request, &needs, around.team.as_deref())?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
@@ -177,8 +190,7 @@ impl RunSpec {
         let variant = spec.of_systems(shaped(selection.variant, shape)?)?;
         fits(&variant, &selection.place, physics.law, bodies.len())?;
 
-        let has_ranks = around.team.is_some();
-        let decision = spec.decide_groups(bodies, &physics, integrator, &selection, has_ranks)?;
+        let decision = spec.decide_groups(bodies, &pairs, integrator, &selection)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
         choices.push(Choice {
@@ -189,7 +201,7 @@ impl RunSpec {
         spec.kernel = Some(selection.variant.name.to_owned());
         spec.shape = shape;
         spec.device = selection.place.choice();
-        if spec.stepping != TimeSteps::Blocks {
+        if spec.stepping != Some(TimeSteps::Blocks) {
             spec.accuracy = None; // the kernel has it
         }
         Ok(Run {
@@ -308,7 +320,7 @@ impl RunSpec {
         &mut self,
         custom: Option<Custom>,
         advice: &Advice,
-        bodies: usize,
+        (bodies, pairs): (usize, &Pairs),
         physics: &Physics,
         choices: &mut Vec<Choice>,
     ) {
@@ -333,7 +345,7 @@ impl RunSpec {
             );
             return;
         }
-        if self.stepping == TimeSteps::Blocks {
+        if self.stepping == Some(TimeSteps::Blocks) {
             let given = BlockSettings {
                 integrator: self.integrator,
                 eta: self.eta,
@@ -341,8 +353,18 @@ impl RunSpec {
             };
             let allowed =
                 self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
-            let settings = given.or_chosen(bodies, allowed, || self.accuracy_under(physics));
-            let why = "as suits block time steps of so many bodies";
+            let follows_pairs =
+                pairs.suit && matches!(given.integrator, None | Some(Integrator::Hermite4));
+            let (settings, why) = match follows_pairs {
+                true => (
+                    given.with_groups(),
+                    "as suits pairs that are followed apart",
+                ),
+                false => (
+                    given.or_chosen(bodies, allowed, || self.accuracy_under(physics)),
+                    "as suits block time steps of so many bodies",
+                ),
+            };
             if let (None, Some(integrator)) = (given.integrator, settings.integrator) {
                 chose(Setting::Integrator, integrator.name().to_owned(), why);
             }
@@ -376,7 +398,7 @@ impl RunSpec {
     fn needs(&self, physics: &Physics, integrator: Integrator) -> Needs {
         let accuracy = self.accuracy_under(physics);
         Needs::new(physics.law)
-            .steps(integrator, self.stepping, self.eta, accuracy)
+            .steps(integrator, self.time_steps(), self.eta, accuracy)
             .own_integrator(self.has_scheme)
             .counted(matches!(self.end, End::Steps(_)))
             .neighbours(self.neighbours.is_some())
@@ -402,7 +424,7 @@ impl RunSpec {
             sources: Kinds::of(bodies, physics).massive,
             accuracy: self.accuracy_under(physics),
             integrator,
-            steps: self.stepping,
+            steps: self.time_steps(),
             steps_alone: !self.has_scheme && self.encounters.is_none() && self.fields.is_empty(),
             several_gpus: true,
         }
@@ -483,7 +505,7 @@ impl Run {
             .fields(spec.fields.clone())
             .neighbours(spec.neighbours)
             .groups(spec.groups == Some(true))
-            .block_steps(self.integrator, spec.stepping, spec.eta, accuracy);
+            .block_steps(self.integrator, spec.time_steps(), spec.eta, accuracy);
         match &self.team {
             Some(team) => machine.ranks(Arc::clone(team)),
             None => machine,

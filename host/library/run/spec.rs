@@ -57,8 +57,9 @@ pub struct RunSpec {
     pub dt: Option<f64>,
     /// Accuracy of Aarseth's criterion, which steps follow.
     pub eta: Option<f64>,
-    /// One step for all bodies, or block time steps.
-    pub stepping: TimeSteps,
+    /// One step for all bodies, or block time steps; else block time steps where bodies begin with hard pairs that
+    /// these can follow apart.
+    pub stepping: Option<TimeSteps>,
     /// Neighbour scheme of block time steps.
     pub neighbours: Option<Neighbours>,
     /// True to follow pairs and multiples apart in block time steps, false not to; else where it can be done.
@@ -106,7 +107,7 @@ impl Default for RunSpec {
             damping: None,
             dt: None,
             eta: None,
-            stepping: TimeSteps::Shared,
+            stepping: None,
             neighbours: None,
             groups: None,
             start: 0.0,
@@ -130,6 +131,11 @@ impl RunSpec {
     pub fn gravity(&self, law: ForceLaw) -> f64 {
         let units = self.units.filter(|_| law != ForceLaw::Unit);
         self.g.or(units.map(|units| units.gravity())).unwrap_or(1.0)
+    }
+
+    /// One step for all bodies, unless block time steps were given or chosen.
+    pub fn time_steps(&self) -> TimeSteps {
+        self.stepping.unwrap_or(TimeSteps::Shared)
     }
 
     /// Advice on how to simulate the bodies, from their generator or their units.

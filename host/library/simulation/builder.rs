@@ -174,7 +174,7 @@ impl SimulationBuilder {
     /// given, are those of [`BlockSettings::or_chosen`](crate::suggest::BlockSettings::or_chosen).
     #[must_use]
     pub fn block_steps(self) -> Self {
-        self.set(|spec| spec.stepping = TimeSteps::Blocks)
+        self.set(|spec| spec.stepping = Some(TimeSteps::Blocks))
     }
 
     /// Block time steps of a [neighbour scheme](Neighbours), on the CPU or a GPU.

@@ -3,9 +3,11 @@
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme as _};
 use rayon::prelude::*;
 
-use super::{Course, time_in};
+use super::Course;
 use crate::backend::ForceError;
+use crate::fields;
 use crate::force::host_state::Beginning;
+use crate::force::in_memory::time_in;
 use crate::groups::{
     Alone, External, Few, Group, Groups, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE,
     Vector, Zone,
@@ -38,10 +40,15 @@ fn attract(a: &mut Vector, gm: f64, d: Vector) {
     }
 }
 
-/// All slots and groups, as perturbers see them at any time of their steps.
+/// Tide of external fields, in attractions of the members of a group, from which on it perturbs them.
+const TIDE: f64 = 1e-6;
+
+/// All slots and groups, as perturbers see them at any time of their steps, and external fields.
 #[derive(Clone, Copy)]
 struct Surroundings<'a> {
     groups: &'a Groups,
+    /// Fields at the time to which members are followed.
+    fields: &'a fields::External,
     /// Masses times G of the slots.
     gm: &'a [f64],
     beginnings: &'a [Beginning],
@@ -57,6 +64,23 @@ impl Surroundings<'_> {
         let [x, ..] = Fourth::predicted(&self.beginnings[slot], time - begun);
         x
     }
+
+    /// The external fields, if their tide perturbs the members of a group at a time.
+    fn fields_of(&self, group: &Group, time: f64) -> Option<&fields::External> {
+        if self.fields.is_none() {
+            return None;
+        }
+        let centre = self.place_at(group.slot, time);
+        let at_centre = self.fields.acceleration(centre);
+        let limit = TIDE * group.total() / (group.size * group.size);
+        let is_strong = |axis: usize| {
+            let mut place = centre;
+            place[axis] += group.size;
+            let tide = difference(self.fields.acceleration(place), at_centre);
+            dot(tide, tide) > limit * limit
+        };
+        (0..3).any(is_strong).then_some(self.fields)
+    }
 }
 
 /// Perturbers of a group.
@@ -64,10 +88,16 @@ struct Perturbers<'a> {
     around: Surroundings<'a>,
     slot: usize,
     all: Vec<Perturber<'a>>,
+    fields: Option<&'a fields::External>,
 }
 
 impl<'a> Perturbers<'a> {
-    fn of(around: Surroundings<'a>, group: &Group) -> Self {
+    /// Perturbers of a group until a time; none if it has none.
+    fn of(around: &'a Surroundings<'a>, group: &Group, time: f64) -> Option<Self> {
+        let fields = around.fields_of(group, time);
+        if group.partners.is_empty() && fields.is_none() {
+            return None;
+        }
         let perturber = |partner: &crate::groups::Partner| {
             let other = around.groups.in_slot(partner.slot);
             Perturber {
@@ -80,11 +110,12 @@ impl<'a> Perturbers<'a> {
                 }),
             }
         };
-        Self {
-            around,
+        Some(Self {
+            around: *around,
             slot: group.slot,
             all: group.partners.iter().map(perturber).collect(),
-        }
+            fields,
+        })
     }
 
     fn seen(&self, perturber: &Perturber<'_>, time: f64, centre: Vector) -> Seen {
@@ -100,7 +131,14 @@ impl<'a> Perturbers<'a> {
     /// Accelerations of members at places about the centre of the group.
     fn accelerations(&self, time: f64, x: &[Vector], a: &mut [Vector], seen: &mut Vec<Seen>) {
         let centre = self.around.place_at(self.slot, time);
-        a.fill([0.0; 3]);
+        match self.fields {
+            None => a.fill([0.0; 3]),
+            Some(fields) => {
+                for (a, &x) in a.iter_mut().zip(x) {
+                    *a = fields.acceleration([0, 1, 2].map(|k| centre[k] + x[k]));
+                }
+            }
+        }
         seen.clear();
         for perturber in &self.all {
             let one = self.seen(perturber, time, centre);
@@ -212,10 +250,12 @@ impl Course<'_> {
         let time = self.time(self.now);
         let is_behind = |&number: &usize| self.groups.all[number].time() < time;
         let behind: Vec<usize> = numbers.iter().copied().filter(is_behind).collect();
+        let state = self.backend.state();
         let around = Surroundings {
             groups: &self.groups,
+            fields: &state.external,
             gm: &self.gm,
-            beginnings: &self.backend.state().beginnings,
+            beginnings: &state.beginnings,
             begun: &self.begun,
             span: self.span,
         };
@@ -250,7 +290,7 @@ type Followed = (Inner, Vec<[Vector; 2]>);
 
 impl Surroundings<'_> {
     /// The members of a group at a time.
-    fn followed(self, group: &Group, time: f64) -> Result<Followed, ForceError> {
+    fn followed(&self, group: &Group, time: f64) -> Result<Followed, ForceError> {
         match &group.inner {
             Inner::Pair(pair) => {
                 let (pair, impulses) = self.followed_pair(group, *pair, time);
@@ -258,11 +298,11 @@ impl Surroundings<'_> {
             }
             Inner::Multiple(chain) => {
                 let mut chain = chain.clone();
-                let followed = match group.partners.is_empty() {
-                    true => chain.advance(time, TOLERANCE, &mut Alone),
-                    false => {
+                let followed = match Perturbers::of(self, group, time) {
+                    None => chain.advance(time, TOLERANCE, &mut Alone),
+                    Some(perturbers) => {
                         let mut perturbers = OfMultiple {
-                            perturbers: Perturbers::of(self, group),
+                            perturbers,
                             seen: vec![],
                         };
                         chain.advance(time, TOLERANCE, &mut perturbers)
@@ -277,17 +317,17 @@ impl Surroundings<'_> {
     }
 
     /// A pair at a time, and impulses on its partners.
-    fn followed_pair(self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
-        if group.partners.is_empty() {
+    fn followed_pair(&self, group: &Group, mut pair: Pair, time: f64) -> (Pair, Vec<[Vector; 2]>) {
+        let Some(perturbers) = Perturbers::of(self, group, time) else {
             return (pair.at(time), vec![]);
-        }
+        };
         let gives = |partner: &crate::groups::Partner| partner.zone == Zone::Impulses;
-        let scheme = match group.partners.iter().any(gives) {
+        let scheme = match perturbers.fields.is_some() || group.partners.iter().any(gives) {
             true => Scheme::Fourth,
             false => Scheme::Second,
         };
         let mut perturbers = OfPair {
-            perturbers: Perturbers::of(self, group),
+            perturbers,
             gm: [group.gm[0], group.gm[1]],
             ring: group.ring,
             seen: vec![],

@@ -9,6 +9,7 @@
 
 mod begin;
 mod corrections;
+mod ends;
 mod looks;
 mod members;
 mod partners;
@@ -26,13 +27,14 @@ use std::collections::BTreeSet;
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 
 use self::corrections::Correction;
+use self::ends::Ends;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::force::block_steps::{Way, guarded, level};
 use crate::force::host_state::Beginning;
-use crate::force::in_memory::{Block, Forces, InMemory};
+use crate::force::in_memory::{Block, Forces, InMemory, time_in};
 use crate::frame::Frame;
-use crate::groups::{Groups, Vector};
+use crate::groups::{Groups, Vector, heavy_above};
 use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
@@ -41,6 +43,10 @@ const FIRST: f64 = 0.02;
 /// The most by which a pair may change its distance in a first step.
 const FIRST_GUARD: f64 = 0.1;
 
+/// The part of η that a heavy single body takes. Two heavy bodies that are bound, but not a group yet, hold much of
+/// the energy of their cluster. With the accuracy of the others this energy drifts.
+const HEAVY_ETA: f64 = 0.1;
+
 /// A span of block time steps on its way.
 struct Course<'a> {
     backend: &'a mut dyn InMemory,
@@ -48,6 +54,8 @@ struct Course<'a> {
     frame: Frame,
     span: f64,
     eta: f64,
+    /// Time of external fields where the span begins.
+    start: f64,
     /// Ticks that are done.
     now: u64,
     /// Masses times G of the slots.
@@ -56,9 +64,11 @@ struct Course<'a> {
     live: Vec<usize>,
     /// Largest mass times G.
     heaviest: f64,
-    /// Ticks at which the steps of slots began and end; the end of a free slot never comes.
+    /// Mass times G above which a body is heavy.
+    heavy: f64,
+    /// Ticks at which the steps of slots began.
     begun: Vec<u64>,
-    ends: Vec<u64>,
+    ends: Ends,
     levels: Vec<u32>,
     /// Impulses that a slot has not been given yet: sums of Δv and of −t Δv.
     impulses: Vec<[Vector; 2]>,
@@ -96,29 +106,28 @@ pub(super) fn advance(
     ended
 }
 
-/// Time of ticks of a span.
-fn time_in(span: f64, ticks: u64) -> f64 {
-    span * (ticks as f64 / SPAN as f64)
-}
-
 impl<'a> Course<'a> {
     fn new(backend: &'a mut dyn InMemory, groups: Groups, span: f64, eta: f64) -> Self {
         let frame = backend.frame();
         let state = backend.state_mut();
         let n = state.bodies.len();
         state.begin();
+        let start = state.external.time();
+        let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
         let mut course = Self {
             backend,
             groups,
             frame,
             span,
             eta,
+            start,
             now: 0,
             gm: vec![],
             live: vec![],
             heaviest: 0.0,
+            heavy,
             begun: vec![0; n],
-            ends: vec![u64::MAX; n],
+            ends: Ends::never(n),
             levels: vec![0; n],
             impulses: vec![[[0.0; 3]; 2]; n],
             changed: (0..n).collect(),
@@ -141,18 +150,19 @@ impl<'a> Course<'a> {
         for k in 0..self.live.len() {
             let i = self.live[k];
             self.levels[i] = level(self.backend.state().own_steps[i], self.span, i)?;
-            self.ends[i] = SPAN >> self.levels[i];
+            self.ends.set(i, SPAN >> self.levels[i]);
         }
-        let mut block = vec![];
         while self.now < SPAN {
             if !way.goes_on(self.now) {
                 return Ok(None);
             }
-            self.now = self.ends.iter().copied().min().unwrap_or(SPAN);
-            block.clear();
-            let ends = |i: &usize| self.ends[*i] == self.now;
-            block.extend(self.live.iter().copied().filter(ends));
+            let Some((now, block)) = self.ends.next() else {
+                break;
+            };
+            self.now = now;
             self.counts.blocks += 1;
+            let time = self.start + self.time(self.now);
+            self.backend.state_mut().external.set_time(time);
             self.predict();
             self.take_steps(&block)?;
             self.after(&block)?;
@@ -212,7 +222,14 @@ impl<'a> Course<'a> {
         self.counts.shortest = self.counts.shortest.min(dt);
         self.changed.push(i);
         let state = self.backend.state_mut();
-        let ended = Fourth::ended(&state.beginnings[i], dt, self.eta, force.derivatives);
+        let is_heavy = self.gm[i] > self.heavy && self.groups.in_slot(i).is_none();
+        let finer = if is_heavy { HEAVY_ETA } else { 1.0 };
+        let ended = Fourth::ended(
+            &state.beginnings[i],
+            dt,
+            finer * self.eta,
+            force.derivatives,
+        );
         let (mut x, mut v) = (ended.x, ended.v);
         if !self.groups.all.is_empty() {
             let [sum, times] = std::mem::take(&mut self.impulses[i]);
@@ -233,7 +250,7 @@ impl<'a> Course<'a> {
         };
         (state.accelerations[i], state.jerks[i]) = (a, j);
         let longest = self.corrections[i].longest;
-        let allowed = guarded(ended.allowed, force.approach).min(2.0 * dt);
+        let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
         state.own_steps[i] = allowed.min(longest);
         self.begun[i] = self.now;
         let wanted = level(state.own_steps[i], self.span, i)?;
@@ -251,7 +268,7 @@ impl<'a> Course<'a> {
             let coarsest = u64::BITS - 1 - SPAN.leading_zeros() - self.now.trailing_zeros();
             self.levels[i] = self.levels[i].max(coarsest);
         }
-        self.ends[i] = self.now + (SPAN >> self.levels[i]);
+        self.ends.set(i, self.now + (SPAN >> self.levels[i]));
         self.note_step(i);
     }
 

@@ -54,10 +54,7 @@ impl Course<'_> {
     fn path(&self, slot: usize) -> f64 {
         let length = |v: Vector| dot(v, v).sqrt();
         let begun = &self.backend.state().beginnings[slot];
-        let left = match self.ends[slot] {
-            u64::MAX => 0.0,
-            end => self.time(end - self.now),
-        };
+        let left = (self.ends.of(slot)).map_or(0.0, |end| self.time(end - self.now));
         // From the beginning of the step, which is at least as long.
         let step = left + self.time(self.now - self.begun[slot]);
         let bend = length(begun.a) + length(begun.j) * step / 2.0;

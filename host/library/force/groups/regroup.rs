@@ -78,7 +78,7 @@ impl Course<'_> {
         occupy(self.backend.state_mut(), masses, members, phases, origin);
         self.changed.extend(members);
         for &i in members {
-            self.ends[i] = u64::MAX;
+            self.ends.free(i);
             self.impulses[i] = [[0.0; 3]; 2];
         }
         if members.len() > 1 {

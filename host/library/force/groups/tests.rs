@@ -4,13 +4,14 @@ use std::f64::consts::TAU;
 
 use gpu_kernels::schedule::block_steps::SPAN;
 
-use super::Course;
+use super::{Course, HEAVY_ETA};
 use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyKind};
+use crate::fields::ExternalField;
 use crate::force::cpu::Cpu;
 use crate::force::in_memory::InMemory;
 use crate::initial_conditions::plummer;
-use crate::integrator::Integrator;
+use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::DeviceChoice;
 use crate::settings::Setting;
@@ -244,10 +245,11 @@ fn in_a_span(bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) {
     let mut cpu = Cpu::<f64>::new(bodies, physics).in_groups();
     let state = cpu.state_mut();
     state.jerks = vec![[0.0; 3]; bodies.len()];
+    state.own_steps = vec![1.0; bodies.len()];
     let groups = state.groups.take().expect("begun");
     let mut course = Course::new(&mut cpu, *groups, 1.0 / 16.0, 0.01);
     for slot in course.live.clone() {
-        course.ends[slot] = SPAN;
+        course.ends.set(slot, SPAN);
     }
     test(&mut course);
 }
@@ -324,6 +326,124 @@ fn a_change_of_partners_keeps_the_energy_of_a_pair() {
         }
         assert!(changes > 3 && largest > 1e-9, "{changes} {largest:e}");
     });
+}
+
+#[test]
+fn a_heavy_single_body_takes_shorter_steps() {
+    let mut bodies = plummer(100, 6).expect("in range");
+    bodies.mass[0] *= 30.0;
+    let mut steps = vec![];
+    for is_heavy in [true, false] {
+        in_a_span(&bodies, |course| {
+            if !is_heavy {
+                course.heavy = f64::INFINITY;
+            }
+            course.now = SPAN;
+            course.predict();
+            course.take_steps(&[0]).expect("finite");
+            steps.push(course.backend.state().own_steps[0]);
+        });
+    }
+    let ratio = steps[0] / steps[1];
+    assert!((ratio - HEAVY_ETA.sqrt()).abs() < 1e-12, "{ratio}");
+}
+
+/// A cluster on its way round a point mass, and a wide pair that the tide of this mass changes.
+#[test]
+fn groups_follow_external_fields() {
+    let field = ExternalField::point(50.0);
+    let place = [4.0, 0.0, 0.0];
+    let speed = [0.0, (50.0_f64 / 4.0).sqrt(), 0.0];
+    let mut ends = vec![];
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let bodies = cluster();
+        let simulation = on(device, bodies).field(field.clone()).orbit(place, speed);
+        let mut simulation = simulation.build().expect("sound");
+        let before = simulation.save().expect("saved").1.groups.len();
+        simulation.run_until(0.125).expect("steps are taken");
+        assert!(before > 3 && simulation.save().expect("saved").1.groups.len() > 3);
+        ends.push(simulation.bodies().expect("there").clone());
+    }
+    let without = {
+        let simulation = builder(cluster()).field(field.clone()).orbit(place, speed);
+        let mut simulation = simulation.groups(false).build().expect("sound");
+        simulation.run_until(0.125).expect("steps are taken");
+        simulation.bodies().expect("there").clone()
+    };
+    // Without the field bodies would be 0.01 away.
+    for (i, body) in without.iter().enumerate().take(48).skip(6) {
+        for end in &ends {
+            let d = difference(end.body(i).position, body.position);
+            assert!(dot(d, d).sqrt() < 1e-5, "{i}: {d:?}");
+        }
+    }
+}
+
+/// Energy of a cluster with pairs that falls through the centre of a galaxy.
+#[test]
+fn tides_of_fields_keep_the_energy() {
+    let mut bodies = cluster();
+    bodies.x.iter_mut().for_each(|x| *x += 3.0);
+    let field = ExternalField::plummer(100.0, 1.0);
+    let mut simulation = builder(bodies).field(field).build().expect("sound");
+    let before = simulation.energy().expect("computed").total();
+    simulation.run_until(1.0).expect("steps are taken");
+    let after = simulation.energy().expect("computed").total();
+    assert!((after - before).abs() < 1e-5, "{:e}", after - before);
+}
+
+/// A wide pair in a field, against the same pair in short steps.
+#[test]
+fn the_tide_of_a_field_turns_a_pair() {
+    let whole = plummer(1, 1).expect("in range").body(0);
+    let mut bodies = Bodies::with_capacity(1);
+    bodies.push(Body {
+        position: [2.0, 0.0, 0.0],
+        velocity: [0.0, 5.0, 0.0],
+        mass: 1e-3,
+        ..whole
+    });
+    let pair = opened(&bodies, &[(0, 3e-3, 0.6)]);
+    let ends = [true, false].map(|groups| {
+        let simulation = builder(pair.clone()).eta(1e-4).groups(groups);
+        let simulation = simulation.field(ExternalField::point(50.0));
+        let mut simulation = simulation.build().expect("sound");
+        simulation.run_until(1.0).expect("steps are taken");
+        let groups = simulation.save().expect("saved").1.groups;
+        (simulation.bodies().expect("there").clone(), groups.len())
+    });
+    let [(with, some), (without, none)] = &ends;
+    assert!(*some > 3 && *none == 0, "{some}");
+    let [axis, e] = elements(with, [0, 1]);
+    let [expected_axis, expected_e] = elements(without, [0, 1]);
+    assert!(
+        (axis / expected_axis - 1.0).abs() < 1e-5,
+        "{axis:e} {expected_axis:e}"
+    );
+    assert!(
+        (e - expected_e).abs() < 1e-5 && (e - 0.6).abs() > 1e-3,
+        "{e} {expected_e}"
+    );
+}
+
+#[test]
+fn a_run_with_hard_pairs_follows_them_by_itself() {
+    let run = Simulation::builder(cluster()).softening(0.0).resolve();
+    let run = run.expect("sound");
+    let chosen = |setting| run.choice(setting).map(|choice| choice.value.as_str());
+    assert_eq!(chosen(Setting::BlockSteps), Some("on"));
+    assert_eq!(chosen(Setting::Integrator), Some("hermite4"));
+    assert_eq!(chosen(Setting::Eta), Some("0.01"));
+    assert_eq!(run.spec.groups, Some(true));
+    for builder in [
+        Simulation::builder(plummer(100, 2).expect("in range")).softening(0.0),
+        Simulation::builder(cluster()).softening(1e-4),
+        Simulation::builder(cluster()).softening(0.0).dt(1e-3),
+        Simulation::builder(cluster()).softening(0.0).groups(false),
+    ] {
+        let run = builder.resolve().expect("sound");
+        assert_eq!(run.spec.time_steps(), TimeSteps::Shared);
+    }
 }
 
 #[test]

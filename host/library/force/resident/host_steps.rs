@@ -7,11 +7,12 @@ use std::cell::RefCell;
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
-use gpu_kernels::schedule::block_steps::{Phase, TOLD_HEAD, told_of_body};
+use gpu_kernels::schedule::block_steps::{Fourth, Phase, Scheme as _, TOLD_HEAD, told_of_body};
 
 use super::Resident;
 use crate::backend::{ForceError, GUARD, HighestDerivative, Targets};
 use crate::bodies::Bodies;
+use crate::fields::External;
 use crate::force::device::Device;
 use crate::force::groups;
 use crate::force::host_state::{Beginning, HostState};
@@ -101,6 +102,13 @@ impl<D: Device> Resident<D> {
 }
 
 impl<D: Device> HostSteps<D> {
+    /// In these external fields, which the host computes.
+    #[must_use]
+    pub(crate) fn in_fields(mut self, external: External) -> Self {
+        self.state.external = external;
+        self
+    }
+
     /// With groups: see [`groups`].
     #[must_use]
     pub(crate) fn in_groups(mut self) -> Self {
@@ -118,6 +126,7 @@ impl<D: Device> HostSteps<D> {
     ) -> Result<Vec<Forces>, ForceError> {
         let resident = &self.resident;
         let frame = block.frame;
+        let [of_a, of_j, of_s, of_c] = [2, 3, 4, 5].map(|k| frame.time.powi(k) / frame.length);
         let record = |told: &mut [Told], i: usize| {
             let is_free = self.state.bodies.mass[i] == 0.0;
             let Beginning { x, v, a, j, s, c } = match is_free {
@@ -128,19 +137,16 @@ impl<D: Device> HostSteps<D> {
                 true => [AWAY, 0.0, 0.0],
                 false => frame.position_to_local(x),
             };
-            let derivative = |v: [f64; 3], k: i32| {
-                let unit = frame.time.powi(k) / frame.length;
-                v.map(|v| v * unit)
-            };
             let with = |[x, y, z]: [f64; 3], w| [x, y, z, w];
+            let scaled = |[x, y, z]: [f64; 3], unit: f64, w| [x * unit, y * unit, z * unit, w];
             let mass = frame.mass_to_local(self.state.bodies.mass[i]);
             told[0] = with(place, mass);
             told[1] = with(frame.velocity_to_local(v), i as f64);
-            told[2] = with(derivative(a, 2), block.begun[i] as f64);
-            told[3] = with(derivative(j, 3), 0.0);
+            told[2] = scaled(a, of_a, block.begun[i] as f64);
+            told[3] = scaled(j, of_j, 0.0);
             if let [.., snap, crackle] = &mut told[4..] {
-                *snap = with(derivative(s, 4), 0.0);
-                *crackle = with(derivative(c, 5), 0.0);
+                *snap = scaled(s, of_s, 0.0);
+                *crackle = scaled(c, of_c, 0.0);
             }
         };
         resident.device.on_host(&self.told, &mut |bytes| {
@@ -261,8 +267,19 @@ impl<D: Device> InMemory for HostSteps<D> {
     ) -> Result<Vec<Forces>, ForceError> {
         block.changed.sort_unstable();
         block.changed.dedup();
-        let forces = self.compute(4, &block, slots, |i| self.state.beginnings[i])?;
+        let HostState {
+            beginnings,
+            external,
+            ..
+        } = &self.state;
+        let mut forces = self.compute(4, &block, slots, |i| beginnings[i])?;
         block.changed.clear();
+        if !external.is_none() {
+            for (&i, force) in slots.iter().zip(&mut forces) {
+                let moving = Fourth::predicted(&beginnings[i], block.since(i));
+                force.derivatives = external.add_up_to(1, moving, force.derivatives);
+            }
+        }
         Ok(forces)
     }
 

@@ -469,7 +469,7 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> Bodies:
     ----------
     path : path_like
         A file in Allpairs's own format, HDF5 as Gadget, Arepo and SWIFT write it, Gadget's binary
-        formats, NumPy, VTK, a table of text, or Tipsy; the content tells which, or `format`.
+        formats, NEMO, NumPy, VTK, a table of text, or Tipsy; the content tells which, or `format`.
     format : str, optional
         ``"allpairs"``, ``"hdf5"``, ``"npz"``, ``"vtp"``, ``"csv"``, ``"tipsy"``,
         ``"tipsy-native"`` or ``"tipsy-ids"``.

@@ -115,10 +115,24 @@ pub(super) fn room_for(n: usize) -> Result<Bodies, ReadFault> {
 
 /// Names under which programs store the quantities of a body; the first is the one written here.
 #[cfg(feature = "npz")]
-pub(super) const POSITION: [&str; 5] =
-    ["position", "pos", "positions", "Coordinates", "coordinates"];
-pub(super) const VELOCITY: [&str; 5] = ["velocity", "vel", "velocities", "Velocities", "v"];
-pub(super) const MASS: [&str; 4] = ["mass", "masses", "Masses", "m"];
+pub(super) const POSITION: [&str; 7] = [
+    "position",
+    "pos",
+    "positions",
+    "Position",
+    "Positions",
+    "Coordinates",
+    "coordinates",
+];
+pub(super) const VELOCITY: [&str; 6] = [
+    "velocity",
+    "vel",
+    "velocities",
+    "Velocity",
+    "Velocities",
+    "v",
+];
+pub(super) const MASS: [&str; 5] = ["mass", "masses", "Mass", "Masses", "m"];
 pub(super) const ID: [&str; 4] = ["id", "ids", "ParticleIDs", "iord"];
 pub(super) const KIND: [&str; 1] = ["kind"];
 

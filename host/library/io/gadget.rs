@@ -22,7 +22,8 @@ use std::path::Path;
 use super::column::{
     Class, IDS, Malformed, Numbers, left_out, read_integers, read_reals, room_for,
 };
-use super::{Contents, ReadFault, Snapshot, open};
+use super::pieces::{Piece, join};
+use super::{Contents, ReadFault, Snapshot};
 use crate::bodies::{Bodies, BodyKind};
 
 /// The kind of each particle type.
@@ -65,7 +66,6 @@ struct Record {
     bytes: u64,
 }
 
-#[derive(Debug, PartialEq)]
 struct Header {
     counts: [u64; 6],
     masses: [f64; 6],
@@ -76,135 +76,18 @@ struct Header {
     box_size: f64,
 }
 
-/// One file.
-struct Piece {
-    header: Header,
-    bodies: Bodies,
-    notes: Vec<String>,
-}
-
 /// Reads a snapshot of one file.
 pub(super) fn read(reader: &mut (impl Read + Seek), size: u64) -> Result<Contents, ReadFault> {
-    let piece = read_piece(reader, size)?;
-    match piece.header.files {
-        0 | 1 => whole(vec![piece]),
-        files => Err(malformed(
-            "the header",
-            format!(
-                "the snapshot is spread over {files} files: read it from a folder with all of them"
-            ),
-        )),
-    }
+    join(read_piece(reader, size)?, None, of_file)
 }
 
 /// Reads the snapshot that the file at `path` belongs to: alone, or with the others in its folder.
 pub(super) fn read_file(path: &Path, file: File, size: u64) -> Result<Contents, ReadFault> {
-    let piece = read_piece(&mut BufReader::with_capacity(1 << 16, file), size)?;
-    let files = piece.header.files;
-    if files <= 1 {
-        return whole(vec![piece]);
-    }
-    let number = path
-        .extension()
-        .and_then(|number| number.to_str()?.parse::<u32>().ok());
-    let Some(number) = number.filter(|number| *number < files) else {
-        return Err(malformed(
-            "the header",
-            format!(
-                "the snapshot is spread over {files} files, and the name of this one does not end with its number: \
-                 name them NAME.0 to NAME.{}",
-                files - 1
-            ),
-        ));
-    };
-    let (mut pieces, mut this) = (vec![], Some(piece));
-    for index in 0..files {
-        pieces.push(match this.take_if(|_| index == number) {
-            Some(piece) => piece,
-            None => {
-                let path = path.with_extension(index.to_string());
-                let other = open(&path).and_then(|(file, size)| {
-                    read_piece(&mut BufReader::with_capacity(1 << 16, file), size)
-                });
-                other.map_err(|fault| {
-                    malformed(
-                        &format!("`{}`, which belongs to it", path.display()),
-                        fault.to_string(),
-                    )
-                })?
-            }
-        });
-    }
-    whole(pieces)
+    join(of_file(file, size)?, Some(path), of_file)
 }
 
-/// The snapshot of these files.
-fn whole(pieces: Vec<Piece>) -> Result<Contents, ReadFault> {
-    let mut pieces = pieces.into_iter();
-    let Piece {
-        header,
-        mut bodies,
-        mut notes,
-    } = pieces.next().ok_or(ReadFault::NoBodies)?;
-    let mut counts = header.counts;
-    for (index, piece) in (1..).zip(pieces) {
-        let other = &piece.header;
-        let same =
-            (other.time, other.files, other.totals) == (header.time, header.files, header.totals);
-        if !same {
-            let problem =
-                format!("file {index} is of another snapshot than file 0: their headers differ");
-            return Err(malformed("the header", problem));
-        }
-        for (count, here) in counts.iter_mut().zip(other.counts) {
-            *count += here;
-        }
-        bodies
-            .try_reserve(piece.bodies.len())
-            .map_err(|_| ReadFault::OutOfMemory {
-                bodies: bodies.len() + piece.bodies.len(),
-            })?;
-        piece.bodies.iter().for_each(|body| bodies.push(body));
-        notes.extend(piece.notes);
-    }
-    // All zero is what programs leave there that write one file.
-    if header.totals != [0; 6] && header.totals != counts {
-        let problem = format!(
-            "it counts {:?} bodies of the six types in all, and there are {counts:?}: files are missing, or it is \
-             damaged",
-            header.totals
-        );
-        return Err(malformed("the header", problem));
-    }
-    if bodies.is_empty() {
-        return Err(ReadFault::NoBodies);
-    }
-    bodies.check()?;
-    if counts[0] > 0 {
-        notes.push(format!(
-            "{} bodies are gas, which is moved by gravity alone here",
-            counts[0]
-        ));
-    }
-    if header.box_size != 0.0 {
-        notes.push(format!(
-            "the file has a box (BoxSize = {}): it is not periodic here, nothing happens at its walls",
-            header.box_size
-        ));
-    }
-    notes.push(
-        "Gadget's binary files record no units; Gadget's own are kpc,1e10Msun,km/s".to_owned(),
-    );
-    notes.sort();
-    notes.dedup();
-    Ok(Contents {
-        snapshot: Snapshot {
-            time: header.time,
-            bodies,
-        },
-        units: None,
-        notes,
-    })
+fn of_file(file: File, size: u64) -> Result<Piece, ReadFault> {
+    read_piece(&mut BufReader::with_capacity(1 << 16, file), size)
 }
 
 fn read_piece(reader: &mut (impl Read + Seek), size: u64) -> Result<Piece, ReadFault> {
@@ -225,11 +108,7 @@ fn read_piece(reader: &mut (impl Read + Seek), size: u64) -> Result<Piece, ReadF
     let records = file.records(total, single)?;
     if total == 0 {
         // One of several files may have none.
-        return Ok(Piece {
-            header,
-            bodies: Bodies::default(),
-            notes: vec![],
-        });
+        return Ok(header.piece(Bodies::default(), vec![]));
     }
     let n = total as usize;
     let mut bodies = room_for(n)?;
@@ -305,11 +184,35 @@ fn read_piece(reader: &mut (impl Read + Seek), size: u64) -> Result<Piece, ReadF
     if !others.is_empty() {
         notes.push(left_out("blocks", &others));
     }
-    Ok(Piece {
-        header,
-        bodies,
-        notes,
-    })
+    if header.box_size != 0.0 {
+        notes.push(format!(
+            "the file has a box (BoxSize = {}): it is not periodic here, nothing happens at its walls",
+            header.box_size
+        ));
+    }
+    notes.push(
+        "Gadget's binary files record no units; Gadget's own are kpc,1e10Msun,km/s".to_owned(),
+    );
+    Ok(header.piece(bodies, notes))
+}
+
+impl Header {
+    fn piece(&self, bodies: Bodies, notes: Vec<String>) -> Piece {
+        let snapshot = Snapshot {
+            time: self.time,
+            bodies,
+        };
+        Piece {
+            files: self.files,
+            totals: self.totals.to_vec(),
+            counts: self.counts.to_vec(),
+            contents: Contents {
+                snapshot,
+                units: None,
+                notes,
+            },
+        }
+    }
 }
 
 /// A file of records that is being read.

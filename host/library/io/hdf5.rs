@@ -9,9 +9,13 @@
 //! 5 (black holes) as stars too, masses from `MassTable`, missing ids (numbers in the file's
 //! order), any number type, chunked and compressed datasets.
 //!
-//! Refused are snapshots of several files, counts that disagree with `NumPart_ThisFile`, and
-//! cosmological snapshots (`Redshift`, `HubbleParam`, `ComovingIntegrationOn`): their numbers are
+//! A snapshot of several files is read whole, whichever is named. Units may have the names of Gadget, GIZMO or
+//! SWIFT; in SWIFT's, `Masses` count where `MassTable` says otherwise.
+//!
+//! Refused are counts that disagree with `NumPart_ThisFile`, and cosmological snapshots (`Redshift`, `HubbleParam`, `ComovingIntegrationOn`): their numbers are
 //! not what Newton's law needs, and space does not expand here.
+//!
+//! Files with particles of AMUSE, which have no `/Header`, are read too.
 //!
 //! If the units of bodies are unknown, the file records none, because units of 1 cm, 1 g and 1 cm/s mean cgs.
 //! What readers make of attributes decided their types: see the comments below. yt takes units
@@ -29,6 +33,7 @@
 //! fit the type asked for. The latter bounds its memory by the file's size and checks every
 //! checksum.
 
+mod amuse;
 mod dataset;
 mod lzf;
 mod read;

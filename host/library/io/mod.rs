@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [Allpairs's own](binary) | runs: lossless, checksummed, mappable into memory |
 //! | [HDF5](hdf5) in Gadget's layout, [Tipsy](tipsy) | astrophysics programs; pynbody, yt |
-//! | [Gadget's binary formats](gadget) | read only: what other programs wrote |
+//! | [Gadget's binary formats](gadget), [NEMO](nemo) | read only: what other programs wrote |
 //! | [NumPy archives](npz), [CSV](csv) | Python; everything else |
 //! | [VTK](vtp) | ParaView, VisIt |
 //!
@@ -27,8 +27,10 @@ pub mod csv;
 pub mod gadget;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
+pub mod nemo;
 #[cfg(feature = "npz")]
 pub mod npz;
+mod pieces;
 mod points;
 mod printable;
 mod recognise;
@@ -37,7 +39,7 @@ pub mod vtp;
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -119,6 +121,8 @@ pub enum Format {
     Vtp,
     /// Gadget's binary formats 1 and 2, see [`gadget`]; read, and not written.
     Gadget,
+    /// Snapshots of NEMO, see [`nemo`]; read, and not written.
+    Nemo,
 }
 
 impl Format {
@@ -138,7 +142,7 @@ impl Format {
     /// The format to write what was read in this one: itself, or HDF5 for those that are read only.
     pub fn to_write(self) -> Format {
         match self {
-            Format::Gadget => Format::Hdf5,
+            Format::Gadget | Format::Nemo => Format::Hdf5,
             format => format,
         }
     }
@@ -156,6 +160,7 @@ impl Format {
             Format::Hdf5Gzip => "hdf5-gzip",
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
+            Format::Nemo => "nemo",
         }
     }
 
@@ -174,6 +179,7 @@ impl Format {
             Format::Hdf5Gzip => "HDF5 in Gadget's layout, compressed",
             Format::Vtp => "VTK PolyData",
             Format::Gadget => "Gadget's binary format",
+            Format::Nemo => "NEMO",
         }
     }
 
@@ -197,6 +203,7 @@ impl Format {
             Format::Hdf5 | Format::Hdf5Gzip => "hdf5",
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
+            Format::Nemo => "nemo",
         }
     }
 
@@ -457,7 +464,7 @@ pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
         }
         if let Format::Hdf5 | Format::Hdf5Gzip = found {
             #[cfg(feature = "hdf5")]
-            return Ok(loaded(hdf5::read_file(file, size)?, found));
+            return Ok(loaded(hdf5::read_file(path, file, size)?, found));
             #[cfg(not(feature = "hdf5"))]
             return Err(ReadFault::NotBuilt(found));
         }
@@ -518,8 +525,8 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
             #[cfg(feature = "npz")]
             Format::Npz => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
-            Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file.into_inner()),
-            Format::Tipsy(_) | Format::Vtp | Format::Gadget => Ok(None),
+            Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file.into_inner(), size),
+            Format::Tipsy(_) | Format::Vtp | Format::Gadget | Format::Nemo => Ok(None),
             #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
             format => Err(ReadFault::NotBuilt(format)),
         }
@@ -583,6 +590,18 @@ pub fn read_from<R: Read + Seek>(
     name: &Path,
     format: Option<Format>,
 ) -> Result<(Snapshot, Format), ReadError> {
+    load_from(reader, name, format).map(|loaded| (loaded.snapshot, loaded.format))
+}
+
+/// Reads a snapshot from anything with a beginning and an end as [`read_from`] does, and its units and notes.
+///
+/// # Errors
+/// See [`read`].
+pub fn load_from<R: Read + Seek>(
+    reader: R,
+    name: &Path,
+    format: Option<Format>,
+) -> Result<Loaded, ReadError> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     at_path(name, || {
         let size = reader.seek(SeekFrom::End(0))?;
@@ -590,8 +609,7 @@ pub fn read_from<R: Read + Seek>(
         if size == 0 {
             return Err(ReadFault::Empty);
         }
-        let loaded = parse(reader, size, name, format)?;
-        Ok((loaded.snapshot, loaded.format))
+        parse(reader, size, name, format)
     })
 }
 
@@ -613,6 +631,7 @@ fn parse<R: Read + Seek>(
         Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_bytes(&mut reader, size)?,
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Gadget => gadget::read(&mut reader, size)?,
+        Format::Nemo => nemo::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
             let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
@@ -654,34 +673,64 @@ pub fn write_in_units(
     overwrite: Overwrite,
 ) -> Result<(), WriteError> {
     let attempt = || {
-        snapshot.bodies.check()?;
-        if snapshot.bodies.is_empty() {
-            return Err(WriteFault::NoBodies);
-        }
-        if !snapshot.time.is_finite() {
-            return Err(WriteFault::Time(snapshot.time));
-        }
-        write_atomically(path, overwrite, |file| match format {
-            Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
-            Format::Allpairs => binary::write(file, snapshot, units),
-            #[cfg(feature = "csv")]
-            Format::Csv => csv::write(file, snapshot),
-            #[cfg(feature = "npz")]
-            Format::Npz => npz::write(file, snapshot, units),
-            #[cfg(feature = "hdf5")]
-            Format::Hdf5 => hdf5::write(file, snapshot, units, None),
-            #[cfg(feature = "hdf5")]
-            Format::Hdf5Gzip => hdf5::write(file, snapshot, units, Some(GZIP_LEVEL)),
-            Format::Vtp => vtp::write(file, snapshot),
-            Format::Gadget => Err(WriteFault::ReadOnly(format)),
-            #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
-            format => Err(WriteFault::NotBuilt(format)),
+        check_to_write(snapshot)?;
+        write_atomically(path, overwrite, |file| {
+            write_checked(file, format, snapshot, units)
         })
     };
     attempt().map_err(|fault| WriteError {
         path: path.to_owned(),
         fault,
     })
+}
+
+/// Writes `snapshot` to anything that takes bytes, as [`write_in_units`] does to a file.
+///
+/// # Errors
+/// See [`write()`].
+pub fn write_to(
+    file: &mut impl Write,
+    format: Format,
+    snapshot: &Snapshot,
+    units: Option<Units>,
+) -> Result<(), WriteFault> {
+    check_to_write(snapshot)?;
+    write_checked(file, format, snapshot, units)
+}
+
+fn check_to_write(snapshot: &Snapshot) -> Result<(), WriteFault> {
+    snapshot.bodies.check()?;
+    if snapshot.bodies.is_empty() {
+        return Err(WriteFault::NoBodies);
+    }
+    match snapshot.time.is_finite() {
+        true => Ok(()),
+        false => Err(WriteFault::Time(snapshot.time)),
+    }
+}
+
+fn write_checked(
+    file: &mut impl Write,
+    format: Format,
+    snapshot: &Snapshot,
+    units: Option<Units>,
+) -> Result<(), WriteFault> {
+    match format {
+        Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
+        Format::Allpairs => binary::write(file, snapshot, units),
+        #[cfg(feature = "csv")]
+        Format::Csv => csv::write(file, snapshot),
+        #[cfg(feature = "npz")]
+        Format::Npz => npz::write(file, snapshot, units),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => hdf5::write(file, snapshot, units, None),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5Gzip => hdf5::write(file, snapshot, units, Some(GZIP_LEVEL)),
+        Format::Vtp => vtp::write(file, snapshot),
+        Format::Gadget | Format::Nemo => Err(WriteFault::ReadOnly(format)),
+        #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
+        format => Err(WriteFault::NotBuilt(format)),
+    }
 }
 
 /// Writes snapshots of `n` bodies each into one NumPy archive. Time is the first dimension of its arrays:

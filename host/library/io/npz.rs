@@ -15,10 +15,12 @@
 //! and a note says so. Refused are archives whose members share bytes, or have one name in the
 //! directory and another in front of their content. What is written ends with a seal, by
 //! which every changed bit is noticed.
-//! A single array (`.npy`) of shape `[N, 7]` is read too, as `m x y z vx vy vz`.
+//! A single array (`.npy`) is read too: of shape `[N, 7]` as `m x y z vx vy vz`, or with named fields. Arrays
+//! may be turned over, `[3, N]` and `[7, N]`.
 //! Layout of an array: NumPy Enhancement Proposal 1.
 
 mod seal;
+mod structured;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -37,6 +39,9 @@ use seal::{Seal, Sealing};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
+/// The name of a single array in faults.
+const PLACE: &str = "the array";
+
 /// Shape and type of an array.
 #[derive(Debug, PartialEq)]
 struct Array {
@@ -45,33 +50,60 @@ struct Array {
     shape: Vec<u64>,
 }
 
+/// Reads the header of an array; `place` names it in faults.
+fn header(reader: &mut impl Read, place: &str) -> Result<String, ReadFault> {
+    let malformed = |problem: &str| ReadFault::from(Malformed::new(place, problem));
+    let mut start = [0; 8];
+    reader.read_exact(&mut start)?;
+    if start[..6] != *MAGIC {
+        return Err(malformed("this is not a NumPy array"));
+    }
+    let mut length = [0; 4];
+    let bytes = if start[6] == 1 { 2 } else { 4 };
+    reader.read_exact(&mut length[..bytes])?;
+    let length = u32::from_le_bytes(length);
+    // NumPy itself refuses longer ones.
+    if !(1..=3).contains(&start[6]) || length > 10_000 {
+        return Err(malformed(
+            "the header is of a version that is not known here",
+        ));
+    }
+    let mut text = vec![0; length as usize];
+    reader.read_exact(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The type of numbers that NumPy calls `kind`, such as `<f8`.
+fn numbers(kind: &str) -> Option<Numbers> {
+    let (order, kind) = kind.split_at_checked(1)?;
+    let (class, bytes) = kind.split_at_checked(1)?;
+    let numbers = Numbers {
+        class: match class {
+            "f" => Class::Real,
+            "i" => Class::Signed,
+            "u" => Class::Unsigned,
+            _ => return None,
+        },
+        bytes: bytes.parse().ok()?,
+        big_endian: match order {
+            "<" | "|" => false,
+            ">" => true,
+            _ => return None,
+        },
+    };
+    numbers.is_known().then_some(numbers)
+}
+
 impl Array {
     /// Reads the header of an array; `place` names it in faults.
     fn read(reader: &mut impl Read, place: &str) -> Result<Self, ReadFault> {
-        let malformed = |problem: &str| ReadFault::from(Malformed::new(place, problem));
-        let mut start = [0; 8];
-        reader.read_exact(&mut start)?;
-        if start[..6] != *MAGIC {
-            return Err(malformed("this is not a NumPy array"));
-        }
-        let mut length = [0; 4];
-        let bytes = if start[6] == 1 { 2 } else { 4 };
-        reader.read_exact(&mut length[..bytes])?;
-        let length = u32::from_le_bytes(length);
-        // NumPy itself refuses longer ones.
-        if !(1..=3).contains(&start[6]) || length > 10_000 {
-            return Err(malformed(
-                "the header is of a version that is not known here",
-            ));
-        }
-        let mut text = vec![0; length as usize];
-        reader.read_exact(&mut text)?;
-        let text = String::from_utf8_lossy(&text);
+        let text = header(reader, place)?;
         Self::parse(&text).ok_or_else(|| {
-            malformed(&format!(
+            let problem = format!(
                 "arrays of {} are not read, only plain numbers of 4 or 8 bytes",
                 text.trim()
-            ))
+            );
+            Malformed::new(place, problem).into()
         })
     }
 
@@ -82,22 +114,6 @@ impl Array {
             Some(rest.trim_start())
         };
         let (kind, _) = value("descr")?.strip_prefix('\'')?.split_once('\'')?;
-        let (order, kind) = kind.split_at_checked(1)?;
-        let (class, bytes) = kind.split_at_checked(1)?;
-        let numbers = Numbers {
-            class: match class {
-                "f" => Class::Real,
-                "i" => Class::Signed,
-                "u" => Class::Unsigned,
-                _ => return None,
-            },
-            bytes: bytes.parse().ok()?,
-            big_endian: match order {
-                "<" | "|" => false,
-                ">" => true,
-                _ => return None,
-            },
-        };
         let (shape, _) = value("shape")?.strip_prefix('(')?.split_once(')')?;
         let shape = shape
             .split(',')
@@ -105,11 +121,22 @@ impl Array {
             .filter(|size| !size.is_empty())
             .map(|size| size.parse().ok())
             .collect::<Option<_>>()?;
-        numbers.is_known().then_some(Self {
-            numbers,
+        Some(Self {
+            numbers: numbers(kind)?,
             column_after_column: value("fortran_order")?.starts_with("True"),
             shape,
         })
+    }
+
+    /// The number of rows of an array with so many columns, and whether these stand one after the other: a
+    /// matrix may be turned over.
+    fn rows(&self, columns: u64) -> Option<(u64, bool)> {
+        match self.shape[..] {
+            [rows] if columns == 1 => Some((rows, false)),
+            [rows, found] if found == columns => Some((rows, self.column_after_column)),
+            [found, rows] if found == columns => Some((rows, !self.column_after_column)),
+            _ => None,
+        }
     }
 
     /// The header of an array of `kind` (`<f8`, `<u8`, `|u1`), padded as NumPy does it.
@@ -134,16 +161,12 @@ fn read_rows<const N: usize>(
     size: u64,
     what: &str,
 ) -> Result<Vec<[f64; N]>, ReadFault> {
-    const PLACE: &str = "the array";
     let malformed = |problem: String| ReadFault::from(Malformed::new(PLACE, problem));
     let array = Array::read(&mut file, PLACE)?;
-    let rows = match array.shape[..] {
-        [rows, columns] if columns == N as u64 => rows,
-        _ => {
-            let problem = format!("its shape is {:?}, not the shape of {what}", array.shape);
-            return Err(malformed(problem));
-        }
-    };
+    let (rows, column_after_column) = array.rows(N as u64).ok_or_else(|| {
+        let problem = format!("its shape is {:?}, not the shape of {what}", array.shape);
+        malformed(problem)
+    })?;
     let width = array.numbers.bytes;
     // Nothing is allocated that the file does not have.
     if rows.saturating_mul((N * width) as u64) > size {
@@ -159,7 +182,7 @@ fn read_rows<const N: usize>(
         return Err(malformed(format!("{number} is not a finite number")));
     }
     let rows = rows as usize;
-    let row = |k: usize| match array.column_after_column {
+    let row = |k: usize| match column_after_column {
         true => std::array::from_fn(|column| numbers[column * rows + k]),
         false => std::array::from_fn(|column| numbers[N * k + column]),
     };
@@ -307,15 +330,8 @@ impl<R: Read + Seek> Archive<R> {
     ) -> Result<(), ReadFault> {
         let width = columns.len() as u64;
         self.array(name, |array, file| {
-            let fits = match array.shape[..] {
-                [rows] => rows == n as u64 && width == 1,
-                [rows, columns] => rows == n as u64 && columns == width,
-                _ => false,
-            };
-            if !fits {
-                return Err(wrong_shape(name, &array.shape, n, width));
-            }
-            let order = array.column_after_column;
+            let rows = array.rows(width).filter(|(rows, _)| *rows == n as u64);
+            let (_, order) = rows.ok_or_else(|| wrong_shape(name, &array.shape, n, width))?;
             read_reals(&mut &mut *file, array.numbers, n, columns, order)?;
             ended(file, name)
         })
@@ -397,6 +413,11 @@ fn is_array(reader: &mut (impl Read + Seek)) -> std::io::Result<bool> {
 /// Reads an archive of `size` bytes.
 pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, ReadFault> {
     if is_array(&mut reader)? {
+        let header = header(&mut reader, PLACE)?;
+        if let Some(rows) = structured::Rows::parse(&header) {
+            return rows.read(reader, size);
+        }
+        reader.rewind()?;
         return read_table(reader, size);
     }
     let mut archive = Archive::open(reader, size)?;

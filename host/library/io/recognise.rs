@@ -7,13 +7,13 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{Format, ReadFault, TipsyDialect, gadget, tipsy};
+use super::{Format, ReadFault, TipsyDialect, gadget, nemo, tipsy};
 
 /// Bytes that are looked at.
 const START: u64 = 1024;
 
 /// Content that is known and not read: its first bytes, its name, and what makes it readable.
-const FOREIGN: [(&[&[u8]], &str, &str); 25] = [
+const FOREIGN: [(&[&[u8]], &str, &str); 24] = [
     (
         &[b"ALLPAIRS-RESUME"],
         "a checkpoint of Allpairs",
@@ -24,11 +24,6 @@ const FOREIGN: [(&[&[u8]], &str, &str); 25] = [
         "an archive of REBOUND",
         "in Python: sim = rebound.Simulation(file); numpy.savetxt('bodies.txt', [[p.m, *p.xyz, *p.vxyz] for p in \
          sim.particles])",
-    ),
-    (
-        &[b"\x92\x09", b"\x92\x0b", b"\x09\x92", b"\x0b\x92"],
-        "a snapshot of NEMO",
-        "write it as a table with NEMO: snapprint in=FILE options=m,x,y,z,vx,vy,vz",
     ),
     (
         &[b"SIMPLE  =", b"XTENSION="],
@@ -119,6 +114,10 @@ pub(super) fn format_of(
     let mut start = vec![];
     reader.by_ref().take(START).read_to_end(&mut start)?;
     let content = match content(&start, size) {
+        Content::Unknown if is_petars(&start, size) => Content::Foreign(
+            "a snapshot of PeTar in its binary format",
+            "write it as text: petar.format.transfer -b",
+        ),
         Content::Unknown if has_records(reader, &start, size)? => Content::Foreign(
             "a file of Fortran's unformatted records, as NBODY6's OUT3 or conf.3 and Phantom's dumps are",
             "write a table with the program that made it: m x y z vx vy vz, a body in each line",
@@ -148,6 +147,9 @@ fn content(start: &[u8], size: u64) -> Content {
     }
     if gadget::is_header(start) {
         return Content::Snapshot(Format::Gadget);
+    }
+    if nemo::is_header(start) {
+        return Content::Snapshot(Format::Nemo);
     }
     if tipsy::is_header(start, size) {
         // The reader finds the dialect.
@@ -209,6 +211,25 @@ fn of_text(start: &[u8]) -> Content {
         false if begins(b"{") || begins(b"[") => Content::Foreign("JSON", SAVEZ),
         false => Content::Text,
     }
+}
+
+/// Returns whether the file has PeTar's head, i64 number of the file, i64 N, f64 time, and perhaps six f64 more,
+/// and as many numbers of eight bytes for each body as PeTar writes.
+fn is_petars(start: &[u8], size: u64) -> bool {
+    const HEADS: [u64; 2] = [24, 72];
+    const BODY: std::ops::Range<u64> = 7 * 8..64 * 8;
+    let Some(([file, bodies, time], _)) = start.as_chunks::<8>().0.split_first_chunk() else {
+        return false;
+    };
+    let (file, bodies) = (i64::from_le_bytes(*file), u64::from_le_bytes(*bodies));
+    let has_bodies = |head: u64| {
+        let of_body = size.checked_sub(head)?.checked_div(bodies)?;
+        let is_all = of_body.checked_mul(bodies)?.checked_add(head)? == size;
+        Some(is_all && of_body % 8 == 0 && BODY.contains(&of_body))
+    };
+    (0..1 << 32).contains(&file)
+        && f64::from_le_bytes(*time).is_finite()
+        && HEADS.into_iter().any(|head| has_bodies(head) == Some(true))
 }
 
 /// Returns whether the file begins with a record of Fortran's: its length stands before and after it.

@@ -295,13 +295,18 @@ fn foreign_content_is_called_by_its_name() {
         let length = (body.len() as u32).to_be_bytes();
         [&length, body, &length, &[0; 8]].concat()
     };
+    let petar = [
+        &1_i64.to_le_bytes()[..],
+        &2_i64.to_le_bytes(),
+        &0.5_f64.to_le_bytes(),
+        &[1; 320],
+    ]
+    .concat();
     let mut tar = vec![b'a'; 512];
     tar[100..257].fill(0);
     tar[257..262].copy_from_slice(b"ustar");
     for (bytes, name) in [
         (&b"REBOUND Binary File. Version 4.4.3\0\0"[..], "REBOUND"),
-        (b"\x92\x0bc\0Headline\0\x04\0\0\0\0\0\0\0abc\0", "NEMO"),
-        (b"\x09\x92(\0SnapShot\0", "NEMO"),
         (b"SIMPLE  =                    T", "FITS"),
         (b"\x1f\x8b\x08\0\0\0\0\0", "gzip"),
         (
@@ -324,6 +329,7 @@ fn foreign_content_is_called_by_its_name() {
         (b"# vtk DataFile Version 3.0\n", ".vtp"),
         (b"(Particle\n  N = 1\n", "Starlab"),
         (&record(&[7; 40]), "Fortran"),
+        (&petar, "PeTar"),
         (&tar, "tar"),
     ] {
         for path in ["x.bin", "x.csv", "x.hdf5", "snapshot_000", "dat.10"] {

@@ -3,7 +3,7 @@
 use csv::StringRecord;
 
 use super::super::column::{ID, KIND, MASS};
-use super::names::{self, Name};
+use super::names::{self, Name, PLACES};
 use super::numbers::{number, whole};
 use super::{CsvFault, UNNAMED, beginning};
 use crate::bodies::{Body, BodyFault, BodyKind, COORDINATES};
@@ -44,8 +44,8 @@ impl Columns {
             })
         };
         let mut coordinates = [0; 6];
-        for (column, name) in coordinates.iter_mut().zip(COORDINATES) {
-            *column = need(&[name])?;
+        for (column, names) in coordinates.iter_mut().zip(PLACES) {
+            *column = need(&names)?;
         }
         Ok(Self {
             coordinates,

@@ -1,8 +1,17 @@
 //! Names of columns, with units in brackets as in `x [pc]`, and what those units are.
 
 use super::super::column::MASS;
-use crate::bodies::COORDINATES;
 use crate::units::{self, Dimension, Units};
+
+/// Names of the coordinates in tables of programs; the first of each is the one written here.
+pub(super) const PLACES: [[&str; 3]; 6] = [
+    ["x", "pos_x", "x_pos"],
+    ["y", "pos_y", "y_pos"],
+    ["z", "pos_z", "z_pos"],
+    ["vx", "vel_x", "v_x"],
+    ["vy", "vel_y", "v_y"],
+    ["vz", "vel_z", "v_z"],
+];
 
 /// The name of a column, and its unit as the file has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +39,7 @@ impl Name {
 
     /// Returns whether it is a coordinate or the mass.
     pub(super) fn is_known(&self) -> bool {
-        let mut names = COORDINATES.iter().chain(&MASS);
+        let mut names = PLACES.as_flattened().iter().chain(&MASS);
         names.any(|name| self.name.eq_ignore_ascii_case(name))
     }
 }

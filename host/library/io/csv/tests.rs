@@ -343,6 +343,19 @@ fn names_in_comments_are_those_of_the_columns() {
         assert_eq!(body.position, [1.0, 2.0, 3.0], "{text}");
         assert_eq!((body.velocity, body.mass), ([4.0, 5.0, 6.0], 7.0));
     }
+    let gala = "m,x,y,z,v_x,v_y,v_z\n7,1,2,3,4,5,6\n";
+    for text in [
+        gala,
+        &gala
+            .replace("v_", "vel_")
+            .replace(",x,y,z", ",pos_x,pos_y,pos_z"),
+    ] {
+        let body = contents(text).snapshot.bodies.body(0);
+        assert_eq!(
+            (body.position, body.velocity),
+            ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+        );
+    }
     // A header line has the last word.
     let text = "# x y z vx vy vz mass\nvx vy vz x y z m\n4 5 6 1 2 3 7\n";
     assert_eq!(parse(text).unwrap().bodies.x, [1.0]);

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use hdf5_reader::error::Error as Fault;
@@ -15,18 +16,27 @@ use hdf5_reader::{
 
 use super::super::column::{left_out, room_for};
 use super::super::gadget::KINDS;
+use super::super::pieces::{Piece, join};
 use super::super::{Contents, ReadFault, Snapshot};
 use super::dataset::{Table, values};
-use super::{ALLPAIRS, CODE, fault, lzf, malformed};
+use super::{ALLPAIRS, CODE, amuse, fault, lzf, malformed};
 use crate::bodies::{Bodies, BodyKind};
 use crate::units::Units;
 
-/// Datasets of a particle type that are read.
-const READ: [&str; 4] = ["Coordinates", "Velocities", "Masses", "ParticleIDs"];
+/// Names of the datasets of a particle type that are read; EAGLE has the second.
+const POSITION: &[&str] = &["Coordinates"];
+const VELOCITY: &[&str] = &["Velocities", "Velocity"];
+const MASS: &[&str] = &["Masses", "Mass"];
+const ID: &[&str] = &["ParticleIDs"];
 
-/// Reads a file of `size` bytes, block by block.
-pub(in super::super) fn read_file(file: File, size: u64) -> Result<Contents, ReadFault> {
-    guarded(|| read(&open(file)?, size))
+/// Reads the snapshot that the file at `path` belongs to, block by block.
+pub(in super::super) fn read_file(
+    path: &Path,
+    file: File,
+    size: u64,
+) -> Result<Contents, ReadFault> {
+    let piece = |file: File, size: u64| guarded(|| read(&open(file)?, size));
+    join(piece(file, size)?, Some(path), piece)
 }
 
 /// Reads what is no file: all of it has to be in memory.
@@ -36,15 +46,26 @@ pub(in super::super) fn read_bytes(
 ) -> Result<Contents, ReadFault> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes)?;
-    guarded(|| {
+    let piece = guarded(|| {
         let file = Hdf5File::from_vec_with_options(bytes, options());
         read(&file.map_err(not_hdf5)?, size)
+    })?;
+    join(piece, None, |file, size| {
+        guarded(|| read(&open(file)?, size))
     })
 }
 
 /// The units recorded in a file.
-pub(in super::super) fn read_units(file: File) -> Result<Option<Units>, ReadFault> {
-    guarded(|| units(&root(&open(file)?)?, &mut Vec::new()))
+pub(in super::super) fn read_units(file: File, size: u64) -> Result<Option<Units>, ReadFault> {
+    guarded(|| {
+        let file = open(file)?;
+        let root = root(&file)?;
+        match Attributes::of(&root, "Header")? {
+            Some(_) => units(&root, &mut Vec::new()),
+            // Each dataset of AMUSE's tells its own.
+            None => Ok(read(&file, size)?.contents.units),
+        }
+    })
 }
 
 /// Turns a panic of the library into a fault: it is a young parser of files from anywhere, and a
@@ -83,7 +104,7 @@ fn root(file: &Hdf5File) -> Result<Group, ReadFault> {
 }
 
 /// A group that may be absent; a faulty one is a fault.
-fn group(parent: &Group, name: &str) -> Result<Option<Group>, ReadFault> {
+pub(super) fn group(parent: &Group, name: &str) -> Result<Option<Group>, ReadFault> {
     match parent.group(name) {
         Ok(group) => Ok(Some(group)),
         Err(Fault::GroupNotFound(absent)) if absent == name => Ok(None),
@@ -92,7 +113,11 @@ fn group(parent: &Group, name: &str) -> Result<Option<Group>, ReadFault> {
 }
 
 /// A dataset that may be absent; a faulty one is a fault.
-fn dataset(group: &Group, name: &str, place: &str) -> Result<Option<Dataset>, ReadFault> {
+pub(super) fn dataset(
+    group: &Group,
+    name: &str,
+    place: &str,
+) -> Result<Option<Dataset>, ReadFault> {
     match group.dataset(name) {
         Ok(dataset) => Ok(Some(dataset)),
         Err(Fault::DatasetNotFound(absent)) if absent == name => Ok(None),
@@ -156,23 +181,31 @@ impl Attributes {
     }
 }
 
+/// Names of SWIFT's units.
+const SWIFT: [&str; 3] = [
+    "Unit length in cgs (U_L)",
+    "Unit mass in cgs (U_M)",
+    "Unit time in cgs (U_t)",
+];
+
 /// The units recorded in a file, in any of the places where programs put them.
 fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFault> {
+    const G_OF_GIZMO: &str = "Gravitational_Constant_In_Code_Inits";
     const GADGET: [&str; 3] = [
         "UnitLength_in_cm",
         "UnitMass_in_g",
         "UnitVelocity_in_cm_per_s",
     ];
-    const SWIFT: [&str; 3] = [
-        "Unit length in cgs (U_L)",
-        "Unit mass in cgs (U_M)",
-        "Unit time in cgs (U_t)",
+    const GIZMO: [&str; 3] = [
+        "UnitLength_In_CGS",
+        "UnitMass_In_CGS",
+        "UnitVelocity_In_CGS",
     ];
     for name in ["Units", "Header", "Parameters"] {
         let Some(attributes) = Attributes::of(root, name)? else {
             continue;
         };
-        for names in [GADGET, SWIFT] {
+        for names in [GADGET, GIZMO, SWIFT] {
             if names.iter().all(|name| attributes.find(name).is_none()) {
                 continue;
             }
@@ -182,14 +215,22 @@ fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFau
             }
             let [length, mass, third] = sizes;
             let (length, mass) = (length / 1e2, mass / 1e3);
-            let time = if names == GADGET {
-                length / (third / 1e2)
-            } else {
+            let time = if names == SWIFT {
                 third
+            } else {
+                length / (third / 1e2)
             };
             let units = Units { length, mass, time };
             let all = [length, mass, time, units.g()];
             if all.iter().all(|size| size.is_normal() && *size > 0.0) {
+                let told = attributes.number(G_OF_GIZMO)?.unwrap_or(units.g());
+                if (told / units.g() - 1.0).abs() > 1e-2 {
+                    notes.push(format!(
+                        "/{name}/{G_OF_GIZMO} is {told:e}, and the constant of gravity is {:e} in its units, \
+                         which are taken: give the gravity {told:e} to take the other",
+                        units.g()
+                    ));
+                }
                 return Ok(Some(units));
             }
             notes.push(format!(
@@ -230,48 +271,48 @@ fn check_not_cosmological(root: &Group) -> Result<(), ReadFault> {
     Ok(())
 }
 
-/// The numbers of bodies that a header counts, by particle type; `None` where it does not.
-fn counts(header: &Attributes) -> Result<Option<Vec<f64>>, ReadFault> {
-    let files = header.number("NumFilesPerSnapshot")?;
-    let several = |place: &str, problem: String| {
-        let advice = "the snapshot is spread over several files, which is not read here; join \
-                      them first";
-        malformed(
-            &format!("{}/{place}", header.place),
-            format!("{problem}: {advice}"),
-        )
-    };
-    if let Some(files) = files.filter(|files| !(0.0..=1.0).contains(files)) {
-        return Err(several("NumFilesPerSnapshot", format!("it is {files}")));
-    }
-    let Some(here) = header.numbers("NumPart_ThisFile")? else {
+/// Numbers of bodies in an attribute, by particle type.
+fn counts(header: &Attributes, name: &str) -> Result<Option<Vec<u64>>, ReadFault> {
+    let Some(numbers) = header.numbers(name)? else {
         return Ok(None);
     };
-    let Some(mut total) = header.numbers("NumPart_Total")? else {
-        return Ok(Some(here));
+    let whole = |number: f64| {
+        let is_count = number >= 0.0 && number.fract() == 0.0;
+        is_count.then_some(number as u64)
     };
-    let high = header
-        .numbers("NumPart_Total_HighWord")?
-        .unwrap_or_default();
-    for (total, high) in total.iter_mut().zip(high) {
-        *total += high * 4_294_967_296.0;
-    }
-    // All zero is what programs leave there that write one file.
-    if total.iter().any(|total| *total != 0.0) && total != here {
-        let problem = format!("it is {total:?}, and NumPart_ThisFile is {here:?}");
-        return Err(several("NumPart_Total", problem));
-    }
-    Ok(Some(here))
+    let all: Option<Vec<u64>> = numbers.iter().copied().map(whole).collect();
+    all.map(Some).ok_or_else(|| {
+        let problem = format!("it is {numbers:?}, which are no numbers of bodies");
+        malformed(&format!("{}/{name}", header.place), problem)
+    })
 }
 
-fn read(file: &Hdf5File, size: u64) -> Result<Contents, ReadFault> {
+/// The numbers of bodies in all files of a snapshot; none where they are not told.
+fn totals(header: &Attributes) -> Result<Vec<u64>, ReadFault> {
+    let mut totals = counts(header, "NumPart_Total")?.unwrap_or_default();
+    let high = counts(header, "NumPart_Total_HighWord")?.unwrap_or_default();
+    for (total, high) in totals.iter_mut().zip(high) {
+        *total = total.saturating_add(high.saturating_mul(1 << 32));
+    }
+    Ok(totals)
+}
+
+/// Reads one file.
+fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
     let root = root(file)?;
-    let header = Attributes::of(&root, "Header")?.ok_or_else(|| {
-        let problem = "there is no such group; this is not a snapshot in the layout of Gadget";
-        malformed("/Header", problem)
-    })?;
+    let Some(header) = Attributes::of(&root, "Header")? else {
+        return amuse::read(file, &root, size)?.ok_or_else(|| {
+            let problem = "there is no such group; this is a snapshot neither in the layout of Gadget nor of AMUSE";
+            malformed("/Header", problem)
+        });
+    };
     check_not_cosmological(&root)?;
-    let counts = counts(&header)?;
+    let counts = counts(&header, "NumPart_ThisFile")?;
+    let files = header.number("NumFilesPerSnapshot")?.unwrap_or(1.0);
+    if !(0.0..=f64::from(u32::MAX)).contains(&files) || files.fract() != 0.0 {
+        let problem = format!("it is {files}, which is no number of files");
+        return Err(malformed("/Header/NumFilesPerSnapshot", problem));
+    }
     let time = header.number("Time")?.unwrap_or(0.0);
     if !time.is_finite() {
         return Err(malformed("/Header/Time", format!("the time is {time}")));
@@ -288,25 +329,27 @@ fn read(file: &Hdf5File, size: u64) -> Result<Contents, ReadFault> {
         ));
     }
 
+    let has_swifts_units = Attributes::of(&root, "Units")?
+        .is_some_and(|attributes| attributes.find(SWIFT[0]).is_some());
     let types = counts.as_ref().map_or(0, Vec::len).max(KINDS.len());
-    let (mut parts, mut total) = (Vec::new(), 0_u64);
-    for number in 0..types {
+    let (mut parts, mut total, mut rows) = (Vec::new(), 0_u64, vec![0; types]);
+    for (number, in_part) in rows.iter_mut().enumerate() {
         let name = format!("PartType{number}");
         let place = format!("/{name}");
         let counted = counts
             .as_ref()
-            .map(|counts| counts.get(number).copied().unwrap_or(0.0));
+            .map(|counts| counts.get(number).copied().unwrap_or(0));
         let group = group(&root, &name)?;
         let part = match (group, KINDS.get(number)) {
-            (None, _) if counted.unwrap_or(0.0) == 0.0 => continue,
+            (None, _) if counted.unwrap_or(0) == 0 => continue,
             (None, _) => {
                 let problem = format!(
                     "there is no such group, and NumPart_ThisFile counts {} bodies in it",
-                    counted.unwrap_or(0.0)
+                    counted.unwrap_or(0)
                 );
                 return Err(malformed(&place, problem));
             }
-            (Some(_), None) if counted == Some(0.0) => continue,
+            (Some(_), None) if counted == Some(0) => continue,
             (Some(_), None) => {
                 let problem = "only particle types 0 to 5 are known here; leave this one out";
                 return Err(malformed(&place, problem));
@@ -317,35 +360,53 @@ fn read(file: &Hdf5File, size: u64) -> Result<Contents, ReadFault> {
                 kind: *kind,
                 mass: table.get(number).copied().filter(|mass| *mass != 0.0),
                 has_ids: header.is_ours(),
+                has_swifts_units,
             },
         };
-        let n = match part.table(file, READ[0], size)? {
+        let n = match part.table(file, POSITION, size)? {
             Some(table) => {
                 table.expect(table.rows(), 3)?;
                 table.rows()
             }
             // Programs leave groups of types without bodies empty.
-            None if counted == Some(0.0) => 0,
-            None => return Err(part.missing(READ[0])),
+            None if counted == Some(0) => 0,
+            None if part.are_tracers()? => {
+                notes.push(format!(
+                    "{} has tracers without places of their own, which are not used here",
+                    part.place
+                ));
+                continue;
+            }
+            None => return Err(part.missing(POSITION)),
         };
-        if let Some(counted) = counted.filter(|counted| *counted != n as f64) {
+        if let Some(counted) = counted.filter(|counted| *counted != n) {
             let problem = format!("it has {n} rows, and NumPart_ThisFile says {counted}");
             return Err(malformed(&format!("{}/Coordinates", part.place), problem));
         }
         total = total.saturating_add(n);
+        *in_part = n;
         parts.push((part, n));
     }
     let total =
         usize::try_from(total).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })?;
-    let mut bodies = room_for(total)?;
+    // One of several files may have none.
+    let mut bodies = match total {
+        0 => Bodies::default(),
+        total => room_for(total)?,
+    };
     for (part, n) in parts {
         part.read(file, size, n, &mut bodies, &mut notes)?;
     }
-    bodies.check()?;
-    Ok(Contents {
+    let contents = Contents {
         snapshot: Snapshot { time, bodies },
         units,
         notes,
+    };
+    Ok(Piece {
+        files: files as u32,
+        totals: totals(&header)?,
+        counts: counts.unwrap_or(rows),
+        contents,
     })
 }
 
@@ -358,25 +419,35 @@ struct Part {
     mass: Option<f64>,
     /// True if a file without ids is damaged.
     has_ids: bool,
+    /// True if SWIFT reads the file: masses of single bodies, whatever the header says.
+    has_swifts_units: bool,
 }
 
 impl Part {
     fn table<'a>(
         &self,
         file: &'a Hdf5File,
-        name: &str,
+        names: &[&str],
         size: u64,
     ) -> Result<Option<Table<'a>>, ReadFault> {
-        let place = format!("{}/{name}", self.place);
-        match dataset(&self.group, name, &place)? {
-            Some(dataset) => Ok(Some(Table::of(file, dataset, place, size)?)),
-            None => Ok(None),
+        for name in names {
+            let place = format!("{}/{name}", self.place);
+            if let Some(dataset) = dataset(&self.group, name, &place)? {
+                return Ok(Some(Table::of(file, dataset, place, size)?));
+            }
         }
+        Ok(None)
     }
 
-    fn missing(&self, name: &str) -> ReadFault {
+    /// Returns whether they are Arepo's Monte Carlo tracers, which belong to cells of gas.
+    fn are_tracers(&self) -> Result<bool, ReadFault> {
+        let place = format!("{}/TracerID", self.place);
+        Ok(dataset(&self.group, "TracerID", &place)?.is_some())
+    }
+
+    fn missing(&self, names: &[&str]) -> ReadFault {
         malformed(
-            &format!("{}/{name}", self.place),
+            &format!("{}/{}", self.place, names[0]),
             "there is no such dataset",
         )
     }
@@ -413,9 +484,9 @@ impl Part {
         }
         let first = bodies.len();
         let end = first + n as usize;
-        let need = |name: &str, width: u64| -> Result<Table, ReadFault> {
-            let table = self.table(file, name, size)?;
-            let table = table.ok_or_else(|| self.missing(name))?;
+        let need = |names: &[&str], width: u64| -> Result<Table, ReadFault> {
+            let table = self.table(file, names, size)?;
+            let table = table.ok_or_else(|| self.missing(names))?;
             table.expect(n, width)?;
             Ok(table)
         };
@@ -434,25 +505,31 @@ impl Part {
             column.resize(end, 0.0);
         }
         id.resize(end, 0);
-        need(READ[0], 3)?.reals(first, &mut [x, y, z])?;
-        need(READ[1], 3)?.reals(first, &mut [vx, vy, vz])?;
-        match self.mass {
-            Some(same) => {
-                if let Some(masses) = self.table(file, READ[2], size)? {
-                    masses.expect(n, 1)?;
-                    masses.reals(first, &mut [&mut *mass])?;
-                    self.check_masses(same, &mass[first..])?;
+        need(POSITION, 3)?.reals(first, &mut [x, y, z])?;
+        need(VELOCITY, 3)?.reals(first, &mut [vx, vy, vz])?;
+        match (self.mass, self.table(file, MASS, size)?) {
+            (Some(same), Some(masses)) => {
+                masses.expect(n, 1)?;
+                masses.reals(first, &mut [&mut *mass])?;
+                match (self.check_masses(same, &mass[first..]), self.has_swifts_units) {
+                    (Ok(()), _) => mass[first..].fill(same),
+                    (Err(_), true) => notes.push(format!(
+                        "/Header/MassTable says {same} for all bodies of {}: masses of single bodies are taken, as \
+                         SWIFT takes them",
+                        self.place
+                    )),
+                    (Err(fault), false) => return Err(fault),
                 }
-                mass[first..].fill(same);
             }
-            None => need(READ[2], 1)?.reals(first, &mut [mass])?,
+            (Some(same), None) => mass[first..].fill(same),
+            (None, _) => need(MASS, 1)?.reals(first, &mut [mass])?,
         }
-        match self.table(file, READ[3], size)? {
+        match self.table(file, ID, size)? {
             Some(ids) => {
                 ids.expect(n, 1)?;
                 ids.ids(first, id)?;
             }
-            None if self.has_ids => return Err(self.missing(READ[3])),
+            None if self.has_ids => return Err(self.missing(ID)),
             None => {
                 for (id, number) in id[first..].iter_mut().zip(first as u64..) {
                     *id = number;
@@ -464,22 +541,20 @@ impl Part {
             }
         }
         kind.resize(end, self.kind);
-        self.note_others(n, notes)
+        self.note_others(notes)
     }
 
     /// Says what is not read of these bodies.
-    fn note_others(&self, n: u64, notes: &mut Vec<String>) -> Result<(), ReadFault> {
+    fn note_others(&self, notes: &mut Vec<String>) -> Result<(), ReadFault> {
         let (_, mut others) = self
             .group
             .member_names()
             .map_err(|error| fault(&self.place, error))?;
-        others.retain(|name| !READ.contains(&name.as_str()));
-        if self.kind == BodyKind::Gas {
-            notes.push(format!(
-                "{n} bodies of {} are gas, which is moved by gravity alone here",
-                self.place
-            ));
-        }
+        others.retain(|name| {
+            ![POSITION, VELOCITY, MASS, ID]
+                .concat()
+                .contains(&name.as_str())
+        });
         if !others.is_empty() {
             let what = format!("datasets of {}", self.place);
             notes.push(left_out(&what, &others));

@@ -190,18 +190,19 @@ fn integer_attributes_are_read() {
 }
 
 #[test]
-fn snapshots_of_several_files_are_refused() {
+fn several_files_are_told_by_the_header() {
     for files in [
         AttrValue::I32(2),
         AttrValue::U32(2),
         AttrValue::I64(2),
         AttrValue::I32Array(vec![2]),
         AttrValue::F64(2.0),
-        AttrValue::I32(-1),
     ] {
         let found = message(&with_header(&[("NumFilesPerSnapshot", files)]));
-        assert!(found.contains("several files"), "{found}");
+        assert!(found.contains("spread over 2 files"), "{found}");
     }
+    let found = message(&with_header(&[("NumFilesPerSnapshot", AttrValue::I32(-1))]));
+    assert!(found.contains("no number of files"), "{found}");
     let four = || vec![0, 0, 0, 0, 4, 0];
     let counted = |here: Vec<u32>, total: Vec<u32>, high: Vec<u32>| {
         with_header(&[
@@ -220,8 +221,115 @@ fn snapshots_of_several_files_are_refused() {
         (vec![0, 300, 0, 0, 4, 0], vec![0; 6]),
     ] {
         let found = message(&counted(four(), total, high));
-        assert!(found.contains("NumPart_Total"), "{found}");
+        assert!(found.contains("files are missing"), "{found}");
     }
+}
+
+#[test]
+fn several_files_are_one_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |k: u32| folder.path().join(format!("snap_003.{k}.hdf5"));
+    let piece = |time: f64| {
+        with_header(&[
+            ("Time", AttrValue::F64(time)),
+            ("NumFilesPerSnapshot", AttrValue::I32(2)),
+            (
+                "NumPart_ThisFile",
+                AttrValue::U32Array(vec![0, 0, 0, 0, 4, 0]),
+            ),
+            ("NumPart_Total", AttrValue::U32Array(vec![0, 0, 0, 0, 8, 0])),
+        ])
+    };
+    fs::write(path(0), piece(0.5)).unwrap();
+    let told = load(&path(0), None).unwrap_err().to_string();
+    assert!(
+        told.contains("snap_003.1.hdf5") && told.contains("no such file"),
+        "{told}"
+    );
+    fs::write(path(1), piece(0.5)).unwrap();
+    for k in [0, 1] {
+        let snapshot = load(&path(k), None).unwrap().snapshot;
+        assert_eq!((snapshot.time, snapshot.bodies.len()), (0.5, 8));
+    }
+    fs::write(path(1), piece(1.5)).unwrap();
+    let told = load(&path(1), None).unwrap_err().to_string();
+    assert!(told.contains("another snapshot"), "{told}");
+}
+
+#[test]
+fn units_of_gizmo_are_read_and_compared_with_its_gravity() {
+    let gizmo = |g: f64| {
+        contents(&with_header(&[
+            ("UnitLength_In_CGS", AttrValue::F64(3.085678e21)),
+            ("UnitMass_In_CGS", AttrValue::F64(1.989e43)),
+            ("UnitVelocity_In_CGS", AttrValue::F64(1e5)),
+            ("Gravitational_Constant_In_Code_Inits", AttrValue::F64(g)),
+        ]))
+        .unwrap()
+    };
+    let found = gizmo(43007.1);
+    assert!((found.units.unwrap().g() / 43007.1 - 1.0).abs() < 1e-3);
+    let others = found.notes.len();
+    let other = gizmo(1.0).notes;
+    assert_eq!(other.len(), others + 1);
+    assert!(
+        other.iter().any(|note| note.contains("the gravity 1e0")),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn tracers_of_arepo_are_left_out() {
+    let bytes = stars(
+        |_| (),
+        |_| (),
+        |builder| {
+            let mut part = builder.create_group("PartType3");
+            for name in ["TracerID", "ParentID"] {
+                part.create_dataset(name).with_u64_data(&[1, 2]);
+            }
+            builder.add_group(part.finish());
+        },
+    );
+    let found = contents(&bytes).unwrap();
+    assert_eq!(found.snapshot.bodies.len(), 4);
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.contains("/PartType3 has tracers"))
+    );
+}
+
+/// `swiftsimio` fills the table with the mass of the first body.
+#[test]
+fn masses_of_single_bodies_are_taken_in_swifts_units() {
+    let bytes = stars(
+        |header| {
+            let table = vec![0.0, 0.0, 0.0, 0.0, 3.0, 0.0];
+            header.set_attr("MassTable", AttrValue::F64Array(table));
+        },
+        |_| (),
+        |builder| {
+            let mut system = builder.create_group("Units");
+            for name in [
+                "Unit length in cgs (U_L)",
+                "Unit mass in cgs (U_M)",
+                "Unit time in cgs (U_t)",
+            ] {
+                system.set_attr(name, AttrValue::F64(1.0));
+            }
+            builder.add_group(system.finish());
+        },
+    );
+    let found = contents(&bytes).unwrap();
+    assert_eq!(found.snapshot.bodies.mass, [1.0; 4]);
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.contains("MassTable says 3"))
+    );
 }
 
 #[test]
@@ -339,7 +447,7 @@ fn notes_tell_what_is_left_out() {
     let notes = load(&path, None).unwrap().notes.join("\n");
     for said in [
         "BoxSize = 100",
-        "1 bodies of /PartType0 are gas",
+        "1 bodies are gas",
         "InternalEnergy",
         "/PartType4",
         "Softenings",
@@ -605,5 +713,30 @@ fn h5pys_files_are_read() {
             // Normal deviates.
             assert!((0.1..4.0).contains(&square(column)), "{name}: {column:?}");
         }
+    }
+}
+
+#[test]
+fn particles_of_amuse_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h5py/amuse.hdf5");
+    let found = load(&path, None).unwrap();
+    let units = found.units.unwrap();
+    assert_eq!(super::super::read_units(&path, None).unwrap(), Some(units));
+    assert_eq!((units.mass, units.length), (1.5e30, 3e16));
+    assert!((units.speed() / 1e3 - 1.0).abs() < 1e-12);
+    let years = found.snapshot.time * units.time / 31_557_600.0;
+    assert!((years - 2.0).abs() < 1e-12, "{years}");
+    let bodies = &found.snapshot.bodies;
+    assert_eq!(bodies.mass, [1.0, 2.0, 3.0]);
+    assert_eq!(bodies.x, [10.0, 11.0, 12.0]);
+    assert_eq!(bodies.vz, [14.0, 16.0, 18.0]);
+    assert!((bodies.z[0] * 3e16 / 2.0 - 1.0).abs() < 1e-12);
+    assert_eq!(bodies.id, [11, 12, 1 << 63]);
+    for said in ["radius", "2 states"] {
+        assert!(
+            found.notes.iter().any(|note| note.contains(said)),
+            "{:?}",
+            found.notes
+        );
     }
 }

@@ -121,10 +121,10 @@ fn damage_and_leftovers_are_found() {
 fn what_is_missing_or_misshapen_is_named() {
     let message = |arrays: &[_]| parse(&archive(arrays)).unwrap_err().to_string();
     let mass = ("mass", "|u1", "2,", vec![7, 8]);
-    let position = ("position", "|u1", "3, 2", vec![0; 6]);
+    let position = ("position", "|u1", "4, 2", vec![0; 8]);
     assert!(message(&[]).contains("mass.npy"));
     assert!(message(std::slice::from_ref(&mass)).contains("position.npy"));
-    assert!(message(&[mass.clone(), position]).contains("[3, 2], not [2, 3]"));
+    assert!(message(&[mass.clone(), position]).contains("[4, 2], not [2, 3]"));
     let position = ("position", "|u1", "2, 3", vec![0; 6]);
     assert!(message(&[mass, position.clone()]).contains("velocity.npy"));
     let huge = ("mass", "<f8", "9999999999999,", vec![7, 8]);
@@ -232,4 +232,61 @@ fn a_series_is_one_archive() {
     let fault = |_| Err::<Snapshot, _>(io::Error::other("gone"));
     let fault = write_series(&mut vec![], (3, 5), None, fault).unwrap_err();
     assert_eq!(fault.to_string(), "gone");
+}
+
+/// Three matrices of two bodies: row by row, turned over, and turned over in Fortran's order.
+#[test]
+fn matrices_may_be_turned_over() {
+    let rows = floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let columns = floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    let mass = ("mass", "|u1", "2,", vec![7, 8]);
+    let found = parse(&archive(&[
+        mass,
+        ("pos", ">f4", "3, 2", columns),
+        ("vel", ">f4", "2, 3", rows),
+    ]));
+    let bodies = found.unwrap().bodies;
+    assert_eq!(bodies.body(1).position, [4.0, 5.0, 6.0]);
+    assert_eq!(bodies.body(1).velocity, [4.0, 5.0, 6.0]);
+}
+
+/// A single array with fields of these names and types.
+fn structured(fields: &str, rows: usize, bytes: &[u8]) -> Vec<u8> {
+    let text = format!("{{'descr': [{fields}], 'fortran_order': False, 'shape': ({rows},), }}\n");
+    let length = (text.len() as u16).to_le_bytes();
+    [&MAGIC[..], &[1, 0], &length, text.as_bytes(), bytes].concat()
+}
+
+#[test]
+fn arrays_with_fields_are_read() {
+    let seven = "('m', '>f4'), ('x', '>f4'), ('y', '>f4'), ('z', '>f4'), ('vx', '>f4'), ('vy', '>f4'), ('vz', '>f4')";
+    let row = [7.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let bytes = floats(&[row, row].concat());
+    let bodies = parse(&structured(seven, 2, &bytes)).unwrap().bodies;
+    assert_eq!(
+        (bodies.mass.as_slice(), bodies.id.as_slice()),
+        (&[7.0; 2][..], &[0, 1][..])
+    );
+    assert_eq!(bodies.body(1).velocity, [4.0, 5.0, 6.0]);
+
+    let nested = "('name', '<U2'), ('pos', '>f4', (3,)), ('vel', '>f4', (3,)), ('mass', '|u1'), ('id', '<u2')";
+    let bytes = [&[0; 8][..], &floats(&row[1..]), &[9, 1, 2]].concat();
+    let file = structured(nested, 1, &bytes);
+    let contents = read(io::Cursor::new(&file), file.len() as u64).unwrap();
+    let body = contents.snapshot.bodies.body(0);
+    assert_eq!(
+        (body.position, body.mass, body.id),
+        ([1.0, 2.0, 3.0], 9.0, 513)
+    );
+    assert_eq!(contents.notes, ["fields that are not used here: name"]);
+
+    let message = |fields: &str, rows| {
+        parse(&structured(fields, rows, &bytes))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(message(nested, 99).contains("more than it holds"));
+    assert!(message(&nested.replace("'vel'", "'speed'"), 1).contains("vx, vy, vz"));
+    assert!(message(&nested.replace("'mass'", "'weight'"), 1).contains("mass"));
+    assert!(message("('a', '<f8', (9999999999, 9999999999))", 1).contains("not read"));
 }

@@ -1,0 +1,297 @@
+//! Particles as AMUSE writes them to HDF5.
+//! ```text
+//! /particles/0000000001   a group for each time that they were written, of which the last is read;
+//!                         attributes timestamp and timestamp_unit
+//!   keys                  [N]
+//!   attributes/mass       [N], and x, y, z, vx, vy, vz; each has an attribute `units`, such as
+//!                         (1.98e+30 * system.get('S.I.').base('mass'))
+//! ```
+//! Layout: AMUSE's module `store_v2`.
+
+use hdf5_reader::group::Group;
+use hdf5_reader::{Attribute, Dataset, Hdf5File};
+
+use super::super::column::{left_out, room_for};
+use super::super::pieces::Piece;
+use super::super::{Contents, ReadFault, Snapshot};
+use super::dataset::{Table, values};
+use super::read::{dataset, group};
+use super::{fault, malformed};
+use crate::bodies::{Bodies, BodyKind, COORDINATES};
+use crate::units::Units;
+
+/// Reads the particles of a file, if it has any.
+pub(super) fn read(file: &Hdf5File, root: &Group, size: u64) -> Result<Option<Piece>, ReadFault> {
+    let Some(all) = group(root, "particles")? else {
+        return Ok(None);
+    };
+    let place = "/particles";
+    let (groups, _) = all.member_names().map_err(|error| fault(place, error))?;
+    let last = groups.iter().max();
+    let last = last.ok_or_else(|| malformed(place, "there are no particles in it"))?;
+    let place = format!("{place}/{last}");
+    let missing = || malformed(&place, "there is no such group with attributes");
+    let set = group(&all, last)?.ok_or_else(missing)?;
+    let attributes = group(&set, "attributes")?.ok_or_else(missing)?;
+    let table = |name: &str| -> Result<(Table, Scale), ReadFault> {
+        let place = format!("{place}/attributes/{name}");
+        let dataset = dataset(&attributes, name, &place)?
+            .ok_or_else(|| malformed(&place, "there is no such dataset"))?;
+        let scale = Scale::of(&dataset, &place)?;
+        Ok((Table::of(file, dataset, place, size)?, scale))
+    };
+    let (masses, of_mass) = table("mass")?;
+    let rows = masses.rows();
+    let n = usize::try_from(rows).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })?;
+    let mut bodies = room_for(n)?;
+    let Bodies {
+        x,
+        y,
+        z,
+        vx,
+        vy,
+        vz,
+        mass,
+        id,
+        kind,
+    } = &mut bodies;
+    mass.resize(n, 0.0);
+    masses.expect(rows, 1)?;
+    masses.reals(0, &mut [mass])?;
+    let mut first = [of_mass; 2];
+    for (k, column) in [x, y, z, vx, vy, vz].into_iter().enumerate() {
+        let (table, scale) = table(COORDINATES[k])?;
+        table.expect(rows, 1)?;
+        column.resize(n, 0.0);
+        table.reals(0, &mut [&mut *column])?;
+        if k % 3 == 0 {
+            first[k / 3] = scale;
+        }
+        // Numbers of all axes in the units of the first.
+        let factor = scale.size / first[k / 3].size;
+        if factor != 1.0 {
+            column.iter_mut().for_each(|value| *value *= factor);
+        }
+        if scale.is_si != of_mass.is_si {
+            let problem = "units of SI and of N bodies are mixed in it: write it in one of them";
+            return Err(malformed(&place, problem));
+        }
+    }
+    let [of_length, of_speed] = first;
+    id.resize(n, 0);
+    kind.resize(n, BodyKind::Star);
+    let keys_place = format!("{place}/keys");
+    match dataset(&set, "keys", &keys_place)? {
+        Some(keys) => {
+            let keys = Table::of(file, keys, keys_place, size)?;
+            keys.expect(rows, 1)?;
+            keys.ids(0, id)?;
+        }
+        None => (0..).zip(id).for_each(|(number, id)| *id = number),
+    }
+    let units = Units {
+        length: of_length.size,
+        mass: of_mass.size,
+        time: of_length.size / of_speed.size,
+    };
+    let time = time(&set, &place)?;
+    let time = time.map_or(0.0, |time| time / units.time);
+    let units = of_mass.is_si.then_some(units);
+
+    let (_, mut others) = attributes
+        .member_names()
+        .map_err(|error| fault(&place, error))?;
+    others.retain(|name| name != "mass" && !COORDINATES.contains(&name.as_str()));
+    let mut notes = vec![];
+    if !others.is_empty() {
+        notes.push(left_out("attributes", &others));
+    }
+    if groups.len() > 1 {
+        notes.push(format!(
+            "the file holds {} states of the particles: the last is read",
+            groups.len()
+        ));
+    }
+    Ok(Some(Piece {
+        files: 1,
+        totals: vec![],
+        counts: vec![rows],
+        contents: Contents {
+            snapshot: Snapshot { time, bodies },
+            units,
+            notes,
+        },
+    }))
+}
+
+/// The time of a set in seconds, or in the time of N bodies.
+fn time(set: &Group, place: &str) -> Result<Option<f64>, ReadFault> {
+    let attributes = set.attributes().map_err(|error| fault(place, error))?;
+    let find = |name: &str| attributes.iter().find(|attribute| attribute.name == name);
+    let (Some(time), Some(unit)) = (find("timestamp"), find("timestamp_unit")) else {
+        return Ok(None);
+    };
+    let number = values(&time.datatype, &time.raw_data);
+    match number.as_deref() {
+        Some([time]) if time.is_finite() => Ok(Some(time * Scale::parse(unit, place)?.size)),
+        _ => Err(malformed(
+            &format!("{place}/timestamp"),
+            "it is not a finite number",
+        )),
+    }
+}
+
+/// The size of a unit, in units of SI or of N bodies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    size: f64,
+    is_si: bool,
+}
+
+impl Scale {
+    fn of(dataset: &Dataset, place: &str) -> Result<Self, ReadFault> {
+        let attributes = dataset.attributes();
+        let units = attributes
+            .iter()
+            .find(|attribute| attribute.name == "units");
+        match units {
+            Some(units) => Self::parse(units, place),
+            None => Err(malformed(place, "there is no attribute `units`")),
+        }
+    }
+
+    fn parse(attribute: &Attribute, place: &str) -> Result<Self, ReadFault> {
+        let text = attribute
+            .read_string()
+            .map_err(|error| fault(place, error))?;
+        let mut rest = Expression {
+            rest: text.trim(),
+            system: None,
+        };
+        let size = rest
+            .product(0)
+            .filter(|size| size.is_normal() && *size > 0.0);
+        match (size, rest.system) {
+            (Some(size), system) if rest.rest.is_empty() => Ok(Self {
+                size,
+                is_si: system == Some("S.I."),
+            }),
+            _ => {
+                let problem = format!("its unit `{text}` is not understood");
+                Err(malformed(place, problem))
+            }
+        }
+    }
+}
+
+/// A product of numbers and base units, as AMUSE writes units.
+struct Expression<'a> {
+    rest: &'a str,
+    /// System of the base units.
+    system: Option<&'a str>,
+}
+
+impl<'a> Expression<'a> {
+    fn takes(&mut self, token: &str) -> bool {
+        let found = self.rest.strip_prefix(token);
+        self.rest = found.unwrap_or(self.rest).trim_start();
+        found.is_some()
+    }
+
+    fn product(&mut self, depth: u32) -> Option<f64> {
+        let mut product = self.power(depth)?;
+        loop {
+            if self.takes("*") {
+                product *= self.power(depth)?;
+            } else if self.takes("/") {
+                product /= self.power(depth)?;
+            } else {
+                return Some(product);
+            }
+        }
+    }
+
+    fn power(&mut self, depth: u32) -> Option<f64> {
+        let base = self.factor(depth)?;
+        match self.takes("**") {
+            true => Some(base.powf(self.factor(depth)?)),
+            false => Some(base),
+        }
+    }
+
+    fn factor(&mut self, depth: u32) -> Option<f64> {
+        /// No unit has more parentheses within parentheses.
+        const DEEPEST: u32 = 50;
+        if self.takes("(") {
+            let product = (depth < DEEPEST).then(|| self.product(depth + 1))??;
+            return self.takes(")").then_some(product);
+        }
+        if let Some(rest) = self.rest.strip_prefix("system.get('") {
+            let (system, rest) = rest.split_once("').base('")?;
+            let (_, rest) = rest.split_once("')")?;
+            self.rest = rest.trim_start();
+            let is_same = self.system.is_none_or(|known| known == system);
+            self.system = Some(system);
+            return is_same.then_some(1.0);
+        }
+        let ends = |(at, c): &(usize, char)| {
+            let is_exponent = self.rest[..*at].ends_with(['e', 'E']);
+            let is_sign = matches!(c, '-' | '+') && (*at == 0 || is_exponent);
+            !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E') || is_sign)
+        };
+        let end = self.rest.char_indices().find(ends);
+        let (number, rest) = self
+            .rest
+            .split_at(end.map_or(self.rest.len(), |(at, _)| at));
+        self.rest = rest.trim_start();
+        number.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_products() {
+        for (text, size, system) in [
+            (
+                "(1.5e+30 * system.get('S.I.').base('mass'))",
+                1.5e30,
+                Some("S.I."),
+            ),
+            (
+                "(1000.0 * (system.get('S.I.').base('length') * (system.get('S.I.').base('time')**-1)))",
+                1000.0,
+                Some("S.I."),
+            ),
+            (
+                "system.get('n-body').base('time') / 2.0",
+                0.5,
+                Some("n-body"),
+            ),
+            ("2.0**-1.0", 0.5, None),
+        ] {
+            let mut read = Expression {
+                rest: text,
+                system: None,
+            };
+            assert_eq!(read.product(0), Some(size), "{text}");
+            assert_eq!((read.rest, read.system), ("", system));
+        }
+        for text in [
+            "",
+            "(2.0",
+            "2 *",
+            "none",
+            "system.get('S.I.').base('mass') * system.get('n-body').base('mass')",
+            &"(".repeat(100_000),
+        ] {
+            let mut read = Expression {
+                rest: text,
+                system: None,
+            };
+            assert_eq!(read.product(0), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A single array of rows with named fields, as `numpy.save` writes a table.
+//! ```text
+//! {'descr': [('m', '<f8'), ('pos', '<f4', (3,)), …], 'fortran_order': False, 'shape': (N,), }
+//! ```
+
+use std::io::Read;
+
+use super::super::column::{
+    ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
+};
+use super::super::{Contents, ReadFault, Snapshot};
+use super::{PLACE, numbers};
+use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
+
+/// A field of each row.
+struct Field {
+    name: String,
+    /// The type of its elements; `None` for text and what else is no number.
+    numbers: Option<Numbers>,
+    /// Bytes before it in a row.
+    offset: usize,
+    /// Number of its elements.
+    count: usize,
+}
+
+/// The rows of an array.
+pub(super) struct Rows {
+    fields: Vec<Field>,
+    /// Bytes of a row.
+    width: usize,
+    rows: u64,
+}
+
+impl Rows {
+    /// Takes the header of an array apart; `None` if its elements have no fields.
+    pub(super) fn parse(header: &str) -> Option<Self> {
+        let (_, rest) = header.split_once("'descr':")?;
+        let (mut list, rest) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
+        let (mut fields, mut width) = (vec![], 0_usize);
+        while let Some(field) = list.strip_prefix("('") {
+            let (name, field) = field.split_once('\'')?;
+            let (kind, field) = field.strip_prefix(", '")?.split_once('\'')?;
+            let (count, field) = match field.strip_prefix(", (") {
+                Some(shape) => {
+                    let (shape, field) = shape.split_once(')')?;
+                    (product(shape)?, field)
+                }
+                None => (1, field),
+            };
+            let size: u64 = kind.get(2..)?.parse().ok()?;
+            // NumPy's letters have four bytes.
+            let size = size.checked_mul(if kind.get(1..2) == Some("U") { 4 } else { 1 })?;
+            fields.push(Field {
+                name: name.to_owned(),
+                numbers: numbers(kind),
+                offset: width,
+                count: usize::try_from(count).ok()?,
+            });
+            let bytes = usize::try_from(size.checked_mul(count)?).ok()?;
+            width = width.checked_add(bytes)?;
+            list = field.strip_prefix(')')?;
+            list = list.strip_prefix(", ").unwrap_or(list);
+        }
+        let (_, shape) = rest.split_once("'shape': (")?;
+        let rows = product(shape.split_once(')')?.0)?;
+        (list.trim().is_empty() && width > 0).then_some(Self {
+            fields,
+            width,
+            rows,
+        })
+    }
+
+    /// Reads bodies from the rows, in a file of `size` bytes.
+    pub(super) fn read(&self, mut file: impl Read, size: u64) -> Result<Contents, ReadFault> {
+        let malformed = |problem: String| ReadFault::from(Malformed::new(PLACE, problem));
+        let bytes_in_all = self.rows.checked_mul(self.width as u64);
+        // Nothing is allocated that the file does not have.
+        let Some(expected) = bytes_in_all.filter(|bytes| *bytes <= size) else {
+            return Err(malformed(format!(
+                "{} rows are more than it holds",
+                self.rows
+            )));
+        };
+        let mut bytes = vec![];
+        file.read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != expected {
+            return Err(malformed(format!(
+                "{} rows are not what it holds",
+                self.rows
+            )));
+        }
+
+        let mut used = vec![];
+        let mut find = |names: &[&str], count: usize| {
+            let is_it =
+                |field: &&Field| field.count == count && names.contains(&field.name.as_str());
+            let field = self.fields.iter().find(is_it)?;
+            used.push(&field.name);
+            Some((field.offset, field.numbers?))
+        };
+        let mut triple = |whole: &[&str], parts: &[&'static str]| {
+            if let Some((offset, numbers)) = find(whole, 3) {
+                return Ok([0, 1, 2].map(|k| (offset + k * numbers.bytes, numbers)));
+            }
+            let mut columns = [None; 3];
+            for (column, part) in columns.iter_mut().zip(parts) {
+                *column = find(&[part], 1);
+            }
+            let [Some(x), Some(y), Some(z)] = columns else {
+                let (parts, whole) = (parts.join(", "), whole[0]);
+                let problem =
+                    format!("it has no fields of numbers {parts}, nor {whole} of shape (3,)");
+                return Err(malformed(problem));
+            };
+            Ok([x, y, z])
+        };
+        let position = triple(&POSITION, &COORDINATES[..3])?;
+        let velocity = triple(&VELOCITY, &COORDINATES[3..])?;
+        let mass = find(&MASS, 1)
+            .ok_or_else(|| malformed(format!("it has no field of numbers {}", MASS[0])))?;
+        let (id, kind) = (find(&ID, 1), find(&KIND, 1));
+        let real = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.real(&row[offset..]);
+        let whole = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.id(&row[offset..]);
+        let mut bodies = Bodies::default();
+        for (index, row) in (0..).zip(bytes.chunks_exact(self.width)) {
+            let fault = |name: &str, allowed: &str| {
+                malformed(format!("the {name} of body {index} is none: {allowed}"))
+            };
+            bodies.push(Body {
+                position: position.map(|column| real(row, column)),
+                velocity: velocity.map(|column| real(row, column)),
+                mass: real(row, mass),
+                id: match id {
+                    Some(column) => whole(row, column).ok_or_else(|| fault("id", IDS))?,
+                    None => index,
+                },
+                kind: match kind {
+                    Some(column) => whole(row, column)
+                        .and_then(BodyKind::of_number)
+                        .ok_or_else(|| fault("kind", KINDS))?,
+                    None => BodyKind::Star,
+                },
+            });
+        }
+        if bodies.is_empty() {
+            return Err(ReadFault::NoBodies);
+        }
+        bodies.check()?;
+        let names = self.fields.iter().map(|field| &field.name);
+        let others: Vec<&String> = names.filter(|name| !used.contains(name)).collect();
+        let mut contents = Contents::from(Snapshot { time: 0.0, bodies });
+        if !others.is_empty() {
+            contents.notes.push(left_out("fields", &others));
+        }
+        Ok(contents)
+    }
+}
+
+/// The product of numbers with commas between them.
+fn product(shape: &str) -> Option<u64> {
+    let mut sizes = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|size| !size.is_empty());
+    sizes.try_fold(1_u64, |all, size| all.checked_mul(size.parse().ok()?))
+}

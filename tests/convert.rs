@@ -1,10 +1,12 @@
 //! The commands that make snapshots and convert them.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::support::program::code::{IO, USAGE};
-use crate::support::program::{galaxy, try_in};
+use crate::support::program::code::{DATA, IO, USAGE};
+use crate::support::program::{Ended, allpairs, galaxy, try_in};
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{GENERATORS, king, plummer};
 use allpairs::units::Units;
@@ -189,4 +191,35 @@ fn what_is_left_out_is_said() {
     assert!(ended.complained.contains("eps"), "{ended}");
     let written = fs::read_to_string(folder.join("d.csv")).unwrap();
     assert!(written.contains("# bodies = 2\n"), "{written}");
+}
+
+/// Programs pass snapshots on by pipes.
+#[test]
+fn the_standard_input_and_output_hold_snapshots() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let piped = |arguments: &str, input: &[u8]| {
+        let mut command = allpairs(folder);
+        let command = command.args(arguments.split(' '));
+        let pipes = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = pipes.spawn().expect("the program starts");
+        let mut to = child.stdin.take().expect("a pipe");
+        to.write_all(input).expect("it reads");
+        drop(to);
+        child.wait_with_output().expect("it ends")
+    };
+    let table = piped("ic plummer --bodies 20 --seed 3 --out -", b"").stdout;
+    fs::write(folder.join("a.csv"), &table).unwrap();
+    assert_eq!(read(folder, "a.csv"), plummer(20, 3).unwrap());
+    let archive = piped("convert - - --to npz", &table).stdout;
+    fs::write(folder.join("b.npz"), archive).unwrap();
+    assert_eq!(read(folder, "b.npz"), plummer(20, 3).unwrap());
+    Ended::of(piped("info -", &table)).expect(0, &["20 bodies", "a table of text"]);
+    Ended::of(piped("run - --steps 1 --out o", &table)).expect(0, &["20 bodies"]);
+    Ended::of(piped("render - --output r.png --size 600x300", &table)).expect(0, &["r.png"]);
+    Ended::of(piped("run - --bodies 5 --out p", &table)).expect(USAGE, &["--bodies"]);
+    Ended::of(piped("info -", b"")).expect(DATA, &["standard input", "empty"]);
 }

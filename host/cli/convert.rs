@@ -16,15 +16,15 @@ use crate::series;
 /// Files to read and to write.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Snapshot to read; or the folder of a run, to put all of its snapshots into one .npz: arrays whose
-    /// first dimension is time.
+    /// Snapshot to read, `-` from the standard input; or the folder of a run, to put all of its snapshots into
+    /// one .npz: arrays whose first dimension is time.
     input: PathBuf,
-    /// File to write.
+    /// File to write; `-` is the standard output.
     output: PathBuf,
     /// Format of the input, if its content is not to decide.
     #[arg(long)]
     from: Option<Format>,
-    /// Format of the output, where its name does not tell.
+    /// Format of the output, where its name does not tell; csv to the standard output.
     #[arg(long)]
     to: Option<Format>,
     /// Change units, FROM:TO, or TO alone where the input tells its own.
@@ -71,13 +71,10 @@ impl FromStr for Change {
 }
 
 pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let to = options
-        .to
-        .or_else(|| Format::from_path(&options.output))
-        .with_context(|| files::no_format(&options.output))?;
+    let to = files::format_of(&options.output, options.to)?;
     // Before the work, not after it; writing refuses as well.
     ensure!(
-        options.overwrite || !options.output.exists(),
+        options.overwrite || files::is_standard(&options.output) || !options.output.exists(),
         "{} is there already: choose another name, or --overwrite",
         options.output.display()
     );
@@ -105,8 +102,9 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         told = format!("; units are now {target}");
     }
     let overwrite = Overwrite::from(options.overwrite);
-    files::remove_abandoned(&options.output);
-    allpairs::io::write_in_units(&options.output, to, &snapshot, units, overwrite)?;
+    if !files::write(&options.output, to, (&snapshot, units), overwrite, out)? {
+        return Ok(());
+    }
     writeln!(
         out,
         "{} ({from}) -> {} ({to}): {} at time {}{told}",

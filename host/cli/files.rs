@@ -2,19 +2,54 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::{self, BufWriter, Cursor, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use allpairs::io::{Format, Loaded, Printable, ReadError};
+use allpairs::io::{Format, Loaded, Overwrite, Printable, ReadError, Snapshot, WriteError};
 use allpairs::units::Units;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
+use crate::options::STANDARD;
 use crate::outputs;
+
+/// Returns whether a path names the standard input or output.
+pub(super) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == STANDARD
+}
+
+/// Reads a snapshot with its units and notes.
+pub(super) fn read(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
+    if !is_standard(path) {
+        return allpairs::io::load(path, format);
+    }
+    let name = Path::new("standard input");
+    let fault = |fault: io::Error| ReadError {
+        path: name.to_owned(),
+        fault: fault.into(),
+    };
+    // Some commands read a snapshot twice, and there it is once.
+    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
+    let bytes = match INPUT.get() {
+        Some(bytes) => bytes,
+        None => {
+            let mut input = io::stdin().lock();
+            if input.is_terminal() {
+                let problem = "it is a terminal: pipe a snapshot into it";
+                return Err(fault(io::Error::other(problem)));
+            }
+            let mut bytes = vec![];
+            input.read_to_end(&mut bytes).map_err(fault)?;
+            INPUT.get_or_init(|| bytes)
+        }
+    };
+    allpairs::io::load_from(Cursor::new(&bytes[..]), name, format)
+}
 
 /// Reads a snapshot with its units, and says on the standard error what its file holds that is not
 /// used.
 pub(super) fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
-    let loaded = allpairs::io::load(path, format)?;
+    let loaded = read(path, format)?;
     for note in &loaded.notes {
         tell_note(path, note);
     }
@@ -64,13 +99,41 @@ pub(super) fn tell_note(path: &Path, note: &impl Display) {
     eprintln!("allpairs: note: {}: {note}", Printable(path.display()));
 }
 
-/// Message that no format is known for a file that is to be written.
-pub(super) fn no_format(path: &Path) -> String {
-    format!(
-        "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
-         .bin, or give the format",
-        path.display()
-    )
+/// The format of a file that is to be written: the one `asked` for, or the one that its name tells. A table
+/// goes to the standard output.
+pub(super) fn format_of(path: &Path, asked: Option<Format>) -> anyhow::Result<Format> {
+    let standard = is_standard(path).then_some(Format::Csv);
+    let format = asked.or(standard).or_else(|| Format::from_path(path));
+    format.with_context(|| {
+        format!(
+            "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
+             .bin, or give the format",
+            path.display()
+        )
+    })
+}
+
+/// Writes a snapshot to a file, or to `out`, and returns whether it was a file.
+pub(super) fn write(
+    path: &Path,
+    format: Format,
+    (snapshot, units): (&Snapshot, Option<Units>),
+    overwrite: Overwrite,
+    out: &mut impl Write,
+) -> anyhow::Result<bool> {
+    if is_standard(path) {
+        let mut out = BufWriter::new(out);
+        let written = allpairs::io::write_to(&mut out, format, snapshot, units);
+        let written = written.and_then(|()| Ok(out.flush()?));
+        written.map_err(|fault| WriteError {
+            path: "standard output".into(),
+            fault,
+        })?;
+        return Ok(false);
+    }
+    remove_abandoned(path);
+    allpairs::io::write_in_units(path, format, snapshot, units, overwrite)?;
+    Ok(true)
 }
 
 /// Removes what killed processes left half-written in the folder of `file`, which is to be written.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use allpairs::initial_conditions::{self, GENERATORS, SOLAR_SYSTEM_NOTES};
 use allpairs::io::{Format, Overwrite};
 use allpairs::units::Units;
-use anyhow::Context;
 
 use crate::files;
 use crate::made::Made;
@@ -21,7 +20,8 @@ pub(super) struct Options {
     /// Name of the initial conditions; without one, the list of them.
     #[arg(requires = "out")]
     name: Option<String>,
-    /// File to write: .allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .tipsy or .bin.
+    /// File to write: .allpairs, .hdf5, .npz, .vtp, .csv, or Tipsy as .tipsy or .bin; or `-`
+    /// for a table on the standard output.
     #[arg(short, long, alias = "output", value_name = "FILE", requires = "name")]
     out: Option<PathBuf>,
     /// Format of the file, if it does not follow from the name.
@@ -45,17 +45,15 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         return list(out);
     };
     let generator = initial_conditions::find(name)?;
-    let format = options
-        .format
-        .or_else(|| Format::from_path(path))
-        .with_context(|| files::no_format(path))?;
+    let format = files::format_of(path, options.format)?;
     let overwrite = Overwrite::from(options.overwrite);
     let (snapshot, units) = options
         .size
         .make(generator, &options.made.options, options.units)?;
     let n = snapshot.bodies.len();
-    files::remove_abandoned(path);
-    allpairs::io::write_in_units(path, format, &snapshot, units, overwrite)?;
+    if !files::write(path, format, (&snapshot, units), overwrite, out)? {
+        return Ok(());
+    }
     let at = match snapshot.time {
         0.0 => String::new(),
         time => format!(" at time {time}"),

@@ -23,15 +23,19 @@ use crate::say;
 use crate::size::Size;
 use crate::times::Times;
 
+/// Name of the standard input and output.
+pub(super) const STANDARD: &str = "-";
+
 /// Number of steps of a run that is given neither a number nor a time to reach.
 const DEFAULT_STEPS: u64 = 100;
 
 /// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (own format, HDF5, Gadget's binary, NumPy, VTK, Tipsy or a table of text), the
+    /// A snapshot file (own format, HDF5, Gadget's binary, NEMO, NumPy, VTK, Tipsy or a table of
+    /// text), the
     /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
-    /// these options.
+    /// these options. `-` is a snapshot on the standard input.
     pub(super) input: PathBuf,
     /// Format of the input file, if its content is not to decide.
     #[arg(long)]
@@ -129,7 +133,7 @@ pub(super) struct KeptOptions {
     /// time. May be given several times.
     #[arg(long = "stop-if", value_name = "CONDITION", action = ArgAction::Append)]
     pub(super) stop_if: Vec<Condition>,
-    /// Format of the snapshots; if not given, the format of the input file (hdf5 for Gadget's binary), or
+    /// Format of the snapshots; if not given, the format of the input file (hdf5 for those that are read only), or
     /// allpairs. hdf5-gzip is compressed HDF5.
     #[arg(long, value_name = "NAME")]
     pub(super) snapshot_format: Option<Format>,
@@ -268,7 +272,8 @@ impl Options {
         let given = given.or(self.made.options.of.map(|_| "of"));
         let given = given.or(self.made.options.masses.map(|_| "masses"));
         let given = given.or(self.made.is_seeded.then_some("seed"));
-        if let Some(name) = given.filter(|_| self.input.exists()) {
+        let is_file = self.input.exists() || self.input.as_os_str() == STANDARD;
+        if let Some(name) = given.filter(|_| is_file) {
             bail!(
                 "--{name} is for initial conditions made by name, and {} is a file: leave it out",
                 self.input.display()

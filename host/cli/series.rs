@@ -72,7 +72,7 @@ impl Series {
 
     /// Reads a snapshot, and its units where they are known.
     pub(super) fn load(&self, file: &Path) -> anyhow::Result<(Snapshot, Option<Units>)> {
-        let loaded = allpairs::io::load(file, self.format)?;
+        let loaded = files::read(file, self.format)?;
         for note in loaded.notes {
             if self.told.borrow_mut().insert(note.to_string()) {
                 files::tell_note(file, &note);

@@ -571,3 +571,29 @@ mod unix {
         assert!(end.time > 0.0 && end.time < 1000.0);
     }
 }
+
+#[test]
+fn the_program_says_how_to_cite_it() {
+    let folder = new_folder();
+    let cited = run(allpairs(folder.path()).args(["cite", "--cff"]));
+    cited.expect(0, &[concat!("version: ", env!("CARGO_PKG_VERSION"), "\n")]);
+    let file = crate::support::root().join("CITATION.cff");
+    let file = fs::read_to_string(file).expect("a readable file");
+    assert_eq!(
+        file, cited.said,
+        "renew it: `allpairs cite --cff > CITATION.cff`"
+    );
+    let arguments = "run plummer --bodies 100 --steps 3 --diagnostics 1 --device cpu --out RUN";
+    run(allpairs(folder.path()).args(arguments.split(' '))).expect(0, &[]);
+    let text = run(allpairs(folder.path()).args(["cite", "--run", "RUN"]));
+    text.expect(
+        0,
+        &[
+            "@misc{allpairs,",
+            "100 bodies",
+            "leapfrog",
+            "total energy was at most $",
+        ],
+    );
+    run(allpairs(folder.path()).args(["cite", "--run", "."])).expect(DATA, &["run.toml"]);
+}

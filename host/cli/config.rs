@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::version;
 
 /// Table about the program that wrote a file; not read.
-const MADE_BY: &str = "made-by";
+pub(super) const MADE_BY: &str = "made-by";
 /// Keys of that table.
 const OF_MADE_BY: [&str; 4] = ["program", "commit", "kernel", "device"];
 

@@ -9,6 +9,7 @@ use allpairs::settings::Front;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench;
+use crate::cite;
 use crate::convert;
 use crate::devices;
 use crate::exit;
@@ -83,6 +84,8 @@ enum Command {
     Plot(plot::Options),
     /// Show what a kernel was compiled to: instructions per interaction, registers, PTX.
     Inspect(inspect::Options),
+    /// Print how to cite this program, and a text about a run for a section on methods.
+    Cite(cite::Options),
     /// Print completions for a shell, to be sourced by it.
     Completions(manual::CompletionOptions),
     /// Write man pages.
@@ -140,6 +143,7 @@ fn carry_out(arguments: &[OsString], team: Option<&Arc<Team>>) -> u8 {
         Some(Command::View(options)) => view::view(options, &mut out),
         Some(Command::Plot(options)) => plot::plot(options, &mut out),
         Some(Command::Inspect(options)) => inspect::inspect(options, &mut out),
+        Some(Command::Cite(options)) => cite::cite(options, &mut out),
         Some(Command::Completions(options)) => {
             manual::completions(options, Arguments::command(), &mut out)
         }

@@ -7,6 +7,7 @@ mod bench_rows;
 mod bench_study;
 mod bodies;
 mod choices;
+mod cite;
 mod config;
 mod convert;
 #[cfg(test)]

@@ -117,6 +117,40 @@ fn binaries_of_a_file_are_not_softened() {
     );
 }
 
+/// Stars are not softened, and a run of them follows pairs, also where there are none at its beginning.
+#[test]
+fn stars_are_run_as_stars() {
+    let folder = Folder::new();
+    let ended =
+        folder.run("run plummer --bodies 200 --masses kroupa --seed 3 --until 0.01 --out made");
+    ended.expect(
+        0,
+        &["softening 0: as `plummer` is made", "block-steps on: "],
+    );
+    let mut stars = plummer(200, 1).expect("in range");
+    stars.mass.fill(0.5);
+    folder.write(
+        "stars.npz",
+        stars,
+        Some("pc,Msun,km/s".parse().expect("units")),
+    );
+    let ended = folder.run("run stars.npz --until 0.001Myr --out read");
+    ended.expect(
+        0,
+        &[
+            "softening 0: masses are those of single stars",
+            "block time steps by hermite4 with --eta 0.01 (chosen: bodies without softening form pairs)",
+        ],
+    );
+    folder
+        .run("run read/run.toml --out again")
+        .expect(0, &["hermite4"]);
+    assert_eq!(
+        folder.read("again/final.npz"),
+        folder.read("read/final.npz")
+    );
+}
+
 /// Bodies at one place do not pull each other without softening, which is said.
 #[test]
 fn coincident_bodies_are_named() {

@@ -98,11 +98,13 @@ fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<St
     let neighbours = (run.spec.neighbours)
         .filter(|_| !matches!(given, Some(Neighbours::Number(_))))
         .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
+    let why = (run.choice(Setting::BlockSteps)).map(|choice| format!(": {}", choice.why));
     Some(format!(
-        "block time steps by {} with --eta {}{} (chosen)",
+        "block time steps by {} with --eta {}{} (chosen{})",
         run.integrator.name(),
         run.spec.eta.map(say::plain).unwrap_or_default(),
-        neighbours.unwrap_or_default()
+        neighbours.unwrap_or_default(),
+        why.unwrap_or_default()
     ))
 }
 

@@ -19,7 +19,7 @@ use crate::units::{ASTRONOMICAL_UNIT, Units};
 use crate::variants::preferred::ForceAccuracy;
 
 /// Below this number bodies are individuals — planets, a binary — and nothing is softened.
-const FEW: usize = 100;
+pub(crate) const FEW: usize = 100;
 
 /// Advice on how to simulate the bodies of a [generator](crate::initial_conditions::Generator).
 #[derive(Clone, Copy, Debug, PartialEq)]

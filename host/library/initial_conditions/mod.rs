@@ -314,10 +314,10 @@ impl Generator {
     }
 
     /// Advice for bodies made with these options, like [`advice`](Self::advice), but the advice for its
-    /// systems if it makes systems. With binaries, each body is one star.
+    /// systems if it makes systems. With binaries, or with masses of stars, each body is one star.
     pub fn advice_of(&self, options: &Options) -> Advice {
-        let has_binaries = |share: f64| share > 0.0;
-        match options.get(Parameter::Binaries).is_some_and(has_binaries) {
+        let binaries = options.get(Parameter::Binaries).unwrap_or_default();
+        match binaries > 0.0 || options.masses.is_some() {
             true => Advice::INDIVIDUALS,
             false => self.inner(options).advice,
         }

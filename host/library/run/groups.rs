@@ -11,6 +11,7 @@ use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
+use crate::suggest::FEW;
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{CpuPath, Method};
 use gpu_kernels::numerics::Precision;
@@ -68,6 +69,8 @@ pub(super) struct Pairs {
     hard: usize,
     /// True if some bodies are so much heavier than others that they soon find each other.
     has_heavy: bool,
+    /// True if the bodies are a cluster without softening, where pairs form sooner or later.
+    are_stars: bool,
     /// Reason why pairs cannot be followed apart, whatever the steps and the device.
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
@@ -102,14 +105,16 @@ impl RunSpec {
         };
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let has_heavy = heaviest > heavy_above(&bodies.mass);
+        let are_stars = !blocks && is_asked && bodies.len() >= FEW;
         let suit = fault.is_none()
             && self.groups != Some(false)
             && bodies.len() >= CLUSTER
-            && (count > 0 || has_heavy);
+            && (count > 0 || has_heavy || are_stars || self.groups == Some(true));
         Pairs {
             count,
             hard,
             has_heavy,
+            are_stars,
             fault,
             suit,
         }
@@ -136,14 +141,15 @@ impl RunSpec {
         if self.stepping.is_some() {
             return;
         }
-        let blocks = pairs.suit && (pairs.hard > 0 || pairs.has_heavy);
+        let blocks = pairs.suit && (pairs.hard > 0 || pairs.has_heavy || pairs.are_stars);
         if blocks {
             choices.push(Choice {
                 setting: Setting::BlockSteps,
                 value: "on".to_owned(),
-                why: match pairs.hard {
-                    0 => "some bodies have ten mean masses, and find each other".to_owned(),
-                    hard => format!("{} to be followed apart", counted(hard, "hard pair")),
+                why: match (pairs.hard, pairs.has_heavy) {
+                    (0, true) => "some bodies have ten mean masses, and find each other".to_owned(),
+                    (0, false) => "bodies without softening form pairs".to_owned(),
+                    (hard, _) => format!("{} to be followed apart", counted(hard, "hard pair")),
                 },
             });
         }

@@ -5,6 +5,7 @@ use crate::binaries;
 use crate::bodies::Bodies;
 use crate::neighbours::{Neighbour, mutual, nearest};
 use crate::physics::{ForceLaw, Physics};
+use crate::units::{SOLAR_MASS, Units};
 
 /// As many bodies, or fewer, that hold more than half of the mass are individuals — a star, a
 /// binary — which the others go round.
@@ -13,6 +14,13 @@ const HEAVY: usize = 10;
 /// Semi-major axis, in softening lengths and in distances to the next body, below which a bound pair would
 /// not stay one.
 const TIGHT: f64 = 0.125;
+
+/// Masses of stars, in solar masses.
+const STARS: std::ops::RangeInclusive<f64> = 0.01..=300.0;
+
+/// Share of bodies with masses of stars from which on all are taken for stars. (Others are their remnants, or a
+/// black hole.)
+const MOST: f64 = 0.9;
 
 /// Pairs so tight, in bodies with mass, from which on they are no chance: in Plummer spheres of 100
 /// bodies and more there are none in 1000, or one.
@@ -31,6 +39,7 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
 ///   the others are on orbits that softening would change: 0;
 /// * bodies in units of au, as planets are: 0;
+/// * nine bodies of ten have masses of stars, from 0.01 to 300 solar masses, in units that are known: 0;
 /// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
 ///   eighth of the softening below and of the distance to the next body: binaries, 0;
 /// * else bodies stand for many, and ε is half the mean distance of bodies with mass within the
@@ -93,6 +102,11 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
     if are_planets(known.units) {
         return Chosen::new(0.0, "lengths are in au, as those of planets");
     }
+    if let Some(units) = known.units
+        && are_stars(&massive.mass, units)
+    {
+        return Chosen::new(0.0, "masses are those of single stars");
+    }
     let centre = [&massive.x, &massive.y, &massive.z].map(|x| median(x.clone()));
     let radii = massive
         .iter()
@@ -112,6 +126,15 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
             Chosen::new(softening, why)
         }
     }
+}
+
+/// Returns whether most of these masses are masses of stars.
+fn are_stars(masses: &[f64], units: Units) -> bool {
+    let solar = units.mass / SOLAR_MASS;
+    let stars = masses
+        .iter()
+        .filter(|mass| STARS.contains(&(*mass * solar)));
+    stars.count() as f64 >= MOST * masses.len() as f64
 }
 
 /// Number of bound pairs that this softening would separate, and that are also close compared with the

@@ -189,6 +189,36 @@ fn planets_rings_and_test_particles_are_not_softened() {
     assert!(choose_softening(&with_asteroids(200, 0.0), &unit).value > 0.0);
 }
 
+/// Masses of stars in units that are known are not softened; a galaxy's particles are, and so are numbers without units.
+#[test]
+fn stars_are_not_softened() {
+    let sphere = plummer(300, 1).expect("bodies");
+    let softening = |mass_of_one: f64, units: Option<&str>| {
+        let mut bodies = sphere.clone();
+        bodies.mass.fill(mass_of_one);
+        let known = Known {
+            units: units.map(|text| text.parse().expect("units")),
+            ..Known::NOTHING
+        };
+        choose_softening(&bodies, &known).value
+    };
+    assert_eq!(softening(0.5, Some("pc,Msun,km/s")), 0.0);
+    assert_eq!(softening(0.5 / 232.5, Some("pc,km/s")), 0.0);
+    assert!(softening(1e4, Some("pc,Msun,km/s")) > 0.0);
+    assert!(softening(1e-4, Some("kpc,1e10Msun,km/s")) > 0.0);
+    assert!(softening(0.5, None) > 0.0);
+}
+
+/// A mass function makes stars.
+#[test]
+fn a_mass_function_is_not_softened() {
+    let plummer = crate::initial_conditions::find("plummer").expect("a name");
+    let mut options = Options::new(1);
+    assert_eq!(plummer.advice_of(&options).softening, None);
+    options.masses = Some(crate::initial_conditions::MassFunction::Kroupa);
+    assert_eq!(plummer.advice_of(&options).softening, Some(0.0));
+}
+
 #[test]
 fn generators_carry_their_softening() {
     let softened = |name: &str| {

@@ -1,5 +1,7 @@
 """Direct-summation gravitational N-body simulation, on CPUs and NVIDIA GPUs.
 
+Examples
+--------
 >>> import allpairs as ap
 >>> sim = ap.Simulation(ap.plummer(1000, seed=1), softening=0.05, dt=0.01)
 >>> sim.integrate(1.0).t

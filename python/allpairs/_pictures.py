@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from functools import partial
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -119,6 +121,8 @@ def render(
 ) -> Any:
     """A matplotlib figure of the surface density, with axes, a scale bar and a colour bar.
 
+    For other parameters see `image`, which needs no matplotlib.
+
     Parameters
     ----------
     bodies : Bodies or Simulation
@@ -129,8 +133,6 @@ def render(
         converted, and where not given theirs if it is one of these; of others only a label.
     size : int
         Pixels of a panel.
-
-    For other parameters see `image`, which needs no matplotlib.
 
     Returns
     -------
@@ -170,7 +172,16 @@ def render(
     ours = {"grey": "gray"}
     scale = ScalarMappable(Normalize(-decades, 0.0), ours.get(colour_map, colour_map))
     figure.colorbar(scale, ax=list(plots), label="lg surface density / brightest")
+    # Notebooks show figures by themselves only after pyplot was imported.
+    setattr(figure, "_repr_png_", partial(_png, figure))
     return figure
+
+
+def _png(figure: Any) -> bytes:
+    """Bytes of a figure as a PNG file."""
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 def _scale_bar(plot: Any, corner: tuple[float, float], half: float, unit: str | None) -> None:

@@ -24,6 +24,7 @@ def test_figures() -> None:
     pytest.importorskip("matplotlib")
     figure = ap.render(ap.plummer(200, mass="1e3Msun", radius="1pc"), ["xy", "xz"], size=100)
     assert len(figure.axes) == 3 and figure.axes[0].get_xlabel() == "x [pc]"
+    assert figure._repr_png_().startswith(b"\x89PNG")
     bodies = ap.plummer(200, mass="1e3Msun", radius="1pc")
     in_pc, in_au = (ap.render(bodies, unit=unit, half_width=2.5, size=50).axes[0] for unit in ("pc", "au"))
     assert in_au.get_xlabel() == "x [au]"

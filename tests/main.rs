@@ -21,6 +21,7 @@ mod measuring;
 mod neighbour_kernels;
 mod neighbours;
 mod nothing_silent;
+mod old_drivers;
 mod peers;
 mod physics;
 mod pictures;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use allpairs::limits;
+use allpairs::ptx::{self, PtxModule};
 use allpairs::selection::Place;
 use cuda_driver::DeviceInfo;
 
@@ -28,6 +29,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         "#memory",
         "#bandwidth",
         "driver",
+        "kernels",
         "#f32 limit",
         "#f64 limit",
     ]);
@@ -41,13 +43,15 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
             format!("{} MHz", gpu.sm_clock_khz / 1000),
             format!("{:.1} GiB", gpu.memory_bytes as f64 / f64::from(1 << 30)),
             format!("{:.2} TB/s", limits::memory_bandwidth(gpu) * 1e-12),
-            format!("CUDA {}.{}", gpu.driver_version.0, gpu.driver_version.1),
+            cuda(gpu.driver_version),
+            ptx::module_for(gpu, false).map_or_else(|| "none".into(), target),
             rate(limits::one_sided_f32(gpu)),
             rate(limits::one_sided_f64(gpu)),
         ]);
     }
     writeln!(out, "{table}")?;
     links(&gpus, out)?;
+    kernels(&gpus, out)?;
     match cuda_driver::nccl_version() {
         Ok(version) => writeln!(
             out,
@@ -65,6 +69,53 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         "Limits are interactions/s of a kernel that computes each pair for one body: 12 instructions \
          and an\ninverse square root in f32, 17 instructions in f64, at the highest clock."
     )?;
+    Ok(())
+}
+
+/// Name of a CUDA version.
+fn cuda((major, minor): (u32, u32)) -> String {
+    format!("CUDA {major}.{minor}")
+}
+
+/// Name of a GPU generation that kernels are compiled for.
+fn target(module: &PtxModule) -> String {
+    format!("sm_{}", module.sm)
+}
+
+/// Tells which drivers the kernels of each generation need, and which GPUs have older kernels for that.
+fn kernels(gpus: &[DeviceInfo], out: &mut impl Write) -> anyhow::Result<()> {
+    let modules = ptx::PTX_MODULES.iter().filter(|module| !module.ftz);
+    let needs = modules.map(|module| {
+        let oldest = module.oldest_cuda().map(cuda);
+        let oldest = oldest.unwrap_or_else(|| "an unknown version".into());
+        format!("{} ({oldest})", target(module))
+    });
+    let needs: Vec<String> = needs.collect();
+    writeln!(
+        out,
+        "Kernels are compiled for {}: in brackets the oldest driver.",
+        needs.join(", ")
+    )?;
+    for gpu in gpus {
+        let taken = ptx::module_for(gpu, false);
+        let Some(best) = ptx::module_of_generation(gpu, false) else {
+            continue; // its compute capability is too low, whatever the driver
+        };
+        if taken.is_some_and(|taken| taken.sm == best.sm) {
+            continue;
+        }
+        writeln!(
+            out,
+            "cuda:{} runs {}, because its driver is for {}. Update the NVIDIA driver for the kernels of {}.",
+            gpu.ordinal,
+            taken.map_or_else(
+                || "no kernels".into(),
+                |taken| format!("kernels of {}", target(taken))
+            ),
+            cuda(gpu.driver_version),
+            target(best)
+        )?;
+    }
     Ok(())
 }
 

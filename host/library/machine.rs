@@ -296,7 +296,7 @@ impl Machine {
         let opened = match gpus.entry((info.ordinal, ftz)) {
             Entry::Occupied(opened) => opened.into_mut(),
             Entry::Vacant(room) => {
-                let module = ptx::module_for(ptx::capability(info), ftz);
+                let module = ptx::module_for(info, ftz);
                 let module = module.expect("an eligible variant has a module");
                 room.insert(Cuda::open(info.ordinal, module)?)
             }

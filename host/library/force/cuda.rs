@@ -195,10 +195,7 @@ impl Cuda {
         match functions.entry(symbol) {
             hash_map::Entry::Occupied(known) => work(known.into_mut()),
             hash_map::Entry::Vacant(room) => {
-                let PtxModule { sm, ftz, .. } = self.kernels;
-                let name = format!("{symbol}, sm_{sm}{}", if *ftz { " ftz" } else { "" });
-                let text = self.kernels.alone(symbol).expect("an eligible kernel");
-                let module = self.gpu.load_ptx(&name, &text)?;
+                let module = self.load(symbol)?;
                 let function = module.function(symbol)?;
                 let attributes = function.attributes()?;
                 work(room.insert(Loaded {
@@ -209,6 +206,34 @@ impl Cuda {
                     most_threads: attributes.max_threads_per_block,
                     shared_bytes: SHARED_BYTES_UNASKED,
                 }))
+            }
+        }
+    }
+}
+
+/// Code of the driver where PTX is newer than it.
+const UNSUPPORTED_PTX_VERSION: i32 = 222;
+
+impl Cuda {
+    /// Loads a kernel, compiled for the newest generation with PTX that the driver takes. The driver's
+    /// version has chosen it already; a driver may refuse it all the same.
+    fn load(&self, symbol: &'static str) -> Result<Module, DriverError> {
+        let mut kernels = self.kernels;
+        loop {
+            let PtxModule { sm, ftz, .. } = kernels;
+            let build = if *ftz { " ftz" } else { "" };
+            let oldest = kernels.oldest_cuda();
+            let oldest = oldest.map_or_else(String::new, |(major, minor)| {
+                format!(", for drivers of CUDA {major}.{minor} and newer")
+            });
+            let name = format!("{symbol}, sm_{sm}{build}{oldest}");
+            let text = kernels.alone(symbol).expect("an eligible kernel");
+            let loaded = self.gpu.load_ptx(&name, &text);
+            let is_newer = |error: &DriverError| error.code() == UNSUPPORTED_PTX_VERSION;
+            let is_newer = loaded.as_ref().is_err_and(is_newer);
+            match is_newer.then(|| kernels.older(symbol)).flatten() {
+                Some(older) => kernels = older,
+                None => return loaded,
             }
         }
     }

@@ -340,7 +340,7 @@ fn gpu(number: u32, build: Build) -> Result<Cuda, ForceError> {
     let there = devices()?;
     let info = there.iter().find(|gpu| gpu.ordinal == number);
     let info = info.expect("rank 0 asked what there is");
-    let module = ptx::module_for(ptx::capability(info), build == Build::Ftz);
+    let module = ptx::module_for(info, build == Build::Ftz);
     let module = module.expect("an eligible variant has a module");
     Ok(Cuda::open(number, module)?)
 }

@@ -17,6 +17,14 @@ pub(super) fn parts(ptx: &str) -> (String, BTreeMap<String, String>) {
     (head, kernels)
 }
 
+/// Version of PTX (major, minor) that a module says it is written in.
+pub(super) fn version(ptx: &str) -> Option<(u32, u32)> {
+    let mut lines = ptx.lines().map(str::trim);
+    let version = lines.find_map(|line| line.strip_prefix(".version "))?;
+    let (major, minor) = version.trim().split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// The first kernel in a text, from its linkage directive to its closing brace, if it has one.
 pub(super) fn entry(text: &str) -> Option<&str> {
     let (at, _) = entry_headers(text).next()?;

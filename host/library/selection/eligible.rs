@@ -5,8 +5,7 @@ use cuda_driver::{DeviceInfo, NoLibrary, blas_library};
 use super::Place;
 use crate::physics::ForceLaw;
 use crate::plan::{self, PlanError};
-use crate::ptx;
-use crate::ptx::capability;
+use crate::ptx::{self, PtxModule, capability};
 use crate::refusals::Refusals;
 use crate::rules::{self, Needs};
 use crate::variants::{Build, Method, Variant};
@@ -41,6 +40,21 @@ pub enum Ineligible {
         /// Oldest target that is compiled for.
         oldest: String,
     },
+    /// The driver of the GPU does not compile PTX of the variant's kernels, which is newer.
+    #[error(
+        "kernel `{kernel}` cannot run on {gpu}: its PTX needs an NVIDIA driver for CUDA {}.{} or newer, and the \
+         driver is for CUDA {}.{}; update the driver, or choose another kernel", oldest.0, oldest.1, driver.0, driver.1
+    )]
+    OldDriver {
+        /// The variant.
+        kernel: &'static str,
+        /// The GPU.
+        gpu: String,
+        /// CUDA version of the driver.
+        driver: (u32, u32),
+        /// Oldest CUDA version with a driver that compiles the kernels.
+        oldest: (u32, u32),
+    },
 }
 
 /// Checks that a variant can run at a place.
@@ -66,11 +80,25 @@ pub(crate) fn loads(variant: &Variant, place: &Place) -> Result<(), Ineligible> 
 
 /// Checks that a variant's kernels are compiled for a GPU, and the library is here that they need.
 fn compiled(variant: &Variant, info: &DeviceInfo, build: Build) -> Result<(), Ineligible> {
+    let since = variant.since();
+    let ftz = build == Build::Ftz;
+    if ptx::module_for(info, ftz).is_some_and(|module| module.sm >= since) {
+        return library(variant);
+    }
+    // The oldest module that has the kernels, and that the GPU could run.
+    let modules = ptx::PTX_MODULES.iter().filter(|module| module.ftz == ftz);
+    let has_them = |module: &&PtxModule| (since..=capability(info)).contains(&module.sm);
+    let oldest_of_gpu = modules.filter(has_them).min_by_key(|module| module.sm);
     let oldest = ptx::PTX_MODULES.iter().map(|module| module.sm).min();
-    let oldest = oldest.map(|sm| sm.max(variant.since()));
-    match ptx::module_for(capability(info), build == Build::Ftz) {
-        Some(module) if module.sm >= variant.since() => library(variant),
-        _ => Err(Ineligible::TooOld {
+    let oldest = oldest.map(|sm| sm.max(since));
+    match oldest_of_gpu.and_then(PtxModule::oldest_cuda) {
+        Some(oldest) => Err(Ineligible::OldDriver {
+            kernel: variant.name,
+            gpu: info.name.clone(),
+            driver: info.driver_version,
+            oldest,
+        }),
+        None => Err(Ineligible::TooOld {
             kernel: variant.name,
             gpu: info.name.clone(),
             capability: info.compute_capability,

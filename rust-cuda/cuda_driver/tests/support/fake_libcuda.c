@@ -94,7 +94,11 @@ int cuInit(unsigned flags) {
     initialised = 1;
     return setting("FAKE_INIT");
 }
-int cuDriverGetVersion(int *version) { *version = 13010; return SUCCESS; }
+/* FAKE_VERSION: CUDA version of the driver, 11040 for 11.4. */
+int cuDriverGetVersion(int *version) {
+    *version = setting("FAKE_VERSION") ? setting("FAKE_VERSION") : 13010;
+    return SUCCESS;
+}
 
 int cuGetErrorName(int code, const char **name) {
     switch (code) {
@@ -133,8 +137,8 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
     switch (which) {
     case 1: *value = 1024; return SUCCESS;
     case 10: *value = 32; return SUCCESS;
-    case 75: *value = 9; return SUCCESS;
-    case 76: *value = 0; return SUCCESS;
+    case 75: *value = setting("FAKE_CAPABILITY") ? setting("FAKE_CAPABILITY") / 10 : 9; return SUCCESS;
+    case 76: *value = setting("FAKE_CAPABILITY") % 10; return SUCCESS;
     case 97: *value = MAX_SHARED; return SUCCESS;
     }
     *value = 1000 + which;
@@ -154,9 +158,15 @@ int cuCtxSetCurrent(void *context) { current = context; return SUCCESS; }
 int cuCtxSynchronize(void) { return do_noted(); }
 int cuMemGetInfo_v2(size_t *free, size_t *total) { *free = 4096; *total = MEMORY; return SUCCESS; }
 
+/* FAKE_PTX: newest version of PTX that the driver compiles, 78 for 7.8. */
+static int is_newer(const char *image) {
+    int major = 0, minor = 0, newest = setting("FAKE_PTX") ? setting("FAKE_PTX") : 98;
+    const char *version = strstr(image, ".version ");
+    return version && sscanf(version, ".version %d.%d", &major, &minor) == 2 && 10 * major + minor > newest;
+}
 int cuModuleLoadDataEx(void **module, const char *image, unsigned n, const int *options, void **values) {
     int code = !strstr(image, ".entry") ? INVALID_IMAGE
-               : strstr(image, ".version 99") ? UNSUPPORTED_PTX
+               : is_newer(image) ? UNSUPPORTED_PTX
                : strstr(image, "bogus") ? INVALID_PTX : SUCCESS;
     char *log = NULL;
     size_t size = 0;

@@ -5,10 +5,11 @@
 //! `w_j`: [`interact`] is a term of that sum, [`interact_pair`] the terms of both bodies of a pair. The
 //! law `attract-repel` has a second term. ε² > 0 also makes the self-interaction harmless: r = 0 there.
 //!
-//! Other ways to write the same laws are in `interaction/formulas.rs`, counts of instructions in
-//! [`operations`](crate::operations).
+//! Other ways to write the same laws are in `interaction/formulas.rs`, derivatives by positions, masses and
+//! ε in [`gradients`], counts of instructions in [`operations`](crate::operations).
 
 mod formulas;
+pub mod gradients;
 
 use crate::abi::Params;
 use crate::layout::Source;

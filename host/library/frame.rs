@@ -215,6 +215,12 @@ fn largest(values: &[f64], origin: f64) -> f64 {
     lanes.into_iter().fold(of_rest, f64::max)
 }
 
+/// Power of two next above the largest of finite numbers, without their signs; 1 if all are 0.
+pub(crate) fn unit_of(numbers: impl Iterator<Item = f64>) -> f64 {
+    let finite = numbers.map(f64::abs).filter(|x| x.is_finite());
+    power_of_two(exponent_above(finite.fold(0.0, f64::max)).unwrap_or(0))
+}
+
 /// `1/unit`, which is exact for units of a frame: loops multiply by it, sooner than they would divide.
 fn inverse(unit: f64) -> f64 {
     1.0 / unit

@@ -18,7 +18,7 @@ from ._errors import (
     FileError,
     InternalError,
 )
-from ._forces import accelerations, field_at, potential
+from ._forces import Pull, TrajectoryPull, accelerations, field_at, potential, pull, pull_leapfrog
 from ._generators import (
     cold_collapse,
     disk_galaxy,
@@ -89,7 +89,9 @@ __all__ = [
     "Leapfrog",
     "LeapfrogDKD",
     "Page",
+    "Pull",
     "Simulation",
+    "TrajectoryPull",
     "Units",
     "Yoshida4",
     "Yoshida6",
@@ -115,6 +117,8 @@ __all__ = [
     "plot",
     "plummer",
     "potential",
+    "pull",
+    "pull_leapfrog",
     "render",
     "resume",
     "save",

@@ -410,7 +410,8 @@ class Bodies(Named):
         from ._forces import accelerations
 
         eps, options["G"] = self._constants(eps, options.get("G"))
-        return accelerations(self.pos, self.m, eps, **options)
+        acc: Floats = accelerations(self.pos, self.m, eps, **options)
+        return acc
 
     def potential(self, eps: Any = 0.0, *, G: Any = None) -> Floats:
         """Potential at each body of all others, (N,): see `allpairs.potential`."""

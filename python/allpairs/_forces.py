@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, overload
+from typing import Any, NamedTuple, Sequence, overload
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,6 +24,7 @@ def accelerations(
     m: ArrayLike,
     eps: float = ...,
     *,
+    vel: None = ...,
     G: float = ...,
     accuracy: str | None = ...,
     device: str = ...,
@@ -32,16 +33,43 @@ def accelerations(
 ) -> Floats: ...
 @overload
 def accelerations(
+    pos: _Host,
+    m: ArrayLike,
+    eps: float = ...,
+    *,
+    vel: ArrayLike,
+    G: float = ...,
+    accuracy: str | None = ...,
+    device: str = ...,
+    kernel: str | None = ...,
+    check: bool = ...,
+) -> tuple[Floats, Floats]: ...
+@overload
+def accelerations(
     pos: ForeignArray,
     m: ForeignArray | float,
     eps: float = ...,
     *,
+    vel: None = ...,
     G: float = ...,
     accuracy: str | None = ...,
     device: str = ...,
     kernel: str | None = ...,
     check: bool = ...,
 ) -> ForeignArray: ...
+@overload
+def accelerations(
+    pos: ForeignArray,
+    m: ForeignArray | float,
+    eps: float = ...,
+    *,
+    vel: ForeignArray,
+    G: float = ...,
+    accuracy: str | None = ...,
+    device: str = ...,
+    kernel: str | None = ...,
+    check: bool = ...,
+) -> tuple[ForeignArray, ForeignArray]: ...
 
 
 def accelerations(
@@ -49,6 +77,7 @@ def accelerations(
     m: Any,
     eps: float = 0.0,
     *,
+    vel: Any = None,
     G: float = 1.0,
     accuracy: str | None = None,
     device: str = "auto",
@@ -67,6 +96,9 @@ def accelerations(
         that are used on a GPU: `field_at` at them takes fewer.
     eps : float
         Softening length ≥ 0.
+    vel : array_like, shape (N, 3), optional
+        Velocities. With them the jerks, the derivatives of the accelerations in time, are computed too; arrays
+        that are on a GPU go through the host then.
     G : float
         Gravitational constant.
     accuracy : {"double", "single", "fast"}, optional
@@ -87,19 +119,168 @@ def accelerations(
     Returns
     -------
     ndarray of float64, shape (N, 3)
-        Or an array of the library of `pos`, on its device and of its precision.
+        Or an array of the library of `pos`, on its device and of its precision. With `vel`, a pair of
+        arrays: accelerations and jerks.
     """
     if accuracy is not None and accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     if kernel is not None:
         kernel = one_of("kernel", kernel, _native.names()["kernel"])
     eps, g = _arrays.number("eps", eps), _arrays.number("G", G)
-    if _in_place.usable(pos, device):
+    if vel is None and _in_place.usable(pos, device):
         return _in_place.accelerations(pos, m, eps, g, accuracy, kernel, check)
     positions = _arrays.vectors("pos", pos)
     masses = _arrays.scalars("m", m, len(positions))
-    found = _native.accelerations(positions, masses, eps, g, accuracy or (None if kernel else "double"), device, kernel)
-    return _foreign.returning(pos)(found)
+    velocities = None if vel is None else _arrays.vectors("vel", vel, len(positions))
+    accuracy = accuracy or (None if kernel else "double")
+    acc, jerk = _native.accelerations(positions, masses, eps, g, accuracy, device, kernel, velocities)
+    made = _foreign.returning(pos)
+    return made(acc) if jerk is None else (made(acc), made(jerk))
+
+
+class Pull(NamedTuple):
+    """Accelerations, and the derivatives of L = Σ lam·acc."""
+
+    #: Accelerations, shape (N, 3).
+    acc: Any
+    #: ∂L/∂pos, shape (N, 3).
+    pos: Any
+    #: ∂L/∂m, shape (N,); None where it was not asked for.
+    m: Any
+    #: ∂L/∂eps; None where it was not asked for.
+    eps: float | None
+
+
+def pull(
+    pos: Any,
+    m: Any,
+    lam: Any,
+    eps: float = 0.0,
+    *,
+    G: float = 1.0,
+    accuracy: str = "double",
+    masses: bool = True,
+    softening: bool = True,
+) -> Pull:
+    """Accelerations and the derivatives of L = Σ lam·acc, in one sweep over the pairs, on the CPU.
+
+    This is the product of `lam` and the Jacobian of the accelerations, which libraries of automatic
+    differentiation ask for. `allpairs.jax` and `allpairs.torch` are made of it.
+
+    Parameters
+    ----------
+    pos : array_like, shape (N, 3)
+    m : array_like, shape (N,), or float
+        Masses; bodies without mass have derivatives too.
+    lam : array_like, shape (N, 3)
+        Cotangents of the accelerations: ∂L/∂acc.
+    eps : float
+        Softening length ≥ 0. Where it is 0, no two bodies may be at the same place.
+    G : float
+    accuracy : {"double", "single", "fast"}
+        Relative error of pairs: 1e-13 or 1e-6; fast is as single.
+    masses, softening : bool
+        False to leave out the derivative by `m`, or by `eps`, and the time that it takes.
+
+    Returns
+    -------
+    Pull
+        Named tuple of `acc`, `pos`, `m` and `eps`, in arrays of the library of `pos`.
+    """
+    accuracy = one_of("accuracy", accuracy, ACCURACIES)
+    positions = _arrays.vectors("pos", pos)
+    n = len(positions)
+    acc, of_pos, of_m, of_eps = _native.pull(
+        positions,
+        _arrays.scalars("m", m, n),
+        _arrays.vectors("lam", lam, n),
+        _arrays.number("eps", eps),
+        _arrays.number("G", G),
+        accuracy,
+        masses,
+        softening,
+    )
+    made = _foreign.returning(pos)
+    return Pull(made(acc), made(of_pos), None if of_m is None else made(of_m), of_eps)
+
+
+class TrajectoryPull(NamedTuple):
+    """Derivatives of a function of a trajectory's last state by what it begins with."""
+
+    #: By positions, shape (N, 3).
+    pos: Any
+    #: By velocities, shape (N, 3).
+    vel: Any
+    #: By masses, shape (N,).
+    m: Any
+    #: By the softening length.
+    eps: float
+    #: By the length of a step.
+    dt: float
+    #: The largest derivative on the way, in units of the largest cotangent. Rounding errors grow as it does.
+    growth: float
+
+
+def pull_leapfrog(
+    pos: Any,
+    vel: Any,
+    m: Any,
+    dt: float,
+    steps: int,
+    lam_pos: Any,
+    lam_vel: Any,
+    eps: float = 0.0,
+    *,
+    G: float = 1.0,
+    scheme: str = "leapfrog",
+    accuracy: str = "double",
+) -> TrajectoryPull:
+    """Derivatives of a function of the state after some steps, by positions, velocities, masses, `eps` and `dt`.
+
+    The steps are taken there and back, in the memory of one state, on the CPU.
+
+    Parameters
+    ----------
+    pos, vel : array_like, shape (N, 3)
+        The state at the beginning.
+    m : array_like, shape (N,), or float
+    dt : float
+        Length of a step.
+    steps : int
+    lam_pos, lam_vel : array_like, shape (N, 3)
+        Derivatives of the function by the last positions and velocities.
+    eps : float
+        Softening length ≥ 0.
+    G : float
+    scheme : {"leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6"}
+        Schemes that can be taken back. Hermite's schemes and block time steps cannot.
+    accuracy : {"double", "single", "fast"}
+        Precision of pairs; the state is float64.
+
+    Returns
+    -------
+    TrajectoryPull
+        Named tuple of `pos`, `vel`, `m`, `eps`, `dt` and `growth`.
+    """
+    accuracy = one_of("accuracy", accuracy, ACCURACIES)
+    scheme = one_of("scheme", scheme, _native.names()["integrator"])
+    positions = _arrays.vectors("pos", pos)
+    n = len(positions)
+    of_pos, of_vel, of_m, of_eps, of_dt, growth = _native.trajectory_pull(
+        positions,
+        _arrays.vectors("vel", vel, n),
+        _arrays.scalars("m", m, n),
+        _arrays.number("dt", dt),
+        _arrays.count("steps", steps),
+        _arrays.vectors("lam_pos", lam_pos, n),
+        _arrays.vectors("lam_vel", lam_vel, n),
+        _arrays.number("eps", eps),
+        _arrays.number("G", G),
+        scheme,
+        accuracy,
+    )
+    made = _foreign.returning(pos)
+    return TrajectoryPull(made(of_pos), made(of_vel), made(of_m), of_eps, of_dt, growth)
 
 
 @overload

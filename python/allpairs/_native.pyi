@@ -31,11 +31,17 @@ __all__ = [
     "measure",
     "names",
     "potentials",
+    "pull",
     "run_program",
     "save",
     "shown_time",
+    "stages",
+    "sums",
+    "trajectory",
+    "trajectory_pull",
     "units",
     "view",
+    "xla_handlers",
 ]
 
 __version__: str
@@ -72,8 +78,54 @@ def save(
     overwrite: bool,
 ) -> None: ...
 def accelerations(
-    pos: _Floats, m: _Floats, eps: float, g: float, accuracy: str | None, device: str, kernel: str | None
-) -> _Floats: ...
+    pos: _Floats,
+    m: _Floats,
+    eps: float,
+    g: float,
+    accuracy: str | None,
+    device: str,
+    kernel: str | None,
+    vel: _Floats | None,
+) -> tuple[_Floats, _Floats | None]: ...
+def pull(
+    pos: _Floats,
+    m: _Floats,
+    lam: _Floats,
+    eps: float,
+    g: float,
+    accuracy: str,
+    masses: bool,
+    softening: bool,
+) -> tuple[_Floats, _Floats, _Floats | None, float | None]: ...
+def stages(integrator: str) -> list[tuple[bool, float]]: ...
+def trajectory(
+    pos: _Floats,
+    vel: _Floats,
+    m: _Floats,
+    dt: float,
+    steps: int,
+    eps: float,
+    g: float,
+    scheme: str,
+    accuracy: str,
+) -> tuple[_Floats, _Floats]: ...
+def trajectory_pull(
+    pos: _Floats,
+    vel: _Floats,
+    m: _Floats,
+    dt: float,
+    steps: int,
+    lam_pos: _Floats,
+    lam_vel: _Floats,
+    eps: float,
+    g: float,
+    scheme: str,
+    accuracy: str,
+) -> tuple[_Floats, _Floats, _Floats, float, float, float]: ...
+def sums(
+    name: str, double: bool, rounded: bool, shape: tuple[int, int], arguments: list[_Floats]
+) -> list[_Floats]: ...
+def xla_handlers() -> list[tuple[str, int]]: ...
 def potentials(pos: _Floats, m: _Floats, eps: float, g: float) -> _Floats: ...
 def field_at(
     points: _Floats,

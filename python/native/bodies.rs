@@ -52,7 +52,7 @@ pub(crate) fn bodies(arrays: &Arrays<'_>) -> PyResult<Bodies> {
     })
 }
 
-fn columns(rows: &PyReadonlyArray2<'_, f64>) -> PyResult<[Vec<f64>; 3]> {
+pub(crate) fn columns(rows: &PyReadonlyArray2<'_, f64>) -> PyResult<[Vec<f64>; 3]> {
     let (rows, _) = rows.as_slice()?.as_chunks::<3>();
     Ok([0, 1, 2].map(|axis| rows.iter().map(|row| row[axis]).collect()))
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use allpairs::backend::ForceError;
+use allpairs::backend::{ForceError, HighestDerivative, Operation};
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::kinetic;
 use allpairs::force::cpu;
 use allpairs::gpu_kernels::numerics::Precision;
+use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
@@ -19,7 +20,7 @@ use allpairs_lab::studies::catalogue;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::bodies::{Arrays, array, bodies, rows};
+use crate::bodies::{Arrays, array, bodies, columns, rows};
 use crate::errors::Failure;
 use crate::models::parsed;
 use crate::work::compute_long;
@@ -106,7 +107,10 @@ pub(crate) fn machine(place: Place) -> Arc<Machine> {
     )
 }
 
-/// Accelerations of bodies by each other.
+/// Accelerations, and jerks if they were asked for.
+type ForceArrays<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>);
+
+/// Accelerations of bodies by each other; with velocities, their jerks too.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one for each option")]
 pub(crate) fn accelerations<'py>(
@@ -118,20 +122,29 @@ pub(crate) fn accelerations<'py>(
     accuracy: Option<String>,
     device: String,
     kernel: Option<String>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
-    let accelerations = compute_long(py, move || {
+    vel: Option<PyReadonlyArray2<'py, f64>>,
+) -> PyResult<ForceArrays<'py>> {
+    let mut bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
+    let with_jerks = vel.is_some();
+    if let Some(vel) = &vel {
+        [bodies.vx, bodies.vy, bodies.vz] = columns(vel)?;
+    }
+    let (accelerations, jerks) = compute_long(py, move || {
         let physics = gravity(g, eps)?;
         bodies.check()?;
         let given = self::accuracy(accuracy.as_deref())?;
         let kernel = self::kernel(kernel.as_deref())?;
         suit(given, kernel)?;
         if bodies.is_empty() {
-            return Ok(vec![]);
+            return Ok((vec![], vec![]));
         }
         let request = Request {
             sources: Kinds::of(&bodies, &physics).massive,
             accuracy: given,
+            integrator: match with_jerks {
+                true => Integrator::Hermite4,
+                false => Integrator::Leapfrog,
+            },
             ..Request::new(bodies.len())
         };
         let request = request.on(self::device(&device)?).by(kernel);
@@ -144,11 +157,23 @@ pub(crate) fn accelerations<'py>(
         )?;
         let machine = machine(selection.place);
         let mut backend = machine.backend(selection.variant, &bodies, physics)?;
-        let computed: Result<_, ForceError> =
-            backend.accelerate().and_then(|()| backend.accelerations());
-        Ok(computed?)
+        if !with_jerks {
+            let computed: Result<_, ForceError> =
+                backend.accelerate().and_then(|()| backend.accelerations());
+            return Ok((computed?, vec![]));
+        }
+        let asked = Operation::Evaluate(HighestDerivative::Jerk);
+        let saved = backend.perform(asked).and_then(|()| backend.save())?;
+        let frame = saved.frame;
+        let acceleration = |&a: &[f64; 3]| frame.acceleration_from_local(a);
+        let jerk = |&j: &[f64; 3]| frame.acceleration_from_local(j).map(|j| j / frame.time);
+        Ok((
+            saved.accelerations().iter().map(acceleration).collect(),
+            saved.jerks().iter().map(jerk).collect(),
+        ))
     })?;
-    array(py, accelerations)
+    let jerks = with_jerks.then(|| array(py, jerks)).transpose()?;
+    Ok((array(py, accelerations)?, jerks))
 }
 
 /// Potentials at bodies, of the others.

@@ -6,12 +6,15 @@ mod errors;
 mod fields;
 mod files;
 mod forces;
+mod gradients;
 mod in_place;
 mod models;
 mod pictures;
 mod settings;
 mod simulation;
+mod sums;
 mod work;
+mod xla;
 
 use std::ffi::OsString;
 
@@ -104,6 +107,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(forces::potentials, module)?,
         wrap_pyfunction!(forces::field_at, module)?,
         wrap_pyfunction!(forces::energy, module)?,
+        wrap_pyfunction!(gradients::pull, module)?,
+        wrap_pyfunction!(gradients::stages, module)?,
+        wrap_pyfunction!(gradients::trajectory, module)?,
+        wrap_pyfunction!(gradients::trajectory_pull, module)?,
+        wrap_pyfunction!(sums::sums, module)?,
+        wrap_pyfunction!(xla::xla_handlers, module)?,
         wrap_pyfunction!(settings::kept_run, module)?,
         wrap_pyfunction!(pictures::image, module)?,
         wrap_pyfunction!(pictures::view, module)?,

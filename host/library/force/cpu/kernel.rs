@@ -213,7 +213,7 @@ impl<R: Lane> Loop<R> for Meet<'_, R> {
 }
 
 /// The blocks of so many bodies.
-fn blocks(count: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn blocks(count: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = (0..count).step_by(BLOCK);
     starts.map(move |start| start..count.min(start + BLOCK))
 }

@@ -9,6 +9,7 @@
 //! [`PairsName::Twice`]: then all instruction sets with fused multiply-add agree.
 
 mod derivatives;
+pub mod gradients;
 mod kernel;
 mod near_and_far;
 mod neighbour_scheme;

@@ -14,7 +14,7 @@
 //! so that each rank hands the sums of at most two on to its neighbours: those also come in the same
 //! order on any number of ranks.
 
-mod circle;
+pub(super) mod circle;
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub(super) fn pays_from(precision: Precision) -> usize {
 /// Bodies of a tile: a function of the number of bodies, never of the number of threads. A hundred
 /// and more tiles of a large system occupy many threads; a meeting of [`BLOCK`] × [`BLOCK`] bodies
 /// takes ten times as long as to start it.
-fn side(n: usize) -> usize {
+pub(super) fn side(n: usize) -> usize {
     (n / 128).next_multiple_of(BLOCK).clamp(BLOCK, 4 * BLOCK)
 }
 

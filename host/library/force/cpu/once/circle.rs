@@ -24,7 +24,10 @@ struct Seat<'a, T> {
 }
 
 /// Lets each of an even number of tiles `meet` each other.
-pub(super) fn all_meet<T: Send>(tiles: &mut [T], meet: impl Fn(&mut T, &mut T) + Sync) {
+pub(in crate::force::cpu) fn all_meet<T: Send>(
+    tiles: &mut [T],
+    meet: impl Fn(&mut T, &mut T) + Sync,
+) {
     let seat = |tile| Seat {
         tile: Mutex::new(tile),
         done: AtomicUsize::new(0),

@@ -5,6 +5,8 @@
 //! kick. The state is f64, whatever forces are computed in. The way back meets nearly the same positions then,
 //! and the rounded forces at them are nearly the same too.
 
+use gpu_kernels::numerics::Precision;
+
 use super::{Asked, Coincident, accelerations, pull};
 use crate::bodies::Bodies;
 use crate::integrator::{Integrator, Stage};
@@ -133,7 +135,12 @@ impl Trajectory {
                     }
                     pulled.softening += dt * of.softening;
                     pulled.dt += share * dot(&by_velocities, &of.accelerations);
-                    kick(bodies, &of.accelerations, -dt);
+                    // The sweep rounds its accelerations otherwise than the way there did. In double precision that
+                    // is as little as the rounding of the state.
+                    match R::PRECISION {
+                        Precision::F64 => kick(bodies, &of.accelerations, -dt),
+                        _ => kick(bodies, &accelerations::<R>(bodies, physics), -dt),
+                    }
                 }
                 Stage::Drift(share) => {
                     let dt = share * self.dt;

@@ -377,6 +377,9 @@ fn conservation(
     if after.energy.lost != 0.0 {
         row("energy lost in encounters", &|c| c.energy.lost, None);
     }
+    if after.energy.brought != 0.0 {
+        row("energy brought by changes", &|c| c.energy.brought, None);
+    }
     row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
     row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
     row(

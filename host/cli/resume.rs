@@ -213,6 +213,7 @@ pub(super) fn resume(
     run::tell_memory(&run, &checkpoint.bodies, out)?;
     let (bodies, saved) = (checkpoint.bodies.clone(), (clock, &checkpoint.state));
     let simulation = run.clone().resume(bodies, saved, checkpoint.kept.lost)?;
+    let simulation = simulation.having_brought(checkpoint.kept.brought);
     let Some(format) = asked.kept.snapshot_format else {
         bail!("{} names no `snapshot-format`", config.display());
     };

@@ -163,6 +163,11 @@ pub trait Backend: Send {
     /// move it on.
     fn set_time(&mut self, _time: f64) {}
 
+    /// Returns whether several ranks compute together: they have one backend at most.
+    fn has_ranks(&self) -> bool {
+        false
+    }
+
     /// The times of the copies and launches of many systems, if this backend has them.
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
         None
@@ -345,6 +350,17 @@ pub trait BlockSteps {
     /// # Errors
     /// As [`Backend::accelerate`].
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError>;
+
+    /// Chooses the steps of some bodies as at the beginning of a run, in spans of about this length.
+    ///
+    /// The other bodies keep the steps that they have. Accelerations and jerks must be of the current state.
+    /// Returns whether that can be done here.
+    ///
+    /// # Errors
+    /// Errors of the backend, like [`Backend::accelerate`].
+    fn choose_steps(&mut self, _span: f64, _eta: f64, _some: &[usize]) -> Result<bool, ForceError> {
+        Ok(false)
+    }
 
     /// Keeps the steps that bodies take from now on. Returns whether that can be done here.
     fn keep_steps(&mut self) -> bool {

@@ -14,7 +14,7 @@ use thiserror::Error;
 use self::format::VERSION;
 use crate::backend::SavedState;
 use crate::bodies::{Bodies, Body, BodyFault, BodyKind};
-use crate::diagnostics::{Conserved, Lost};
+use crate::diagnostics::{Brought, Conserved, Lost};
 use crate::io::{Overwrite, write_atomically};
 use crate::simulation::Clock;
 use crate::test_particles::Origin;
@@ -51,6 +51,8 @@ pub struct Kept {
     pub radii: Vec<f64>,
     /// Quantities that mergers and removed bodies took with them.
     pub lost: Lost,
+    /// Quantities that changes from outside brought.
+    pub brought: Brought,
 }
 
 /// Reason why a file is not a checkpoint to continue from.
@@ -257,6 +259,7 @@ mod tests {
             potential: -1.0 / 3.0,
             external: 0.0,
             lost: 0.0,
+            brought: 0.0,
         };
         let physics = crate::physics::Physics {
             law: crate::physics::ForceLaw::Gravity,
@@ -293,6 +296,16 @@ mod tests {
                     }
                 } else {
                     Lost::default()
+                },
+                brought: if steps.is_multiple_of(7) {
+                    Brought {
+                        energy: -0.5,
+                        mass: 0.25,
+                        momentum: [1.0, -2.0, 3.0],
+                        angular_momentum: [4.0, 5.0, -6.0],
+                    }
+                } else {
+                    Brought::default()
                 },
             },
             bodies,

@@ -1,6 +1,8 @@
 //! The loop: step after step on one backend, with a look now and then.
 
+mod anew;
 mod builder;
+mod changes;
 mod encounters;
 mod good_state;
 mod looks;
@@ -12,6 +14,8 @@ mod tests;
 
 pub use crate::run::BuildError;
 pub use builder::SimulationBuilder;
+pub use changes::{ChangeError, NewValues};
+pub(crate) use encounters::Renumbered;
 pub use good_state::GoodState;
 pub use scheme::IntegrationScheme;
 pub use start::OpenedRun;
@@ -23,9 +27,10 @@ use self::encounters::Found;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
-use crate::diagnostics::Lost;
+use crate::diagnostics::{Brought, Lost};
 use crate::encounters::Encounters;
 use crate::fields::External;
+use crate::frame::Frame;
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::physics::Physics;
 
@@ -33,14 +38,22 @@ use crate::physics::Physics;
 /// a person who watches, seldom enough for a GPU that should never wait.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A function that makes backends of bodies.
-type MakesBackends = dyn FnMut(&Bodies) -> Result<Box<dyn Backend>, ForceError> + Send;
+/// A function that makes backends of bodies, in a frame if one is given.
+type MakesBackends =
+    dyn FnMut(&Bodies, Option<Frame>) -> Result<Box<dyn Backend>, ForceError> + Send;
+
+/// Means to go on with other bodies.
+struct Remake {
+    make: Box<MakesBackends>,
+    /// True if backends are made in the frames that are given.
+    has_frames: bool,
+}
 
 /// Bodies on their way through time.
 pub struct Simulation {
     backend: Box<dyn Backend>,
-    /// Makes the backend of other bodies, where encounters change them.
-    remake: Option<Box<MakesBackends>>,
+    /// Makes the backend of other bodies, where encounters or changes from outside make them.
+    remake: Option<Remake>,
     bodies: Bodies,
     physics: Physics,
     integrator: Integrator,
@@ -56,6 +69,9 @@ pub struct Simulation {
     encounters: Option<Encounters>,
     found: Found,
     lost: Lost,
+    brought: Brought,
+    /// Number of changes from outside.
+    changes: u64,
 }
 
 /// Time and steps that a simulation has reached.
@@ -219,6 +235,8 @@ impl Simulation {
             encounters: None,
             found: Found::default(),
             lost: Lost::default(),
+            brought: Brought::default(),
+            changes: 0,
         })
     }
 
@@ -267,6 +285,8 @@ impl Simulation {
             encounters: None,
             found: Found::default(),
             lost: Lost::default(),
+            brought: Brought::default(),
+            changes: 0,
         })
     }
 

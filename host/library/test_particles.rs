@@ -201,6 +201,12 @@ impl Account {
         });
     }
 
+    /// Adds bodies that were not there at the beginning, behind all others: they are not followed.
+    pub(crate) fn add(&mut self, count: usize) {
+        let count = self.origins.len() + count;
+        self.origins.resize(count, [f64::NAN; 3]);
+    }
+
     /// Mean and spread at the beginning.
     pub fn at_start(&self) -> (f64, f64) {
         mean_and_spread(self.origins.iter().map(|[energy, ..]| *energy))

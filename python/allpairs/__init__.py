@@ -50,7 +50,7 @@ from ._integrators import (
 )
 from ._native import __version__
 from ._pictures import Charts, Page, image, plot, render, view
-from ._simulation import LOG, Batch, Simulation, batch, resume
+from ._simulation import LOG, Batch, Brought, Simulation, batch, resume
 
 
 def devices() -> dict[str, str]:
@@ -73,6 +73,7 @@ __all__ = [
     "ArgumentError",
     "Batch",
     "Bodies",
+    "Brought",
     "Charts",
     "ClosedError",
     "ComputeError",

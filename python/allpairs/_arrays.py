@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _foreign, _quantities
-from ._errors import bad
+from ._errors import ArgumentError, bad
 
 Floats = NDArray[np.float64]
 #: Whole numbers up to this one are float64 numbers.
 _EXACT = 2**53
 #: Types of arguments: arrays of numpy and what it makes arrays of, and arrays of other libraries.
 Arrays = ArrayLike | _foreign.Foreign
+
+
+class Given(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
+    """An array that a simulation gives out: it is read, and an attempt to write says how a simulation is changed.
+
+    Copies, and results of computations, are numpy's own arrays.
+    """
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not self.flags.writeable:
+            raise _read_only()
+        super().__setitem__(index, value)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        array = np.asarray(array)
+        return array[()] if return_scalar or array.ndim == 0 else array
+
+    def copy(self, order: Any = "C") -> Any:
+        return np.array(self, order=order, copy=True, subok=False)
+
+    def _refused(self, other: Any) -> Any:
+        raise _read_only()
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _refused
+
+    def __reduce__(self) -> Any:
+        return np.asarray(self).copy().__reduce__()
+
+
+def _read_only() -> ArgumentError:
+    return ArgumentError(
+        "this array is a copy that a simulation gave out, and to write to it would not change the simulation: use "
+        "`kick` or `set` of the simulation for that, or write to a copy (`.copy()`)"
+    )
+
+
+def given(array: NDArray[Any]) -> Any:
+    """An array that a simulation gives out, which cannot be written to."""
+    view = array.view(Given)
+    view.flags.writeable = False
+    return view
+
+
+def ids(argument: str, value: Any) -> NDArray[Any]:
+    """Ids of bodies, (K,) of uint64: of one number or several."""
+    array = np.atleast_1d(_array(argument, value))
+    if array.size == 0:
+        return np.zeros(0, dtype=np.uint64)
+    return whole(argument, array, array.size, np.uint64)
 
 
 def _array(argument: str, value: Any) -> NDArray[Any]:

@@ -249,6 +249,17 @@ class Bodies(Named):
         bodies._made_by = made_by
         return bodies
 
+    def _give(self) -> Bodies:
+        """These bodies, as a simulation gives them out: arrays that cannot be written to."""
+        for name in ("_pos", "_vel", "_m", "_id", "_kind"):
+            setattr(self, name, _arrays.given(getattr(self, name)))
+        return self
+
+    def _may_change(self) -> None:
+        """Refuses other arrays of bodies that a simulation has given out."""
+        if isinstance(self._pos, _arrays.Given):
+            raise _arrays._read_only()
+
     def _native(self) -> _native._Arrays:
         """The arrays as the library takes them."""
         return self._pos, self._vel, self._m, self._id, self._kind
@@ -265,6 +276,7 @@ class Bodies(Named):
 
     @pos.setter
     def pos(self, value: Any) -> None:
+        self._may_change()
         self._pos = _arrays.vectors("pos", self._plain("pos", value), len(self))
 
     @property
@@ -274,6 +286,7 @@ class Bodies(Named):
 
     @vel.setter
     def vel(self, value: Any) -> None:
+        self._may_change()
         self._vel = _arrays.vectors("vel", self._plain("vel", value), len(self))
 
     @property
@@ -283,6 +296,7 @@ class Bodies(Named):
 
     @m.setter
     def m(self, value: Any) -> None:
+        self._may_change()
         self._m = _arrays.scalars("m", self._plain("m", value), len(self))
 
     @property
@@ -292,6 +306,7 @@ class Bodies(Named):
 
     @id.setter
     def id(self, value: Any) -> None:
+        self._may_change()
         self._id = _arrays.whole("id", value, len(self), np.uint64)
 
     @property
@@ -301,6 +316,7 @@ class Bodies(Named):
 
     @kind.setter
     def kind(self, value: Any) -> None:
+        self._may_change()
         self._kind = _arrays.whole("kind", value, len(self), np.uint8)
 
     @property
@@ -339,11 +355,11 @@ class Bodies(Named):
             index = [int(index)]
         chosen = Bodies._of(
             (
-                self.pos[index].copy(),
-                self.vel[index].copy(),
-                self.m[index].copy(),
-                self.id[index].copy(),
-                self.kind[index].copy(),
+                np.array(self.pos[index]),
+                np.array(self.vel[index]),
+                np.array(self.m[index]),
+                np.array(self.id[index]),
+                np.array(self.kind[index]),
             ),
             self.time,
             None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
 
@@ -35,6 +36,17 @@ EVENTS = np.dtype(
     ]
 )
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Quantities that changes of a simulation brought, summed over all of them."""
+
+    energy: float
+    mass: float
+    momentum: list[float]
+    #: About the origin of coordinates.
+    angular_momentum: list[float]
 
 
 class Settings(TypedDict):
@@ -337,9 +349,13 @@ class Simulation(Named):
 
     @property
     def bodies(self) -> Bodies:
-        """The bodies as they are now; a copy, so changes of it do not change the run."""
+        """The bodies as they are now: a copy with arrays that cannot be written to.
+
+        `kick`, `set`, `add` and `remove` change the simulation; ``simulation.bodies.copy()`` is a copy
+        that you can change.
+        """
         arrays, time = self._simulation.bodies()
-        return Bodies._of(arrays, time, self._settings["units"], None)
+        return Bodies._of(arrays, time, self._settings["units"], None)._give()
 
     @property
     def accelerations(self) -> Floats:
@@ -348,7 +364,8 @@ class Simulation(Named):
         After a whole step of leapfrog, Yoshida's or Hermite's schemes, they belong to the present
         positions.
         """
-        return self._simulation.accelerations()
+        accelerations: Floats = _arrays.given(self._simulation.accelerations())
+        return accelerations
 
     @property
     def origin(self) -> tuple[Floats, Floats] | None:
@@ -365,6 +382,14 @@ class Simulation(Named):
     def energy(self) -> Energy:
         """Energy of the present state, in double precision."""
         return Energy(*self._simulation.energy())
+
+    @property
+    def brought(self) -> Brought:
+        """Energy, mass and momenta that `kick`, `set`, `add` and `remove` have brought so far.
+
+        The energy in `log`, `diagnostics` and `energy_error` is without the part that they brought.
+        """
+        return Brought(*self._simulation.brought())
 
     @property
     def energy_error(self) -> float:
@@ -398,7 +423,7 @@ class Simulation(Named):
     def radii(self) -> Floats | None:
         """Radii of the bodies as they are now, if the simulation searches for encounters."""
         radii = self._simulation.radii()
-        return None if radii is None else np.array(radii)
+        return None if radii is None else _arrays.given(np.array(radii))
 
     def diagnostics(self) -> NDArray[Any]:
         """The present state as a record of the type `LOG`.
@@ -435,6 +460,124 @@ class Simulation(Named):
     def step(self, n: int = 1) -> None:
         """Takes `n` steps."""
         self._simulation.step(_arrays.count("n", n))
+
+    def kick(self, dv: Any, ids: Any = None) -> None:
+        """Adds to velocities at the present time.
+
+        It costs one evaluation of the forces; bodies keep their block time steps, unless their
+        accelerations change much faster than before. The energy that it brings is counted apart: see
+        `brought`.
+
+        Parameters
+        ----------
+        dv : array_like or quantity, shape (N, 3) or (3,)
+            Change of each velocity, or of all.
+        ids : int or array_like of int, optional
+            Ids of the bodies; all bodies, in their order, where not given.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown id, a wrong shape or a number that is not finite; the simulation is as before.
+        """
+        given = None if ids is None else _arrays.ids("ids", ids)
+        n = self._simulation.number() if given is None else len(given)
+        self._simulation.kick(given, self._vectors("dv", dv, "speed", n))
+
+    def set(self, ids: Any, *, m: Any = None, pos: Any = None, vel: Any = None, radii: Any = None) -> None:
+        """Gives bodies other masses, positions, velocities or radii at the present time.
+
+        Bodies with another mass or position begin with new block time steps; others keep their
+        steps, unless their accelerations change much. Energy, mass and momenta that it brings are
+        counted apart: see `brought`.
+
+        Parameters
+        ----------
+        ids : int or array_like of int
+            Ids of the bodies (``simulation.bodies.id``).
+        m, radii : float, str, quantity or array_like, shape (K,), optional
+            Masses, and radii where encounters are searched for; one number stands for all.
+        pos, vel : array_like or quantity, shape (K, 3) or (3,), optional
+
+        Raises
+        ------
+        ArgumentError
+            An unknown id, a wrong shape, a number that makes no sense, or a body in the place of another
+            one without softening. The simulation is as before.
+        """
+        given = _arrays.ids("ids", ids)
+        n, units = len(given), self._units
+
+        def scalars(argument: str, value: Any, dimension: str) -> Floats | None:
+            if value is None:
+                return None
+            return _arrays.scalars(argument, plain(argument, value, dimension, units), n)
+
+        self._simulation.set(
+            given,
+            scalars("m", m, "mass"),
+            None if pos is None else self._vectors("pos", pos, "length", n),
+            None if vel is None else self._vectors("vel", vel, "speed", n),
+            scalars("radii", radii, "length"),
+        )
+
+    def add(self, bodies: Bodies, *, ids: Any = None, radii: Any = None) -> NDArray[Any]:
+        """Adds bodies at the present time, behind those that there are.
+
+        Parameters
+        ----------
+        bodies : Bodies
+            In the units of the simulation; their time does not matter.
+        ids : array_like of int, optional
+            Ids that no other body has, such as ``bodies.id``. Where not given, the next after the
+            largest.
+        radii : float, str, quantity or array_like, optional
+            Radii, where encounters are searched for; 0 where not given.
+
+        Returns
+        -------
+        ndarray of uint64
+            The ids of the new bodies.
+
+        Raises
+        ------
+        ArgumentError
+            Ids of other bodies, other units, a place where another body is; the simulation is as before.
+        """
+        if not isinstance(bodies, Bodies):
+            raise bad("bodies", f"must be Bodies, not {type(bodies).__name__}")
+        ours, theirs = self._units, bodies.units
+        if (ours is None) != (theirs is None) or (ours and theirs and not ours.are_those_of(theirs)):
+            raise bad("bodies", f"have the units {theirs}, and the simulation has {ours}: convert them (`to`) first")
+        pos, vel, m, id, kind = bodies._native()
+        if ids is not None:
+            id = _arrays.whole("ids", ids, len(bodies), np.uint64)
+        each = None
+        if radii is not None:
+            each = _arrays.scalars("radii", plain("radii", radii, "length", ours), len(bodies))
+        return self._simulation.add((pos, vel, m, id, kind), ids is not None, each)
+
+    def remove(self, ids: Any) -> None:
+        """Removes bodies at the present time; the others keep their ids and their order.
+
+        Parameters
+        ----------
+        ids : int or array_like of int
+            Ids of the bodies.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown id, or no body would be left; the simulation is as before.
+        """
+        self._simulation.remove(_arrays.ids("ids", ids))
+
+    def _vectors(self, argument: str, value: Any, dimension: str, n: int) -> Floats:
+        """A vector for each of `n` bodies, in the units of the bodies; one stands for all."""
+        array = _arrays.floats(argument, plain(argument, value, dimension, self._units))
+        if array.shape == (3,):
+            array = np.tile(array, (n, 1))
+        return _arrays.vectors(argument, array, n)
 
     def integrate(
         self,

@@ -13,7 +13,7 @@ use allpairs::output::{ChartError, PictureError};
 use allpairs::plan::PlanError;
 use allpairs::refusals::Refusals;
 use allpairs::selection::{Ineligible, SelectionError};
-use allpairs::simulation::BuildError;
+use allpairs::simulation::{BuildError, ChangeError};
 use allpairs::suggest::NoStandardUnits;
 use allpairs::units::UnknownUnits;
 use pyo3::prelude::*;
@@ -113,6 +113,41 @@ impl From<BuildError> for Failure {
             BuildError::Force(error) => error.into(),
             error => Self::new(Kind::Argument, error),
         }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let argument = match &error {
+            ChangeError::Number { values, .. } | ChangeError::NotFinite { values, .. } => {
+                match *values {
+                    "masses" => "m",
+                    "positions" => "pos",
+                    "velocities" => "vel",
+                    other => other,
+                }
+            }
+            ChangeError::UnknownId(_)
+            | ChangeError::GivenTwice(_)
+            | ChangeError::Ambiguous(_)
+            | ChangeError::IdTaken(_)
+            | ChangeError::NoneLeft
+            | ChangeError::OtherDominant(_) => "ids",
+            ChangeError::NegativeMass { .. } | ChangeError::MasslessInGroups(_) => "m",
+            ChangeError::SamePlace(..) => "pos",
+            ChangeError::NoEncounters | ChangeError::Encounters(_) | ChangeError::Overlap(..) => {
+                "radii"
+            }
+            _ => {
+                return match error {
+                    ChangeError::Bodies(fault) => fault.into(),
+                    ChangeError::Force(error) => error.into(),
+                    ChangeError::Build(error) => error.into(),
+                    error => Self::new(Kind::Argument, error),
+                };
+            }
+        };
+        Self::of(argument, error)
     }
 }
 

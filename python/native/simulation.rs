@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use allpairs::backend::ForceError;
 use allpairs::checkpoint::{Checkpoint, Kept};
-use allpairs::diagnostics::{Conserved, Sample};
+use allpairs::diagnostics::{Brought, Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields;
 use allpairs::integrator::Pace;
 use allpairs::run::RunSpec;
-use allpairs::simulation::{self, GoodState, Progress};
+use allpairs::simulation::{self, ChangeError, GoodState, NewValues, Progress};
 use allpairs_lab::studies;
-use numpy::PyArray2;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bodies::{Arrays, NewArrays, array, arrays, bodies};
+use crate::bodies::{Arrays, NewArrays, array, arrays, bodies, rows};
 use crate::errors::{Failure, Kind};
 use crate::fields::{Faults, Given};
 use crate::forces::{kernel, suit};
@@ -93,6 +93,23 @@ impl Running {
         self.good = self.simulation.good_state()?;
         self.kept = (Instant::now(), began.elapsed());
         Ok(())
+    }
+
+    /// Makes a change from outside, or leaves the simulation as it is.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut simulation::Simulation) -> Result<T, ChangeError>,
+    ) -> Result<T, Failure> {
+        self.faults.take_strange();
+        let done = change(&mut self.simulation);
+        if let (Err(ChangeError::Force(ForceError::NotFinite { .. })), Some(strange)) =
+            (&done, self.faults.take_strange())
+        {
+            return Err(Failure::of("field", strange));
+        }
+        let done = done?;
+        self.keep()?;
+        Ok(done)
     }
 
     /// Takes steps until the goal, or until it is told to stop. A step that fails, or after which a number is
@@ -318,6 +335,7 @@ impl Simulation {
                 }) => {
                     let run = spec.resolve_resumed(&bodies, &around)?;
                     let simulation = run.clone().resume(bodies, (clock, &state), kept.lost)?;
+                    let simulation = simulation.having_brought(kept.brought);
                     (begin(simulation, Some(origin))?, run)
                 }
             };
@@ -430,6 +448,106 @@ impl Simulation {
         })
     }
 
+    /// Number of bodies.
+    fn number(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |running| Ok(running.simulation.number_of_bodies()))
+    }
+
+    /// Adds to the velocities of bodies with these ids, or of all.
+    fn kick(
+        &self,
+        py: Python<'_>,
+        ids: Option<PyReadonlyArray1<'_, u64>>,
+        dv: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<()> {
+        let (ids, dv) = (numbers(ids)?, rows(&dv)?.to_vec());
+        self.with_long(py, move |running| {
+            let kicked = running.change(|simulation| match &ids {
+                Some(ids) => simulation.kick_some(ids, &dv),
+                None => simulation.kick(&dv),
+            });
+            kicked.map_err(|failure| match failure.argument {
+                Some("vel" | "velocities") => Failure {
+                    argument: Some("dv"),
+                    ..failure
+                },
+                _ => failure,
+            })
+        })
+    }
+
+    /// Gives bodies with these ids other masses, positions, velocities or radii.
+    fn set(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray1<'_, u64>,
+        m: Option<PyReadonlyArray1<'_, f64>>,
+        pos: Option<PyReadonlyArray2<'_, f64>>,
+        vel: Option<PyReadonlyArray2<'_, f64>>,
+        radii: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<()> {
+        let ids = ids.as_slice()?.to_vec();
+        let (masses, radii) = (numbers(m)?, numbers(radii)?);
+        let vectors = |array: Option<PyReadonlyArray2<'_, f64>>| -> PyResult<_> {
+            let Some(array) = array else {
+                return Ok(None);
+            };
+            Ok(Some(rows(&array)?.to_vec()))
+        };
+        let (positions, velocities) = (vectors(pos)?, vectors(vel)?);
+        self.with_long(py, move |running| {
+            let to = NewValues {
+                masses: masses.as_deref(),
+                positions: positions.as_deref(),
+                velocities: velocities.as_deref(),
+                radii: radii.as_deref(),
+            };
+            running.change(|simulation| simulation.set(&ids, to))
+        })
+    }
+
+    /// Adds bodies, with these radii or none; returns their ids, which are new where `ids` are not kept.
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        all: Arrays<'_>,
+        keeps_ids: bool,
+        radii: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let mut bodies = bodies(&all)?;
+        let radii = numbers(radii)?.unwrap_or_default();
+        let ids = self.with_long(py, move |running| {
+            running.change(|simulation| {
+                if !keeps_ids {
+                    bodies.id = simulation.free_ids(bodies.len());
+                }
+                simulation.add(&bodies, &radii)?;
+                Ok(bodies.id)
+            })
+        })?;
+        Ok(PyArray1::from_vec(py, ids))
+    }
+
+    /// Removes bodies with these ids.
+    fn remove(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
+        let ids = ids.as_slice()?.to_vec();
+        self.with_long(py, move |running| {
+            running.change(|simulation| simulation.remove(&ids))
+        })
+    }
+
+    /// Energy, mass, momentum and angular momentum that changes brought.
+    fn brought(&self, py: Python<'_>) -> PyResult<(f64, f64, [f64; 3], [f64; 3])> {
+        let brought = self.with(py, |running| Ok(running.simulation.brought()))?;
+        let Brought {
+            energy,
+            mass,
+            momentum,
+            angular_momentum,
+        } = brought;
+        Ok((energy, mass, momentum, angular_momentum))
+    }
+
     /// A checkpoint, as the library writes it.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |running| {
@@ -448,6 +566,7 @@ impl Simulation {
                 kept: Kept {
                     radii: radii.unwrap_or_default(),
                     lost: simulation.lost(),
+                    brought: simulation.brought(),
                     ..Kept::default()
                 },
             };
@@ -536,6 +655,16 @@ fn row(event: Event) -> Row {
             outcome.name(),
         ),
     }
+}
+
+/// A copy of numbers, if there are any.
+fn numbers<T: numpy::Element + Copy>(
+    array: Option<PyReadonlyArray1<'_, T>>,
+) -> PyResult<Option<Vec<T>>> {
+    let Some(array) = array else {
+        return Ok(None);
+    };
+    Ok(Some(array.as_slice()?.to_vec()))
 }
 
 /// The checkpoint in these bytes.

@@ -164,6 +164,27 @@ impl SavedState {
         !self.column(column).is_empty()
     }
 
+    /// The state with these numbers of a column.
+    #[must_use]
+    pub(crate) fn with(mut self, column: Column, numbers: Vec<f64>) -> Self {
+        self.columns[column as usize] = numbers;
+        self
+    }
+
+    /// The state with the numbers that another one has of some bodies in a column, if both have it.
+    #[must_use]
+    pub(crate) fn with_some_of(mut self, other: &Self, column: Column, bodies: &[usize]) -> Self {
+        let each = column.units().len();
+        let from = other.column(column);
+        let into = self.column_mut(column);
+        if from.len() == into.len() && !from.is_empty() {
+            for &i in bodies {
+                into[each * i..each * (i + 1)].copy_from_slice(&from[each * i..each * (i + 1)]);
+            }
+        }
+        self
+    }
+
     /// The state without a column.
     #[must_use]
     pub fn without(mut self, column: Column) -> Self {

@@ -6,7 +6,7 @@
 //!     20      4  u32: 1 if there are jerks, 2 more if there are block time steps, 4 more if there are
 //!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
 //!                more if encounters are looked for, 64 more if there are neighbour spheres, 128 more if pairs and
-//!                multiples are followed apart
+//!                multiples are followed apart, 256 more if the run was changed from outside
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -30,6 +30,8 @@
 //!                particles; not numbers for bodies with mass): N times three f64
 //!                radii of the bodies, N f64; and energy, momentum and angular momentum that were lost,
 //!                seven f64 (if encounters are looked for)
+//!                energy, mass, momentum and angular momentum that changes brought, eight f64 (if the run was
+//!                changed from outside)
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -42,7 +44,7 @@ use crc32fast::Hasher;
 use super::{Checkpoint, CheckpointFault, Kept, bodies_of};
 use crate::backend::{COLUMNS, SavedState, Unit};
 use crate::bodies::BodyKind;
-use crate::diagnostics::{Conserved, Energy, Lost};
+use crate::diagnostics::{Brought, Conserved, Energy, Lost};
 use crate::frame::Frame;
 use crate::simulation::Clock;
 
@@ -60,9 +62,12 @@ const ENCOUNTERS: u32 = 32;
 /// Flag of a run with regularised groups.
 const GROUPS: u32 = 128;
 
+/// Flag of a run that was changed from outside.
+const CHANGED: u32 = 256;
+
 /// All flags, with the flags of the state's [`COLUMNS`].
 const FLAGS: u32 = {
-    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS;
+    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED;
     let mut column = 0;
     while column < COLUMNS.len() {
         assert!(flags & COLUMNS[column].flag == 0, "each has its own");
@@ -163,6 +168,7 @@ impl Checkpoint {
                 potential,
                 external: 0.0,
                 lost: 0.0,
+                brought: 0.0,
             },
             momentum,
             angular_momentum,
@@ -183,6 +189,7 @@ impl Checkpoint {
             .saturating_mul(8 + 8 + 1 + 8 * numbers_of_each as u64)
             .saturating_add(if has(EXTERNAL) { 8 } else { 0 })
             .saturating_add(if has(ENCOUNTERS) { 7 * 8 } else { 0 })
+            .saturating_add(if has(CHANGED) { 8 * 8 } else { 0 })
             .saturating_add(if has(GROUPS) { 8 } else { 0 })
             .saturating_add(groups.saturating_mul(8))
             .saturating_add(settings)
@@ -236,6 +243,15 @@ impl Checkpoint {
                 angular_momentum: numbers(&mut file)?,
             };
         }
+        if has(CHANGED) {
+            let [energy, mass] = numbers(&mut file)?;
+            kept.brought = Brought {
+                energy,
+                mass,
+                momentum: numbers(&mut file)?,
+                angular_momentum: numbers(&mut file)?,
+            };
+        }
         let crc = file.hasher.finalize();
         if u32::from_le_bytes(array(&mut file.file)?) != crc {
             return Err(CheckpointFault::Checksum);
@@ -278,7 +294,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     let flags = flag(EXTERNAL, origin.energy.external != 0.0)
         | flag(PARTICLES, !kept.particles.is_empty())
         | flag(ENCOUNTERS, !kept.radii.is_empty())
-        | flag(GROUPS, !state.groups.is_empty());
+        | flag(GROUPS, !state.groups.is_empty())
+        | flag(CHANGED, kept.brought != Brought::default());
     let columns = COLUMNS.iter().filter(|row| state.has(row.column));
     let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
@@ -325,14 +342,20 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         write_numbers(file, &[energy.external])?;
     }
     write_numbers(file, kept.particles.as_flattened())?;
-    if kept.radii.is_empty() {
-        return Ok(());
+    if !kept.radii.is_empty() {
+        write_numbers(file, &kept.radii)?;
+        let lost = &kept.lost;
+        write_numbers(file, &[lost.energy])?;
+        write_numbers(file, &lost.momentum)?;
+        write_numbers(file, &lost.angular_momentum)?;
     }
-    write_numbers(file, &kept.radii)?;
-    let lost = &kept.lost;
-    write_numbers(file, &[lost.energy])?;
-    write_numbers(file, &lost.momentum)?;
-    write_numbers(file, &lost.angular_momentum)
+    let brought = &kept.brought;
+    if *brought != Brought::default() {
+        write_numbers(file, &[brought.energy, brought.mass])?;
+        write_numbers(file, &brought.momentum)?;
+        write_numbers(file, &brought.angular_momentum)?;
+    }
+    Ok(())
 }
 
 fn write_numbers(file: &mut impl Write, numbers: &[f64]) -> io::Result<()> {

@@ -110,13 +110,13 @@ impl Conserved {
         }
     }
 
-    /// With what was lost, so that it can be compared with a state before.
+    /// With what was lost and without what was brought, so that it can be compared with a state before.
     #[must_use]
-    pub fn including(mut self, lost: &Lost) -> Self {
-        self.energy.lost = lost.energy;
+    pub fn including(mut self, lost: &Lost, brought: &Brought) -> Self {
+        (self.energy.lost, self.energy.brought) = (lost.energy, brought.energy);
         for k in 0..3 {
-            self.momentum[k] += lost.momentum[k];
-            self.angular_momentum[k] += lost.angular_momentum[k];
+            self.momentum[k] += lost.momentum[k] - brought.momentum[k];
+            self.angular_momentum[k] += lost.angular_momentum[k] - brought.angular_momentum[k];
         }
         self
     }
@@ -157,6 +157,31 @@ impl Lost {
         for k in 0..3 {
             self.momentum[k] += before.momentum[k] - after.momentum[k];
             self.angular_momentum[k] += before.angular_momentum[k] - after.angular_momentum[k];
+        }
+    }
+}
+
+/// Quantities that [changes from outside](crate::simulation::Simulation::kick) brought, summed over all changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Brought {
+    /// Energy.
+    pub energy: f64,
+    /// Mass.
+    pub mass: f64,
+    /// Momentum.
+    pub momentum: [f64; 3],
+    /// Angular momentum about the origin.
+    pub angular_momentum: [f64; 3],
+}
+
+impl Brought {
+    /// Adds what a change brought, by the states before and after it and their masses.
+    pub(crate) fn add(&mut self, [before, after]: [&Conserved; 2], masses: [f64; 2]) {
+        self.energy += after.energy.total() - before.energy.total();
+        self.mass += masses[1] - masses[0];
+        for k in 0..3 {
+            self.momentum[k] += after.momentum[k] - before.momentum[k];
+            self.angular_momentum[k] += after.angular_momentum[k] - before.angular_momentum[k];
         }
     }
 }
@@ -229,6 +254,7 @@ mod tests {
                 potential,
                 external: 0.0,
                 lost: 0.0,
+                brought: 0.0,
             };
             Conserved::measure(0.0, &pair(), &GRAVITY, energy)
         };
@@ -246,6 +272,7 @@ mod tests {
             potential: -3.0,
             external: 0.0,
             lost: 0.0,
+            brought: 0.0,
         };
         let start = Conserved::measure(0.0, &pair(), &GRAVITY, energy);
         let still = start.drift_since(&start);

@@ -19,12 +19,16 @@ pub struct Energy {
     pub external: f64,
     /// Energy that mergers and removed bodies took with them ([encounters](crate::encounters)).
     pub lost: f64,
+    /// Energy that [changes from outside](crate::simulation::Simulation::kick) brought.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub brought: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential energy, that in external fields and that which was lost too.
+    /// Kinetic plus potential energy, that in external fields and that which was lost too, less what changes from
+    /// outside brought.
     pub fn total(self) -> f64 {
-        self.kinetic + self.potential + self.external + self.lost
+        self.kinetic + self.potential + self.external + self.lost - self.brought
     }
 
     /// Returns whether two bodies with mass attract each other, or one is in an external field. If not,
@@ -58,6 +62,7 @@ impl Sum for Energy {
             potential: sum.potential + energy.potential,
             external: sum.external + energy.external,
             lost: sum.lost + energy.lost,
+            brought: sum.brought + energy.brought,
         })
     }
 }
@@ -136,6 +141,7 @@ mod tests {
             potential: -0.5,
             external: 0.0,
             lost: 0.0,
+            brought: 0.0,
         };
         assert_eq!(energy.virial_ratio(), 1.0);
         assert_eq!(energy.total(), -0.25);

@@ -14,7 +14,7 @@ mod sample;
 mod shrinking_spheres;
 
 pub use compensated::CompensatedSum;
-pub use conserved::{Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
+pub use conserved::{Brought, Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
 pub use energy::{Energy, EnergyLook, kinetic};
 pub use force_error::{Accuracy, Disagreement, LengthMismatch, ReferenceForce, check, tolerance};

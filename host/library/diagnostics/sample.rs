@@ -229,6 +229,7 @@ mod tests {
             potential: -4.0,
             external: 0.0,
             lost: 0.0,
+            brought: 0.0,
         };
         let bodies = row(10);
         let origin = Conserved::measure(2.5, &bodies, &GRAVITY, energy);
@@ -257,6 +258,7 @@ mod tests {
                     potential,
                     external: 0.0,
                     lost: 0.0,
+                    brought: 0.0,
                 };
                 Conserved::measure(0.0, &bodies, &GRAVITY, energy)
             };

@@ -166,6 +166,12 @@ impl Encounters {
     /// # Errors
     /// The first setting that makes no sense.
     pub fn check(&self, bodies: &Bodies) -> Result<(), EncounterFault> {
+        self.check_some(bodies, &vec![true; bodies.len()])
+    }
+
+    /// Checks them for some of the bodies, which are new or have another place or radius; the others may have
+    /// escaped, and may overlap.
+    pub(crate) fn check_some(&self, bodies: &Bodies, some: &[bool]) -> Result<(), EncounterFault> {
         let (n, radii) = (bodies.len(), &self.radii);
         if radii.len() != n && !radii.is_empty() {
             return Err(EncounterFault::Number {
@@ -176,7 +182,8 @@ impl Encounters {
         let centre = bodies.centre_of_mass().unwrap_or_default();
         let from_centre = |body: Body| distance(body.position, centre);
         let extent = bodies.iter().map(from_centre).fold(0.0, f64::max);
-        for (body, &radius) in radii.iter().enumerate() {
+        let of_some = radii.iter().enumerate().filter(|(body, _)| some[*body]);
+        for (body, &radius) in of_some {
             if !(radius.is_finite() && radius >= 0.0) {
                 return Err(EncounterFault::Radius { body, radius });
             }
@@ -193,7 +200,7 @@ impl Encounters {
                 return Err(EncounterFault::Escape(radius));
             }
             let beyond = bodies.iter().map(from_centre).enumerate();
-            let mut beyond = beyond.filter(|(_, distance)| *distance > radius);
+            let mut beyond = beyond.filter(|(body, distance)| some[*body] && *distance > radius);
             if let Some((body, distance)) = beyond.next() {
                 return Err(EncounterFault::Escaped {
                     body,
@@ -205,6 +212,7 @@ impl Encounters {
         let rest = Motion::of(bodies, bodies, 0.0);
         let overlaps = search::close_pairs(&rest, radii)
             .into_iter()
+            .filter(|&(i, j)| some[i] || some[j])
             .find(|&(i, j)| {
                 distance(bodies.body(i).position, bodies.body(j).position) < radii[i] + radii[j]
             });

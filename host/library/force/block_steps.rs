@@ -17,7 +17,9 @@ use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO
 use super::groups;
 use super::host_state::Beginning;
 use super::in_memory::InMemory;
-use crate::backend::{BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Targets};
+use crate::backend::{
+    BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Sphere, Targets,
+};
 use crate::encounters::StepOfBody;
 use crate::ranks::Team;
 
@@ -137,7 +139,7 @@ fn steps_of<B: InMemory>(
         return backend.advance_with_neighbours(neighbours, span, eta, way);
     }
     if backend.state().own_steps.is_empty() {
-        backend.state_mut().own_steps = first_steps(backend, eta)?;
+        backend.state_mut().own_steps = first_steps(backend, eta, Targets::All)?;
     }
     if backend.state().groups.is_some() {
         return groups::advance(backend, span, eta, way);
@@ -205,6 +207,22 @@ impl<B: InMemory> BlockSteps for B {
         Ok(self.state().own_steps.clone())
     }
 
+    fn choose_steps(&mut self, _span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
+        let steps = first_steps(self, eta, Targets::Active(some))?;
+        let state = self.state_mut();
+        for (&i, step) in some.iter().zip(steps) {
+            state.own_steps[i] = step;
+            if let Some(sphere) = state.spheres.get_mut(i) {
+                // A new sphere, and regular steps that grow from here.
+                *sphere = Sphere {
+                    radius: f64::INFINITY,
+                    regular_step: step,
+                };
+            }
+        }
+        Ok(true)
+    }
+
     fn keep_steps(&mut self) -> bool {
         self.state_mut().steps = Some(vec![]);
         true
@@ -247,8 +265,12 @@ pub(super) fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQue
 }
 
 /// Steps with which bodies begin a run of either order.
-fn first_steps(backend: &impl InMemory, eta: f64) -> Result<Vec<f64>, ForceError> {
-    let forces = backend.forces(&backend.frame(), Targets::All, HighestDerivative::Snap)?;
+fn first_steps(
+    backend: &impl InMemory,
+    eta: f64,
+    targets: Targets<'_>,
+) -> Result<Vec<f64>, ForceError> {
+    let forces = backend.forces(&backend.frame(), targets, HighestDerivative::Snap)?;
     let steps = forces.iter().map(|force| {
         let allowed = hermite6::first_step(eta, force.derivatives);
         guarded(allowed, force.approach)

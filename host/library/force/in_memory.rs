@@ -353,6 +353,7 @@ impl<B: InMemory> Backend for B {
                 false => state.external.energy(&state.with_members(), physics),
             },
             lost: 0.0,
+            brought: 0.0,
         })
     }
 

@@ -454,6 +454,10 @@ impl Backend for Leader {
         }
     }
 
+    fn has_ranks(&self) -> bool {
+        true
+    }
+
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
         match self.backend.pipeline() {
             Some(_) => Some(self),

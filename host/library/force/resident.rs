@@ -258,6 +258,7 @@ impl<D: Device> Resident<D> {
             potential,
             external,
             lost: 0.0,
+            brought: 0.0,
         }
     }
 

@@ -66,6 +66,7 @@ use crate::diagnostics::{Conserved, EnergyLook, Sample, largest};
 use crate::encounters::Happening;
 use crate::integrator::Pace;
 use crate::io::{Snapshot, WriteError};
+use crate::simulation::Renumbered;
 use crate::simulation::{Clock, GoodState, Progress, Simulation};
 use crate::test_particles::{Account, Look};
 
@@ -384,12 +385,17 @@ impl Recording {
                     .map_err(|fault| io_error(&self.folder, fault))?;
             }
         }
-        let removed = simulation.take_removed();
+        let renumbered = simulation.take_renumbered();
         if let Some(particles) = &mut self.particles {
             let account = Arc::make_mut(&mut particles.account);
-            removed.iter().for_each(|removed| account.remove(removed));
+            for change in &renumbered {
+                match change {
+                    Renumbered::Removed(removed) => account.remove(removed),
+                    Renumbered::Added(count) => account.add(*count),
+                }
+            }
         }
-        Ok(!removed.is_empty())
+        Ok(!renumbered.is_empty())
     }
 
     /// State of the run in addition to its bodies.
@@ -400,6 +406,7 @@ impl Recording {
             particles: particles.map_or(vec![], |of| of.account.origins().to_vec()),
             radii: encounters.map_or(vec![], |encounters| encounters.radii.clone()),
             lost: simulation.lost(),
+            brought: simulation.brought(),
         }
     }
 
@@ -730,6 +737,7 @@ impl Recording {
                     false => vec![],
                 },
                 lost: simulation.lost(),
+                brought: simulation.brought(),
                 particles: self.particles.clone(),
                 external: simulation.external(),
                 bodies: simulation.bodies()?.clone(),

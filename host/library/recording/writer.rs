@@ -15,7 +15,7 @@ use super::particles::Particles;
 use super::rows::{Cell, Rows};
 use super::{RecordingError, RunEvent, io_error};
 use crate::bodies::Bodies;
-use crate::diagnostics::{Conserved, Energy, Lost, Sample};
+use crate::diagnostics::{Brought, Conserved, Energy, Lost, Sample};
 use crate::fields::External;
 use crate::io::{self, Format, Overwrite, Snapshot};
 use crate::physics::Physics;
@@ -45,6 +45,8 @@ pub(super) struct Moment {
     pub(super) own_steps: Vec<f64>,
     /// Quantities that mergers and removed bodies took with them.
     pub(super) lost: Lost,
+    /// Quantities that changes from outside brought.
+    pub(super) brought: Brought,
     pub(super) particles: Option<Particles>,
     /// External fields at that time.
     pub(super) external: External,
@@ -187,7 +189,7 @@ fn record(run: &Run, moment: Moment) -> Outcome {
     if let (Some(energy), Some(log)) = (moment.energy, &run.log) {
         let (bodies, physics) = (&moment.bodies, &run.physics);
         let conserved = Conserved::measure(moment.time, bodies, physics, energy);
-        let conserved = conserved.including(&moment.lost);
+        let conserved = conserved.including(&moment.lost, &moment.brought);
         let sample = Sample::measure(moment.steps, conserved, &run.origin, bodies, physics)
             .with_own_steps(&moment.own_steps);
         let appended = lock(log).append(&sample);

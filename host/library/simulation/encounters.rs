@@ -1,12 +1,13 @@
 //! Encounters in the steps of a simulation, and how it goes on after them.
 
 use super::step::reach;
-use super::{Clock, Simulation};
+use super::{Clock, Remake, Simulation};
 use crate::backend::{Backend, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
 use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Step, StepOfBody};
 use crate::fields::{External, FieldFault, Fields, Relativity};
+use crate::frame::Frame;
 use crate::integrator::{Pace, TimeSteps};
 use crate::physics::Physics;
 use crate::rules::{self, Needs, Offer};
@@ -15,10 +16,19 @@ use crate::rules::{self, Needs, Offer};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     events: Vec<Event>,
-    /// Indices of bodies that are gone, step by step.
-    removed: Vec<Vec<usize>>,
+    /// Bodies that went or came, change by change.
+    pub(super) renumbered: Vec<Renumbered>,
     /// Event that stopped the run.
     pub(super) stopped_by: Option<Event>,
+}
+
+/// Change of the order of bodies.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Renumbered {
+    /// Bodies with these indices are gone, ascending.
+    Removed(Vec<usize>),
+    /// This number of bodies is new, behind all others.
+    Added(usize),
 }
 
 impl Simulation {
@@ -72,23 +82,42 @@ impl Simulation {
     #[must_use]
     pub fn remade_by(
         self,
-        remake: impl FnMut(&Bodies) -> Result<Box<dyn Backend>, ForceError> + Send + 'static,
+        mut remake: impl FnMut(&Bodies) -> Result<Box<dyn Backend>, ForceError> + Send + 'static,
     ) -> Self {
         Self {
-            remake: Some(Box::new(remake)),
+            remake: Some(Remake {
+                make: Box::new(move |bodies, _| remake(bodies)),
+                has_frames: false,
+            }),
+            ..self
+        }
+    }
+
+    /// Like [`remade_by`](Self::remade_by), but for a function that also takes a frame for the backend, or none.
+    pub(super) fn remade_in_frames(
+        self,
+        remake: impl FnMut(&Bodies, Option<Frame>) -> Result<Box<dyn Backend>, ForceError>
+        + Send
+        + 'static,
+    ) -> Self {
+        Self {
+            remake: Some(Remake {
+                make: Box::new(remake),
+                has_frames: true,
+            }),
             ..self
         }
     }
 
     /// Index of the body that the field 1pn is of, if there is one.
-    fn dominant(&self) -> Option<usize> {
+    pub(super) fn dominant(&self) -> Option<usize> {
         let relativity = self.backend.external().and_then(External::relativity);
         relativity.map(Relativity::body)
     }
 
     /// Has the backend keep the steps of single bodies, if there are such and bodies may collide. Returns
     /// whether it can.
-    fn keep_steps(&mut self, may_collide: bool) -> bool {
+    pub(super) fn keep_steps(&mut self, may_collide: bool) -> bool {
         if !(self.takes_block_steps() && may_collide) {
             return true;
         }
@@ -111,20 +140,20 @@ impl Simulation {
         std::mem::take(&mut self.found.events)
     }
 
-    /// Indices of bodies that went since this was last asked, step by step.
-    pub(crate) fn take_removed(&mut self) -> Vec<Vec<usize>> {
-        std::mem::take(&mut self.found.removed)
+    /// Bodies that went or came since this was last asked, change by change.
+    pub(crate) fn take_renumbered(&mut self) -> Vec<Renumbered> {
+        std::mem::take(&mut self.found.renumbered)
     }
 
-    /// Numbers of events and of steps with removed bodies that nobody has asked for yet.
+    /// Numbers of events and of changes of the order that nobody has asked for yet.
     pub(super) fn waiting_events(&self) -> [usize; 2] {
-        [self.found.events.len(), self.found.removed.len()]
+        [self.found.events.len(), self.found.renumbered.len()]
     }
 
     /// Forgets what was found after these [numbers](Self::waiting_events) were counted.
-    pub(super) fn forget_events(&mut self, [events, removed]: [usize; 2]) {
+    pub(super) fn forget_events(&mut self, [events, renumbered]: [usize; 2]) {
         self.found.events.truncate(events);
-        self.found.removed.truncate(removed);
+        self.found.renumbered.truncate(renumbered);
         self.found.stopped_by = None;
     }
 
@@ -139,7 +168,7 @@ impl Simulation {
             let remake = self.remake.as_mut();
             let remake =
                 remake.expect("encounters that change bodies are looked for with one alone");
-            self.backend = remake(bodies)?;
+            self.backend = (remake.make)(bodies, None)?;
             self.bodies.clone_from(bodies);
         }
         let mut may_collide = false;
@@ -178,7 +207,8 @@ impl Simulation {
             self.go_on_with(bodies, looked_for, &outcome.removed)?;
         }
         if !outcome.removed.is_empty() {
-            self.found.removed.push(outcome.removed);
+            let removed = Renumbered::Removed(outcome.removed);
+            self.found.renumbered.push(removed);
         }
         self.found.stopped_by = outcome.stopped_by.or(self.found.stopped_by);
         self.found.events.extend(outcome.events);
@@ -291,7 +321,7 @@ impl Simulation {
         let remake = self.remake.as_mut();
         let remake = remake.expect("encounters that change bodies are looked for with one alone");
         // Before the old one goes: where there is no room for both, bodies are still those of the old one.
-        self.backend = remake(&bodies)?;
+        self.backend = (remake.make)(&bodies, None)?;
         self.keep_steps(encounters.may_collide());
         (self.bodies, self.encounters) = (bodies, Some(encounters));
         reach(&mut *self.backend, time, time)?;

@@ -14,6 +14,8 @@ pub struct GoodState {
     pub(crate) bodies: Option<(Bodies, Vec<f64>, Lost)>,
     /// Encounters that were found, and nobody has asked for yet.
     events: [usize; 2],
+    /// Number of changes from outside before.
+    changes: u64,
 }
 
 impl Simulation {
@@ -37,14 +39,20 @@ impl Simulation {
             state,
             bodies,
             events: self.waiting_events(),
+            changes: self.changes,
         })
     }
 
     /// Goes back to a state of this simulation. Encounters that were found since then are forgotten.
     ///
     /// # Errors
-    /// Errors of the backend.
+    /// [`ForceError::OtherState`] if the simulation was changed from outside since then; errors of the backend.
     pub fn go_back_to(&mut self, good: &GoodState) -> Result<(), ForceError> {
+        if good.changes != self.changes {
+            return Err(ForceError::OtherState(
+                "the simulation was changed since then",
+            ));
+        }
         if let Some((bodies, radii, lost)) = &good.bodies {
             self.have_again(bodies, radii, *lost)?;
         }

@@ -40,9 +40,10 @@ impl Simulation {
     /// # Errors
     /// Errors of the backend.
     pub fn energy(&mut self) -> Result<Energy, ForceError> {
-        let lost = self.lost.energy;
+        let [lost, brought] = [self.lost.energy, self.brought.energy];
         Ok(Energy {
             lost,
+            brought,
             ..self.backend.energy()?
         })
     }
@@ -54,8 +55,9 @@ impl Simulation {
     pub fn conserved(&mut self) -> Result<Conserved, ForceError> {
         let energy = self.energy()?;
         let (time, physics) = (self.time(), self.physics);
-        let lost = self.lost;
-        Ok(Conserved::measure(time, self.bodies()?, &physics, energy).including(&lost))
+        let (lost, brought) = (self.lost, self.brought);
+        let now = Conserved::measure(time, self.bodies()?, &physics, energy);
+        Ok(now.including(&lost, &brought))
     }
 
     /// A look at the run, which began with `origin`.

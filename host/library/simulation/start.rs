@@ -6,11 +6,15 @@ use super::{Clock, IntegrationScheme, Simulation};
 use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Lost;
+use crate::frame::Frame;
 use crate::integrator::Pace;
 use crate::machine::Machine;
+use crate::physics::Physics;
 use crate::run::{BuildError, Choice, End, Run};
+use crate::selection::fits;
 use crate::settings::Setting;
 use crate::suggest;
+use crate::variants::Variant;
 
 /// A run whose bodies lie on their device, before its first step.
 pub struct OpenedRun {
@@ -75,7 +79,7 @@ impl Run {
         let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
-            .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
+            .remade_in_frames(remade_on(machine, variant, physics));
         if let Some(end) = self.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
             simulation.reach(end)?;
         }
@@ -91,6 +95,21 @@ impl Run {
             (End::Time(end), _) => Some(end),
             (End::Steps(steps), Pace::Fixed(dt)) => Some(self.spec.start + steps as f64 * dt),
             _ => None,
+        }
+    }
+}
+
+/// A function that makes backends of other bodies on a machine, which a variant fits.
+fn remade_on(
+    machine: Machine,
+    variant: Variant,
+    physics: Physics,
+) -> impl FnMut(&Bodies, Option<Frame>) -> Result<Box<dyn Backend>, ForceError> + Send {
+    move |bodies, frame| {
+        fits(&variant, machine.place(), physics.law, bodies.len())?;
+        match frame {
+            Some(frame) => machine.backend_in_frame(&variant, bodies, physics, frame),
+            None => machine.backend(&variant, bodies, physics),
         }
     }
 }
@@ -179,7 +198,7 @@ impl OpenedRun {
         let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
         let start = run.spec.start;
         let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
-            .remade_by(move |bodies| machine.backend(&variant, bodies, physics));
+            .remade_in_frames(remade_on(machine, variant, physics));
         if let Some(mut scheme) = scheme {
             scheme.prepare(&mut *simulation.backend)?;
             simulation.scheme = Some(scheme);

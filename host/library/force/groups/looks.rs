@@ -113,6 +113,7 @@ impl HostState {
             potential: potential.value(),
             external: 0.0,
             lost: 0.0,
+            brought: 0.0,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::physics::ForceLaw;
 use crate::ranks::threads::together_with;
 use crate::selection::Place;
-use crate::simulation::Simulation;
+use crate::simulation::{NewValues, Simulation};
 use crate::variants::{self, PairsName};
 
 const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 1, 5, 1]];
@@ -180,6 +180,47 @@ fn bodies_merge_and_escape_on_all_ranks() {
         });
         assert!(found == expected, "{place}");
     }
+}
+
+/// Also where a change is refused that the other ranks have begun.
+#[test]
+fn changes_from_outside_are_made_on_all_ranks() {
+    let bodies = cloud(60, 2);
+    let field = ExternalField::point(0.01).at([9.0, 0.0, 0.0]);
+    let mut fields = Fields::NONE;
+    fields.push(field);
+    let pace = Pace::Adaptive {
+        eta: 0.02,
+        longest: 0.01,
+        end: f64::INFINITY,
+        steps: TimeSteps::Shared,
+    };
+    let run = |machine: Machine| {
+        let machine = machine.fields(fields.clone());
+        let kernel = variants::find("cpu-f64").expect("listed");
+        let backend = machine.backend(kernel, &bodies, physics()).expect("made");
+        let integrator = Integrator::Hermite4;
+        let simulation = Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0);
+        let remake = move |bodies: &Bodies| machine.backend(kernel, bodies, physics());
+        let mut simulation = simulation.expect("a run").remade_by(remake);
+        simulation.run_until(0.1).expect("a run");
+        simulation.kick(&vec![[0.1, 0.0, 0.2]; 60]).expect("a kick");
+        let positions = Some(&[[9.0, 0.0, 0.0]][..]);
+        let to = NewValues {
+            positions,
+            ..NewValues::default()
+        };
+        assert!(simulation.set(&[bodies.id[7]], to).is_err());
+        simulation.remove(&[bodies.id[3]]).expect("there");
+        simulation.run_until(0.2).expect("a run");
+        let bits = simulation.bodies().expect("here").clone();
+        (bits, simulation.brought())
+    };
+    let expected = run(Machine::new(Place::Cpu));
+    let found = led(&[1, 1], |team| {
+        run(Machine::new(Place::Cpu).ranks(Arc::clone(team)))
+    });
+    assert!(found == expected);
 }
 
 /// Where rank 0 breaks off, all do, and go on from what was saved.

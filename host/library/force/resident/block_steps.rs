@@ -16,7 +16,7 @@ use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN
 use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
 use super::external::Fielded;
-use crate::backend::{BlockCounts, BlockSteps, ForceError};
+use crate::backend::{BlockCounts, BlockSteps, Column, ForceError, SavedState};
 use crate::encounters::StepOfBody;
 use crate::force::device::Device;
 use crate::force::pack;
@@ -329,6 +329,15 @@ impl<D: Device> Resident<D> {
         self.launch_block_correct(&first, Phase::First, 0)
     }
 
+    /// Chooses the first steps of all bodies, and their spheres in a neighbour scheme.
+    fn begin_steps(&mut self) -> Result<(), ForceError> {
+        self.launch_first_steps()?;
+        match self.has_neighbours() {
+            true => self.begin_neighbours(),
+            false => Ok(()),
+        }
+    }
+
     /// A block step.
     fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
         if self.has_neighbours() {
@@ -412,6 +421,20 @@ pub(super) fn run_span(
     }
 }
 
+/// A state in which some bodies have newly chosen steps and spheres, and the others those that they have kept.
+pub(super) fn with_chosen(kept: &SavedState, chosen: SavedState, some: &[usize]) -> SavedState {
+    let is_chosen = {
+        let mut is_chosen = vec![false; chosen.positions().len()];
+        some.iter().for_each(|&i| is_chosen[i] = true);
+        is_chosen
+    };
+    let others: Vec<usize> = (0..is_chosen.len()).filter(|&i| !is_chosen[i]).collect();
+    let columns = [Column::OwnSteps, Column::Spheres].into_iter();
+    columns.fold(chosen, |state, column| {
+        state.with_some_of(kept, column, &others)
+    })
+}
+
 impl<D: Device> BlockSteps for Resident<D> {
     fn advance_unless(
         &mut self,
@@ -422,10 +445,7 @@ impl<D: Device> BlockSteps for Resident<D> {
         let BlockPlan { steps, .. } = self.blocks()?.plan;
         self.set_clock(self.frame.time_to_local(span), eta)?;
         if !self.blocks()?.has_steps {
-            self.launch_first_steps()?;
-            if self.has_neighbours() {
-                self.begin_neighbours()?;
-            }
+            self.begin_steps()?;
         }
         match self.has_neighbours() {
             true => self.begin_span_of_neighbours()?,
@@ -441,6 +461,15 @@ impl<D: Device> BlockSteps for Resident<D> {
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         self.saved_own_steps()
+    }
+
+    fn choose_steps(&mut self, span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
+        let kept = self.saved()?;
+        self.set_clock(self.frame.time_to_local(span), eta)?;
+        self.begin_steps()?;
+        let chosen = self.saved()?;
+        self.set_saved(&with_chosen(&kept, chosen, some))?;
+        Ok(true)
     }
 
     fn keep_steps(&mut self) -> bool {

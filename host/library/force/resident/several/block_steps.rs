@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 use gpu_kernels::schedule::block_steps::Phase;
 
 use super::Several;
-use crate::backend::{BlockCounts, BlockSteps, ForceError};
+use crate::backend::{Backend, BlockCounts, BlockSteps, ForceError};
 use crate::force::device::Peers;
 use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::NeighbourLaunches;
-use crate::force::resident::block_steps::{MOST_RECORDS, RECORDED, Words, run_span};
+use crate::force::resident::block_steps::{MOST_RECORDS, RECORDED, Words, run_span, with_chosen};
 use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme};
 
 /// Sums over the sources of a device, which all devices read.
@@ -127,28 +127,34 @@ impl<D: Peers> Several<D> {
         Ok(())
     }
 
-    /// Chooses first steps, and hands out the first targets of a span.
+    /// Chooses the first steps of all bodies, and their spheres in a neighbour scheme.
+    fn begin_steps(&mut self) -> Result<(), ForceError> {
+        let BlockPlan { first, .. } = self.parts[0].blocks()?.plan;
+        if self.parts[0].has_neighbours() {
+            // By all devices alike: once in a run, and the bits are those of one.
+            self.parts
+                .iter()
+                .try_for_each(Resident::launch_first_steps)?;
+            return self.begin_neighbours();
+        }
+        self.launch_block_corrects(&first, Phase::All, 1)?;
+        self.launch_block_forces(&first, 0)?;
+        self.launch_block_corrects(&first, Phase::First, 0)?;
+        // The first block step overwrites sums that others may still be reading.
+        self.meet()
+    }
+
+    /// Hands out the first targets of a span, with first steps if there are none.
     fn begin_span(&mut self) -> Result<(), ForceError> {
         let blocks = self.parts[0].blocks()?;
-        let BlockPlan { steps, first, .. } = blocks.plan;
-        if self.parts[0].has_neighbours() {
-            if !blocks.has_steps {
-                // By all devices alike: once in a run, and the bits are those of one.
-                self.parts
-                    .iter()
-                    .try_for_each(Resident::launch_first_steps)?;
-                self.begin_neighbours()?;
-            }
-            return self.begin_span_of_neighbours();
-        }
+        let BlockPlan { steps, .. } = blocks.plan;
         if !blocks.has_steps {
-            self.launch_block_corrects(&first, Phase::All, 1)?;
-            self.launch_block_forces(&first, 0)?;
-            self.launch_block_corrects(&first, Phase::First, 0)?;
-            // The first block step overwrites sums that others may still be reading.
-            self.meet()?;
+            self.begin_steps()?;
         }
-        self.launch_block_corrects(&steps, Phase::Begin, 1)
+        match self.parts[0].has_neighbours() {
+            true => self.begin_span_of_neighbours(),
+            false => self.launch_block_corrects(&steps, Phase::Begin, 1),
+        }
     }
 
     /// A block step; false where ranks know that the span is over.
@@ -220,6 +226,15 @@ impl<D: Peers> BlockSteps for Several<D> {
         let counts = self.parts[0].counts(&words, span)?;
         self.parts.iter_mut().for_each(|part| part.end_span(span));
         Ok(Some(counts))
+    }
+
+    fn choose_steps(&mut self, span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
+        let kept = self.save()?;
+        self.on_all(|part| part.set_clock(part.frame.time_to_local(span), eta))?;
+        self.begin_steps()?;
+        let chosen = self.save()?;
+        self.restore(&with_chosen(&kept, chosen, some))?;
+        Ok(true)
     }
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {

@@ -323,7 +323,7 @@ mod tests {
     fn nothing_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!exists(folder.path()) && find(folder.path()).checkpoint.is_none());
-        for (n, steps) in [(7, 4), (1, 5), (100, 6)] {
+        for (n, steps) in [(9, 35), (7, 4), (1, 5), (100, 6)] {
             let written = checkpoint(n, steps);
             write(folder.path(), &written).unwrap();
             let mut bytes = vec![];

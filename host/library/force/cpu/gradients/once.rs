@@ -24,6 +24,9 @@ pub(super) const PAYS_FROM: usize = 1024;
 
 /// A sum over pairs that adds to both bodies of a pair.
 pub(super) trait Mutual: PairSum<7, PULLED> + Sync {
+    /// Sums of a source to which a pair adds, the first ones.
+    const REACTIONS: usize;
+
     fn add_pair<A: PairArithmetic>(
         target: &[A::Real; 7],
         source: &[A::Real; 7],
@@ -34,6 +37,8 @@ pub(super) trait Mutual: PairSum<7, PULLED> + Sync {
 }
 
 impl<const MASSES: bool, const SOFTENING: bool> Mutual for Pullback<MASSES, SOFTENING> {
+    const REACTIONS: usize = if MASSES { 7 } else { 6 };
+
     #[inline(always)]
     fn add_pair<A: PairArithmetic>(
         target: &[A::Real; 7],
@@ -49,8 +54,8 @@ impl<const MASSES: bool, const SOFTENING: bool> Mutual for Pullback<MASSES, SOFT
 /// Bodies that meet others in pairs; beyond the last, bodies without mass and cotangent.
 struct Tile<R> {
     rows: Vec<[R; 7]>,
-    lanes: [Vec<R>; 7],
-    sums: [Vec<f64>; PULLED],
+    groups: Vec<Columns<R, 7>>,
+    sums: Vec<Columns<f64, PULLED>>,
 }
 
 /// Sums of every body over all others.
@@ -74,12 +79,12 @@ pub(super) fn sums_of<R: Lane, F: Mutual>(
                 sums: &mut sums,
                 formula: PhantomData,
             });
-            Tile::new(sources, targets, &sums)
+            Tile::new(sources, targets, sums)
         })
         .collect();
     if tiles.len() % 2 == 1 {
         // The tile that meets this one rests for a round.
-        tiles.push(Tile::new(&[], &[], &[]));
+        tiles.push(Tile::new(&[], &[], vec![]));
     }
     circle::all_meet(&mut tiles, |one, other| {
         way.instructions.run(Meet::<R, F> {
@@ -88,28 +93,18 @@ pub(super) fn sums_of<R: Lane, F: Mutual>(
             formula: PhantomData,
         });
     });
-    tiles.iter().flat_map(Tile::groups).collect()
+    tiles.into_iter().flat_map(|tile| tile.sums).collect()
 }
 
 impl<R: Lane> Tile<R> {
-    fn new(rows: &[[R; 7]], groups: &[Columns<R, 7>], sums: &[Columns<f64, PULLED>]) -> Self {
+    fn new(rows: &[[R; 7]], groups: &[Columns<R, 7>], sums: Vec<Columns<f64, PULLED>>) -> Self {
         let mut rows = rows.to_vec();
         rows.resize(groups.len() * LANES, [R::default(); 7]);
-        let column = |k: usize| groups.iter().flat_map(|group| group[k]).collect();
-        let sum = |k: usize| sums.iter().flat_map(|group| group[k]).collect();
         Self {
             rows,
-            lanes: std::array::from_fn(column),
-            sums: std::array::from_fn(sum),
+            groups: groups.to_vec(),
+            sums,
         }
-    }
-
-    /// The sums, in the order of the bodies.
-    fn groups(&self) -> impl Iterator<Item = Columns<f64, PULLED>> {
-        (0..self.rows.len()).step_by(LANES).map(|first| {
-            let lanes = |k: usize| std::array::from_fn(|lane| self.sums[k][first + lane]);
-            std::array::from_fn(lanes)
-        })
     }
 }
 
@@ -134,49 +129,80 @@ impl<R: Lane, F: Mutual> Loop<R> for Meet<'_, R, F> {
         let ([one, other], squared) = (self.tiles, self.distance.softening_squared);
         for sources in blocks(other.rows.len()) {
             for targets in blocks(one.rows.len()) {
-                meet_in_blocks::<V, T, C, F>(one, targets, other, sources.clone(), squared);
+                let sources = sources.clone();
+                // Four targets share a register of sources, if there is room for them.
+                if V::REGISTERS >= 32 {
+                    meet_in_blocks::<V, T, C, F, 4>(one, targets, other, sources, squared);
+                } else {
+                    meet_in_blocks::<V, T, C, F, 1>(one, targets, other, sources, squared);
+                }
             }
         }
     }
 }
 
-/// Pairs of a block of targets, each in all lanes, with a block of sources in registers.
+/// Pairs of a block of targets, `COUNT` at once in all lanes, with a block of sources in registers.
 #[inline(always)]
-fn meet_in_blocks<V: Vector, T: Root, C: Closest, F: Mutual>(
+fn meet_in_blocks<V: Vector, T: Root, C: Closest, F: Mutual, const COUNT: usize>(
     one: &mut Tile<V::Lane>,
     targets: Range<usize>,
     other: &mut Tile<V::Lane>,
     sources: Range<usize>,
     squared: V::Lane,
 ) {
+    const GROUPS: usize = BLOCK / LANES;
     let squared = V::splat(squared);
-    let (zero, count) = (V::Lane::default(), sources.len());
-    let mut reactions = [[zero; BLOCK]; PULLED];
-    for target in targets {
-        let at = splat::<V, 7>(&one.rows[target]);
-        let mut sums = [V::splat(zero); PULLED];
-        for lane in (0..count).step_by(V::LANES) {
-            let mut source = [V::splat(zero); 7];
-            for k in 0..7 {
-                source[k] = V::load(&other.lanes[k][sources.start + lane..]);
-            }
-            let mut reaction = [V::splat(zero); PULLED];
-            for k in 0..PULLED {
-                reaction[k] = V::load(&reactions[k][lane..]);
-            }
-            F::add_pair::<Lanes<V, T, C>>(&at, &source, squared, &mut sums, &mut reaction);
-            for k in 0..PULLED {
-                reaction[k].store(&mut reactions[k][lane..]);
+    let zero = V::Lane::default();
+    // In groups, so that lanes are at constant places in them.
+    let groups = sources.start / LANES..sources.end / LANES;
+    let sources = &other.groups[groups.clone()];
+    let mut reactions = [[[zero; LANES]; PULLED]; GROUPS];
+    let reactions = &mut reactions[..sources.len()];
+    for first in targets.step_by(COUNT) {
+        let mut at = [[V::splat(zero); 7]; COUNT];
+        for target in 0..COUNT {
+            at[target] = splat(&one.rows[first + target]);
+        }
+        let mut sums = [[V::splat(zero); PULLED]; COUNT];
+        for group in 0..sources.len() {
+            let (numbers, reactions) = (&sources[group], &mut reactions[group]);
+            for register in 0..LANES / V::LANES {
+                let lane = register * V::LANES;
+                let mut source = [V::splat(zero); 7];
+                for k in 0..7 {
+                    source[k] = V::load(&numbers[k][lane..]);
+                }
+                let mut reaction = [V::splat(zero); PULLED];
+                for k in 0..F::REACTIONS {
+                    reaction[k] = V::load(&reactions[k][lane..]);
+                }
+                for target in 0..COUNT {
+                    F::add_pair::<Lanes<V, T, C>>(
+                        &at[target],
+                        &source,
+                        squared,
+                        &mut sums[target],
+                        &mut reaction,
+                    );
+                }
+                for k in 0..F::REACTIONS {
+                    reaction[k].store(&mut reactions[k][lane..]);
+                }
             }
         }
-        for k in 0..PULLED {
-            one.sums[k][target] += sums[k].sum().to_f64();
+        for target in 0..COUNT {
+            let (group, lane) = ((first + target) / LANES, (first + target) % LANES);
+            for k in 0..PULLED {
+                one.sums[group][k][lane] += sums[target][k].sum().to_f64();
+            }
         }
     }
-    for k in 0..PULLED {
-        let sums = &mut other.sums[k][sources.clone()];
-        for lane in 0..count {
-            sums[lane] += reactions[k][lane].to_f64();
+    let sums = &mut other.sums[groups];
+    for group in 0..sums.len() {
+        for k in 0..PULLED {
+            for lane in 0..LANES {
+                sums[group][k][lane] += reactions[group][k][lane].to_f64();
+            }
         }
     }
 }

@@ -125,7 +125,10 @@ fn stars_are_run_as_stars() {
         folder.run("run plummer --bodies 200 --masses kroupa --seed 3 --until 0.01 --out made");
     ended.expect(
         0,
-        &["softening 0: as `plummer` is made", "block-steps on: "],
+        &[
+            "softening 0: as `plummer` is made",
+            "block time steps by hermite4 with --eta 0.01 (chosen: ",
+        ],
     );
     let mut stars = plummer(200, 1).expect("in range");
     stars.mass.fill(0.5);

@@ -56,10 +56,20 @@ def test_a_forked_process_computes() -> None:
 
 
 def test_a_simulation_that_is_in_use_is_refused_after_a_fork() -> None:
-    simulation = ap.Simulation(ap.plummer(3000, seed=1), softening=0.1, dt=1e-4, device="cpu")
-    worker = threading.Thread(target=simulation.step, args=(100,))
+    begun, goes_on = threading.Event(), threading.Event()
+    goes_on.set()
+
+    def waits(_time: float, position: np.ndarray) -> np.ndarray:
+        begun.set()
+        goes_on.wait(60)
+        return 0 * position
+
+    simulation = ap.Simulation(BODIES, softening=0.1, dt=1e-4, field=waits, device="cpu")
+    begun.clear()
+    goes_on.clear()
+    worker = threading.Thread(target=simulation.step, args=(3,))
     worker.start()
-    time.sleep(0.1)
+    assert begun.wait(60)
     child = os.fork()
     if child == 0:
         try:
@@ -68,8 +78,9 @@ def test_a_simulation_that_is_in_use_is_refused_after_a_fork() -> None:
             os._exit(7 if "spawn" in str(error) else 8)
         os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    goes_on.set()
     worker.join()
-    assert simulation.steps == 100
+    assert simulation.steps == 3
 
 
 LONG: dict[str, str] = {

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/gradients.md", "python/README.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/gradients.md", "docs/amuse.md", "python/README.md"])
 def test_code_of_documents_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)
     assert blocks, name

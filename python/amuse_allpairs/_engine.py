@@ -61,6 +61,7 @@ class Engine:
         self._particles = np.zeros((0, 8))  # mass, position, velocity, radius
         self._next = 0
         self._time = 0.0
+        self._way = 1.0  # -1 back in time: the simulation has the velocities turned round, and the times with them
         self._evolved = False
         self._enabled: set[int] = set()
         self._found: list[tuple[int, tuple[int, ...]]] = []
@@ -250,29 +251,39 @@ class Engine:
     def evolve_model(self, end: float) -> None:
         end = float(end)
         self._found = []
-        rounding = ROUNDING * max(abs(end), abs(self._time))
-        if end < self._time - rounding:
-            raise ValueError(f"the model is at the time {self._time!r} and cannot go back to {end!r}")
-        if end <= self._time + rounding:
+        if abs(end - self._time) <= ROUNDING * max(abs(end), abs(self._time)):
             return
+        self._turn(1.0 if end > self._time else -1.0, end)
         self._evolved = True
         if not len(self._ids):
             self._time = end
             return
         # Without forces no step follows: one step leads to the end, and the simulation is of no further use.
-        drift = None if self._attracts() or self._values["field"] else end - self._time
+        drift = None if self._attracts() or self._values["field"] else abs(end - self._time)
         if drift is not None:
             self._end()
         radii, overlaps = self._radii()
         simulation = self._ready(radii, drift)
         try:
-            self._advance(simulation, end, overlaps)
+            self._advance(simulation, self._way * end, overlaps)
         finally:
             bodies = simulation.bodies
-            self._particles[:, POS], self._particles[:, VEL] = bodies.pos, bodies.vel
-            self._time = simulation.t
+            self._particles[:, POS], self._particles[:, VEL] = bodies.pos, self._way * bodies.vel
+            self._time = self._way * simulation.t
             if drift is not None:
                 self._end()
+
+    def _turn(self, way: float, end: float) -> None:
+        """Goes that way in time from now on, if it can be done."""
+        if way < 0 and not self._values["is_time_reversed_allowed"]:
+            raise ValueError(
+                f"the model is at the time {self._time!r} and goes back to {end!r} only with `is_time_reversed_allowed`"
+            )
+        if way < 0 and self._values["field"]:
+            raise ValueError(f"a model in a field does not go back in time, from {self._time!r} to {end!r}")
+        if way != self._way:
+            self._end()
+            self._way = way
 
     def _radii(self) -> tuple[Floats | None, list[tuple[int, ...]]]:
         """Radii in which collisions are searched for, and pairs that overlap already.
@@ -334,7 +345,7 @@ class Engine:
     def _begin(self, radii: Floats | None, drift: float | None) -> ap.Simulation:
         values = self._values
         bodies = self._bodies(slice(None))
-        bodies.id, bodies.time = self._ids.astype(np.uint64), self._time
+        bodies.id, bodies.time = self._ids.astype(np.uint64), self._way * self._time
         steps: dict[str, Any] = {"integrator": values["integrator"], "eta": values["timestep_parameter"]}
         if drift is not None:
             steps = {"integrator": "leapfrog", "dt": drift}
@@ -359,11 +370,13 @@ class Engine:
         """Changes the simulation where its bodies are not the particles: by one call for each kind of change."""
         bodies = simulation.bodies
         before = bodies.id.astype(np.int64)
-        stays, is_new = np.isin(before, self._ids), ~np.isin(self._ids, before)
+        stays = np.isin(before, self._ids, assume_unique=True)
+        is_new = ~np.isin(self._ids, before, assume_unique=True)
         if not stays.any():
             self._end()
             return
         was, now = np.zeros((len(bodies), 8)), self._particles.copy()
+        now[:, VEL] *= self._way
         was[:, MASS], was[:, POS], was[:, VEL] = bodies.m, bodies.pos, bodies.vel
         now[:, RADIUS] = 0.0 if radii is None else radii
         if simulation.radii is not None:
@@ -386,7 +399,7 @@ class Engine:
 
     def _bodies(self, rows: Any) -> ap.Bodies:
         chosen = self._particles[rows]
-        return ap.Bodies(chosen[:, MASS], chosen[:, POS], chosen[:, VEL], units=self._units)
+        return ap.Bodies(chosen[:, MASS], chosen[:, POS], self._way * chosen[:, VEL], units=self._units)
 
     def _end(self) -> None:
         """Ends the simulation; the next evolution begins another one."""

@@ -36,6 +36,9 @@ SETTINGS = [
     Parameter("field", "s", "", "field", "", "an external field that also accelerates the particles, as a text"),
     Parameter("orbit", "s", "", "orbit", "", "orbit of the particles' own frame in the field, as a text"),
     Parameter("begin_time", "d", 0.0),
+    Parameter(
+        "is_time_reversed_allowed", "b", False, "is_time_reversed_allowed", "", "the model may be evolved back in time"
+    ),
 ]
 #: Settings of stopping conditions. AMUSE asks every code for the limits of gas, which have no effect here.
 LIMITS = [

@@ -459,11 +459,24 @@ def test_the_worker_needs_no_amuse_and_ends_with_the_connection() -> None:
 
 
 def amuse() -> Any:
-    """AMUSE's side, where AMUSE is installed."""
+    """AMUSE's side, where AMUSE is installed. A checkout of AMUSE is enough: PYTHONPATH=AMUSE/src, and docutils."""
     pytest.importorskip("amuse.rfi.core", reason="AMUSE is not installed")
     from amuse_allpairs import interface
 
     return interface
+
+
+def particles_of(cluster: ap.Bodies, converter: Any) -> Any:
+    """Bodies as particles of AMUSE with units."""
+    from amuse.datamodel import Particles
+    from amuse.units import nbody_system
+
+    particles = Particles(len(cluster))
+    particles.mass = converter.to_si(cluster.m | nbody_system.mass)
+    particles.position = converter.to_si(cluster.pos | nbody_system.length)
+    particles.velocity = converter.to_si(cluster.vel | nbody_system.speed)
+    particles.radius = converter.to_si(0 | nbody_system.length)
+    return particles
 
 
 def test_the_table_is_that_of_amuse() -> None:
@@ -482,16 +495,10 @@ def test_the_table_is_that_of_amuse() -> None:
 
 def test_a_cluster_in_amuse() -> None:
     amuse()
-    from amuse.datamodel import Particles
     from amuse.units import nbody_system, units
 
     converter = nbody_system.nbody_to_si(100 | units.MSun, 1 | units.parsec)
-    cluster = ap.plummer(50, seed=1)
-    particles = Particles(50)
-    particles.mass = converter.to_si(cluster.m | nbody_system.mass)
-    particles.position = converter.to_si(cluster.pos | nbody_system.length)
-    particles.velocity = converter.to_si(cluster.vel | nbody_system.speed)
-    particles.radius = 0 | units.parsec
+    particles = particles_of(ap.plummer(50, seed=1), converter)
     gravity = amuse_allpairs.Allpairs(converter)
     try:
         gravity.parameters.epsilon_squared = (0.01 | units.parsec) ** 2
@@ -515,3 +522,43 @@ def test_a_cluster_in_amuse() -> None:
         gravity.stop()
     with pytest.raises(ValueError, match="sockets"):
         amuse_allpairs.Allpairs(channel_type="mpi")
+
+
+def test_a_bridge_and_a_collision_in_amuse() -> None:
+    amuse()
+    from amuse.couple.bridge import Bridge
+    from amuse.units import nbody_system, units
+
+    converter = nbody_system.nbody_to_si(100 | units.MSun, 1 | units.parsec)
+    one, two = (particles_of(ap.plummer(n, seed=n), converter) for n in (30, 40))
+    two.x += 4 | units.parsec
+    codes = []
+    try:
+        for particles in (one, two):
+            codes.append(amuse_allpairs.Allpairs(converter))
+            codes[-1].parameters.epsilon_squared = (0.1 | units.parsec) ** 2
+            codes[-1].parameters.device = "cpu"
+            codes[-1].particles.add_particles(particles)
+        bridge = Bridge(use_threading=False)
+        bridge.timestep = 0.05 | units.Myr
+        bridge.add_system(codes[0], (codes[1],))
+        bridge.add_system(codes[1], (codes[0],))
+        energy = bridge.kinetic_energy + bridge.potential_energy
+        begun = bridge.particles.center_of_mass()
+        bridge.evolve_model(1 | units.Myr)
+        assert abs((bridge.kinetic_energy + bridge.potential_energy) / energy - 1) < 1e-4
+        moved = (bridge.particles.center_of_mass() - begun).value_in(units.parsec)
+        drift = ((one.mass * one.vx).sum() + (two.mass * two.vx).sum()) / (one.total_mass() + two.total_mass())
+        assert moved[0] == pytest.approx((drift * (1 | units.Myr)).value_in(units.parsec), abs=1e-6)
+
+        codes[0].particles.radius = 0.3 | units.parsec
+        condition = codes[0].stopping_conditions.collision_detection
+        condition.enable()
+        codes[0].evolve_model(2 | units.Myr)
+        assert condition.is_set() and codes[0].model_time < (2 | units.Myr)
+        first, second = condition.particles(0)[0], condition.particles(1)[0]
+        apart = (first.position - second.position).length()
+        assert first != second and apart < (0.7 | units.parsec)
+    finally:
+        for code in codes:
+            code.stop()

@@ -268,7 +268,7 @@ fn paths(
     let span = [times[0], times[times.len() - 1]];
     let unit = units.map(|units| units.shown_time(span[0].abs().max(span[1].abs())));
     let factor = unit.map_or(1.0, |unit| unit.factor);
-    let [first, last] = span.map(|time| say::plain(factor * time));
+    let [first, last] = span.map(|time| say::converted(factor * time));
     let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.name));
     let count = times.len();
     let subtitle = format!("t = {first} to {last}{unit}, {count} snapshots");

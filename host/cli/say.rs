@@ -46,6 +46,11 @@ pub(super) fn plain(x: f64) -> String {
     }
 }
 
+/// A number in another unit, without the rounding errors of the conversion: `30`, not `30.000000000000004`.
+pub(super) fn converted(x: f64) -> String {
+    plain(format!("{x:.11e}").parse().unwrap_or(x))
+}
+
 /// A duration for people: `42 s`, `12 min`, `3.5 h`, `25 days`.
 pub(super) fn duration(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;

@@ -17,7 +17,7 @@ pub(crate) use self::state::{COLUMNS, Unit};
 pub use self::state::{Column, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
-use crate::encounters::StepOfBody;
+use crate::encounters::Paths;
 use crate::fields::External;
 use crate::timeline::Span;
 
@@ -362,14 +362,14 @@ pub trait BlockSteps {
         Ok(false)
     }
 
-    /// Keeps the steps that bodies take from now on. Returns whether that can be done here.
-    fn keep_steps(&mut self) -> bool {
+    /// Keeps the paths of bodies with these radii from now on. Returns whether that can be done here.
+    fn keep_paths(&mut self, _radii: &[f64]) -> bool {
         false
     }
 
-    /// Takes the steps of the last span, if they were kept: those of each body in their order.
-    fn take_steps(&mut self) -> Vec<StepOfBody> {
-        vec![]
+    /// Takes the paths of the last span, if they were kept.
+    fn take_paths(&mut self) -> Paths {
+        Paths::default()
     }
 }
 

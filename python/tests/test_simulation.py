@@ -347,6 +347,7 @@ def test_ctrl_c_keeps_the_state() -> None:
     simulation = ap.Simulation(
         ap.plummer(40_000, seed=1), softening=0.01, dt=1e-3, device="cpu", accuracy="double"
     )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

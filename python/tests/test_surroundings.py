@@ -95,11 +95,13 @@ LONG: dict[str, str] = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_ends_what_takes_long(name: str) -> None:
+    # A process in the background ignores Ctrl-C, and so do its children, until a handler is set.
     code = f"""
 import os, signal, threading, time
 import numpy as np
 import allpairs as ap
 pos = np.random.default_rng(1).normal(size=(400_000, 3))
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 began = time.monotonic()
 try:

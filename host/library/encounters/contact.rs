@@ -2,21 +2,22 @@
 
 use std::ops::Range;
 
-use super::StepOfBody;
+use super::{Contact, StepOfBody};
 use crate::bodies::Bodies;
 use crate::vectors::dot;
 
 /// Control points of a cubic (Bézier's form), which lies within their hull.
 pub(super) type Path = [[f64; 3]; 4];
 
-/// Paths of all bodies in a step: of each, one after another, the cubics of its block time steps.
+/// Paths of all bodies in a step: of each, one after another, the cubics of its block time steps. Between them a
+/// body has no path while it is a member of a group.
 pub(super) struct Motion {
     paths: Vec<Path>,
-    /// Share of the step at which each path ends.
-    ends: Vec<f64>,
+    /// Shares of the step at which each path begins and ends.
+    shares: Vec<[f64; 2]>,
     /// Which paths each body has.
     of_body: Vec<Range<usize>>,
-    pub(super) dt: f64,
+    dt: f64,
 }
 
 impl Motion {
@@ -29,7 +30,7 @@ impl Motion {
         let n = before.len();
         Self {
             paths: (0..n).map(path).collect(),
-            ends: vec![1.0; n],
+            shares: vec![[0.0, 1.0]; n],
             of_body: (0..n).map(|i| i..i + 1).collect(),
             dt,
         }
@@ -52,7 +53,7 @@ impl Motion {
         Self {
             of_body: of_body.collect(),
             paths: order.iter().map(path).collect(),
-            ends: order.iter().map(|step| step.shares[1]).collect(),
+            shares: order.iter().map(|step| step.shares).collect(),
             dt,
         }
     }
@@ -62,40 +63,38 @@ impl Motion {
         self.paths[self.of_body[i].clone()].as_flattened()
     }
 
-    /// Contacts of two bodies with this sum of radii, in order of time. A contact has the share of the
-    /// step after which it happens, and whether the bodies come from outside. Each step of either body
-    /// has at most one.
-    pub(super) fn contacts(&self, i: usize, j: usize, radius: f64) -> Vec<(f64, bool)> {
+    /// Contacts of two bodies with this sum of radii, in order of time. Each step of either body has at most
+    /// one.
+    pub(super) fn contacts(&self, bodies: [usize; 2], radius: f64) -> Vec<Contact> {
         let mut contacts = vec![];
-        let (mut a, mut b) = (self.of_body[i].start, self.of_body[j].start);
-        let mut start = 0.0;
-        while a < self.of_body[i].end && b < self.of_body[j].end {
-            let end = self.ends[a].min(self.ends[b]);
-            let [a_path, b_path] =
-                [(i, a), (j, b)].map(|(body, k)| self.part(body, k, [start, end]));
-            let path = [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| b_path[p][k] - a_path[p][k]));
-            if let Some((share, from_outside)) = first_contact(&path, radius) {
-                contacts.push((start + (end - start) * share, from_outside));
+        let [of_a, of_b] = bodies.map(|body| self.of_body[body].clone());
+        let (mut a, mut b) = (of_a.start, of_b.start);
+        while a < of_a.end && b < of_b.end {
+            let ([a_start, a_end], [b_start, b_end]) = (self.shares[a], self.shares[b]);
+            let (start, end) = (a_start.max(b_start), a_end.min(b_end));
+            if start < end {
+                let [a_path, b_path] = [a, b].map(|k| self.part(k, [start, end]));
+                let path = [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| b_path[p][k] - a_path[p][k]));
+                if let Some((share, from_outside)) = first_contact(&path, radius) {
+                    let share = start + (end - start) * share;
+                    contacts.push(Contact {
+                        bodies,
+                        share,
+                        from_outside,
+                        phases: bodies.map(|body| self.at(body, share)),
+                    });
+                }
             }
-            a += usize::from(self.ends[a] == end);
-            b += usize::from(self.ends[b] == end);
-            start = end;
+            a += usize::from(a_end == end);
+            b += usize::from(b_end == end);
         }
         contacts
     }
 
-    /// The share of the step at which path k of a body begins.
-    fn begin(&self, body: usize, k: usize) -> f64 {
-        match k > self.of_body[body].start {
-            true => self.ends[k - 1],
-            false => 0.0,
-        }
-    }
-
-    /// The part of path k of a body between two shares of the step. Where parts meet, they have the same
-    /// bits, so that no contact is lost between them.
-    fn part(&self, body: usize, k: usize, shares: [f64; 2]) -> Path {
-        let (begin, end) = (self.begin(body, k), self.ends[k]);
+    /// The part of path k between two shares of the step. Where parts meet, they have the same bits, so that
+    /// no contact is lost between them.
+    fn part(&self, k: usize, shares: [f64; 2]) -> Path {
+        let [begin, end] = self.shares[k];
         let [from, to] = shares.map(|share| (share - begin) / (end - begin));
         let whole = &self.paths[k];
         if [from, to] == [0.0, 1.0] {
@@ -109,13 +108,13 @@ impl Motion {
         part
     }
 
-    /// Position and velocity of a body after a share of the step.
-    pub(super) fn at(&self, i: usize, share: f64) -> ([f64; 3], [f64; 3]) {
+    /// Position and velocity of a body, which has a path there, after a share of the step.
+    fn at(&self, i: usize, share: f64) -> [[f64; 3]; 2] {
         let all = self.of_body[i].clone();
-        let earlier = self.ends[all.clone()].partition_point(|&end| end < share);
+        let earlier = self.shares[all.clone()].partition_point(|&[_, end]| end < share);
         let k = (all.start + earlier).min(all.end - 1);
-        let begin = self.begin(i, k);
-        let width = self.ends[k] - begin;
+        let [begin, end] = self.shares[k];
+        let width = end - begin;
         let (path, dt) = (&self.paths[k], self.dt * width);
         let share = (share - begin) / width;
         let (first, _) = split(path, share);
@@ -127,7 +126,7 @@ impl Motion {
                 [0, 1, 2].map(|k| 3.0 * (after[k] - here[k]) / dt)
             }
         };
-        (here, velocity)
+        [here, velocity]
     }
 }
 

@@ -6,7 +6,8 @@
 //! Forces do not depend on radii.
 //!
 //! In block time steps, a span takes the place of the step. The path of a body in a span consists of
-//! the cubics of all its steps in the span. If a contact changes bodies, they must not continue to the
+//! the cubics of all its steps in the span. Members of a group have no steps while they are in it. Who
+//! follows the group finds the contacts of its members. If a contact changes bodies, they must not continue to the
 //! end of the span: the span is repeated, and ends just after the first contact.
 //!
 //! A merger keeps the mass, momentum and volume of both bodies, and the id of the heavier one. Mergers
@@ -41,23 +42,45 @@ pub struct StepOfBody {
     pub to: [[f64; 3]; 2],
 }
 
+/// Two bodies that meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// Indices of the bodies.
+    pub bodies: [usize; 2],
+    /// Share of the step after which they meet.
+    pub share: f64,
+    /// True if they were farther from each other before.
+    pub from_outside: bool,
+    /// Position and velocity of each where they meet.
+    pub phases: [[[f64; 3]; 2]; 2],
+}
+
+/// Paths of bodies in a span of block time steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paths {
+    /// Steps of single bodies. The steps of each body are in order.
+    pub steps: Vec<StepOfBody>,
+    /// Contacts of members of the same group, which have no steps while they are in it.
+    pub contacts: Vec<Contact>,
+}
+
 /// Paths of bodies in a step.
 pub(crate) struct Step<'a> {
     /// The bodies at its beginning.
     pub(crate) before: &'a Bodies,
     /// The bodies at its end.
     pub(crate) after: &'a Bodies,
-    /// The steps of single bodies that it is made of, if it is.
-    pub(crate) parts: Option<&'a [StepOfBody]>,
+    /// The paths of single bodies that it is made of, if it is.
+    pub(crate) paths: Option<&'a Paths>,
     /// Length.
     pub(crate) dt: f64,
 }
 
 impl Step<'_> {
     fn motion(&self) -> Motion {
-        match self.parts {
+        match self.paths {
             None => Motion::of(self.before, self.after, self.dt),
-            Some(parts) => Motion::of_steps(self.before.len(), parts, self.dt),
+            Some(paths) => Motion::of_steps(self.before.len(), &paths.steps, self.dt),
         }
     }
 }
@@ -85,11 +108,11 @@ impl Encounters {
         if !self.acts() || !self.may_collide() {
             return None;
         }
-        let motion = step.motion();
-        let (share, i, j) = self.contacts(&motion).first().copied()?;
-        let [(_, va), (_, vb)] = [i, j].map(|k| motion.at(k, share));
+        let first = self.contacts(step).first().copied()?;
+        let [i, j] = first.bodies;
+        let [[_, va], [_, vb]] = first.phases;
         let room = OVERLAP * (self.radii[i] + self.radii[j]) / distance(va, vb);
-        let [contact, room] = [share * step.dt, room.copysign(step.dt)];
+        let [contact, room] = [first.share * step.dt, room.copysign(step.dt)];
         let shorter = contact + room;
         // Twice, for the bodies take other steps in a shorter span and meet at a slightly other time.
         (step.dt.abs() > (shorter + room).abs()).then_some(shorter)
@@ -104,9 +127,8 @@ impl Encounters {
         let mut bodies = after.clone();
         let mut gone = vec![false; bodies.len()];
         if self.may_collide() {
-            let motion = step.motion();
-            let contacts = self.contacts(&motion);
-            self.collide(&motion, contacts, &mut bodies, &mut gone, |share, what| {
+            let contacts = self.contacts(step);
+            self.collide(&contacts, dt, &mut bodies, &mut gone, |share, what| {
                 outcome.events.push(Event {
                     step: number,
                     time: time - dt * (1.0 - share),
@@ -137,33 +159,37 @@ impl Encounters {
         outcome
     }
 
-    /// Contacts of a step, as the share of it after which they happen and both bodies, in order.
-    fn contacts(&self, motion: &Motion) -> Vec<(f64, usize, usize)> {
-        let pairs = search::close_pairs(motion, &self.radii);
-        let contacts = pairs.into_iter().flat_map(|(i, j)| {
-            let contacts = motion.contacts(i, j, self.radii[i] + self.radii[j]);
-            // Bodies within each other that are left as they are have been told of.
-            let told = contacts
-                .into_iter()
-                .filter(|(_, from_outside)| *from_outside || self.acts());
-            told.map(move |(share, _)| (share, i, j))
+    /// Contacts of a step, in order.
+    fn contacts(&self, step: &Step<'_>) -> Vec<Contact> {
+        let motion = step.motion();
+        let pairs = search::close_pairs(&motion, &self.radii);
+        let on_paths = pairs
+            .into_iter()
+            .flat_map(|(i, j)| motion.contacts([i, j], self.radii[i] + self.radii[j]));
+        let of_members = step.paths.map_or(&[][..], |paths| &paths.contacts);
+        let all = on_paths.chain(of_members.iter().copied());
+        // Bodies within each other that are left as they are have been told of.
+        let told = all.filter(|contact| contact.from_outside || self.acts());
+        let mut contacts: Vec<_> = told.collect();
+        contacts.sort_by(|a, b| {
+            let by_bodies = a.bodies.cmp(&b.bodies);
+            a.share.total_cmp(&b.share).then(by_bodies)
         });
-        let mut contacts: Vec<_> = contacts.collect();
-        contacts.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         contacts
     }
 
     fn collide(
         &mut self,
-        motion: &Motion,
-        contacts: Vec<(f64, usize, usize)>,
+        contacts: &[Contact],
+        dt: f64,
         bodies: &mut Bodies,
         gone: &mut [bool],
         mut tell: impl FnMut(f64, Happening),
     ) {
         let mut became: Vec<usize> = (0..bodies.len()).collect();
         let mut bounced = vec![false; bodies.len()];
-        for (share, i, j) in contacts {
+        for contact in contacts {
+            let ([i, j], share) = (contact.bodies, contact.share);
             let (mut a, mut b) = (i, j);
             while became[a] != a {
                 a = became[a];
@@ -178,7 +204,7 @@ impl Encounters {
                 (a, b) = (b, a);
             }
             let (first, second) = (bodies.body(a), bodies.body(b));
-            let [(xa, va), (xb, vb)] = [i, j].map(|k| motion.at(k, share));
+            let [[xa, va], [xb, vb]] = contact.phases;
             let radii = [self.radii[i], self.radii[j]];
             let inner = radii[0] / (radii[0] + radii[1]);
             tell(
@@ -200,8 +226,8 @@ impl Encounters {
                     (became[b], gone[b]) = (a, true);
                 }
                 OnCollision::Bounce => {
-                    let rest = motion.dt * (1.0 - share);
-                    let change = bounce([bodies.body(i), bodies.body(j)], [(xa, va), (xb, vb)]);
+                    let rest = dt * (1.0 - share);
+                    let change = bounce([bodies.body(i), bodies.body(j)], contact.phases);
                     for (k, change) in [i, j].into_iter().zip(change) {
                         let mut body = bodies.body(k);
                         body.velocity = [0, 1, 2].map(|k| body.velocity[k] + change[k]);
@@ -269,7 +295,7 @@ fn merged(first: Body, second: Body) -> Body {
 
 /// Changes of the velocities of two hard spheres that meet with these positions and velocities. Two
 /// massless ones are taken for equal.
-fn bounce([a, b]: [Body; 2], [(xa, va), (xb, vb)]: [([f64; 3], [f64; 3]); 2]) -> [[f64; 3]; 2] {
+fn bounce([a, b]: [Body; 2], [[xa, va], [xb, vb]]: [[[f64; 3]; 2]; 2]) -> [[f64; 3]; 2] {
     let (r, v) = (difference(xb, xa), difference(vb, va));
     let along = dot(r, v) / dot(r, r);
     let mass = a.mass + b.mass;

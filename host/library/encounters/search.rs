@@ -20,17 +20,20 @@ const BODIES_OF_A_TASK: usize = 256;
 pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)> {
     let swept = |body: usize| {
         let path = motion.hull(body);
+        if path.is_empty() {
+            return None;
+        }
         let radius = radii[body];
         let of = |choose: fn(f64, f64) -> f64, k: usize| {
             path.iter().map(|x| x[k]).reduce(choose).unwrap_or_default()
         };
-        Swept {
+        Some(Swept {
             body,
             least: [0, 1, 2].map(|k| of(f64::min, k) - radius),
             most: [0, 1, 2].map(|k| of(f64::max, k) + radius),
-        }
+        })
     };
-    let all: Vec<Swept> = (0..radii.len()).into_par_iter().map(swept).collect();
+    let all: Vec<Swept> = (0..radii.len()).into_par_iter().filter_map(swept).collect();
     let axis = longest_axis(&all);
     let mut targets: Vec<Swept> = all
         .iter()

@@ -580,7 +580,7 @@ fn no_close_pair_is_left_out() {
     for i in 0..300 {
         for j in i + 1..300 {
             let sum = radii[i] + radii[j];
-            let meets = sum > 0.0 && !motion.contacts(i, j, sum).is_empty();
+            let meets = sum > 0.0 && !motion.contacts([i, j], sum).is_empty();
             assert!(!meets || pairs.contains(&(i, j)), "{i} {j}");
             met += usize::from(meets);
         }

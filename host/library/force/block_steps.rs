@@ -15,12 +15,12 @@ use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
 
 use super::groups;
-use super::host_state::Beginning;
+use super::host_state::{Beginning, Kept};
 use super::in_memory::InMemory;
 use crate::backend::{
     BlockCounts, BlockSteps, ForceError, GUARD, HighestDerivative, Sphere, Targets,
 };
-use crate::encounters::StepOfBody;
+use crate::encounters::Paths;
 use crate::ranks::Team;
 
 /// Time between two looks at a span on its way.
@@ -223,14 +223,18 @@ impl<B: InMemory> BlockSteps for B {
         Ok(true)
     }
 
-    fn keep_steps(&mut self) -> bool {
-        self.state_mut().steps = Some(vec![]);
+    fn keep_paths(&mut self, radii: &[f64]) -> bool {
+        self.state_mut().kept = Some(Kept {
+            radii: radii.to_vec(),
+            paths: Paths::default(),
+        });
         true
     }
 
-    fn take_steps(&mut self) -> Vec<StepOfBody> {
-        let kept = self.state_mut().steps.as_mut();
-        kept.map(std::mem::take).unwrap_or_default()
+    fn take_paths(&mut self) -> Paths {
+        let kept = self.state_mut().kept.as_mut();
+        kept.map(|kept| std::mem::take(&mut kept.paths))
+            .unwrap_or_default()
     }
 }
 

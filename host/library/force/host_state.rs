@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::backend::{Column, ForceError, SavedState, Sphere};
 use crate::bodies::Bodies;
-use crate::encounters::StepOfBody;
+use crate::encounters::{Paths, StepOfBody};
 use crate::fields::External;
 use crate::frame::Frame;
 use crate::groups::Groups;
@@ -15,6 +15,14 @@ pub(super) type Beginning = gpu_kernels::hermite6::Beginning<f64>;
 
 /// Position and velocity of each group as a whole.
 type Wholes = Vec<[[f64; 3]; 2]>;
+
+/// Paths that are kept, for bodies that may meet.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    /// Radii of all bodies.
+    pub(super) radii: Vec<f64>,
+    pub(super) paths: Paths,
+}
 
 /// f64 state, and the accelerations and jerks last computed for it.
 #[derive(Clone, Debug)]
@@ -33,8 +41,8 @@ pub(super) struct HostState {
     pub(super) neighbours: Option<usize>,
     /// [`SavedState::spheres`]
     pub(super) spheres: Vec<Sphere>,
-    /// Steps that bodies took in the span that is under way, or the last; where they are kept.
-    pub(super) steps: Option<Vec<StepOfBody>>,
+    /// Paths of the span that is under way, or of the last; where they are kept.
+    pub(super) kept: Option<Kept>,
     /// Pairs and multiples that are followed apart, if any may be.
     pub(super) groups: Option<Box<Groups>>,
     /// External fields, at the time of the state.
@@ -52,7 +60,7 @@ impl HostState {
             own_steps: vec![],
             neighbours: None,
             spheres: vec![],
-            steps: None,
+            kept: None,
             groups: None,
             external: External::none(),
         }
@@ -69,11 +77,11 @@ impl HostState {
     }
 
     /// Keeps a block time step of a body, from one tick of the span to another and to a position and velocity,
-    /// if such are kept.
+    /// if paths are kept.
     pub(super) fn keep_step(&mut self, body: usize, ticks: [u64; 2], to: [[f64; 3]; 2]) {
-        if let Some(steps) = &mut self.steps {
+        if let Some(kept) = &mut self.kept {
             let Beginning { x, v, .. } = self.beginnings[body];
-            steps.push(StepOfBody {
+            kept.paths.steps.push(StepOfBody {
                 body,
                 shares: ticks.map(|tick| tick as f64 / SPAN as f64),
                 from: [x, v],
@@ -84,8 +92,8 @@ impl HostState {
 
     /// Keeps the state, and the accelerations of it with their derivatives, as the beginning of a step.
     pub(super) fn begin(&mut self) {
-        if let Some(steps) = &mut self.steps {
-            steps.clear();
+        if let Some(kept) = &mut self.kept {
+            kept.paths = Paths::default();
         }
         let beginnings = (0..self.bodies.len()).map(|i| {
             let (x, v) = self.phase(i);

@@ -224,14 +224,17 @@ impl Group {
     pub(crate) fn few(&self) -> Few {
         match &self.inner {
             Inner::Pair(pair) => self.members_of_pair(pair),
-            Inner::Multiple(chain) => {
-                let mut few = Few::one(0.0);
-                few.count = self.members.len();
-                few.gm[..few.count].copy_from_slice(&self.gm);
-                (few.x, few.v) = (chain.positions(), chain.velocities());
-                few
-            }
+            Inner::Multiple(chain) => self.few_of(chain),
         }
+    }
+
+    /// Members of a multiple with this motion.
+    pub(crate) fn few_of(&self, chain: &Chain) -> Few {
+        let mut few = Few::one(0.0);
+        few.count = self.members.len();
+        few.gm[..few.count].copy_from_slice(&self.gm);
+        (few.x, few.v) = (chain.positions(), chain.velocities());
+        few
     }
 
     /// Members about the centre of mass, at a time that is near. Members of a multiple go straight on, a tight

@@ -199,7 +199,7 @@ impl Pair {
 
     /// Where the pair is on its orbit.
     #[inline]
-    fn start(&self) -> Start {
+    pub(super) fn start(&self) -> Start {
         Start {
             beta: self.beta,
             mu: self.mu,

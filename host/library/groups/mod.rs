@@ -6,6 +6,7 @@
 //!
 //! No backend is used here. Groups are coupled to block steps in `force/groups/`.
 
+mod approach;
 mod chain;
 mod composition;
 mod extrapolation;

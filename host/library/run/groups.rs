@@ -41,9 +41,6 @@ pub enum GroupsFault {
     /// An external field that depends on velocities.
     #[error("bodies without a {} that depends on velocities", Setting::Field)]
     Fields,
-    /// Collisions or escapes are looked for.
-    #[error("a run that looks for no encounters")]
-    Encounters,
     /// Independent systems.
     #[error("one system, not several")]
     Systems,
@@ -254,7 +251,6 @@ impl RunSpec {
                 self.fields.iter().any(ExternalField::needs_velocity),
                 GroupsFault::Fields,
             ),
-            (self.encounters.is_some(), GroupsFault::Encounters),
             (self.systems != 1, GroupsFault::Systems),
             (has_ranks, GroupsFault::Ranks),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),

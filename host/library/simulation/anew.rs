@@ -95,9 +95,7 @@ impl<'a> Anew<'a> {
         let time = self.clock.time;
         reach(&mut *simulation.backend, time, time)?;
         simulation.go_back(&self.saved, self.clock)?;
-        let may_collide = simulation.encounters.as_ref();
-        let may_collide = may_collide.is_some_and(Encounters::may_collide);
-        simulation.keep_steps(may_collide);
+        simulation.keep_paths();
         Ok(())
     }
 
@@ -288,8 +286,7 @@ impl Simulation {
             return Ok(());
         };
         let before = std::mem::replace(&mut encounters.radii, radii);
-        let may_collide = encounters.may_collide();
-        if self.keep_steps(may_collide) {
+        if self.keep_paths() {
             return Ok(());
         }
         if let Some(encounters) = &mut self.encounters {

@@ -5,7 +5,7 @@ use super::{Clock, Remake, Simulation};
 use crate::backend::{Backend, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Lost};
-use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Step, StepOfBody};
+use crate::encounters::{EncounterFault, Encounters, Event, OnCollision, Paths, Step};
 use crate::fields::{External, FieldFault, Fields, Relativity};
 use crate::frame::Frame;
 use crate::integrator::{Pace, TimeSteps};
@@ -59,10 +59,12 @@ impl Simulation {
         if encounters.changes_bodies() && self.remake.is_none() {
             return Err(EncounterFault::FixedBodies);
         }
-        if !self.keep_steps(encounters.may_collide()) {
+        let before = self.encounters.replace(encounters);
+        if !self.keep_paths() {
+            self.encounters = before;
             return Err(EncounterFault::StepsNotKept);
         }
-        (self.encounters, self.lost) = (Some(encounters), lost);
+        self.lost = lost;
         Ok(())
     }
 
@@ -115,14 +117,17 @@ impl Simulation {
         relativity.map(Relativity::body)
     }
 
-    /// Has the backend keep the steps of single bodies, if there are such and bodies may collide. Returns
-    /// whether it can.
-    pub(super) fn keep_steps(&mut self, may_collide: bool) -> bool {
-        if !(self.takes_block_steps() && may_collide) {
+    /// Has the backend keep the paths of bodies in block time steps, if bodies may collide. Returns whether it can.
+    pub(super) fn keep_paths(&mut self) -> bool {
+        let takes_block_steps = self.takes_block_steps();
+        let Some(encounters) = self.encounters.as_ref().filter(|e| e.may_collide()) else {
+            return true;
+        };
+        if !takes_block_steps {
             return true;
         }
         let blocks = self.backend.block_steps();
-        blocks.is_some_and(|blocks| blocks.keep_steps())
+        blocks.is_some_and(|blocks| blocks.keep_paths(&encounters.radii))
     }
 
     /// Encounters that are looked for.
@@ -171,12 +176,10 @@ impl Simulation {
             self.backend = (remake.make)(bodies, None)?;
             self.bodies.clone_from(bodies);
         }
-        let mut may_collide = false;
         if let Some(encounters) = &mut self.encounters {
             encounters.radii = radii.to_vec();
-            may_collide = encounters.may_collide();
         }
-        self.keep_steps(may_collide);
+        self.keep_paths();
         self.lost = lost;
         Ok(())
     }
@@ -194,12 +197,12 @@ impl Simulation {
         let Some(mut looked_for) = self.encounters.clone() else {
             return step(self);
         };
-        let (before, parts, dt) = self.both_ends(step, &looked_for)?;
+        let (before, paths, dt) = self.both_ends(step, &looked_for)?;
         let Clock { time, steps, .. } = self.clock;
         let step = Step {
             before: &before,
             after: &self.bodies,
-            parts: parts.as_deref(),
+            paths: paths.as_ref(),
             dt,
         };
         let outcome = looked_for.look(&step, (steps, time));
@@ -221,12 +224,12 @@ impl Simulation {
     }
 
     /// Takes a step, which ends soon after the first collision that changes bodies where they take block time
-    /// steps. Returns the bodies before it, the steps that it is made of in that case, and its length.
+    /// steps. Returns the bodies before it, the paths that it is made of in that case, and its length.
     fn both_ends(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<(), ForceError>,
         encounters: &Encounters,
-    ) -> Result<(Bodies, Option<Vec<StepOfBody>>, f64), ForceError> {
+    ) -> Result<(Bodies, Option<Paths>, f64), ForceError> {
         let began = self.clock;
         self.backend.download(&mut self.bodies)?;
         let before = self.bodies.clone();
@@ -244,19 +247,19 @@ impl Simulation {
             && began.time + length != began.time
         {
             length *= 0.5;
-            block_steps(&mut *self.backend)?.take_steps();
+            block_steps(&mut *self.backend)?.take_paths();
             self.go_back(&saved, began)?;
             taken = self.step_until(began.time + length);
         }
         taken?;
         loop {
             self.backend.download(&mut self.bodies)?;
-            let parts = block_steps(&mut *self.backend)?.take_steps();
+            let paths = block_steps(&mut *self.backend)?.take_paths();
             let dt = self.clock.time - began.time;
             let step = Step {
                 before: &before,
                 after: &self.bodies,
-                parts: Some(&parts),
+                paths: Some(&paths),
                 dt,
             };
             let end = encounters
@@ -264,7 +267,7 @@ impl Simulation {
                 .map(|shorter| began.time + shorter);
             // Nothing is shorter than the last bit of the time.
             let Some(end) = end.filter(|&end| end != began.time) else {
-                return Ok((before, Some(parts), dt));
+                return Ok((before, Some(paths), dt));
             };
             self.go_back(&saved, began)?;
             self.step_until(end)?;
@@ -322,8 +325,8 @@ impl Simulation {
         let remake = remake.expect("encounters that change bodies are looked for with one alone");
         // Before the old one goes: where there is no room for both, bodies are still those of the old one.
         self.backend = (remake.make)(&bodies, None)?;
-        self.keep_steps(encounters.may_collide());
         (self.bodies, self.encounters) = (bodies, Some(encounters));
+        self.keep_paths();
         reach(&mut *self.backend, time, time)?;
         self.backend.set_time(time);
         match &mut self.scheme {

@@ -5,12 +5,13 @@ use rayon::prelude::*;
 
 use super::Course;
 use crate::backend::ForceError;
+use crate::encounters::Contact;
 use crate::fields;
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::time_in;
 use crate::groups::{
-    Alone, External, Few, Group, Groups, Inner, Pair, Perturbation, Ring, SEEN, Scheme, TOLERANCE,
-    Vector, Zone,
+    Alone, Chain, External, Few, Group, Groups, Inner, Pair, Perturbation, Ring, SEEN, Scheme,
+    TOLERANCE, Vector, Zone,
 };
 use crate::vectors::{difference, dot};
 
@@ -45,7 +46,7 @@ const TIDE: f64 = 1e-6;
 
 /// All slots and groups, as perturbers see them at any time of their steps, and external fields.
 #[derive(Clone, Copy)]
-struct Surroundings<'a> {
+pub(super) struct Surroundings<'a> {
     groups: &'a Groups,
     /// Fields at the time to which members are followed.
     fields: &'a fields::External,
@@ -53,16 +54,25 @@ struct Surroundings<'a> {
     gm: &'a [f64],
     beginnings: &'a [Beginning],
     begun: &'a [u64],
-    span: f64,
+    pub(super) span: f64,
+    /// Radii of all bodies, where contacts are kept.
+    pub(super) radii: Option<&'a [f64]>,
 }
 
 impl Surroundings<'_> {
     /// Position of a slot at a time within its step.
     #[inline]
     fn place_at(&self, slot: usize, time: f64) -> Vector {
-        let begun = time_in(self.span, self.begun[slot]);
-        let [x, ..] = Fourth::predicted(&self.beginnings[slot], time - begun);
+        let [x, _] = self.phase_at(slot, time);
         x
+    }
+
+    /// Position and velocity of a slot at this time, within its step.
+    #[inline]
+    pub(super) fn phase_at(&self, slot: usize, time: f64) -> [Vector; 2] {
+        let begun = time_in(self.span, self.begun[slot]);
+        let [x, v, _] = Fourth::predicted(&self.beginnings[slot], time - begun);
+        [x, v]
     }
 
     /// The external fields, if their tide perturbs the members of a group at a time.
@@ -258,6 +268,7 @@ impl Course<'_> {
             beginnings: &state.beginnings,
             begun: &self.begun,
             span: self.span,
+            radii: state.kept.as_ref().map(|kept| &kept.radii[..]),
         };
         let followed = |&number: &usize| around.followed(&around.groups.all[number], time);
         let each: Vec<_> = match behind.len() {
@@ -266,7 +277,14 @@ impl Course<'_> {
             _ => behind.par_iter().map(followed).collect(),
         };
         for (number, followed) in behind.into_iter().zip(each) {
-            let (inner, impulses) = followed?;
+            let Followed {
+                inner,
+                impulses,
+                contacts,
+            } = followed?;
+            if let Some(kept) = &mut self.backend.state_mut().kept {
+                kept.paths.contacts.extend(contacts);
+            }
             let group = &mut self.groups.all[number];
             group.inner = inner;
             let (slot, total) = (group.slot, group.total());
@@ -285,34 +303,55 @@ impl Course<'_> {
     }
 }
 
-/// Motion of the members of a group, and impulses on its partners, if it is a pair.
-type Followed = (Inner, Vec<[Vector; 2]>);
+/// Members of a group, followed to a time.
+struct Followed {
+    inner: Inner,
+    /// Impulses on its partners, if it is a pair.
+    impulses: Vec<[Vector; 2]>,
+    contacts: Vec<Contact>,
+}
 
 impl Surroundings<'_> {
     /// The members of a group at a time.
     fn followed(&self, group: &Group, time: f64) -> Result<Followed, ForceError> {
         match &group.inner {
             Inner::Pair(pair) => {
-                let (pair, impulses) = self.followed_pair(group, *pair, time);
-                Ok((Inner::Pair(pair), impulses))
+                let (after, impulses) = self.followed_pair(group, *pair, time);
+                let contact = self.contact_of_pair(group, [pair, &after]);
+                Ok(Followed {
+                    inner: Inner::Pair(after),
+                    impulses,
+                    contacts: contact.into_iter().collect(),
+                })
             }
-            Inner::Multiple(chain) => {
-                let mut chain = chain.clone();
-                let followed = match Perturbers::of(self, group, time) {
-                    None => chain.advance(time, TOLERANCE, &mut Alone),
-                    Some(perturbers) => {
-                        let mut perturbers = OfMultiple {
-                            perturbers,
-                            seen: vec![],
-                        };
-                        chain.advance(time, TOLERANCE, &mut perturbers)
-                    }
-                };
-                match followed {
-                    Ok(_) => Ok((Inner::Multiple(chain), vec![])),
-                    Err(_) => Err(ForceError::NotFinite { body: group.slot }),
+            Inner::Multiple(chain) => match Perturbers::of(self, group, time) {
+                None => self.followed_multiple(group, **chain, time, &mut Alone),
+                Some(perturbers) => {
+                    let mut perturbers = OfMultiple {
+                        perturbers,
+                        seen: vec![],
+                    };
+                    self.followed_multiple(group, **chain, time, &mut perturbers)
                 }
-            }
+            },
+        }
+    }
+
+    fn followed_multiple(
+        &self,
+        group: &Group,
+        mut chain: Chain,
+        time: f64,
+        external: &mut impl External,
+    ) -> Result<Followed, ForceError> {
+        let contacts = self.contacts_of_multiple(group, chain, time, external);
+        match chain.advance(time, TOLERANCE, external) {
+            Ok(_) => Ok(Followed {
+                inner: Inner::Multiple(Box::new(chain)),
+                impulses: vec![],
+                contacts,
+            }),
+            Err(_) => Err(ForceError::NotFinite { body: group.slot }),
         }
     }
 

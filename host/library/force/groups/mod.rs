@@ -8,6 +8,7 @@
 //! again, is decided between blocks.
 
 mod begin;
+mod contacts;
 mod corrections;
 mod ends;
 mod looks;
@@ -240,6 +241,9 @@ impl<'a> Course<'a> {
         }
         let [a, j, s] = force.derivatives;
         state.set_phase(i, x, v);
+        if self.groups.in_slot(i).is_none() {
+            state.keep_step(i, [self.begun[i], self.now], [x, v]);
+        }
         state.beginnings[i] = Beginning {
             x,
             v,

@@ -108,26 +108,32 @@ impl Course<'_> {
         let in_slot = |&slot: &usize| self.groups.in_slot(slot);
         let ended: Vec<usize> = block.iter().filter_map(in_slot).collect();
         self.follow_each(&ended)?;
+        let mut otherwise = vec![];
         for number in ended {
-            let slot = self.groups.all[number].slot;
             if self.choose(number)? {
-                self.renew(slot)?;
+                otherwise.push(self.groups.all[number].slot);
             }
         }
-        Ok(())
+        match otherwise.is_empty() {
+            true => Ok(()),
+            false => self.renew(&otherwise),
+        }
     }
 
-    /// Takes the force on a slot anew where its step begins.
-    fn renew(&mut self, slot: usize) -> Result<(), ForceError> {
-        let forces = self.forces(&[slot])?;
-        let [a, j, _] = forces[0].derivatives;
-        self.changed.push(slot);
-        let state = self.backend.state_mut();
-        (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
-        (state.accelerations[slot], state.jerks[slot]) = (a, j);
-        self.note_step(slot);
-        let longest = self.corrections[slot].longest;
-        self.shorten(slot, longest)
+    /// Takes the forces on slots anew where their steps begin.
+    fn renew(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        let forces = self.forces(slots)?;
+        for (&slot, force) in slots.iter().zip(&forces) {
+            let [a, j, _] = force.derivatives;
+            self.changed.push(slot);
+            let state = self.backend.state_mut();
+            (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
+            (state.accelerations[slot], state.jerks[slot]) = (a, j);
+            self.note_step(slot);
+            let longest = self.corrections[slot].longest;
+            self.shorten(slot, longest)?;
+        }
+        Ok(())
     }
 
     /// Lets the step of a slot that begins now be no longer than this.

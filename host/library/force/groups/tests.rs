@@ -1,5 +1,7 @@
 //! Do groups keep what they must: orbits, energies, bits?
 
+mod contacts;
+
 use std::f64::consts::TAU;
 
 use gpu_kernels::schedule::block_steps::SPAN;

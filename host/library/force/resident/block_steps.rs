@@ -17,7 +17,7 @@ use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
 use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, Column, ForceError, SavedState};
-use crate::encounters::StepOfBody;
+use crate::encounters::{Paths, StepOfBody};
 use crate::force::device::Device;
 use crate::force::pack;
 use crate::physics::ForceLaw;
@@ -472,11 +472,14 @@ impl<D: Device> BlockSteps for Resident<D> {
         Ok(true)
     }
 
-    fn keep_steps(&mut self) -> bool {
+    fn keep_paths(&mut self, _radii: &[f64]) -> bool {
         self.begin_to_keep_steps()
     }
 
-    fn take_steps(&mut self) -> Vec<StepOfBody> {
-        self.take_kept_steps()
+    fn take_paths(&mut self) -> Paths {
+        Paths {
+            steps: self.take_kept_steps(),
+            contacts: vec![],
+        }
     }
 }

@@ -1,0 +1,238 @@
+//! Contacts of members of a group.
+
+use super::members::Surroundings;
+use crate::encounters::Contact;
+use crate::groups::{Chain, External, Few, Group, Pair, TOLERANCE, Vector};
+use crate::vectors::{difference, dot};
+
+/// Time between two looks at two members of a multiple, in their free-fall times.
+const OFTEN: f64 = 0.25;
+
+/// Distance of all others, in sizes, from which on two members of a multiple are looked at twice an orbit.
+const ALONE: f64 = 5.0;
+
+/// The least time between two looks, in free-fall times at the contact.
+const SHORTEST: f64 = 0.1;
+
+/// Two members where they meet.
+struct Meeting {
+    time: f64,
+    from_outside: bool,
+    /// Motion of the second relative to the first.
+    pair: Pair,
+}
+
+impl Meeting {
+    /// The meeting of two that are within each other and approach.
+    fn within(pair: &Pair, radius: f64) -> Option<Self> {
+        let is_within = pair.radius() <= radius && dot(pair.position(), pair.velocity()) < 0.0;
+        is_within.then_some(Self {
+            time: pair.time,
+            from_outside: false,
+            pair: *pair,
+        })
+    }
+
+    /// The meeting a time after a state of a pair at full speed, or before it.
+    fn from(pair: &Pair, since: f64) -> Self {
+        let time = pair.time + since;
+        Self {
+            time,
+            from_outside: true,
+            pair: pair.at(time),
+        }
+    }
+
+    /// The first meeting of a pair between two of its states, if it meets.
+    fn of_pair([before, after]: [&Pair; 2], slowdown: f64, radius: f64) -> Option<Self> {
+        if let Some(meeting) = Self::within(before, radius) {
+            return Some(meeting);
+        }
+        let passed = (after.time - before.time) / slowdown;
+        let is_between = |time: &f64| *time <= passed;
+        let (pair, since) = match before.until_within(radius).filter(is_between) {
+            Some(until) => (before, until),
+            None => (after, -after.since_within(radius).filter(is_between)?),
+        };
+        let time = pair.time + slowdown * since;
+        Some(Self {
+            time,
+            from_outside: true,
+            pair: pair.slowed_at(time, slowdown),
+        })
+    }
+}
+
+/// Two members of a multiple, and the sum of their radii.
+struct Two {
+    members: [usize; 2],
+    radius: f64,
+    total: f64,
+    has_met: bool,
+}
+
+impl Two {
+    /// Motion of the second relative to the first.
+    fn pair(&self, few: &Few, time: f64) -> Pair {
+        let [i, k] = self.members;
+        let (d, u) = (
+            difference(few.x[k], few.x[i]),
+            difference(few.v[k], few.v[i]),
+        );
+        Pair::new(self.total, time, d, u)
+    }
+
+    /// The least time between two looks.
+    fn shortest(&self) -> f64 {
+        SHORTEST * (self.radius.powi(3) / self.total).sqrt()
+    }
+
+    /// Time until the next look: no later than they meet.
+    fn until_look(&self, pair: &Pair, few: &Few, mass: f64) -> f64 {
+        let size = pair.size();
+        let is_far = |other: usize| {
+            self.members.contains(&other) || {
+                let d = difference(few.x[other], few.x[self.members[0]]);
+                dot(d, d) > (ALONE * size).powi(2)
+            }
+        };
+        let wanted = match (0..few.count).all(is_far) {
+            true => Some(pair.until_pericentre())
+                .filter(|&time| time > self.shortest())
+                .unwrap_or(0.5 * pair.period()),
+            false => OFTEN * (pair.radius().powi(3) / mass).sqrt(),
+        };
+        let meets = pair.until_within(self.radius).unwrap_or(f64::INFINITY);
+        wanted.min(meets).max(self.shortest())
+    }
+}
+
+impl Surroundings<'_> {
+    /// The first contact of the members of a pair between two of its states, if they meet.
+    pub(super) fn contact_of_pair(
+        &self,
+        group: &Group,
+        [before, after]: [&Pair; 2],
+    ) -> Option<Contact> {
+        let radii = self.radii?;
+        let radius = group.members.iter().map(|&i| radii[i]).sum();
+        if radius <= 0.0 {
+            return None;
+        }
+        let meeting = Meeting::of_pair([before, after], group.slowdown, radius)?;
+        Some(self.contact(group, [0, 1], [[0.0; 3]; 2], &meeting))
+    }
+
+    /// Contacts of the members of a multiple until a time: the first of each two members. The chain that looks for
+    /// them stops at each look. The group keeps its own, so that looking changes no bit.
+    pub(super) fn contacts_of_multiple(
+        &self,
+        group: &Group,
+        mut chain: Chain,
+        time: f64,
+        external: &mut impl External,
+    ) -> Vec<Contact> {
+        let mut contacts = vec![];
+        let Some(radii) = self.radii else {
+            return contacts;
+        };
+        let mut all = vec![];
+        for k in 0..group.members.len() {
+            for i in 0..k {
+                let radius = radii[group.members[i]] + radii[group.members[k]];
+                if radius > 0.0 {
+                    all.push(Two {
+                        members: [i, k],
+                        radius,
+                        total: group.gm[i] + group.gm[k],
+                        has_met: false,
+                    });
+                }
+            }
+        }
+        let mass = group.total();
+        while chain.time < time && all.iter().any(|two| !two.has_met) {
+            let (began, before) = (chain.time, group.few_of(&chain));
+            let mut next = time;
+            for two in all.iter_mut().filter(|two| !two.has_met) {
+                let pair = two.pair(&before, began);
+                let soon = pair.until_within(two.radius);
+                let soon = soon.filter(|&until| until <= two.shortest().min(time - began));
+                let meeting = Meeting::within(&pair, two.radius)
+                    .or_else(|| soon.map(|until| Meeting::from(&pair, until)));
+                match meeting {
+                    Some(meeting) => {
+                        contacts.push(self.contact_of_two(group, two, (began, &before), &meeting));
+                        two.has_met = true;
+                    }
+                    None => next = next.min(began + two.until_look(&pair, &before, mass)),
+                }
+            }
+            // Of less than the last bit of the time nothing is left.
+            let next = if next > began { next } else { time };
+            if chain.advance(next, TOLERANCE, external).is_err() {
+                break; // which who follows the group tells
+            }
+            let after = group.few_of(&chain);
+            for two in all.iter_mut().filter(|two| !two.has_met) {
+                let pair = two.pair(&after, next);
+                let since = pair.since_within(two.radius);
+                if let Some(since) = since.filter(|&since| since <= next - began) {
+                    let meeting = Meeting::from(&pair, -since);
+                    contacts.push(self.contact_of_two(group, two, (next, &after), &meeting));
+                    two.has_met = true;
+                }
+            }
+        }
+        contacts
+    }
+
+    /// The contact of two members of a multiple, from the state of all members at this time, which is near.
+    fn contact_of_two(
+        &self,
+        group: &Group,
+        two: &Two,
+        (time, few): (f64, &Few),
+        meeting: &Meeting,
+    ) -> Contact {
+        let [i, k] = two.members;
+        let share = few.gm[k] / two.total;
+        let mean =
+            |a: Vector, b: Vector| [0, 1, 2].map(|axis| a[axis] + share * (b[axis] - a[axis]));
+        let (x, v) = (mean(few.x[i], few.x[k]), mean(few.v[i], few.v[k]));
+        let since = meeting.time - time;
+        let x = [0, 1, 2].map(|axis| x[axis] + since * v[axis]);
+        self.contact(group, two.members, [x, v], meeting)
+    }
+
+    /// The contact of two members. The centre of mass of both has this position and velocity about the group.
+    fn contact(
+        &self,
+        group: &Group,
+        members: [usize; 2],
+        centre: [Vector; 2],
+        meeting: &Meeting,
+    ) -> Contact {
+        let relative = [meeting.pair.position(), meeting.pair.velocity()];
+        let whole = self.phase_at(group.slot, meeting.time);
+        let [one, other] = members.map(|k| group.gm[k]);
+        let shares = [-other / (one + other), one / (one + other)];
+        let phase = |share: f64| {
+            let at = |k: usize, axis: usize| {
+                whole[k][axis] + centre[k][axis] + share * relative[k][axis]
+            };
+            [0, 1].map(|k| [0, 1, 2].map(|axis| at(k, axis)))
+        };
+        let (mut bodies, mut phases) = (members.map(|k| group.members[k]), shares.map(phase));
+        if bodies[0] > bodies[1] {
+            bodies.reverse();
+            phases.reverse();
+        }
+        Contact {
+            bodies,
+            share: meeting.time / self.span,
+            from_outside: meeting.from_outside,
+            phases,
+        }
+    }
+}

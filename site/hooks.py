@@ -14,7 +14,7 @@ SECTIONS: list[tuple[str, list[str]]] = [
     ("Guides", ["docs/guide.md", "docs/collisional.md", "docs/clusters-of-machines.md", "docs/files.md", "docs/format.md",
                 "docs/accuracy.md", "docs/citing.md", "docs/*.md"]),
     ("Python", ["docs/python.md", "docs/amuse.md", "python/notebooks/*.ipynb", "reference.md"]),
-    ("Rust", ["docs/tutorial.md", "docs/kernels.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md"]),
+    ("Rust", ["docs/tutorial.md", "docs/kernels.md", "docs/emulator.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md"]),
     ("Studies", ["docs/studies/README.md", "docs/studies/*.md"]),
     ("Measurements", ["benchmarks/record/README.md", "benchmarks/record/*/*.md"]),
 ]

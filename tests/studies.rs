@@ -339,8 +339,8 @@ fn quotations_are_found_where_they_are() {
 #[test]
 fn quoted_code_is_in_the_sources() {
     let mut count = 0;
-    let kernels = root().join("docs/kernels.md");
-    for page in STUDIES.iter().map(page).chain([kernels]) {
+    let others = ["docs/kernels.md", "docs/emulator.md"].map(|path| root().join(path));
+    for page in STUDIES.iter().map(page).chain(others) {
         let text = read(&page);
         for (path, rest) in remarks(&text, "source") {
             let block = rest.trim_start().strip_prefix("```rust\n");

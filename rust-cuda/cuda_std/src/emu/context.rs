@@ -7,11 +7,12 @@ use std::ptr;
 use corosensei::Yielder;
 
 use super::fault::{Collective, Fault, Place, Spot};
-use super::launch::Launch;
-use super::memory::{Attempt, Byte, GlobalMemory, Refusal, SharedMemory, nearest};
+use super::launch::{Launch, MAX_SHARED, MAX_STATIC_SHARED};
+use super::memory::{Attempt, Byte, GlobalMemory, Piece, Refusal, SharedMemory, nearest};
 use super::order::Stride;
 use super::panics;
 use super::shadow::{self, Clock};
+use super::stacks::STACK_BYTES;
 use super::warp::{WARP, Warp};
 
 /// Stands for the thread that runs while the scheduler does.
@@ -35,6 +36,34 @@ thread_local! {
 /// Payload of the unwinding that ends a fibre after a fault; the fault itself is in the context.
 struct Stopped;
 
+/// An array in the blocks' static shared memory.
+struct Array {
+    /// Address of what stands for its declaration.
+    site: usize,
+    /// Source line of the declaration.
+    at: &'static Location<'static>,
+    memory: SharedMemory,
+}
+
+/// A pointer that a kernel follows by itself, as far as the caller knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointer {
+    /// It may be anything, and has to be to memory of the launch or of the thread.
+    Raw,
+    /// It is a reference, which may be to any memory of the program.
+    Reference,
+}
+
+/// Distance from a region within which a reference cannot be to something else.
+const GUARD: usize = 4096;
+
+/// True of an address on the stack of the running fibre: above the callee's own variables.
+#[inline]
+fn is_on_stack(address: usize) -> bool {
+    let lowest = 0_u8;
+    address.wrapping_sub((&raw const lowest).addr()) < STACK_BYTES
+}
+
 /// One launch, as seen by its threads. All of them are fibres of one OS thread, so cells suffice;
 /// no borrow of a `RefCell` lasts across a suspension.
 pub(super) struct Context<'a> {
@@ -57,6 +86,7 @@ pub(super) struct Context<'a> {
     /// Result of the last `sync_threads_count`.
     count: Cell<u32>,
     shared: RefCell<SharedMemory>,
+    arrays: RefCell<Vec<Array>>,
     global: RefCell<GlobalMemory>,
     fault: Cell<Option<Fault>>,
 }
@@ -81,6 +111,7 @@ fn outside() -> ! {
 }
 
 /// True if this OS thread runs a kernel already.
+#[inline]
 pub(super) fn in_kernel() -> bool {
     !CURRENT.get().is_null()
 }
@@ -104,7 +135,11 @@ impl<'a> Context<'a> {
             warps: coordinates.chunks(WARP).map(|_| Warp::default()).collect(),
             votes: Cell::new(0),
             count: Cell::new(0),
-            shared: RefCell::new(SharedMemory::new(launch.shared_bytes as usize)),
+            shared: RefCell::new(SharedMemory::new(
+                launch.shared_bytes as usize,
+                Piece::Shared,
+            )),
+            arrays: RefCell::default(),
             global: RefCell::new(GlobalMemory::new(launch.memory)),
             fault: Cell::new(None),
             coordinates,
@@ -125,6 +160,7 @@ impl<'a> Context<'a> {
         self.clock.set(Clock {
             now: block_start,
             block_start,
+            line: None,
         });
         Ok(())
     }
@@ -280,20 +316,155 @@ impl Context<'_> {
     /// Checks an access to shared memory and finds its first byte.
     #[inline]
     pub(super) fn shared(&self, attempt: Attempt, at: &'static Location<'static>) -> *mut u8 {
-        let checked = self.shared.borrow_mut().check(attempt, self.clock.get());
-        match checked {
-            Ok(bytes) => bytes,
-            Err(Refusal::Bounds) => self.outside_shared(attempt, at),
-            Err(refusal) => self.refuse(attempt, refusal, at),
-        }
+        let checked = self.shared.borrow_mut().check(attempt, self.clock(at));
+        checked.unwrap_or_else(|refusal| self.refuse(attempt, refusal, Piece::Shared, at))
     }
 
     /// Checks an access to global memory.
     #[inline]
     pub(super) fn global(&self, attempt: Attempt, at: &'static Location<'static>) {
-        let checked = self.global.borrow_mut().check(attempt, self.clock.get());
+        let checked = self.global.borrow_mut().check(attempt, self.clock(at));
         if let Err(refusal) = checked {
-            self.refuse(attempt, refusal, at);
+            self.refuse(attempt, refusal, Piece::Region(0), at);
+        }
+    }
+
+    /// Checks an access, by an address of the host, that the kernel then makes itself.
+    #[inline]
+    pub(super) fn touch(&self, attempt: Attempt, pointer: Pointer, at: &'static Location<'static>) {
+        if is_on_stack(attempt.address) {
+            return;
+        }
+        let checked = self.global.borrow_mut().check(attempt, self.clock(at));
+        match checked {
+            Ok(()) => {}
+            Err(Refusal::Bounds) => self.touch_block(attempt, pointer, at),
+            Err(refusal) => self.refuse(attempt, refusal, Piece::Region(0), at),
+        }
+    }
+
+    /// Checks an access to something else than a region.
+    fn touch_block(&self, attempt: Attempt, pointer: Pointer, at: &'static Location<'static>) {
+        let checked = self.in_block(attempt.address, |memory, offset| {
+            let attempt = Attempt {
+                address: offset,
+                ..attempt
+            };
+            let checked = memory.check(attempt, self.clock(at));
+            (attempt, memory.piece(), checked)
+        });
+        match checked {
+            Some((_, _, Ok(_))) => {}
+            Some((attempt, piece, Err(refusal))) => self.refuse(attempt, refusal, piece, at),
+            None => self.be_known(attempt, pointer, at),
+        }
+    }
+
+    /// Checks the bounds of what the kernel makes a reference to.
+    pub(super) fn borrow(
+        &self,
+        attempt: Attempt,
+        pointer: Pointer,
+        at: &'static Location<'static>,
+    ) {
+        let Attempt { address, bytes, .. } = attempt;
+        if is_on_stack(address) {
+            return;
+        }
+        let region = self.global.borrow_mut().locate(address, bytes);
+        let found = region
+            .map(|(index, offset)| (Piece::Region(index), offset, true))
+            .or_else(|| {
+                self.in_block(address, |memory, offset| {
+                    (memory.piece(), offset, offset + bytes <= memory.len())
+                })
+            });
+        let Some((piece, offset, is_inside)) = found else {
+            return self.be_known(attempt, pointer, at);
+        };
+        let attempt = Attempt {
+            address: offset,
+            ..attempt
+        };
+        if !is_inside {
+            self.refuse(attempt, Refusal::Bounds, piece, at);
+        }
+        if !offset.is_multiple_of(attempt.alignment) {
+            let byte = Byte {
+                place: piece,
+                offset,
+            };
+            self.refuse(attempt, Refusal::Misaligned(byte), piece, at);
+        }
+    }
+
+    /// Passes the piece of the block's memory that has the address, and the offset in it, to `f`.
+    fn in_block<R>(
+        &self,
+        address: usize,
+        f: impl FnOnce(&mut SharedMemory, usize) -> R,
+    ) -> Option<R> {
+        let mut shared = self.shared.borrow_mut();
+        if let Some(offset) = shared.offset_of(address) {
+            return Some(f(&mut shared, offset));
+        }
+        let mut arrays = self.arrays.borrow_mut();
+        let mut all = arrays.iter_mut().map(|array| &mut array.memory);
+        let (memory, offset) = all.find_map(|memory| {
+            let offset = memory.offset_of(address)?;
+            Some((memory, offset))
+        })?;
+        Some(f(memory, offset))
+    }
+
+    /// A fault, unless what is not the launch's memory can be something else.
+    fn be_known(&self, attempt: Attempt, pointer: Pointer, at: &'static Location<'static>) {
+        let near = self.global.borrow().is_near(attempt.address, GUARD);
+        if pointer == Pointer::Raw || near {
+            self.refuse(attempt, Refusal::Bounds, Piece::Region(0), at);
+        }
+    }
+
+    /// First byte of the block's dynamic shared memory.
+    pub(super) fn shared_pointer(&self) -> *mut u8 {
+        self.shared.borrow_mut().pointer()
+    }
+
+    /// First byte of the block's static array that is declared at `site`.
+    pub(super) fn array(
+        &self,
+        site: usize,
+        bytes: usize,
+        at: &'static Location<'static>,
+    ) -> *mut u8 {
+        let mut arrays = self.arrays.borrow_mut();
+        if let Some(array) = arrays.iter_mut().find(|array| array.site == site) {
+            return array.memory.pointer();
+        }
+        let total = bytes + arrays.iter().map(|array| array.memory.len()).sum::<usize>();
+        let dynamic = self.launch.shared_bytes as usize;
+        let limit = MAX_STATIC_SHARED.min(MAX_SHARED as usize - dynamic);
+        if total > limit {
+            let reason = format!(
+                "{total} bytes of static shared memory are above {limit}, with the array of {at}"
+            );
+            drop(arrays);
+            self.stop(Fault::Geometry {
+                kernel: self.launch.kernel.to_owned(),
+                reason,
+            });
+        }
+        let mut memory = SharedMemory::new(bytes, Piece::Array(arrays.len()));
+        let pointer = memory.pointer();
+        arrays.push(Array { site, at, memory });
+        pointer
+    }
+
+    #[inline]
+    fn clock(&self, at: &'static Location<'static>) -> Clock {
+        Clock {
+            line: Some(at),
+            ..self.clock.get()
         }
     }
 }
@@ -320,26 +491,7 @@ impl Context<'_> {
     }
 
     #[cold]
-    fn outside_shared(&self, attempt: Attempt, at: &Location<'_>) -> ! {
-        let Attempt {
-            access,
-            address,
-            bytes,
-            ..
-        } = attempt;
-        let available = self.shared.borrow().len();
-        let place = self.here(at);
-        self.stop(Fault::SharedBounds {
-            place,
-            access,
-            address,
-            bytes,
-            available,
-        })
-    }
-
-    #[cold]
-    fn refuse(&self, attempt: Attempt, refusal: Refusal, at: &Location<'_>) -> ! {
+    fn refuse(&self, attempt: Attempt, refusal: Refusal, piece: Piece, at: &Location<'_>) -> ! {
         let Attempt {
             access,
             address,
@@ -347,8 +499,28 @@ impl Context<'_> {
             alignment,
         } = attempt;
         let place = self.here(at);
-        self.stop(match refusal {
-            Refusal::Bounds => {
+        let spot = |offset| {
+            self.spot(Byte {
+                place: piece,
+                offset,
+            })
+        };
+        self.stop(match (refusal, piece) {
+            (Refusal::Bounds, Piece::Shared) => Fault::SharedBounds {
+                place,
+                access,
+                spot: spot(address),
+                bytes,
+                available: self.shared.borrow().len(),
+            },
+            (Refusal::Bounds, Piece::Array(index)) => Fault::SharedBounds {
+                place,
+                access,
+                spot: spot(address),
+                bytes,
+                available: self.arrays.borrow()[index].memory.len(),
+            },
+            (Refusal::Bounds, Piece::Region(_)) => {
                 let nearest = nearest(self.launch.memory, address);
                 Fault::GlobalBounds {
                     place,
@@ -358,40 +530,53 @@ impl Context<'_> {
                     nearest,
                 }
             }
-            Refusal::Misaligned(byte) => Fault::Misaligned {
+            (Refusal::Misaligned(byte), _) => Fault::Misaligned {
                 place,
                 access,
                 spot: self.spot(byte),
                 alignment,
             },
-            Refusal::ReadOnly(byte) => Fault::ReadOnly {
+            (Refusal::ReadOnly(byte), _) => Fault::ReadOnly {
                 place,
                 access,
                 spot: self.spot(byte),
             },
-            Refusal::Unwritten(byte) => Fault::Uninitialised {
+            (Refusal::Unwritten(byte), _) => Fault::Uninitialised {
                 place,
-                address,
+                spot: spot(address),
                 bytes,
                 unwritten: byte.offset,
             },
-            Refusal::Race { byte, earlier, by } => Fault::Race {
+            (
+                Refusal::Race {
+                    byte,
+                    earlier,
+                    by,
+                    line,
+                },
+                _,
+            ) => Fault::Race {
                 place,
                 access,
                 spot: self.spot(byte),
                 earlier,
                 other_block: self.block_in(shadow::interval_of(by)),
                 other_thread: self.coordinates[shadow::thread_of(by)],
+                other_at: line.map_or_else(String::new, Location::to_string),
             },
         })
     }
 
     fn spot(&self, byte: Byte) -> Spot {
-        match byte.region {
-            None => Spot::Shared {
+        match byte.place {
+            Piece::Shared => Spot::Shared {
                 address: byte.offset,
             },
-            Some(index) => Spot::Global {
+            Piece::Array(index) => Spot::Array {
+                at: self.arrays.borrow()[index].at,
+                offset: byte.offset,
+            },
+            Piece::Region(index) => Spot::Global {
                 region: self.launch.memory[index].name().to_owned(),
                 offset: byte.offset,
             },

@@ -45,6 +45,13 @@ pub enum Spot {
         /// Bytes from the start of shared memory.
         address: usize,
     },
+    /// Byte offset in an array of the block's static shared memory.
+    Array {
+        /// Source line that declares the array.
+        at: &'static Location<'static>,
+        /// Bytes from the start of the array.
+        offset: usize,
+    },
     /// Byte offset in one of the launch's regions of global memory.
     Global {
         /// The region's name.
@@ -58,6 +65,9 @@ impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shared { address } => write!(f, "byte {address} of shared memory"),
+            Self::Array { at, offset } => {
+                write!(f, "byte {offset} of the shared array of {at}")
+            }
             Self::Global { region, offset } => {
                 write!(f, "byte {offset} of global region `{region}`")
             }
@@ -199,15 +209,15 @@ pub enum Fault {
 
     /// Shared memory was read before any thread of the block wrote it.
     #[error(
-        "shared memory read before it is written: {place} reads {bytes} bytes at byte {address}, \
+        "shared memory read before it is written: {place} reads {bytes} bytes at {spot}, \
          of which byte {unwritten} is not yet written; look at which threads fill this tile, at \
          its padding and for a missing barrier before the read"
     )]
     Uninitialised {
         /// The reading thread.
         place: Box<Place>,
-        /// Address of the access.
-        address: usize,
+        /// The accessed memory.
+        spot: Spot,
         /// Bytes accessed.
         bytes: usize,
         /// First byte that no thread wrote.
@@ -216,8 +226,8 @@ pub enum Fault {
 
     /// An access reaches past the block's shared memory.
     #[error(
-        "shared memory out of bounds: {place}: {access} of {bytes} bytes at byte {address}, but \
-         the launch gives the block {available} bytes; look at the shared bytes of the launch and \
+        "shared memory out of bounds: {place}: {access} of {bytes} bytes at {spot}, \
+         which has {available} bytes; look at the shared bytes of the launch and \
          the index into the tile"
     )]
     SharedBounds {
@@ -225,11 +235,11 @@ pub enum Fault {
         place: Box<Place>,
         /// Kind of access.
         access: Access,
-        /// Address of the access.
-        address: usize,
+        /// The memory, and the access's place in it or behind it.
+        spot: Spot,
         /// Bytes accessed.
         bytes: usize,
-        /// Shared bytes of the launch.
+        /// Bytes of this memory.
         available: usize,
     },
 
@@ -285,7 +295,7 @@ pub enum Fault {
     /// Two threads touch the same memory, one of them writes, and no barrier orders them.
     #[error(
         "race: {place}: {access} at {spot} is not ordered after the {earlier} by block \
-         {other_block:?}, thread {other_thread:?}; {}",
+         {other_block:?}, thread {other_thread:?}, at {other_at}; {}",
         if place.block == *other_block {
             "look for a missing sync_threads or sync_warp between the two"
         } else {
@@ -305,6 +315,8 @@ pub enum Fault {
         other_block: [u32; 3],
         /// Thread of the earlier access.
         other_thread: [u32; 3],
+        /// Source line of the earlier access.
+        other_at: String,
     },
 
     /// A shuffle reads from a lane that a partial last warp does not have.

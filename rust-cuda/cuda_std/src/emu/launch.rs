@@ -15,7 +15,9 @@ const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Most threads along each axis of a block.
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Most dynamic shared memory of a block, on the devices that have most (compute capability 9.0).
-const MAX_SHARED: u32 = 227 * 1024;
+pub(super) const MAX_SHARED: u32 = 227 * 1024;
+/// Most static shared memory of a block, on every CUDA device.
+pub(super) const MAX_STATIC_SHARED: usize = 48 * 1024;
 
 /// Describes a launch.
 #[derive(Debug)]

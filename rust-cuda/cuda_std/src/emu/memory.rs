@@ -3,7 +3,7 @@
 
 use super::fault::Access;
 use super::region::Region;
-use super::shadow::{Clock, Objection, Shadow, Stamp};
+use super::shadow::{Clock, Line, Objection, Shadow, Stamp};
 
 /// An access that a kernel wants to make.
 #[derive(Clone, Copy)]
@@ -27,10 +27,21 @@ impl Attempt {
     }
 }
 
-/// A byte of shared memory, or of the region with that index.
+/// A piece of memory, with its bounds and its history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// The block's dynamic shared memory.
+    Shared,
+    /// The array with that index in the block's static shared memory.
+    Array(usize),
+    /// The launch's region with that index.
+    Region(usize),
+}
+
+/// A byte of a piece of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Byte {
-    pub(super) region: Option<usize>,
+    pub(super) place: Piece,
     pub(super) offset: usize,
 }
 
@@ -48,46 +59,71 @@ pub(super) enum Refusal {
         byte: Byte,
         earlier: Access,
         by: Stamp,
+        line: Line,
     },
     /// A read of what the block has not written.
     Unwritten(Byte),
 }
 
 impl Refusal {
-    fn from(objection: Objection, region: Option<usize>) -> Self {
+    fn from(objection: Objection, place: Piece) -> Self {
         match objection {
             Objection::Race {
                 offset,
                 earlier,
                 by,
+                line,
             } => Self::Race {
-                byte: Byte { region, offset },
+                byte: Byte { place, offset },
                 earlier,
                 by,
+                line,
             },
-            Objection::Unwritten { offset } => Self::Unwritten(Byte { region, offset }),
+            Objection::Unwritten { offset } => Self::Unwritten(Byte { place, offset }),
         }
     }
 }
 
-/// A block's shared memory. The next block inherits the bytes, but cannot read them: to the shadow
-/// they are unwritten.
+/// Bytes that belong to a block. The next block inherits them, but cannot read them: to the shadow they are
+/// unwritten.
 pub(super) struct SharedMemory {
-    bytes: Vec<u8>,
+    /// Aligned for the widest access.
+    words: Box<[u128]>,
+    bytes: usize,
     shadow: Shadow<false>,
+    place: Piece,
 }
 
 impl SharedMemory {
-    pub(super) fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize, place: Piece) -> Self {
         Self {
-            bytes: vec![0; bytes],
+            words: vec![0; bytes.div_ceil(size_of::<u128>())].into(),
+            bytes,
             shadow: Shadow::new(bytes),
+            place,
         }
     }
 
     /// Length in bytes.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes
+    }
+
+    /// Name of this memory.
+    pub(super) fn piece(&self) -> Piece {
+        self.place
+    }
+
+    /// The first byte.
+    pub(super) fn pointer(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// Offset of an address of the host in this memory, or at its end.
+    #[inline]
+    pub(super) fn offset_of(&self, address: usize) -> Option<usize> {
+        let offset = address.wrapping_sub(self.words.as_ptr().addr());
+        (offset <= self.bytes).then_some(offset)
     }
 
     /// The first of the bytes, if the access is allowed.
@@ -99,18 +135,18 @@ impl SharedMemory {
             bytes,
             alignment,
         } = attempt;
-        if address > self.bytes.len() || bytes > self.bytes.len() - address {
+        if address > self.bytes || bytes > self.bytes - address {
             return Err(Refusal::Bounds);
         }
         if !address.is_multiple_of(alignment) {
             return Err(Refusal::Misaligned(Byte {
-                region: None,
+                place: self.place,
                 offset: address,
             }));
         }
         match self.shadow.access(access, address, bytes, clock) {
-            Ok(()) => Ok(self.bytes[address..].as_mut_ptr()),
-            Err(objection) => Err(Refusal::from(objection, None)),
+            Ok(()) => Ok(self.pointer().wrapping_add(address)),
+            Err(objection) => Err(Refusal::from(objection, self.place)),
         }
     }
 }
@@ -154,10 +190,8 @@ impl GlobalMemory {
             alignment,
         } = attempt;
         let (index, offset) = self.locate(address, bytes).ok_or(Refusal::Bounds)?;
-        let byte = Byte {
-            region: Some(index),
-            offset,
-        };
+        let place = Piece::Region(index);
+        let byte = Byte { place, offset };
         let region = &mut self.regions[index];
         if !offset.is_multiple_of(alignment) {
             return Err(Refusal::Misaligned(byte));
@@ -171,13 +205,21 @@ impl GlobalMemory {
         }
         match region.shadow.access(access, offset, bytes, clock) {
             Ok(()) => Ok(()),
-            Err(objection) => Err(Refusal::from(objection, Some(index))),
+            Err(objection) => Err(Refusal::from(objection, place)),
         }
+    }
+
+    /// True if the address is less than `distance` in front of a region or behind it.
+    pub(super) fn is_near(&self, address: usize, distance: usize) -> bool {
+        self.regions.iter().any(|region| {
+            let offset = address.wrapping_add(distance).wrapping_sub(region.start);
+            offset < region.bytes + 2 * distance
+        })
     }
 
     /// The region that holds all of the bytes, and their offset in it.
     #[inline]
-    fn locate(&mut self, address: usize, size: usize) -> Option<(usize, usize)> {
+    pub(super) fn locate(&mut self, address: usize, size: usize) -> Option<(usize, usize)> {
         let offset_in = |region: &Tracked| {
             let offset = address.wrapping_sub(region.start);
             (offset <= region.bytes && size <= region.bytes - offset).then_some(offset)

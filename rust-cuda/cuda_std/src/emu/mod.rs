@@ -40,9 +40,60 @@ use context::with;
 use memory::Attempt;
 use warp::WARP;
 
+pub use context::Pointer;
 pub use fault::{Access, Collective, Fault, Place, Spot, Whereabouts};
 pub use launch::{Launch, launch};
 pub use region::Region;
+
+/// True while this OS thread runs a kernel.
+#[inline]
+pub fn is_running() -> bool {
+    context::in_kernel()
+}
+
+/// Checks an access that the kernel makes itself: to `bytes` bytes at an address of the host. What the
+/// running thread keeps on its stack is its own, and needs no check.
+#[inline]
+#[track_caller]
+pub fn touch(access: Access, address: usize, bytes: usize, alignment: usize, pointer: Pointer) {
+    let attempt = Attempt {
+        access,
+        address,
+        bytes,
+        alignment,
+    };
+    let at = Location::caller();
+    with(|context| context.touch(attempt, pointer, at));
+}
+
+/// Checks that the kernel may make a reference for such accesses: [`touch`] with neither contents nor order.
+#[inline]
+#[track_caller]
+pub fn borrow(access: Access, address: usize, bytes: usize, alignment: usize, pointer: Pointer) {
+    let attempt = Attempt {
+        access,
+        address,
+        bytes,
+        alignment,
+    };
+    let at = Location::caller();
+    with(|context| context.borrow(attempt, pointer, at));
+}
+
+/// First byte of the block's dynamic shared memory, for accesses that are checked by [`touch`].
+#[track_caller]
+pub fn shared_pointer() -> *mut u8 {
+    with(|context| context.shared_pointer())
+}
+
+/// First byte of an array of `bytes` bytes in the block's static shared memory, for accesses that are
+/// checked by [`touch`]. An array is known by its `site`, and is aligned to 16 bytes.
+#[track_caller]
+pub fn shared_array(site: &'static std::sync::atomic::AtomicU8, bytes: usize) -> *mut u8 {
+    let at = Location::caller();
+    let site = std::ptr::from_ref(site).addr();
+    with(|context| context.array(site, bytes, at))
+}
 
 /// Index of the running thread in its block along `axis` (0, 1 or 2).
 ///

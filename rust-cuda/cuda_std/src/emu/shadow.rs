@@ -7,6 +7,7 @@
 //! enough to find every race (see [`remember`]).
 
 use std::ops::Range;
+use std::panic::Location;
 
 use super::fault::Access;
 
@@ -49,7 +50,15 @@ pub(super) struct Clock {
     pub(super) now: Stamp,
     /// Smallest stamp that this block can have made.
     pub(super) block_start: Stamp,
+    /// The source line that runs.
+    pub(super) line: Line,
 }
+
+/// A line of source; `None` before the first access.
+pub(super) type Line = Option<&'static Location<'static>>;
+
+/// An access that the shadow remembers.
+type Mark = (Stamp, Line);
 
 /// True if `earlier` was made by another thread and nothing orders it before now. `GRID` is true of
 /// memory that outlives the block: then nothing orders the accesses of an earlier block.
@@ -74,13 +83,13 @@ fn concurrent<const GRID: bool>(earlier: Stamp, clock: Clock) -> bool {
 /// of two warps and the two are of the same: so a pair from different warps is preferred. One from
 /// an earlier block conflicts with everything.
 #[inline]
-fn remember<const GRID: bool>(kept: &mut [Stamp; 2], clock: Clock) {
-    let differ = kept[0] ^ clock.now;
+fn remember<const GRID: bool>(kept: &mut [Mark; 2], clock: Clock) {
+    let differ = kept[0].0 ^ clock.now;
     let in_other_warp = differ >> INTERVAL_SHIFT == 0 && differ & WARP_MASK != 0;
-    if !concurrent::<GRID>(kept[0], clock) {
-        kept[0] = clock.now;
-    } else if in_other_warp || !concurrent::<GRID>(kept[1], clock) {
-        kept[1] = clock.now;
+    if !concurrent::<GRID>(kept[0].0, clock) {
+        kept[0] = (clock.now, clock.line);
+    } else if in_other_warp || !concurrent::<GRID>(kept[1].0, clock) {
+        kept[1] = (clock.now, clock.line);
     }
 }
 
@@ -92,6 +101,7 @@ pub(super) enum Objection {
         offset: usize,
         earlier: Access,
         by: Stamp,
+        line: Line,
     },
     /// This block has not yet written the byte at `offset` (shared memory only).
     Unwritten { offset: usize },
@@ -99,7 +109,7 @@ pub(super) enum Objection {
 
 /// One granule's last write and two of its reads since. A plain array, so that the allocator
 /// can supply zeroed pages which cost nothing until they are touched.
-type History = [Stamp; 3];
+type History = [Mark; 3];
 
 /// The history of a piece of memory, by granules that are as coarse as its accesses allow: memory
 /// that is only touched by aligned 16-byte vectors has one history for each of them.
@@ -109,7 +119,7 @@ pub(super) struct Shadow<const GRID: bool> {
     /// Empty until the first access.
     histories: Vec<History>,
     /// Two atomic accesses each; empty until the first atomic access.
-    atomics: Vec<[Stamp; 2]>,
+    atomics: Vec<[Mark; 2]>,
     /// log2 of a granule's bytes.
     shift: u32,
 }
@@ -140,7 +150,7 @@ impl<const GRID: bool> Shadow<GRID> {
             self.refine((offset | bytes).trailing_zeros());
         }
         if self.histories.is_empty() {
-            self.histories = vec![[0; 3]; self.granules()];
+            self.histories = vec![[(0, None); 3]; self.granules()];
         }
         let granules = offset >> self.shift..(offset + bytes) >> self.shift;
         match access {
@@ -154,11 +164,11 @@ impl<const GRID: bool> Shadow<GRID> {
     fn read(&mut self, granules: Range<usize>, clock: Clock) -> Result<(), Objection> {
         for granule in granules {
             let [write, first, second] = self.histories[granule];
-            if first == clock.now {
+            if first.0 == clock.now {
                 // A stamp lasts one uninterrupted turn, so the check of the last read still holds.
                 continue;
             }
-            self.check_written(granule, write, clock)?;
+            self.check_written(granule, write.0, clock)?;
             self.order(granule, Access::Write, write, clock)?;
             if !self.atomics.is_empty() {
                 self.order_pair(granule, Access::Atomic, self.atomics[granule], clock)?;
@@ -179,18 +189,18 @@ impl<const GRID: bool> Shadow<GRID> {
             if !self.atomics.is_empty() {
                 self.order_pair(granule, Access::Atomic, self.atomics[granule], clock)?;
             }
-            self.histories[granule] = [clock.now, 0, 0];
+            self.histories[granule] = [(clock.now, clock.line), (0, None), (0, None)];
         }
         Ok(())
     }
 
     fn atomic(&mut self, granules: Range<usize>, clock: Clock) -> Result<(), Objection> {
         if self.atomics.is_empty() {
-            self.atomics = vec![[0; 2]; self.granules()];
+            self.atomics = vec![[(0, None); 2]; self.granules()];
         }
         for granule in granules {
             let [write, first, second] = self.histories[granule];
-            self.check_written(granule, write, clock)?;
+            self.check_written(granule, write.0, clock)?;
             self.order(granule, Access::Write, write, clock)?;
             self.order_pair(granule, Access::Read, [first, second], clock)?;
             remember::<GRID>(&mut self.atomics[granule], clock);
@@ -215,7 +225,7 @@ impl<const GRID: bool> Shadow<GRID> {
         &self,
         granule: usize,
         kind: Access,
-        earlier: Stamp,
+        (earlier, line): Mark,
         clock: Clock,
     ) -> Result<(), Objection> {
         if concurrent::<GRID>(earlier, clock) {
@@ -223,6 +233,7 @@ impl<const GRID: bool> Shadow<GRID> {
                 offset: granule << self.shift,
                 earlier: kind,
                 by: earlier,
+                line,
             });
         }
         Ok(())
@@ -233,7 +244,7 @@ impl<const GRID: bool> Shadow<GRID> {
         &self,
         granule: usize,
         kind: Access,
-        earlier: [Stamp; 2],
+        earlier: [Mark; 2],
         clock: Clock,
     ) -> Result<(), Objection> {
         self.order(granule, kind, earlier[0], clock)?;
@@ -337,6 +348,7 @@ mod tests {
             let clock = Clock {
                 now: stamp(interval, epoch, thread),
                 block_start,
+                line: None,
             };
             let before = shadow.clone();
             match shadow.access(access, offset, size, clock) {

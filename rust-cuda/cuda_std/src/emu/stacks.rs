@@ -10,7 +10,7 @@ use corosensei::stack::DefaultStack;
 
 /// Room for one emulated thread: kernels keep little on the stack, but unoptimised builds spill
 /// every value and a panic formats its message there. Pages cost nothing until touched.
-const STACK_BYTES: usize = 128 * 1024;
+pub(super) const STACK_BYTES: usize = 128 * 1024;
 
 /// Stacks in use at the same time. Each takes two of the mappings of which Linux allows a process
 /// 65 530; launches that would exceed this wait for others to end.

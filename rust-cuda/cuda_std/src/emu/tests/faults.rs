@@ -79,7 +79,7 @@ fn shared_memory_starts_empty_in_every_block() {
     assert!(matches!(
         fault,
         Fault::Uninitialised {
-            address: 8,
+            spot: Spot::Shared { address: 8 },
             bytes: 8,
             ..
         }
@@ -96,7 +96,7 @@ fn shared_memory_starts_empty_in_every_block() {
 #[test]
 fn shared_memory_has_an_end_and_an_alignment() {
     block(1).passes(|| write(252, 1));
-    block(1).fails(&["byte 256", "gives the block 256 bytes"], || write(256, 1));
+    block(1).fails(&["byte 256", "which has 256 bytes"], || write(256, 1));
     block(1).fails(&["out of bounds"], || write(254, 1));
     block(1).fails(&["out of bounds"], || write(u32::MAX, 1));
     block(1).fails(

@@ -25,6 +25,7 @@ fn races_in_shared_memory() {
                 access,
                 earlier,
                 other_thread,
+                other_at,
                 ..
             } = fault
             else {
@@ -32,6 +33,8 @@ fn races_in_shared_memory() {
             };
             assert_eq!((place.thread, access), ([other, 0, 0], second));
             assert_eq!((other_thread, earlier), ([0, 0, 0], first));
+            // These helpers have lines of their own: one that reads, one that writes.
+            assert!(other_at.contains("tests/mod.rs") && other_at != place.at);
         }
     }
     // The classic: no barrier between a round's reads and the next round's writes.

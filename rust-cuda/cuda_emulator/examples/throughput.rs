@@ -17,13 +17,13 @@ mod matrix;
 #[path = "../tests/rust_cuda/kernels/sum.rs"]
 mod sum;
 
-use cuda_std::emu::{Buffer, Fault, Launch};
+use cuda_std::emu::{Buffer, Failure, Launch};
 use std::time::{Duration, Instant};
 
 /// The best of this number of runs counts.
 const RUNS: u32 = 7;
 
-fn main() -> Result<(), Fault> {
+fn main() -> Result<(), Failure> {
     println!(
         "kernel                             threads   checked   threads/s   unchecked   overhead"
     );
@@ -63,7 +63,7 @@ fn main() -> Result<(), Fault> {
     )
 }
 
-fn report(what: &str, blocks: usize, threads: usize, kernel: impl Fn()) -> Result<(), Fault> {
+fn report(what: &str, blocks: usize, threads: usize, kernel: impl Fn()) -> Result<(), Failure> {
     let launch = Launch::new(blocks as u32, threads as u32);
     report_launch(what, launch, blocks * threads, kernel)
 }
@@ -73,8 +73,8 @@ fn report_launch(
     launch: Launch,
     threads: usize,
     kernel: impl Fn(),
-) -> Result<(), Fault> {
-    let best = |launch: &Launch| -> Result<Duration, Fault> {
+) -> Result<(), Failure> {
+    let best = |launch: &Launch| -> Result<Duration, Failure> {
         let mut best = Duration::MAX;
         for _ in 0..RUNS {
             let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::alloc::{self, Layout};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr;
@@ -214,8 +215,8 @@ impl Launch {
     /// Calls `kernel` once for every thread: a closure that calls the kernel with its arguments.
     ///
     /// # Errors
-    /// The first [`Fault`]. Buffers keep what was written until then.
-    pub fn run(&self, kernel: impl Fn()) -> Result<(), Fault> {
+    /// The first fault. Buffers keep what was written until then.
+    pub fn run(&self, kernel: impl Fn()) -> Result<(), Failure> {
         let buffers: Vec<Rc<Allocation>> =
             BUFFERS.with_borrow(|buffers| buffers.iter().filter_map(Weak::upgrade).collect());
         let memory: Vec<Region<'_>> = buffers
@@ -237,9 +238,26 @@ impl Launch {
             seed: self.seed,
         };
         let _outer = Restore(CHECKING.replace(self.checks));
-        launch(&description, &kernel)
+        launch(&description, &kernel).map_err(Failure)
     }
 }
+
+/// The fault that ended a launch. A test that returns it prints the message, as `unwrap` does.
+pub struct Failure(pub Fault);
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Failure {}
 
 /// Puts back what held before a launch inside another.
 struct Restore(bool);

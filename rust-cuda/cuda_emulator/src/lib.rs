@@ -26,7 +26,7 @@
 //!     }
 //! }
 //!
-//! # fn main() -> Result<(), cuda_std::emu::Fault> {
+//! # fn main() -> Result<(), cuda_std::emu::Failure> {
 //! let x = Buffer::new("x", vec![1.0_f32; 100]);
 //! Launch::new(4, 32).run(|| unsafe { double(x.pointer(), x.len()) })?;
 //! assert_eq!(x.to_vec(), [2.0; 100]);
@@ -36,6 +36,19 @@
 //!
 //! The attributes [`kernel`] and [`checked`] rewrite a function such that the emulator knows of its accesses to memory.
 //! Functions without them run as they are: their accesses are not checked.
+//!
+//! A kernel is an `unsafe fn`, which is not generic and returns nothing:
+//! ```compile_fail
+//! # extern crate cuda_emulator as cuda_std;
+//! #[cuda_std::kernel]
+//! pub fn safe(x: *mut f32) {}
+//! ```
+//! A `static` in shared memory has to be inside a rewritten function:
+//! ```compile_fail
+//! # extern crate cuda_emulator as cuda_std;
+//! #[cuda_std::address_space(shared)]
+//! static mut TILE: [f32; 64] = [0.0; 64];
+//! ```
 //!
 //! The threads run in the emulator of this workspace's own `cuda_std`: real barriers, and an order that a seed permutes.
 

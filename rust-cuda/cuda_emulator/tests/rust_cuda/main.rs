@@ -8,7 +8,7 @@ extern crate cuda_emulator as cuda_std;
 mod kernels;
 
 use cuda_std::atomic::AtomicF32;
-use cuda_std::emu::{Buffer, Fault, Launch};
+use cuda_std::emu::{Buffer, Failure, Fault, Launch};
 use cuda_std::warp::{self, WarpReductionOp};
 use cuda_std::{kernel, thread};
 use kernels::{add, forms, matrix, sum, wrong};
@@ -33,10 +33,12 @@ fn finds(launch: Launch, words: &[&str], kernel: impl Fn()) -> Fault {
     let mut faults: Vec<Fault> = (0..4)
         .map(|seed| {
             let launch = launch.clone().seed(seed);
-            launch.run(&kernel).expect_err("the mistake is found")
+            launch.run(&kernel).expect_err("the mistake is found").0
         })
         .collect();
     let text = faults[0].to_string();
+    let again = launch.run(&kernel).unwrap_err();
+    assert_eq!(format!("{again:?}"), text);
     for word in words {
         assert!(text.contains(word), "no {word:?} in: {text}");
     }
@@ -48,7 +50,7 @@ fn numbers(count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn vectors_are_added() -> Result<(), Fault> {
+fn vectors_are_added() -> Result<(), Failure> {
     let (a, b) = (numbers(1000), numbers(1003));
     let (of_a, of_b) = (Buffer::new("a", &a), Buffer::new("b", &b[3..]));
     let c = Buffer::new("c", [0.0_f32; 1000]);
@@ -77,7 +79,7 @@ fn vectors_are_added() -> Result<(), Fault> {
 }
 
 #[test]
-fn matrices_are_multiplied_by_tiles() -> Result<(), Fault> {
+fn matrices_are_multiplied_by_tiles() -> Result<(), Failure> {
     let (m, n, k) = (19, 10, 21);
     let (a, b, c) = (numbers(m * k), numbers(k * n), numbers(m * n));
     let (of_a, of_b, of_c) = (
@@ -124,7 +126,7 @@ fn a_missing_barrier_between_tiles_is_found() {
 }
 
 #[test]
-fn sums_are_right_and_the_planted_race_is_found() -> Result<(), Fault> {
+fn sums_are_right_and_the_planted_race_is_found() -> Result<(), Failure> {
     let values = numbers(200);
     let of_values = Buffer::new("values", &values);
     let sums = Buffer::new("sums", [0.0_f32; 4]);
@@ -158,7 +160,7 @@ fn sums_are_right_and_the_planted_race_is_found() -> Result<(), Fault> {
 }
 
 #[test]
-fn shuffles_and_atomics_add_up() -> Result<(), Fault> {
+fn shuffles_and_atomics_add_up() -> Result<(), Failure> {
     let values: Vec<f32> = (0..500).map(|i| (i % 30) as f32).collect();
     let of_values = Buffer::new("values", &values);
     let total = Buffer::new("total", [0.0_f32]);
@@ -194,7 +196,7 @@ fn shuffles_and_atomics_add_up() -> Result<(), Fault> {
 }
 
 #[test]
-fn every_form_of_an_access_is_the_same_as_without_the_emulator() -> Result<(), Fault> {
+fn every_form_of_an_access_is_the_same_as_without_the_emulator() -> Result<(), Failure> {
     let pair = |first, x, y| forms::Pair {
         first,
         second: [x, y],
@@ -284,6 +286,17 @@ fn mistakes_are_found_with_their_lines() {
         wrong::races_in_a_function(bodies.pointer())
     });
 
+    let words = ["race", &at("pushes"), "byte 4 of global region `bodies`"];
+    finds(warp(), &words, || unsafe {
+        wrong::races_in_a_method(bodies.pointer())
+    });
+
+    let long = Buffer::new("long", [0_u32; 34]);
+    let words = ["race", &at("looks"), "byte 0 of global region `long`"];
+    finds(warp(), &words, || unsafe {
+        wrong::races_in_a_module(long.pointer())
+    });
+
     let words = ["kernel panic", "0x0000ffff leaves out lanes", "wrong.rs:"];
     finds(warp(), &words, || unsafe { wrong::votes_by_halves() });
 
@@ -337,7 +350,7 @@ unsafe fn collectives(out: *mut u64) {
 }
 
 #[test]
-fn warps_work_together() -> Result<(), Fault> {
+fn warps_work_together() -> Result<(), Failure> {
     let out = Buffer::new("out", [0_u64; 128]);
     for seed in 0..3 {
         Launch::new((1, 2), (16, 4))

@@ -63,6 +63,38 @@ fn set_mass(body: &mut Body, mass: f32) {
     body.mass = mass; // sets
 }
 
+#[checked]
+impl Body {
+    /// All threads push the same body.
+    pub fn push(&mut self, by: f32) {
+        self.position[1] += by; // pushes
+    }
+}
+
+/// A method of a type, and elements of an array in it.
+#[kernel]
+pub unsafe fn races_in_a_method(bodies: *mut Body) {
+    (*bodies).push(1.0);
+}
+
+#[checked]
+mod helpers {
+    pub fn first(values: &[u32], at: usize) -> u32 {
+        values[at] // looks
+    }
+}
+
+/// One thread writes what all read in a function of a module.
+#[kernel]
+pub unsafe fn races_in_a_module(values: *mut u32) {
+    let t = thread::thread_idx_x();
+    if t == 0 {
+        *values = t;
+    }
+    let slice = core::slice::from_raw_parts(values, 2);
+    *values.add(2 + t as usize) = helpers::first(slice, 0);
+}
+
 /// Half a warp votes.
 #[kernel]
 pub unsafe fn votes_by_halves() {

@@ -1,6 +1,8 @@
 //! The table of cases on the GPUs of this machine. Skipped, aloud, where there is none.
 
+use std::convert::Infallible;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{Table, assert_none, repetition_failure, rms_error, softened};
@@ -15,7 +17,9 @@ use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, GpuNumbers, Place, Request, eligible, library, select};
-use allpairs::simulation::{Simulation, SimulationBuilder};
+use allpairs::simulation::{
+    BodyChange, DueBody, NewValues, Schedule, Simulation, SimulationBuilder,
+};
 use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -386,6 +390,205 @@ fn several_gpus_have_neighbours_together() {
             );
         }
     }
+}
+
+/// On the first GPU, and on all GPUs together: a simulation that is kicked, changed, made smaller and larger on its
+/// way ends where the CPU has it, with the same energy brought.
+#[test]
+fn a_simulation_changes_on_a_gpu() {
+    let _alone = alone();
+    if select(&Request::new(0).on(DeviceChoice::Cuda(0))).is_err() {
+        return; // said aloud above
+    }
+    type Kind = (
+        &'static str,
+        fn(SimulationBuilder) -> SimulationBuilder,
+        bool,
+        f64,
+    );
+    let kinds: [Kind; 5] = [
+        (
+            "leapfrog",
+            |b| b.softening(0.02).dt(1.0 / 256.0),
+            true,
+            1e-12,
+        ),
+        (
+            "hermite4 in blocks",
+            |b| in_blocks(b, Integrator::Hermite4).softening(0.01),
+            true,
+            2e-6,
+        ),
+        (
+            "hermite6 in blocks",
+            |b| in_blocks(b, Integrator::Hermite6).softening(0.01),
+            true,
+            2e-6,
+        ),
+        (
+            "neighbours",
+            |b| {
+                in_blocks(b, Integrator::Hermite4)
+                    .softening(0.01)
+                    .neighbours(Neighbours::Auto)
+                    .accuracy(ForceAccuracy::Single)
+            },
+            true,
+            2e-5,
+        ),
+        (
+            "groups",
+            |b| {
+                in_blocks(b, Integrator::Hermite4)
+                    .softening(0.0)
+                    .groups(true)
+            },
+            false,
+            2e-6,
+        ),
+    ];
+    for (name, with, several, bound) in kinds {
+        let run = |device| {
+            let builder = Simulation::builder(with_pairs(1_500, 30))
+                .accuracy(ForceAccuracy::Double)
+                .integrator(Integrator::Leapfrog);
+            // A neighbour scheme in f64 is the CPU's alone.
+            let builder = match with(builder) {
+                builder if device == DeviceChoice::Cpu => builder.accuracy(ForceAccuracy::Double),
+                builder => builder,
+            };
+            let mut simulation = builder.device(device).build().expect("it runs there");
+            let mut schedule = Schedule::new();
+            schedule.insert(40, 0.0171);
+            schedule.insert(3, 0.0171);
+            simulation.run_until(1.0 / 64.0).expect("steps");
+            let halved = |body: &DueBody| {
+                Ok::<_, Infallible>(BodyChange {
+                    mass: Some(body.mass / 2.0),
+                    kick: Some([0.1, 0.0, -0.05]),
+                    ..BodyChange::default()
+                })
+            };
+            let go_on = |_| ControlFlow::Continue(());
+            let ran = simulation.run_scheduled(0.018, &mut schedule, halved, go_on);
+            assert_eq!(ran.expect("steps").1.done, 2, "{name}");
+            let kicks = [[0.01, -0.02, 0.0], [0.0, 0.0, 0.03]];
+            simulation.kick_some(&[5, 77], &kicks).expect("a kick");
+            let to = NewValues {
+                masses: Some(&[2e-3]),
+                positions: Some(&[[0.3, 0.2, -0.4]]),
+                ..NewValues::default()
+            };
+            simulation.set(&[9], to).expect("a change");
+            simulation.run_until(0.022).expect("steps");
+            simulation.remove(&[8, 100, 2]).expect("they are there");
+            let mut more = Bodies::at_rest(&[[0.5, -0.6, 0.7], [1.0, 0.1, 0.2]], &[1e-3; 2]);
+            more.id = simulation.free_ids(2);
+            simulation.add(&more, &[]).expect("a place");
+            simulation.run_until(1.0 / 32.0).expect("steps");
+            let brought = simulation.brought().energy;
+            (simulation.bodies().expect("here").clone(), brought)
+        };
+        let (expected, energy) = run(DeviceChoice::Cpu);
+        let places = [
+            Some(DeviceChoice::Cuda(0)),
+            several.then_some(DeviceChoice::AllGpus),
+        ];
+        for device in places.into_iter().flatten() {
+            let (found, brought) = run(device);
+            assert_eq!(found.id, expected.id, "{name} on {device}");
+            let apart = |a: Body, b: Body| {
+                let square = |k: usize| (a.position[k] - b.position[k]).powi(2);
+                (0..3).map(square).sum::<f64>().sqrt()
+            };
+            let pairs = found.iter().zip(expected.iter());
+            let worst = pairs.map(|(a, b)| apart(a, b)).fold(0.0, f64::max);
+            println!(
+                "{name} on {device}: {worst:e} apart, {:e} brought otherwise",
+                brought - energy
+            );
+            assert!(worst <= bound, "{name} on {device}: {worst:e}");
+            assert!(
+                (brought - energy).abs() <= 10.0 * bound * energy.abs(),
+                "{name} on {device}"
+            );
+        }
+    }
+}
+
+fn in_blocks(builder: SimulationBuilder, integrator: Integrator) -> SimulationBuilder {
+    let eta = if integrator == Integrator::Hermite6 {
+        0.3
+    } else {
+        0.02
+    };
+    let builder = builder.integrator(integrator).eta(eta).dt(1.0 / 64.0);
+    builder.block_steps().groups(false)
+}
+
+/// A Plummer sphere in which each of the first bodies has a partner on a circle about it.
+fn with_pairs(bodies: usize, pairs: usize) -> Bodies {
+    let mut bodies = plummer(bodies, 9).expect("in range");
+    let n = bodies.len();
+    for i in 0..pairs {
+        let (one, other) = (bodies.body(i), n - 1 - i);
+        let d = 1e-3 * (1.0 + 0.1 * i as f64);
+        let speed = (2.0 * one.mass / d).sqrt();
+        (bodies.x[other], bodies.y[other], bodies.z[other]) =
+            (one.position[0] + d, one.position[1], one.position[2]);
+        (bodies.vx[other], bodies.vy[other], bodies.vz[other]) =
+            (one.velocity[0], one.velocity[1] + speed, one.velocity[2]);
+    }
+    bodies
+}
+
+/// On the first GPU: members of pairs merge at the times at which they merge on the CPU.
+#[test]
+fn members_of_pairs_merge_on_a_gpu() {
+    let _alone = alone();
+    if select(&Request::new(0).on(DeviceChoice::Cuda(0))).is_err() {
+        return; // said aloud above
+    }
+    let pairs = 10;
+    let mut bodies = with_pairs(600, pairs);
+    let mut radii = vec![0.0; 600];
+    for i in 0..pairs {
+        // At the apocentre, and almost without angular momentum: they fall onto each other.
+        let other = 599 - i;
+        bodies.vy[other] = bodies.vy[i] + 0.01 * (bodies.vy[other] - bodies.vy[i]);
+        (radii[i], radii[other]) = (2e-6, 1e-6);
+    }
+    let run = |device| {
+        let builder = in_blocks(Simulation::builder(bodies.clone()), Integrator::Hermite4);
+        let encounters = Encounters {
+            radii: radii.clone(),
+            on_collision: OnCollision::Merge,
+            escape: None,
+        };
+        let builder = builder.softening(0.0).groups(true).encounters(encounters);
+        let mut simulation = builder.device(device).build().expect("it runs there");
+        let before = simulation.conserved().expect("an energy");
+        simulation.run_until(1.0 / 16.0).expect("steps");
+        let after = simulation.conserved().expect("an energy");
+        let ids = simulation.bodies().expect("here").id.clone();
+        (
+            simulation.take_events(),
+            ids,
+            after.drift_since(&before).energy,
+        )
+    };
+    let (expected, ids, drift) = run(DeviceChoice::Cpu);
+    let (found, ids_there, of_gpu) = run(DeviceChoice::Cuda(0));
+    println!(
+        "{} mergers, energies drift by {drift:e} and {of_gpu:e}",
+        found.len()
+    );
+    assert_eq!(expected.len(), pairs);
+    assert_eq!((found.len(), &ids_there), (pairs, &ids));
+    for (a, b) in found.iter().zip(&expected) {
+        assert!((a.time - b.time).abs() < 1e-9, "{a} {b}");
+    }
+    assert!(drift.abs() < 1e-7 && of_gpu.abs() < 1e-7);
 }
 
 /// On the first GPU: the error that kernels with all pairs on tensor cores state holds down to the smallest

@@ -28,6 +28,7 @@ mod pictures;
 mod ptx_claims;
 mod readme;
 mod run_folders;
+mod scheduled;
 mod several_devices;
 mod studies;
 mod support;

@@ -117,6 +117,10 @@ impl Asked {
                 path.to_string_lossy().into_owned().into(),
             );
         }
+        let changes = self.options.changes.as_ref();
+        if let Some(path) = changes.and_then(|file| fs::canonicalize(file).ok()) {
+            set("changes", path.to_string_lossy().into_owned().into());
+        }
         if let Ok(path) = fs::canonicalize(&self.options.input) {
             set("input", path.to_string_lossy().into_owned().into());
         }

@@ -16,6 +16,7 @@ use allpairs::simulation::{Progress, Simulation};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::changes;
 use crate::drift::DriftWatch;
 use crate::encounters;
 use crate::exit;
@@ -94,6 +95,9 @@ pub(super) fn drive(
         }
     }
     if let Some(line) = encounters::count(recording.encounters()) {
+        writeln!(out, "{line}")?;
+    }
+    if let Some(line) = changes::count(&recording, simulation.brought().energy) {
         writeln!(out, "{line}")?;
     }
     for line in test_particles::lines(&recording, &mut simulation)? {

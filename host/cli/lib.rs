@@ -6,6 +6,7 @@ mod bench;
 mod bench_rows;
 mod bench_study;
 mod bodies;
+mod changes;
 mod choices;
 mod cite;
 mod config;

@@ -103,6 +103,11 @@ pub(super) struct Options {
 
     #[command(flatten)]
     pub(super) encounters: EncounterOptions,
+    /// Table of changes that bodies make on the way, each exactly at its time, as stars that lose mass do: a CSV file
+    /// with the columns time, id, and any of mass, kick_x, kick_y, kick_z, radius and remove. Changes that were made
+    /// are listed in changes.csv.
+    #[arg(long, value_name = "FILE", alias = "events")]
+    pub(super) changes: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) made: Made,

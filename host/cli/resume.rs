@@ -18,6 +18,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::asked::Asked;
 use crate::bodies;
+use crate::changes;
 use crate::config;
 use crate::drive::drive;
 use crate::header;
@@ -227,6 +228,9 @@ pub(super) fn resume(
     }
     let recording = Recording::resume(folder, plan(&asked, &run.spec, format), &checkpoint)?;
     let recording = recording.stop_if(asked.kept.stop_if.clone());
+    let changes = asked.changes.as_ref();
+    let changes = changes.map(|file| changes::read(file, asked.force.units.as_ref()));
+    let recording = changes::follow(recording, changes.transpose()?)?;
     drop(checkpoint);
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());

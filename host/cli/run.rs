@@ -20,6 +20,7 @@ use clap::ArgMatches;
 
 use crate::asked::Asked;
 use crate::bodies;
+use crate::changes;
 use crate::drive::drive;
 use crate::files;
 use crate::header;
@@ -179,7 +180,13 @@ fn begin(
         ..options.spec(start, &around)?
     };
     bodies::check_memory(bodies.len() as u64)?;
+    let changes = options.changes.as_ref();
+    let changes = changes.map(|file| changes::read(file, options.force.units.as_ref()));
+    let changes = changes.transpose()?;
     let run = spec.resolve(&bodies, &around)?;
+    if let Some(changes) = &changes {
+        changes.check(&bodies, &run.spec)?;
+    }
     let watch = options.kept.watch.then(Watch::new).transpose()?;
     let outputs = Outputs::prepare(
         &options.input,
@@ -189,6 +196,9 @@ fn begin(
         options.force.units,
     )?;
     header::of_run(&run, options, &bodies, format, out)?;
+    if let Some(changes) = &changes {
+        writeln!(out, "{}", changes.header())?;
+    }
     tell_memory(&run, &bodies, out)?;
     let (n, kinds) = (bodies.len(), Kinds::of(&bodies, &run.physics));
     let coincident = match (run.physics.softening == 0.0, run.spec.systems) {
@@ -231,6 +241,7 @@ fn begin(
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
+    let recording = changes::follow(recording, changes)?;
     drive(
         (
             options.drift(run.physics.softening, &run.spec.fields),

@@ -1,10 +1,11 @@
 //! Settings that decide the physics of a run, as its checkpoints keep them, and changes since.
 
 use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 
 use allpairs::fields;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use toml::Table;
 
 use crate::asked::Asked;
@@ -33,6 +34,15 @@ pub(super) fn of(table: &Table) -> anyhow::Result<String> {
             let digest = fields::Path::read(Path::new(file))?.digest();
             writeln!(paths, "path {file} = {digest:08x}")?;
         }
+    }
+    if let Some(file) = &options.changes {
+        let text = fs::read(file).with_context(|| format!("in --changes {}", file.display()))?;
+        writeln!(
+            paths,
+            "contents of {} = {:08x}",
+            file.display(),
+            crc32fast::hash(&text)
+        )?;
     }
     let kept = table
         .iter()

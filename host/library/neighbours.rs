@@ -163,7 +163,7 @@ impl<P: AsRef<[[f64; 3]]>> Tree<P> {
     }
 
     /// The points that may be chosen for the tree, in it or not.
-    pub(crate) fn points(&self) -> &[[f64; 3]] {
+    fn points(&self) -> &[[f64; 3]] {
         self.points.as_ref()
     }
 

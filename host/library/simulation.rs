@@ -1,11 +1,13 @@
 //! The loop: step after step on one backend, with a look now and then.
 
 mod anew;
+mod back;
 mod builder;
 mod changes;
 mod encounters;
 mod good_state;
 mod looks;
+mod scheduled;
 mod scheme;
 mod start;
 mod step;
@@ -17,6 +19,7 @@ pub use builder::SimulationBuilder;
 pub use changes::{ChangeError, NewValues};
 pub(crate) use encounters::Renumbered;
 pub use good_state::GoodState;
+pub use scheduled::{BodyChange, DueBody, Schedule, ScheduleError, ScheduledChanges};
 pub use scheme::IntegrationScheme;
 pub use start::OpenedRun;
 
@@ -471,6 +474,11 @@ impl Simulation {
                 let changes = self.changes_with_time();
                 let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
+                    // Times that should be one, and differ by rounding, have no step between them.
+                    if end - clock.time < shortest_step(clock.time, longest) {
+                        clock.time = end;
+                        break;
+                    }
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
                     if changes {

@@ -50,6 +50,7 @@ from ._integrators import (
 )
 from ._native import __version__
 from ._pictures import Charts, Page, image, plot, render, view
+from ._scheduled import Change, DueBody, Partner
 from ._simulation import LOG, Batch, Brought, Simulation, batch, resume
 
 
@@ -74,11 +75,13 @@ __all__ = [
     "Batch",
     "Bodies",
     "Brought",
+    "Change",
     "Charts",
     "ClosedError",
     "ComputeError",
     "DampedEuler",
     "DeviceError",
+    "DueBody",
     "Energy",
     "Euler",
     "FileError",
@@ -90,6 +93,7 @@ __all__ = [
     "Leapfrog",
     "LeapfrogDKD",
     "Page",
+    "Partner",
     "Pull",
     "Simulation",
     "TrajectoryPull",

@@ -7,6 +7,7 @@ import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
 
 import numpy as np
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from . import _arrays, _fields, _native
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units, measured, time_in_words
-from ._errors import ClosedError, FileError, Named, bad, one_of
+from ._errors import ClosedError, ComputeError, FileError, Named, bad, one_of
 from ._forces import ACCURACIES
 from ._integrators import Integrator
 from ._quantities import plain, unit_of
+from ._scheduled import Change, ChangeOf, DueBody, Partner, Schedule
 
 #: Type of the rows of `Simulation.log`.
 LOG = np.dtype([("steps", np.uint64)] + [(name, np.float64) for name in _native.Simulation.columns()])
@@ -285,6 +287,8 @@ class Simulation(Named):
         self._begin(bodies._native(), None)
         self._rows: list[tuple[float, ...]] = []
         self._events: list[tuple[Any, ...]] = []
+        self._schedule = Schedule()
+        self._changing: int | None = None
         self._warned = False
         self._asked: str | None = None
 
@@ -458,8 +462,177 @@ class Simulation(Named):
     # What it does
 
     def step(self, n: int = 1) -> None:
-        """Takes `n` steps."""
-        self._simulation.step(_arrays.count("n", n))
+        """Takes `n` steps. A step ends where a body changes: see `schedule`."""
+        last = self.steps + _arrays.count("n", n)
+        self._go(lambda due: self._simulation.step(last - self.steps, due), lambda: self.steps >= last)
+
+    def _go(self, move: Callable[[float], None], is_done: Callable[[], bool]) -> None:
+        """Moves on until that is done, with the changes of bodies on the way: `move` goes no farther than the time
+        that it gets."""
+        self._refuse_within_change()
+        while True:
+            due = self._schedule.next_time()
+            move(due)
+            if self.t < due:
+                return
+            self._change_due()
+            if is_done() or self.stopped_by is not None:
+                return
+
+    def schedule(self, ids: Any, t: Any, change: ChangeOf) -> None:
+        """Lets bodies change at times to come, as stars that lose mass do.
+
+        The simulation stands exactly at each time, and calls `change` with the body as it is then (`DueBody`: id, time,
+        mass, position, velocity, radius, and the partner that it is bound to). The function returns a `Change`, or None
+        to change nothing. Changes at one time are made at once, after all of them are known. The energy that they bring
+        is counted apart: see `brought`.
+
+        Parameters
+        ----------
+        ids : int or array_like of int
+            Ids of the bodies.
+        t : float, str, quantity or array_like
+            The time, or a time for each, beyond the present.
+        change : callable
+            Function of a `DueBody`. It may look at the simulation, but neither change it nor let it go on. To be kept in
+            checkpoints it must be possible to pickle it: a function of a module, or a method of an object, which then
+            keeps its state.
+
+        Raises
+        ------
+        ArgumentError
+            An unknown id, or a time that is not beyond the present. Nothing is scheduled then.
+
+        Examples
+        --------
+        >>> stars = ap.plummer(100, seed=1)
+        >>> simulation = ap.Simulation(stars, softening=0.01, dt=0.01)
+        >>> simulation.schedule(7, 0.123, lambda star: ap.Change(m=star.m / 2))
+        >>> simulation.integrate(0.2).bodies.m[7]
+        0.005
+        """
+        given = _arrays.ids("ids", ids)
+        times = _arrays.scalars("t", plain("t", t, "time", self._units), len(given))
+        if not callable(change):
+            raise bad("change", f"must be a function of a `DueBody`, not {type(change).__name__}")
+        if self.integrator.eta is None and self.dt < 0:
+            raise bad("t", "is for simulations that go forward in time, and `dt` is negative")
+        unknown = [id for id, body in zip(given.tolist(), self._simulation.due(given.tolist())) if body is None]
+        if unknown:
+            raise bad("ids", f"no body has the id {unknown[0]}")
+        now = self.t
+        early = times[~(times > now)]
+        if len(early):
+            raise bad("t", f"must be beyond the present, {now!r}, got {float(early[0])!r}")
+        for id, time in zip(given.tolist(), times.tolist()):
+            self._schedule.add(id, time, change)
+
+    def unschedule(self, ids: Any = None) -> None:
+        """Forgets the changes to come of some bodies, or of all."""
+        self._schedule.forget(None if ids is None else set(_arrays.ids("ids", ids).tolist()))
+
+    @property
+    def scheduled(self) -> list[tuple[float, int]]:
+        """Times and ids of the changes to come, in their order."""
+        return [(entry.t, entry.id) for entry in self._schedule]
+
+    def _refuse_within_change(self) -> None:
+        if self._changing is not None:
+            raise bad(
+                "change",
+                f"(of the body {self._changing}) may look at the simulation, but neither change it nor let it go on: "
+                "return a `Change`",
+            )
+
+    def _change_due(self) -> None:
+        """Makes the changes that are due at the present time."""
+        now = self.t
+        entries = self._schedule.at(now)
+        found = self._simulation.due([entry.id for entry in entries])
+        changes: dict[int, tuple[float | None, list[float] | None, float | None, bool]] = {}
+        later = []
+        gone = [entry.id for entry, body in zip(entries, found) if body is None]
+        for entry, body in zip(entries, found):
+            if body is None:
+                continue
+            id, m, pos, vel, radius, pair = body
+            partner = None if pair is None else Partner(*pair)
+            due = DueBody(id, now, m, _arrays.given(np.array(pos)), _arrays.given(np.array(vel)), radius, partner)
+            self._changing = id
+            try:
+                change = entry.change(due)
+                made = self._change_of(change, id)
+            except BaseException as error:
+                if hasattr(error, "add_note"):
+                    error.add_note(f"in the change of the body {id} at time {self._in_words(now)}, which is still due")
+                raise
+            finally:
+                self._changing = None
+            if change is None:
+                continue
+            if id in changes:
+                raise bad("change", f"of the body {id} was made twice at time {now!r}: make one change of both")
+            changes[id] = made
+            if change.next is not None:
+                time = measured("next", change.next, self._units, "time")
+                if not (now < time < math.inf):
+                    raise bad("next", f"must be beyond the present, {now!r}, got {time!r} for the body {id}")
+                later.append((id, time, entry.change))
+        self._simulation.change([(id, *made) for id, made in changes.items()])
+        self._schedule.take(entries)
+        for id, time, function in later:
+            self._schedule.add(id, time, function)
+        if gone:
+            names = ", ".join(map(str, gone))
+            what = f"the body {names} was" if len(gone) == 1 else f"the bodies {names} were"
+            warnings.warn(
+                f"{what} to change at time {self._in_words(now)}, and is not there any more: it merged, escaped or was removed",
+                stacklevel=4,
+            )
+
+    def _change_of(
+        self, change: Change | None, id: int
+    ) -> tuple[float | None, list[float] | None, float | None, bool]:
+        """A change in the units of the simulation."""
+        if change is None:
+            return None, None, None, False
+        if not isinstance(change, Change):
+            raise bad("change", f"must return a `Change` or None, not {type(change).__name__}")
+        units = self._units
+
+        def scalar(argument: str, value: Any, dimension: str) -> float | None:
+            return None if value is None else measured(argument, value, units, dimension)
+
+        kick = None if change.kick is None else self._vectors("kick", change.kick, "speed", 1)[0].tolist()
+        return scalar("m", change.m, "mass"), kick, scalar("radius", change.radius, "length"), bool(change.removed)
+
+    def at(self, t: Any) -> Bodies:
+        """The bodies as they will be at a later time. The simulation stays where it is.
+
+        The steps that it takes later are those that it takes without this: the steps up to `t` are taken, and taken
+        back, which costs their time.
+
+        Parameters
+        ----------
+        t : float, str or quantity
+
+        Raises
+        ------
+        ArgumentError
+            The time lies before the present, or beyond the next change of a body (`schedule`).
+        ComputeError
+            An encounter would stop the simulation before.
+        """
+        time, now = measured("t", t, self._units, "time"), self.t
+        backwards = self.integrator.eta is None and self.dt < 0
+        if (now < time) if backwards else (time < now):
+            raise bad("t", f"is {time!r}, and the simulation is at {now!r} already")
+        if time > self._schedule.next_time():
+            raise bad("t", f"is {time!r}, and a body changes at {self._schedule.next_time()!r}: integrate to that time first")
+        arrays, reached = self._simulation.at(time)
+        if reached != time:
+            raise ComputeError(f"an encounter would stop the simulation at {reached!r}, before {time!r}")
+        return Bodies._of(arrays, reached, self._settings["units"], None)._give()
 
     def kick(self, dv: Any, ids: Any = None) -> None:
         """Adds to velocities at the present time.
@@ -480,6 +653,7 @@ class Simulation(Named):
         ArgumentError
             An unknown id, a wrong shape or a number that is not finite; the simulation is as before.
         """
+        self._refuse_within_change()
         given = None if ids is None else _arrays.ids("ids", ids)
         n = self._simulation.number() if given is None else len(given)
         self._simulation.kick(given, self._vectors("dv", dv, "speed", n))
@@ -505,6 +679,7 @@ class Simulation(Named):
             An unknown id, a wrong shape, a number that makes no sense, or a body in the place of another
             one without softening. The simulation is as before.
         """
+        self._refuse_within_change()
         given = _arrays.ids("ids", ids)
         n, units = len(given), self._units
 
@@ -544,6 +719,7 @@ class Simulation(Named):
         ArgumentError
             Ids of other bodies, other units, a place where another body is; the simulation is as before.
         """
+        self._refuse_within_change()
         if not isinstance(bodies, Bodies):
             raise bad("bodies", f"must be Bodies, not {type(bodies).__name__}")
         ours, theirs = self._units, bodies.units
@@ -570,6 +746,7 @@ class Simulation(Named):
         ArgumentError
             An unknown id, or no body would be left; the simulation is as before.
         """
+        self._refuse_within_change()
         self._simulation.remove(_arrays.ids("ids", ids))
 
     def _vectors(self, argument: str, value: Any, dimension: str, n: int) -> Floats:
@@ -587,6 +764,8 @@ class Simulation(Named):
         callback: Callable[[Simulation], object] | None = None,
         progress: bool = False,
         max_drift: float = 0.01,
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
     ) -> Simulation:
         """Continues to exactly time `t`: the last step is shortened.
 
@@ -594,7 +773,8 @@ class Simulation(Named):
         ----------
         t : float, str or quantity
             End time; for bodies with units also ``"10 Myr"``. If the simulation is there already,
-            nothing is done. To go back in time takes a negative `dt`. An encounter that stops the run ends it before: see
+            nothing is done. To an earlier time it goes back: with `eta` by steps that follow the motion, otherwise with
+            a negative `dt`. An encounter that stops the run ends it before: see
             `stopped_by`.
         every : float, str or quantity, optional
             Time between rows of `log`. A row is recorded, and `callback` called, after the first
@@ -608,6 +788,11 @@ class Simulation(Named):
         max_drift : float
             Warns, once, when a look finds that the energy has drifted by more than this fraction,
             or is not a number. Says, once, if the energy cannot be watched.
+        max_steps : int, optional
+            Ends the run before `t` after this number of steps.
+        max_seconds : float, optional
+            Ends the run before `t` after the first step that ends this long after the call. Where a run ended is its
+            time `t`; it goes on with the same bits.
 
         Returns
         -------
@@ -635,8 +820,36 @@ class Simulation(Named):
             raise bad("callback", f"must be a function of the simulation, not {type(callback).__name__}")
         if not _arrays.number("max_drift", max_drift) >= 0:
             raise bad("max_drift", f"must be ≥ 0, got {max_drift}")
-        start, backwards = self.t, self.integrator.eta is None and self.dt < 0
-        sign = -1.0 if backwards else 1.0
+        first, began = self.steps, monotonic()
+        most = (1 << 64) - 1 if max_steps is None else _arrays.count("max_steps", max_steps, 0)
+        seconds = math.inf if max_seconds is None else _arrays.number("max_seconds", max_seconds)
+        if not seconds >= 0:
+            raise bad("max_seconds", f"must be ≥ 0, got {max_seconds}")
+
+        def left() -> tuple[int, float]:
+            return max(most - (self.steps - first), 0), max(seconds - (monotonic() - began), 0.0)
+
+        start, follows = self.t, self.integrator.eta is not None
+        backwards = not follows and self.dt < 0
+        returns = follows and end < start
+        sign = -1.0 if backwards or returns else 1.0
+        if returns:
+            for argument, given in (("max_steps", max_steps), ("max_seconds", max_seconds)):
+                if given is not None:
+                    raise bad(argument, f"is for runs forward in time, and {end!r} lies before the present, {start!r}")
+            if self.scheduled:
+                raise bad("t", f"is {end!r}, before the present, {start!r}, and changes of bodies are scheduled")
+
+        def go(target: float, exactly: bool) -> None:
+            if returns:
+                self._refuse_within_change()
+                self._simulation.go_back(target)
+                return
+            self._go(
+                lambda due: self._simulation.go_on(target, exactly, (due, *left())),
+                lambda: (self.t - target) * sign >= 0 or min(left()) <= 0,
+            )
+
         bar = _bar(abs(end - start)) if progress else None
         stopped = False
         if (end - start) * sign < 0:
@@ -655,17 +868,19 @@ class Simulation(Named):
                 if (end - target) * sign <= 0 or (end - self.t - self.dt) * sign <= 0:
                     break  # the end, which is reached exactly
                 before = self.steps
-                self._simulation.run_past(target)
+                go(target, False)
                 if bar is not None:
                     bar.update(abs(self.t - start) - bar.n)
                 if self.steps != before:
                     stopped = self._look(callback, max_drift) or self.stopped_by is not None
+                if min(left()) <= 0:
+                    break
                 # A step may pass several multiples.
                 passed = math.floor((self.t - start) * sign / every * (1.0 + 1e-12))
                 multiple = max(multiple, passed) + 1
         if not stopped:
             before = self.steps
-            self._simulation.run_until(end)
+            go(end, True)
             if every is None:
                 if callback is not None:
                     _says_stop(callback(self))
@@ -699,6 +914,7 @@ class Simulation(Named):
 
     def close(self) -> None:
         """Gives back memory and device; the simulation cannot be used any more."""
+        self._refuse_within_change()
         self._simulation.close()
 
     def __enter__(self) -> Simulation:
@@ -717,15 +933,26 @@ class Simulation(Named):
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a file from which `resume` continues with the same bits; it replaces an older one."""
-        import pickle
-
         target = Path(path)
         partial = target.with_name(target.name + ".partial")
         try:
-            partial.write_bytes(pickle.dumps(self.__getstate__()))
+            partial.write_bytes(self._pickled())
             partial.replace(target)
         except OSError as error:
             raise FileError(f"cannot write the checkpoint {target}: {error}") from error
+
+    def _pickled(self) -> bytes:
+        import pickle
+
+        state = self.__getstate__()
+        try:
+            return pickle.dumps(state)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise bad(
+                "change",
+                f"of a scheduled change cannot be kept in a checkpoint ({error}): take a function of a module, or a "
+                "method of an object",
+            ) from error
 
     def __getstate__(self) -> dict[str, Any]:
         saved = self._simulation.saved()
@@ -734,11 +961,13 @@ class Simulation(Named):
             "saved": saved,
             "rows": self._rows,
             "events": list(self._seen()),
+            "schedule": self._schedule,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = state["settings"]
         self._rows, self._warned, self._asked = list(state["rows"]), False, None
+        self._schedule, self._changing = state.get("schedule") or Schedule(), None
         self._events = list(state["events"])
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
 
@@ -846,7 +1075,7 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     else:
         try:
             state = pickle.loads(Path(path).read_bytes())
-            if not isinstance(state, dict) or set(state) != {"settings", "saved", "rows", "events"}:
+            if not isinstance(state, dict) or set(state) - {"schedule"} != {"settings", "saved", "rows", "events"}:
                 raise ValueError("it is something else")
         except OSError as error:
             raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error

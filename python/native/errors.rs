@@ -135,6 +135,7 @@ impl From<ChangeError> for Failure {
             | ChangeError::OtherDominant(_) => "ids",
             ChangeError::NegativeMass { .. } | ChangeError::MasslessInGroups(_) => "m",
             ChangeError::SamePlace(..) => "pos",
+            ChangeError::NoWayBack(_) => "t",
             ChangeError::NoEncounters | ChangeError::Encounters(_) | ChangeError::Overlap(..) => {
                 "radii"
             }

@@ -1,5 +1,6 @@
 //! A simulation that Python holds.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -13,7 +14,9 @@ use allpairs::encounters::{Event, Happening};
 use allpairs::fields;
 use allpairs::integrator::Pace;
 use allpairs::run::RunSpec;
-use allpairs::simulation::{self, ChangeError, GoodState, NewValues, Progress};
+use allpairs::simulation::{
+    self, BodyChange, ChangeError, DueBody, GoodState, NewValues, Progress,
+};
 use allpairs_lab::studies;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -53,6 +56,32 @@ enum Goal {
     Until(f64),
     /// The first whole step at or beyond this time.
     Past(f64),
+}
+
+/// Bounds of the way to a goal, whichever comes first.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Time at which the simulation is to stand exactly.
+    time: f64,
+    /// Number of steps.
+    steps: u64,
+    /// End on the clock on the wall.
+    end: Option<Instant>,
+}
+
+impl Bounds {
+    fn new(time: f64, steps: u64, seconds: f64) -> Self {
+        let seconds = Duration::try_from_secs_f64(seconds).ok();
+        Self {
+            time,
+            steps,
+            end: seconds.and_then(|seconds| Instant::now().checked_add(seconds)),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
 }
 
 impl Running {
@@ -112,14 +141,14 @@ impl Running {
         Ok(done)
     }
 
-    /// Takes steps until the goal, or until it is told to stop. A step that fails, or after which a number is
+    /// Takes steps until the goal or a bound, or until it is told to stop. A step that fails, or after which a number is
     /// not finite, leaves the last good state.
-    fn go_on(&mut self, goal: Goal, stop: &AtomicBool) -> Result<(), Failure> {
+    fn go_on(&mut self, goal: Goal, bounds: Bounds, stop: &AtomicBool) -> Result<(), Failure> {
         self.faults.take_strange();
         if self.each_step {
             self.keep()?;
         }
-        let Err(error) = self.steps(goal, stop) else {
+        let Err(error) = self.steps(goal, bounds, stop) else {
             return Ok(());
         };
         let reached = self.simulation.time();
@@ -144,9 +173,15 @@ impl Running {
         })
     }
 
-    /// Takes steps until the goal, or until it is told to stop; no error in words if a field has raised an
-    /// exception.
-    fn steps(&mut self, goal: Goal, stop: &AtomicBool) -> Result<(), Option<ForceError>> {
+    /// Takes steps until the goal or a bound, or until it is told to stop. There is no error in words if a field has
+    /// raised an exception.
+    fn steps(
+        &mut self,
+        goal: Goal,
+        bounds: Bounds,
+        stop: &AtomicBool,
+    ) -> Result<(), Option<ForceError>> {
+        let last_step = self.simulation.clock().steps.saturating_add(bounds.steps);
         let goal = match (goal, self.simulation.pace()) {
             (Goal::Steps(steps), _) => {
                 Goal::Steps(self.simulation.clock().steps.saturating_add(steps))
@@ -165,19 +200,26 @@ impl Running {
             let due = (COSTS * self.kept.1).max(SHORTEST);
             let due_at = self.kept.0 + due;
             let watch = |progress: Progress| {
-                let is_due = !progress.is_within_step && Instant::now() >= due_at;
+                let is_due =
+                    !progress.is_within_step && (Instant::now() >= due_at || bounds.is_over());
                 match is_due || stop.load(Ordering::Relaxed) {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
             };
             let most = if self.each_step { 1 } else { u64::MAX };
+            let most = most.min(last_step - before.steps);
             let simulation = &mut self.simulation;
-            let taken = match goal {
-                Goal::Steps(last) => simulation.run(most.min(last - before.steps), watch),
-                Goal::Until(time) => simulation.run_within(most, time, watch),
-                Goal::Past(time) if before.time < time => simulation.run(1, watch),
-                Goal::Past(_) => Ok(ControlFlow::Continue(())),
+            let until = bounds.time.is_finite().then_some(bounds.time);
+            let (steps, until) = match goal {
+                Goal::Steps(last) => (most.min(last - before.steps), until),
+                Goal::Until(time) => (most, Some(until.map_or(time, |bound| time.min(bound)))),
+                Goal::Past(time) if before.time < time => (most.min(1), until),
+                Goal::Past(_) => (0, None),
+            };
+            let taken = match until {
+                Some(time) => simulation.run_within(steps, time, watch),
+                None => simulation.run(steps, watch),
             };
             if self.faults.has_raised() {
                 return Err(None);
@@ -191,6 +233,9 @@ impl Running {
             };
             let ends = is_done
                 || clock == before
+                || clock.time == bounds.time
+                || clock.steps >= last_step
+                || bounds.is_over()
                 || stop.load(Ordering::Relaxed)
                 || self.simulation.stopped_by().is_some()
                 || self.simulation.is_at_end();
@@ -413,19 +458,82 @@ impl Simulation {
         Sample::COLUMNS.to_vec()
     }
 
-    /// Takes so many steps.
-    fn step(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
-        self.drive(py, Goal::Steps(steps))
+    /// Takes a number of steps, or fewer to stand exactly at the time `bound`.
+    fn step(&self, py: Python<'_>, steps: u64, bound: f64) -> PyResult<()> {
+        let bounds = Bounds::new(bound, u64::MAX, f64::INFINITY);
+        self.drive(py, Goal::Steps(steps), bounds)
     }
 
-    /// Goes on until `time`, and stands there exactly.
-    fn run_until(&self, py: Python<'_>, time: f64) -> PyResult<()> {
-        self.drive(py, Goal::Until(time))
+    /// Goes on exactly until `time`, or by whole steps until it is reached or passed. Bounds end this before: a time to
+    /// stand at exactly, a number of steps, or of seconds.
+    fn go_on(
+        &self,
+        py: Python<'_>,
+        time: f64,
+        exactly: bool,
+        bounds: (f64, u64, f64),
+    ) -> PyResult<()> {
+        let (bound, steps, seconds) = bounds;
+        let goal = match exactly {
+            true => Goal::Until(time),
+            false => Goal::Past(time),
+        };
+        self.drive(py, goal, Bounds::new(bound, steps, seconds))
     }
 
-    /// Goes on by whole steps until `time` is reached or passed.
-    fn run_past(&self, py: Python<'_>, time: f64) -> PyResult<()> {
-        self.drive(py, Goal::Past(time))
+    /// Goes back to `time` with steps that follow the motion.
+    fn go_back(&self, py: Python<'_>, time: f64) -> PyResult<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let tell = || stop.store(true, Ordering::Relaxed);
+        let work = move |running: &mut Running| {
+            let watch = |_: Progress| match told.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+            running.change(|simulation| simulation.run_back_until(time, watch).map(|_| ()))
+        };
+        self.in_thread(py, work, Some(&tell))
+    }
+
+    /// Bodies and time as they will be at `time`, or where an encounter stops the simulation before.
+    fn at<'py>(&self, py: Python<'py>, time: f64) -> PyResult<(NewArrays<'py>, f64)> {
+        let snapshot = self.with_long(py, move |running| Ok(running.simulation.at(time)?))?;
+        Ok((arrays(py, snapshot.bodies)?, snapshot.time))
+    }
+
+    /// Bodies that change now; none for those that are not there any more.
+    fn due(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Vec<Option<Due>>> {
+        self.with(py, move |running| {
+            let of = &mut running.simulation;
+            let all: HashSet<u64> = of.bodies()?.id.iter().copied().collect();
+            let there: Vec<u64> = ids.iter().copied().filter(|id| all.contains(id)).collect();
+            let mut due = of.due(&there)?.into_iter().map(due);
+            let next = |id: &u64| all.contains(id).then(|| due.next()).flatten();
+            Ok(ids.iter().map(next).collect())
+        })
+    }
+
+    /// Makes changes of bodies: of each the id, mass, kick, radius, and whether it is removed.
+    fn change(
+        &self,
+        py: Python<'_>,
+        changes: Vec<(u64, Option<f64>, Option<[f64; 3]>, Option<f64>, bool)>,
+    ) -> PyResult<()> {
+        let change = |(id, mass, kick, radius, is_removed)| {
+            let change = BodyChange {
+                mass,
+                kick,
+                radius,
+                is_removed,
+                next: None,
+            };
+            (id, change)
+        };
+        let changes: Vec<(u64, BodyChange)> = changes.into_iter().map(change).collect();
+        self.with_long(py, move |running| {
+            running.change(|simulation| simulation.change_bodies(&changes))
+        })
     }
 
     /// Encounters since this was last asked: step, time, kind, ids, masses, position, speed and outcome.
@@ -608,6 +716,40 @@ impl Simulation {
     }
 }
 
+/// A body that changes as Python has it: id, mass, position, velocity, radius, and of the pair that it is in the
+/// other's id and mass, semi-major axis, eccentricity and period.
+type Due = (
+    u64,
+    f64,
+    [f64; 3],
+    [f64; 3],
+    Option<f64>,
+    Option<(u64, f64, f64, f64, f64)>,
+);
+
+fn due(body: DueBody) -> Due {
+    let DueBody {
+        id,
+        mass,
+        position,
+        velocity,
+        radius,
+        pair,
+        ..
+    } = body;
+    let pair = pair.map(|pair| {
+        let other = usize::from(pair.ids[0] == id);
+        (
+            pair.ids[other],
+            pair.masses[other],
+            pair.semi_major_axis,
+            pair.eccentricity,
+            pair.period,
+        )
+    });
+    (id, mass, position, velocity, radius, pair)
+}
+
 /// An encounter as Python has it: step, time, kind, ids, masses, position, speed and outcome.
 type Row = (
     u64,
@@ -733,11 +875,15 @@ impl Simulation {
 
     /// Takes steps in another thread, so that Ctrl-C need not wait for the end of a long step. The simulation
     /// finishes the step, and a caller who asks it anything waits for that long.
-    fn drive(&self, py: Python<'_>, goal: Goal) -> PyResult<()> {
+    fn drive(&self, py: Python<'_>, goal: Goal, bounds: Bounds) -> PyResult<()> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let tell = || stop.store(true, Ordering::Relaxed);
-        self.in_thread(py, move |running| running.go_on(goal, &told), Some(&tell))
+        self.in_thread(
+            py,
+            move |running| running.go_on(goal, bounds, &told),
+            Some(&tell),
+        )
     }
 
     fn in_thread<T: Send + 'static>(

@@ -112,6 +112,18 @@ pub enum ForceError {
         /// Shortest step.
         shortest: f64,
     },
+    /// Changes of bodies that a run was to make on its way.
+    #[error(
+        "the changes of the bodies with the ids {ids:?} at time {time:?} cannot be made: {why}"
+    )]
+    Change {
+        /// Ids of the bodies.
+        ids: Vec<u64>,
+        /// Time of the changes.
+        time: f64,
+        /// Reason.
+        why: String,
+    },
     /// A number overflowed, most often where bodies came too close.
     #[error(
         "the acceleration, position or velocity of body {body} is not a finite number any more: \

@@ -345,9 +345,10 @@ impl Group {
         reach_of_tide(gm / self.total())
     }
 
-    /// Distance within which a body with a tide of this reach is a perturber, with the margin.
-    pub(crate) fn perturbed_within(&self, reach: f64) -> f64 {
-        MARGIN * self.size * PERTURBS_AT_LEAST.max(PERTURBS * reach)
+    /// Distance within which a body is a perturber, by its mass times G, with the margin.
+    pub(crate) fn perturbed_by(&self) -> impl Fn(f64) -> f64 + use<> {
+        let (size, total) = (self.size, self.total());
+        move |gm| MARGIN * size * PERTURBS_AT_LEAST.max(PERTURBS * reach_of_tide(gm / total))
     }
 
     /// Distance within which a body and the group are to become one.

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{binaries, events, log, orbit, pairs, particles};
+use super::{binaries, changes, events, log, orbit, pairs, particles};
 use crate::io::is_partial;
 
 /// Table of the snapshots: their numbers and times.
@@ -55,6 +55,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
             || name == particles::NAME
             || name == pairs::NAME
             || name == binaries::NAME
+            || name == changes::NAME
             || name == INDEX
             || name == orbit::ORBIT
             || events::NAMES.contains(&&*name)

@@ -8,6 +8,7 @@
 //! * `pairs.csv`, if forces are not softened;
 //! * `test-particles.csv`, if there are test particles;
 //! * `collisions.csv` and `escapers.csv`, if the run searches for these encounters;
+//! * `changes.csv`, if bodies were to change on the way;
 //! * `orbit.csv`, if the bodies are in their own frame on an orbit;
 //! * `snapshot-<number>.<format>`, and `index.csv` with their times;
 //! * `binaries.csv`, the bound pairs of each snapshot, if forces are not softened;
@@ -25,6 +26,7 @@
 //! reported and count for [the largest drift of this process](Recording::largest_drift).
 
 mod binaries;
+mod changes;
 mod condition;
 mod events;
 mod folder;
@@ -47,6 +49,8 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use self::binaries::Binaries;
+use self::changes::Changes;
+pub use self::changes::{ChangeTable, ChangeTableFault};
 pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::folder::{INDEX, OF_INDEX, next_number};
@@ -160,6 +164,8 @@ pub struct Recording {
     index: Option<Rows>,
     binaries: Option<Binaries>,
     orbit: Option<OrbitRows>,
+    /// Changes of bodies on the way.
+    changes: Option<Changes>,
     /// Number of the next snapshot.
     next: u64,
     stop_if: Vec<Condition>,
@@ -296,6 +302,7 @@ impl Recording {
             index: None,
             binaries: None,
             orbit: None,
+            changes: None,
             next: 0,
             stop_if: vec![],
             stopped_by: None,
@@ -315,6 +322,28 @@ impl Recording {
     #[must_use]
     pub fn of_settings(self, settings: String) -> Self {
         Self { settings, ..self }
+    }
+
+    /// Lets bodies change on the way, each exactly at its time: the changes after the present time.
+    ///
+    /// # Errors
+    /// The file system's refusal.
+    pub fn with_changes(self, table: ChangeTable) -> Result<Self, RecordingError> {
+        let changes = match self.resumed_at {
+            None => Changes::begin(&self.folder, table),
+            Some(steps) => Changes::resume(&self.folder, table, steps),
+        };
+        let changes = changes.map_err(|fault| io_error(&self.folder, fault))?;
+        Ok(Self {
+            changes: Some(changes),
+            ..self
+        })
+    }
+
+    /// Numbers of changes since the record was begun or resumed: those that were made, and changes of bodies that were
+    /// not there any more. None if no body was to change.
+    pub fn changes(&self) -> Option<[u64; 2]> {
+        self.changes.as_ref().map(|changes| changes.counts)
     }
 
     /// Ends the run, with a checkpoint, after the look that meets one of these conditions.
@@ -516,6 +545,9 @@ impl Recording {
         while !self.is_done(simulation) {
             let clock = simulation.clock();
             let stop = self.plan.next_stop(&clock, simulation.pace());
+            let change = self.changes.as_ref();
+            let change = change.and_then(|changes| changes.table.next_time(clock.time));
+            let change = change.filter(|&change| stop.time.is_none_or(|time| change <= time));
             let mut overdue = false;
             let mut preview = None;
             let mut look = false;
@@ -538,15 +570,24 @@ impl Recording {
             let planned = Planned::of(simulation, self.plan.steps_of(&clock, simulation.pace()));
             let planned = planned.next(clock.steps);
             let steps = stop.steps.min(planned) - clock.steps;
-            let gone_on = match stop.time {
+            let gone_on = match change.or(stop.time) {
                 Some(time) => simulation.run_within(steps, time, during),
                 None => simulation.run(steps, during),
             };
-            if let Err(why) = gone_on {
-                self.largest = largest.get();
-                return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
+            let changes_now = change.is_some_and(|change| simulation.time() == change);
+            let gone_on = match (gone_on, &mut self.changes) {
+                (Ok(_), Some(changes)) if changes_now => changes.make(simulation),
+                (gone_on, _) => gone_on.map(|_| ()).map_err(RecordingError::from),
+            };
+            match gone_on {
+                Ok(()) => {}
+                Err(RecordingError::Force(why)) => {
+                    self.largest = largest.get();
+                    return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
+                }
+                Err(fault) => return Err(fault),
             }
-            let fewer = self.record_events(simulation)?;
+            let fewer = self.record_events(simulation)? || changes_now;
             broken_off.set(broken_off.get() | simulation.stopped_by().is_some());
             let mut tell = |event: RunEvent<'_>| {
                 broken_off.set(broken_off.get() | watch(event).is_break());
@@ -794,6 +835,7 @@ impl Recording {
             .and_then(|()| self.binaries.as_ref().map_or(Ok(()), Binaries::sync))
             .and_then(|()| self.orbit.as_ref().map_or(Ok(()), OrbitRows::sync))
             .and_then(|()| self.events.as_ref().map_or(Ok(()), Events::sync))
+            .and_then(|()| self.changes.as_ref().map_or(Ok(()), Changes::sync))
             .and_then(|()| checkpoint::write(&self.folder, checkpoint))
             .map_err(|fault| io_error(&self.folder, fault))
     }

@@ -114,6 +114,9 @@ pub enum ChangeError {
          `Simulation::remade_by`"
     )]
     FixedBodies,
+    /// A force that knows the direction of time.
+    #[error("the simulation cannot go back in time: {0}")]
+    NoWayBack(&'static str),
     /// Radii that make no sense, or bodies that overlap or have escaped.
     #[error(transparent)]
     Encounters(#[from] EncounterFault),
@@ -139,6 +142,53 @@ pub(super) struct Changed {
 }
 
 impl Changed {
+    /// Gives a body another mass.
+    pub(super) fn set_mass(&mut self, i: usize, mass: f64) -> Result<(), ChangeError> {
+        let id = self.bodies.id[i];
+        finite("masses", id, &[mass])?;
+        if mass < 0.0 {
+            return Err(ChangeError::NegativeMass { id, mass });
+        }
+        self.placed[i] |= self.bodies.mass[i] != mass;
+        self.bodies.mass[i] = mass;
+        Ok(())
+    }
+
+    fn set_position(&mut self, i: usize, position: [f64; 3]) -> Result<(), ChangeError> {
+        finite("positions", self.bodies.id[i], &position)?;
+        let Bodies { x, y, z, .. } = &mut self.bodies;
+        self.placed[i] |= set([x, y, z], i, position);
+        Ok(())
+    }
+
+    pub(super) fn set_velocity(&mut self, i: usize, velocity: [f64; 3]) -> Result<(), ChangeError> {
+        finite("velocities", self.bodies.id[i], &velocity)?;
+        let Bodies { vx, vy, vz, .. } = &mut self.bodies;
+        self.kicked[i] |= set([vx, vy, vz], i, velocity);
+        Ok(())
+    }
+
+    /// Adds to the velocity of a body.
+    pub(super) fn kick(&mut self, i: usize, more: [f64; 3]) -> Result<(), ChangeError> {
+        let Body { velocity, .. } = self.bodies.body(i);
+        self.set_velocity(i, [0, 1, 2].map(|k| velocity[k] + more[k]))
+    }
+
+    /// Takes bodies out; the others keep their order.
+    pub(super) fn remove(&mut self, indices: &[usize]) {
+        let n = self.bodies.len();
+        let mut stays = vec![true; n];
+        indices.iter().for_each(|&i| stays[i] = false);
+        let left: Vec<usize> = (0..n).filter(|&i| stays[i]).collect();
+        self.bodies = left.iter().map(|&i| self.bodies.body(i)).collect();
+        self.before = left.iter().map(|&i| self.before[i]).collect();
+        self.placed = left.iter().map(|&i| self.placed[i]).collect();
+        self.kicked = left.iter().map(|&i| self.kicked[i]).collect();
+        if let Some(radii) = &mut self.radii {
+            *radii = left.iter().map(|&i| radii[i]).collect();
+        }
+    }
+
     /// Returns whether nothing but velocities is other than before, when this was the number of bodies.
     pub(super) fn is_kick(&self, bodies: usize) -> bool {
         self.before.len() == bodies && !self.placed.contains(&true)
@@ -183,17 +233,11 @@ impl Simulation {
 
     fn kick_each(&mut self, indices: &[usize], more: &[[f64; 3]]) -> Result<(), ChangeError> {
         self.backend.download(&mut self.bodies)?;
-        let velocities: Vec<[f64; 3]> = (indices.iter().zip(more))
-            .map(|(&i, more)| {
-                let Body { velocity, .. } = self.bodies.body(i);
-                [0, 1, 2].map(|k| velocity[k] + more[k])
-            })
-            .collect();
-        let to = NewValues {
-            velocities: Some(&velocities),
-            ..NewValues::default()
-        };
-        self.set_each(indices, to)
+        let mut changed = self.unchanged();
+        for (&i, &more) in indices.iter().zip(more) {
+            changed.kick(i, more)?;
+        }
+        self.change(changed)
     }
 
     /// Gives some bodies other masses, positions, velocities or radii, at the present time.
@@ -216,53 +260,24 @@ impl Simulation {
             velocities,
             radii,
         } = to;
-        let n = self.bodies.len();
         self.backend.download(&mut self.bodies)?;
-        let mut changed = Changed {
-            bodies: self.bodies.clone(),
-            before: (0..n).map(Some).collect(),
-            placed: vec![false; n],
-            kicked: vec![false; n],
-            radii: self.radii_now(),
-        };
-        let id = |k: usize| self.bodies.id[indices[k]];
+        let mut changed = self.unchanged();
         if let Some(masses) = masses {
             counted("masses", masses.len(), indices.len())?;
-            for (k, (&i, &mass)) in indices.iter().zip(masses).enumerate() {
-                finite("masses", id(k), &[mass])?;
-                if mass < 0.0 {
-                    return Err(ChangeError::NegativeMass { id: id(k), mass });
-                }
-                changed.placed[i] |= changed.bodies.mass[i] != mass;
-                changed.bodies.mass[i] = mass;
+            for (&i, &mass) in indices.iter().zip(masses) {
+                changed.set_mass(i, mass)?;
             }
         }
-        let vectors = [
-            ("positions", positions, true),
-            ("velocities", velocities, false),
-        ];
-        for (name, vectors, are_places) in vectors {
-            let Some(vectors) = vectors else { continue };
-            counted(name, vectors.len(), indices.len())?;
-            for (k, (&i, vector)) in indices.iter().zip(vectors).enumerate() {
-                finite(name, id(k), vector)?;
-                let Bodies {
-                    x,
-                    y,
-                    z,
-                    vx,
-                    vy,
-                    vz,
-                    ..
-                } = &mut changed.bodies;
-                let (columns, is_other) = match are_places {
-                    true => ([x, y, z], &mut changed.placed[i]),
-                    false => ([vx, vy, vz], &mut changed.kicked[i]),
-                };
-                for (column, &value) in columns.into_iter().zip(vector) {
-                    *is_other |= column[i] != value;
-                    column[i] = value;
-                }
+        if let Some(positions) = positions {
+            counted("positions", positions.len(), indices.len())?;
+            for (&i, &position) in indices.iter().zip(positions) {
+                changed.set_position(i, position)?;
+            }
+        }
+        if let Some(velocities) = velocities {
+            counted("velocities", velocities.len(), indices.len())?;
+            for (&i, &velocity) in indices.iter().zip(velocities) {
+                changed.set_velocity(i, velocity)?;
             }
         }
         if let Some(radii) = radii {
@@ -335,26 +350,35 @@ impl Simulation {
     /// # Errors
     /// Every [`ChangeError`] leaves the simulation as it was.
     pub fn remove(&mut self, ids: &[u64]) -> Result<(), ChangeError> {
-        let mut indices = self.indices(ids)?;
+        let indices = self.indices(ids)?;
+        self.check_removal(&indices)?;
+        self.backend.download(&mut self.bodies)?;
+        let mut changed = self.unchanged();
+        changed.remove(&indices);
+        self.change(changed)
+    }
+
+    /// Checks that bodies may be removed.
+    pub(super) fn check_removal(&self, indices: &[usize]) -> Result<(), ChangeError> {
         if self.backend.systems() > 1 {
             return Err(ChangeError::Systems);
         }
-        indices.sort_unstable();
-        let stays = |i: &usize| indices.binary_search(i).is_err();
-        let before: Vec<usize> = (0..self.bodies.len()).filter(stays).collect();
-        let n = before.len();
-        if n == 0 {
-            return Err(ChangeError::NoneLeft);
+        match indices.len() == self.bodies.len() {
+            true => Err(ChangeError::NoneLeft),
+            false => Ok(()),
         }
-        self.backend.download(&mut self.bodies)?;
-        let radii = self.radii_now();
-        self.change(Changed {
-            bodies: before.iter().map(|&i| self.bodies.body(i)).collect(),
-            radii: radii.map(|radii| before.iter().map(|&i| radii[i]).collect()),
-            before: before.into_iter().map(Some).collect(),
+    }
+
+    /// The bodies that were downloaded last, with nothing changed.
+    pub(super) fn unchanged(&self) -> Changed {
+        let n = self.bodies.len();
+        Changed {
+            bodies: self.bodies.clone(),
+            before: (0..n).map(Some).collect(),
             placed: vec![false; n],
             kicked: vec![false; n],
-        })
+            radii: self.radii_now(),
+        }
     }
 
     /// Quantities that changes from outside have brought since the simulation began.
@@ -374,7 +398,7 @@ impl Simulation {
     }
 
     /// Indices of bodies with these ids.
-    fn indices(&self, ids: &[u64]) -> Result<Vec<usize>, ChangeError> {
+    pub(super) fn indices(&self, ids: &[u64]) -> Result<Vec<usize>, ChangeError> {
         let of_all = self.bodies.id.iter().enumerate();
         // Most often ids are numbers from 0 on, or from 1 on.
         let numbered = |first: u64| of_all.clone().all(|(i, &id)| id == first + i as u64);
@@ -409,7 +433,7 @@ impl Simulation {
     }
 
     /// Makes a change, if it can be made.
-    fn change(&mut self, changed: Changed) -> Result<(), ChangeError> {
+    pub(super) fn change(&mut self, changed: Changed) -> Result<(), ChangeError> {
         self.check_change(&changed)?;
         let is_same = !changed.placed.contains(&true)
             && !changed.kicked.contains(&true)
@@ -486,6 +510,16 @@ fn apart(bodies: &Bodies, placed: &[bool], systems: usize) -> Result<(), ChangeE
         }
     }
     Ok(())
+}
+
+/// Sets the components of a vector. Returns whether one is other than before.
+fn set(columns: [&mut Vec<f64>; 3], i: usize, to: [f64; 3]) -> bool {
+    let mut is_other = false;
+    for (column, value) in columns.into_iter().zip(to) {
+        is_other |= column[i] != value;
+        column[i] = value;
+    }
+    is_other
 }
 
 fn counted(values: &'static str, given: usize, bodies: usize) -> Result<(), ChangeError> {

@@ -35,6 +35,26 @@ impl Simulation {
         Ok(Snapshot { bodies, time })
     }
 
+    /// The bodies as they will be at `time`. The simulation stays where it is, and its steps are those that it takes
+    /// without this: the steps up to `time` are taken, and taken back.
+    ///
+    /// The snapshot has an earlier time if an encounter would stop the simulation before, and the present time if that
+    /// is beyond `time`.
+    ///
+    /// # Errors
+    /// Errors of the backend.
+    ///
+    /// # Panics
+    /// If the time is not finite.
+    pub fn at(&mut self, time: f64) -> Result<Snapshot, ForceError> {
+        let stopped_by = self.found.stopped_by;
+        let good = self.good_state()?;
+        let found = self.run_until(time).and_then(|()| self.snapshot());
+        self.go_back_to(&good)?;
+        self.found.stopped_by = stopped_by;
+        found
+    }
+
     /// The energy as it is now.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ impl Course<'_> {
         group.set_ring();
         let (slot, total) = (group.slot, group.total());
         let is_new = group.is_new;
-        let within = group.perturbed_within(group.reach_of_tide(self.heaviest));
+        let within = group.perturbed_by();
         // Wide pairs ask for others that are near their size, whatever their tides.
         let near = self.near(slot, within);
         let mut partners = vec![];
@@ -36,9 +36,6 @@ impl Course<'_> {
             let square = dot(d, d);
             let distance = square.sqrt();
             let reach = group.reach_of_tide(gm);
-            if distance >= group.perturbed_within(reach) {
-                continue;
-            }
             let its = self.groups.in_slot(other).map(|k| &self.groups.all[k]);
             partners.push(Partner {
                 slot: other,

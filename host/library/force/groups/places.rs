@@ -1,5 +1,7 @@
 //! Slots that are near a slot now, found by places where slots were some time ago.
 
+use std::sync::Arc;
+
 use super::Course;
 use crate::groups::Vector;
 use crate::neighbours::Tree;
@@ -9,28 +11,49 @@ use crate::vectors::{difference, dot};
 /// points are looked at.
 const LOOKED: usize = 16;
 
+/// Classes of masses, the heaviest first. Bodies are searched in the tree of their class: most are light, and act
+/// from near by only.
+const CLASSES: usize = 4;
+
+/// Factor in mass from class to class.
+const FACTOR: f64 = 8.0;
+
 /// Live slots where they were.
 pub(super) struct Places {
-    tree: Tree<Vec<Vector>>,
+    /// By slot.
+    points: Arc<[Vector]>,
+    classes: Vec<Class>,
     /// The most by which a slot has left its place when its step ends.
     moved: f64,
     /// Points that were looked at.
     looked: usize,
 }
 
+/// Slots of about the same mass.
+struct Class {
+    /// Largest mass times G.
+    heaviest: f64,
+    tree: Tree<Arc<[Vector]>>,
+}
+
 impl Course<'_> {
-    /// Live slots nearer to a slot than a distance, in their order, without it.
-    pub(super) fn near(&mut self, slot: usize, within: f64) -> Vec<usize> {
+    /// Live slots nearer to a slot than a distance, in their order, without it. The distance depends on the mass
+    /// times G of the other slot, and is no less for a heavier one.
+    pub(super) fn near(&mut self, slot: usize, within: impl Fn(f64) -> f64) -> Vec<usize> {
         let [at, _] = self.phase(slot);
         let mut places = match self.places.take() {
             Some(places) if places.looked < LOOKED * self.live.len() => places,
             _ => self.find_places(),
         };
         let mut found = vec![];
-        places.looked += places.tree.near(at, within + places.moved, &mut found);
+        for class in &places.classes {
+            let farthest = within(class.heaviest) + places.moved;
+            places.looked += class.tree.near(at, farthest, &mut found);
+        }
         self.places = Some(places);
         found.retain(|&other| {
             let d = difference(self.phase(other)[0], at);
+            let within = within(self.gm[other]);
             other != slot && dot(d, d) < within * within
         });
         found.sort_unstable();
@@ -39,13 +62,25 @@ impl Course<'_> {
 
     fn find_places(&self) -> Places {
         let mut points = vec![[0.0; 3]; self.gm.len()];
+        let mut classes = vec![vec![]; CLASSES];
         for &slot in &self.live {
             [points[slot], _] = self.phase(slot);
+            // Without mass, the last.
+            let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
+            classes[class.min(CLASSES - 1)].push(slot);
         }
         let moved = |&slot: &usize| self.path(slot);
+        let points: Arc<[Vector]> = points.into();
+        let class = |slots: Vec<usize>| Class {
+            heaviest: slots.iter().map(|&slot| self.gm[slot]).fold(0.0, f64::max),
+            tree: Tree::of(points.clone(), slots),
+        };
         Places {
             moved: self.live.iter().map(moved).fold(0.0, f64::max),
-            tree: Tree::of(points, self.live.clone()),
+            classes: (classes.into_iter().filter(|slots| !slots.is_empty()))
+                .map(class)
+                .collect(),
+            points,
             looked: 0,
         }
     }
@@ -66,7 +101,7 @@ impl Course<'_> {
         let path = self.path(slot);
         if let Some(places) = &mut self.places {
             let here = self.backend.state().beginnings[slot].x;
-            let d = difference(here, places.tree.points()[slot]);
+            let d = difference(here, places.points[slot]);
             places.moved = places.moved.max(dot(d, d).sqrt() + path);
         }
     }

@@ -241,8 +241,8 @@ impl Course<'_> {
     /// The single body that a single body would be a pair with: that of the shortest encounter.
     fn companion(&mut self, slot: usize) -> Option<usize> {
         let gm = self.gm[slot];
-        let within = self.groups.scales.reach(gm + self.heaviest);
-        let near = self.near(slot, within);
+        let scales = self.groups.scales;
+        let near = self.near(slot, |other| scales.reach(gm + other));
         let time = |&other: &usize| {
             let [d, _] = self.between(slot, other);
             let square = dot(d, d);
@@ -263,14 +263,14 @@ impl Course<'_> {
         }
         let [d, _] = self.between(one, other);
         let centre = d.map(|x| x * self.gm[other] / total);
-        let farthest = crowding(size, orbit.distance, self.heaviest, total) + orbit.distance;
-        let near = self.near(one, farthest);
+        let present = orbit.distance;
+        let near = self.near(one, |gm| crowding(size, present, gm, total) + present);
         near.into_iter()
             .filter(|&third| third != other)
             .any(|third| {
                 let [d, _] = self.between(one, third);
                 let square: f64 = [0, 1, 2].iter().map(|&k| (d[k] - centre[k]).powi(2)).sum();
-                let limit = crowding(size, orbit.distance, self.gm[third], total);
+                let limit = crowding(size, present, self.gm[third], total);
                 square < limit * limit
             })
     }

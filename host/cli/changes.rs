@@ -1,0 +1,179 @@
+//! Tables of changes that bodies make on the way: the option `--changes`.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use allpairs::bodies::Bodies;
+use allpairs::recording::{ChangeTable, Recording};
+use allpairs::run::RunSpec;
+use allpairs::simulation::BodyChange;
+use allpairs::units::{Measure, Units};
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use crate::say;
+
+/// A row of the file. Values that are left out stay.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    time: String,
+    id: u64,
+    mass: Option<f64>,
+    kick_x: Option<f64>,
+    kick_y: Option<f64>,
+    kick_z: Option<f64>,
+    radius: Option<String>,
+    /// `true` to take the body out.
+    remove: Option<bool>,
+}
+
+/// A table of changes, and its file.
+pub(super) struct Given {
+    path: PathBuf,
+    table: ChangeTable,
+}
+
+impl Row {
+    fn change(&self, units: Option<&Units>) -> anyhow::Result<(f64, u64, BodyChange)> {
+        let time = self.time.parse::<Measure>()?.time(units)?;
+        let radius = self.radius.as_ref().map(|text| {
+            let radius = text.parse::<Measure>()?.length(units)?;
+            ensure!(radius >= 0.0, "the radius {text} is negative");
+            Ok(radius)
+        });
+        let kick = [self.kick_x, self.kick_y, self.kick_z];
+        for number in [self.mass].iter().chain(&kick).flatten() {
+            ensure!(number.is_finite(), "{number} is not a finite number");
+        }
+        if let Some(mass) = self.mass {
+            ensure!(mass >= 0.0, "the mass {mass} is negative");
+        }
+        let is_kicked = kick.iter().any(Option::is_some);
+        let change = BodyChange {
+            mass: self.mass,
+            kick: is_kicked.then(|| kick.map(Option::unwrap_or_default)),
+            radius: radius.transpose()?,
+            is_removed: self.remove.unwrap_or_default(),
+            next: None,
+        };
+        ensure!(
+            change != BodyChange::default(),
+            "the row changes nothing: give a mass, a kick, a radius or `remove`"
+        );
+        Ok((time, self.id, change))
+    }
+}
+
+/// Reads a table of changes for a run of bodies in these units.
+pub(super) fn read(path: &Path, units: Option<&Units>) -> anyhow::Result<Given> {
+    let whole =
+        || -> anyhow::Result<ChangeTable> {
+            let mut reader = csv::ReaderBuilder::new()
+                .comment(Some(b'#'))
+                .trim(csv::Trim::All)
+                .from_path(path)?;
+            let mut rows = vec![];
+            for row in reader.deserialize::<Row>() {
+                let row = row?;
+                let line = rows.len() + 1;
+                let change = row.change(units);
+                rows.push(change.with_context(|| {
+                    format!("row {line}, of the body {} at {}", row.id, row.time)
+                })?);
+            }
+            Ok(ChangeTable::new(rows)?)
+        };
+    let table = whole().with_context(|| format!("in --changes {}", path.display()))?;
+    Ok(Given {
+        path: path.to_owned(),
+        table,
+    })
+}
+
+impl Given {
+    /// Refuses a table that cannot be followed by a run of these bodies.
+    pub(super) fn check(&self, bodies: &Bodies, spec: &RunSpec) -> anyhow::Result<()> {
+        let start = spec.start;
+        let file = self.path.display();
+        let ids: HashSet<u64> = bodies.id.iter().copied().collect();
+        for &(time, id, change) in self.table.rows() {
+            ensure!(
+                ids.contains(&id),
+                "in --changes {file}: no body has the id {id}, which is to change at time {}",
+                say::plain(time)
+            );
+            ensure!(
+                time > start,
+                "in --changes {file}: the body {id} is to change at time {}, and the run begins at {}: change the \
+                 initial conditions themselves",
+                say::plain(time),
+                say::plain(start)
+            );
+            ensure!(
+                change.radius.is_none() || spec.encounters.is_some(),
+                "in --changes {file}: the body {id} gets a radius, and the run looks for no collisions: add \
+                 --radius-of-bodies"
+            );
+            ensure!(
+                change.mass != Some(0.0) || change.is_removed || spec.groups != Some(true),
+                "in --changes {file}: the body {id} would have no mass, and groups need bodies with mass: remove the \
+                 body, or add --groups off"
+            );
+        }
+        let removed = self
+            .table
+            .rows()
+            .iter()
+            .filter(|(.., change)| change.is_removed);
+        ensure!(
+            removed.count() < bodies.len(),
+            "in --changes {file}: no body would be left"
+        );
+        ensure!(
+            spec.dt.is_none_or(|dt| dt > 0.0),
+            "--changes has changes at times to come, and the run goes back in time: its --dt is negative"
+        );
+        Ok(())
+    }
+
+    /// Line of a run's header.
+    pub(super) fn header(&self) -> String {
+        let rows = self.table.rows();
+        let counted = say::counted(rows.len() as u64, "change of a body", "changes of bodies");
+        match (rows.first(), rows.last()) {
+            (Some((first, ..)), Some((last, ..))) => format!(
+                "{counted} by {}, at times from {} to {}",
+                self.path.display(),
+                say::plain(*first),
+                say::plain(*last)
+            ),
+            _ => format!("no changes of bodies: {} is empty", self.path.display()),
+        }
+    }
+}
+
+/// Lets a run follow a table of changes, if there is one.
+pub(super) fn follow(recording: Recording, given: Option<Given>) -> anyhow::Result<Recording> {
+    Ok(match given {
+        Some(given) => recording.with_changes(given.table)?,
+        None => recording,
+    })
+}
+
+/// Line at the end of a run, if bodies were to change.
+pub(super) fn count(recording: &Recording, brought: f64) -> Option<String> {
+    let [done, missed] = recording.changes()?;
+    let missed = match missed {
+        0 => String::new(),
+        missed => format!(
+            "; {} of bodies that had merged or gone before",
+            say::counted(missed, "change was", "changes were")
+        ),
+    };
+    Some(format!(
+        "{} of bodies brought an energy of {}, in changes.csv{missed}",
+        say::counted(done, "change", "changes"),
+        say::scientific(brought)
+    ))
+}

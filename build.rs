@@ -8,8 +8,11 @@
 //! | `write` | fresh ones | replaced |
 //! | `check` | the checked-in ones | must equal fresh ones |
 //! | `fresh` | fresh ones | ignored |
+//!
+//! All this is for a checkout. Of packages from a registry, that of the kernels brings the modules, whose
+//! sources do not change.
 
-use cuda_builder::{KernelModules, Mode, ModulesError, NvptxArch, Provided};
+use cuda_builder::{KernelModules, MODE_VARIABLE, Mode, ModulesError, NvptxArch, Provided};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, ffi::OsString};
@@ -22,8 +25,12 @@ const GENERATIONS: &[NvptxArch] = &[NvptxArch::Sm75, NvptxArch::Sm80, NvptxArch:
 fn main() -> ExitCode {
     let root = from_cargo("CARGO_MANIFEST_DIR");
     let root = Path::new(&root);
+    let kernels = root.join("gpu-kernels");
+    if !kernels.is_dir() {
+        return from_packages();
+    }
     let libraries = ["rust-cuda/cuda_std", "rust-cuda/cuda_std_macros"];
-    let modules = KernelModules::new("allpairs gpu-kernels", root.join("gpu-kernels"))
+    let modules = KernelModules::new("allpairs gpu-kernels", kernels)
         .libraries(libraries.map(|path| root.join(path)))
         .generations(GENERATIONS);
     for line in modules.directives() {
@@ -44,6 +51,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Takes the modules that the kernels' package tells of: see its `build.rs`.
+fn from_packages() -> ExitCode {
+    println!("cargo::rerun-if-env-changed={MODE_VARIABLE}");
+    if !env::var_os(MODE_VARIABLE).unwrap_or_default().is_empty() {
+        println!(
+            "cargo::error={MODE_VARIABLE} is set, but packages from a registry have the PTX of their \
+             release: unset it, or build a checkout of Allpairs"
+        );
+        return ExitCode::FAILURE;
+    }
+    let packed = from_cargo("DEP_ALLPAIRS_KERNELS_PACKED");
+    println!(
+        "cargo::rustc-env=ALLPAIRS_KERNELS={}",
+        Path::new(&packed).display()
+    );
+    ExitCode::SUCCESS
 }
 
 fn provide(modules: &KernelModules) -> Result<Provided, ModulesError> {

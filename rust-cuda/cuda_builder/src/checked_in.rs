@@ -4,7 +4,7 @@
 //! to a text that describes each kernel in a line. The text also says of which sources, by which
 //! compiler and with which flags they were made: modules of other sources are never embedded.
 
-use crate::hash::bytes_hash;
+use crate::hash::{build_script, bytes_hash};
 use crate::module::Parts;
 use crate::packed::pack;
 use crate::table::described;
@@ -108,10 +108,10 @@ impl KernelModules {
         let mut lines: Vec<String> = [MODE_VARIABLE, RUSTC_VARIABLE, CARGO_VARIABLE]
             .map(|name| format!("cargo::rerun-if-env-changed={name}"))
             .into();
-        let sources = self
-            .crates()
-            .into_iter()
-            .flat_map(|path| [path.join("src"), path.join("Cargo.toml")]);
+        let sources = self.crates().into_iter().flat_map(|path| {
+            let always = [path.join("src"), path.join("Cargo.toml")];
+            always.into_iter().chain(build_script(&path))
+        });
         lines.extend(
             sources
                 .chain([self.directory()])

@@ -12,7 +12,8 @@ use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Hashes `Cargo.toml` and everything under `src` of each crate, and the flags it is built with.
+/// Hashes `Cargo.toml`, `build.rs` where there is one and everything under `src` of each crate, and the
+/// flags it is built with.
 ///
 /// # Errors
 /// A crate without `Cargo.toml` or `src`, a file that cannot be read, or one that ends in `.rs` and
@@ -23,6 +24,9 @@ pub fn source_hash(crates: &[PathBuf], flags: &[String]) -> Result<u64, BuilderE
         let mut files = Vec::new();
         collect(&directory.join("src"), "src", &mut files)?;
         files.push(("Cargo.toml".to_owned(), directory.join("Cargo.toml")));
+        if let Some(script) = build_script(directory) {
+            files.push((BUILD_SCRIPT.to_owned(), script));
+        }
         files.sort();
         hasher.frame(&(files.len() as u64).to_le_bytes());
         for (name, path) in &files {
@@ -40,6 +44,14 @@ pub fn source_hash(crates: &[PathBuf], flags: &[String]) -> Result<u64, BuilderE
         hasher.frame(flag.as_bytes());
     }
     Ok(hasher.0)
+}
+
+const BUILD_SCRIPT: &str = "build.rs";
+
+/// The build script of a crate, if it has one.
+pub(crate) fn build_script(directory: &Path) -> Option<PathBuf> {
+    let script = directory.join(BUILD_SCRIPT);
+    script.is_file().then_some(script)
 }
 
 /// Hashes bytes as they are.
@@ -67,12 +79,30 @@ fn of_rust(content: &[u8], path: &Path) -> Result<u64, BuilderError> {
     Ok(hasher.0)
 }
 
-/// Hashes a manifest without its comments and blank lines.
+/// Keys of a manifest's `[package]` that Cargo and registries read, and no compiler sees: the crate's
+/// name in the code stands in `[lib]`, if it is another.
+const UNSEEN: [&[u8]; 7] = [
+    b"categories",
+    b"description",
+    b"include",
+    b"keywords",
+    b"links",
+    b"name",
+    b"readme",
+];
+
+/// Hashes a manifest without its comments, its blank lines and what is [`UNSEEN`].
 fn of_toml(content: &[u8]) -> u64 {
     let mut hasher = Hasher::default();
+    let mut in_package = false;
     for line in content.split(|&byte| byte == b'\n') {
         let line = line.trim_ascii();
-        if !line.is_empty() && !line.starts_with(b"#") {
+        if line.starts_with(b"[") {
+            in_package = line == b"[package]";
+        }
+        let key = line.split(|byte| b" .=".contains(byte)).next();
+        let unseen = in_package && key.is_some_and(|key| UNSEEN.contains(&key));
+        if !line.is_empty() && !line.starts_with(b"#") && !unseen {
             hasher.frame(line);
         }
     }
@@ -236,6 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn the_package_s_name_and_texts_do_not_matter_and_the_library_s_name_does() {
+        let hash = |manifest: &str| hash_of(&[("Cargo.toml", manifest), ("src/a.rs", "x")], &[]);
+        let plain = hash("[package]\nedition = \"2024\"\n[lib]\nname = \"a\"\n");
+        let dressed = "[package]\nname = \"b\"\ndescription = \"Sums.\"\nreadme.workspace = true\n\
+                       edition = \"2024\"\n[lib]\nname = \"a\"\n";
+        assert_eq!(hash(dressed), plain);
+        assert_ne!(hash(&dressed.replace("\"a\"", "\"c\"")), plain);
+        assert_ne!(hash(&dressed.replace("2024", "2021")), plain);
+    }
+
+    #[test]
     fn every_token_matters() {
         let codes = [
             "fn k() { a = b & &c; }",
@@ -277,8 +318,17 @@ mod tests {
             ),
             hash_of(&[MANIFEST, ("src/a.bin", "x"), ("src/b.rs", "y")], &["-O"]),
             hash_of(&[MANIFEST, ("src/a.bin", "x "), ("src/b.rs", "y")], &["-O"]),
+            hash_of(
+                &[
+                    MANIFEST,
+                    ("src/a.bin", "x"),
+                    ("src/b.rs", "y"),
+                    ("build.rs", "z"),
+                ],
+                &["-O"],
+            ),
         ]);
-        assert_eq!(hashes.len(), 9);
+        assert_eq!(hashes.len(), 10);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How fast the emulator runs: threads a second of three kernels, with accesses checked and unchecked.
 //!
-//! `cargo run -p cuda_emulator --example throughput`
+//! `cargo run -p allpairs-cuda-emulator --example throughput`
 #![allow(dead_code, missing_docs, unsafe_op_in_unsafe_fn, unreachable_pub)]
 #![allow(
     clippy::missing_safety_doc,

@@ -8,7 +8,7 @@
 //! [target.'cfg(target_os = "cuda")'.dependencies]
 //! cuda_std = "0.2"
 //! [target.'cfg(not(target_os = "cuda"))'.dependencies]
-//! cuda_std = { package = "cuda_emulator", version = "0.2" }
+//! cuda_std = { package = "allpairs-cuda-emulator", version = "0.2" }
 //! ```
 //!
 //! A test then makes [`Buffer`](emu::Buffer)s and a [`Launch`](emu::Launch):

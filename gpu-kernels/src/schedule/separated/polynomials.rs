@@ -12,7 +12,7 @@
 //! weights: n − 1 multiply–adds of packed halves for two pairs. The product of the coordinates yields
 //! x itself, in halves, since the sources' coordinates are packed times α, and their squares less β.
 //!
-//! The numbers are computed by `fit.rs`; `cargo test -p gpu-kernels polynomials -- --nocapture` prints
+//! The numbers are computed by `fit.rs`; `cargo test -p allpairs-kernels polynomials -- --nocapture` prints
 //! them, and fails if [`POLYNOMIALS`] are others.
 
 #[cfg(test)]

@@ -4,12 +4,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-use cust::CudaFlags;
-use cust::device::Device;
-use cust_raw::{self as sys, CUcontext, CUdevice_P2PAttribute, CUdevice_attribute, CUresult};
-
 use crate::blas::{Blas, BlasError};
+use crate::cust::device::Device;
+use crate::cust::{self, CudaFlags};
 use crate::error::{DriverError, NoGpu, check, check_cust};
 use crate::memory::DeviceMemory;
 use crate::module::{Function, Module};
@@ -17,6 +14,8 @@ use crate::nccl::{Communicator, CommunicatorId, NcclError};
 use crate::pinned::PinnedMemory;
 use crate::shim;
 use crate::stream::{Event, Stream};
+use crate::sys::{self, CUcontext, CUdevice_P2PAttribute, CUdevice_attribute, CUresult};
+use bytemuck::Pod;
 
 /// Properties of a GPU that the driver reports without a context.
 #[derive(Debug, Clone, PartialEq, Eq)]

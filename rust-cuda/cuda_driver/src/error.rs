@@ -4,10 +4,9 @@
 use std::error::Error as _;
 use std::fmt;
 
-use cust::error::CudaResult;
-use cust_raw::CUresult;
-
+use crate::cust::error::CudaResult;
 use crate::shim::{self, LIBRARY_VARIABLE};
+use crate::sys::CUresult;
 
 /// Why this machine offers no GPU. Each is one line, fit to be followed by "using the CPU".
 #[derive(Debug, Clone, thiserror::Error)]

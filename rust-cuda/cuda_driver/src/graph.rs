@@ -7,11 +7,10 @@ use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use cust_raw::{self as sys, CUgraph, CUgraphExec, CUstreamCaptureMode};
-
 use crate::device::Context;
 use crate::error::{DriverError, check};
 use crate::stream::Stream;
+use crate::sys::{self, CUgraph, CUgraphExec, CUstreamCaptureMode};
 
 thread_local! {
     /// Recordings under way on this thread.

@@ -1,10 +1,15 @@
 //! The CUDA driver, found when it is needed.
 //!
-//! [`cust`] is the host side of Rust-CUDA. Its published version has to be linked with `libcuda`,
+//! `cust` is the host side of Rust-CUDA. Its published version has to be linked with `libcuda`,
 //! so a program built on it needs CUDA to build and an NVIDIA driver to start. With this crate it
 //! needs neither: the driver's functions are defined here and passed on to `libcuda.so.1`, which
 //! is looked for at the first call ([`library`]). The same place makes result codes safe that are
 //! newer than `cust`'s enums. Any crate that uses `cust` only has to depend on this one.
+//!
+//! The feature `cust` takes contexts, devices and modules from that crate. It is on in Allpairs' workspace, whose
+//! `Cargo.toml` replaces the build helper of `cust`, which asks for an installed CUDA toolkit. Without
+//! the feature, as in packages from a registry, this crate makes the ten calls of the driver itself
+//! (`src/stand_in.rs`); all that is below is the same.
 //!
 //! On top of `cust` there is what it lacks or gets wrong:
 //!
@@ -22,7 +27,7 @@
 //! | more than 48 KiB shared memory | [`Function::set_max_dynamic_shared`] | has no such call |
 //!
 //! The rest of `cust` works next to it, in the same (primary) context. Raw calls are in
-//! [`cust::sys`]. Of its 353 functions those are defined that are used (`src/symbols.rs`): a call
+//! `cust::sys`. Of its 353 functions those are defined that are used (`src/symbols.rs`, `src/symbols_of_cust.rs`): a call
 //! of another does not link until its line is added. Calls newer than CUDA 11.4 come by [`symbol`]. Never use
 //! `DeviceBuffer::cast` (a double free if sizes differ), `DeviceBuffer::zeroed(0)`, nor the option
 //! `DetermineTargetFromContext` (reads beyond its arrays).
@@ -80,9 +85,15 @@ mod module;
 mod nccl;
 mod pinned;
 mod shim;
+#[cfg(not(feature = "cust"))]
+mod stand_in;
 mod stream;
+mod sys;
 
+#[cfg(feature = "cust")]
 pub use cust;
+#[cfg(not(feature = "cust"))]
+use stand_in as cust;
 
 pub use blas::{BLAS_VARIABLE, Blas, BlasError, Columns, blas_library};
 pub use device::{DeviceInfo, Gpu, Link, devices, keeping_context, link};

@@ -6,13 +6,13 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cust_raw::{self as sys, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
 use crate::device::{Context, Gpu};
 use crate::error::{DriverError, check};
 use crate::graph::refuse_while_recording;
 use crate::pinned::PinnedMemory;
 use crate::stream::Stream;
+use crate::sys::{self, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
 /// Bytes on the GPU, or bytes of the host that the GPU reads and writes where they lie; freed on drop
 /// once the GPU has done all that was queued.

@@ -4,12 +4,12 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::Arc;
 
-use cust::memory::CopyDestination;
-use cust_raw::{self as sys, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
-
+use crate::cust;
+use crate::cust::memory::CopyDestination;
 use crate::device::Context;
 use crate::error::{DriverError, check, check_cust};
 use crate::shim;
+use crate::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
 
 /// Room for what the driver's compiler says about a faulty module, bytes.
 const LOG_BYTES: usize = 16 * 1024;

@@ -7,11 +7,11 @@ use std::ptr::{NonNull, null_mut, slice_from_raw_parts_mut};
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cust_raw::{self as sys, CU_MEMHOSTALLOC_PORTABLE};
 
 use crate::device::Context;
 use crate::error::{DriverError, check};
 use crate::stream::{Event, Stream};
+use crate::sys::{self, CU_MEMHOSTALLOC_PORTABLE};
 
 /// Page-locked host memory holding elements of type `T`.
 ///

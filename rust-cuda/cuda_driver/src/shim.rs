@@ -1,15 +1,15 @@
-//! Defines those functions of `cust_raw` that are used (`symbols.rs`), and forwards them to the driver library.
+//! Defines the driver's functions that are used (`symbols.rs`), and forwards them to the driver library. With
+//! the feature `cust` they are what `cust_raw` declares and the linker looks for.
 //!
 //! Each function looks its namesake up in the library when it is first called. Two things are
 //! done on the way:
 //!
 //! * Without a library every call returns `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED` (303), and a
 //!   function that the library lacks returns `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302).
-//! * Results pass as integers. `cust_raw::CUresult` is an enum of the codes of CUDA 11.4; a code
-//!   of a newer driver in it would be undefined behaviour. Such a code becomes
+//! * Results pass as integers. `CUresult` is an enum of the codes of CUDA 11.4, or of few; another code in it would be undefined behaviour. Such a code becomes
 //!   `CUDA_ERROR_UNKNOWN`, and [`last_error_code`] keeps its number.
 //!
-//! Names are looked up as written in `cust_raw`, with their version suffix. `cuGetProcAddress`
+//! Names are looked up as written in CUDA's header, with their version suffix. `cuGetProcAddress`
 //! would hand out newer, incompatible versions for the same base name.
 
 // The names are those of CUDA's header, and some of its functions take many arguments.
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::NoGpu;
 use crate::library::{self, Found, NotFound};
-use cust_raw::*;
+use crate::sys::CUresult;
 
 /// Environment variable that overrides the search: the path of a driver library, or `none` to
 /// behave as if there were no GPU.
@@ -67,7 +67,7 @@ pub fn library() -> Result<&'static str, NoGpu> {
         .map_err(NoGpu::clone)
 }
 
-/// Address of a driver function that `cust_raw` does not declare, if the driver has it.
+/// Address of a driver function that this crate does not declare, if the driver has it.
 ///
 /// For functions of CUDA 11.5 and later, such as `cuLaunchKernelEx`.
 pub fn symbol(name: &CStr) -> Option<*mut c_void> {
@@ -121,7 +121,7 @@ thread_local! {
 }
 
 /// The driver's own code of the last call on this thread that did not succeed, also where
-/// `cust_raw`'s and `cust`'s enums have no such code.
+/// `CUresult` and the enum of `cust` have no such code.
 pub fn last_error_code() -> i32 {
     LAST_ERROR.get()
 }
@@ -138,20 +138,22 @@ fn result(code: c_int) -> CUresult {
 #[cold]
 fn failure(code: c_int) -> CUresult {
     LAST_ERROR.set(code);
-    let known = RESULT_CODES.iter().find(|known| **known as c_int == code);
+    let known = functions::RESULT_CODES
+        .iter()
+        .find(|known| **known as c_int == code);
     known.copied().unwrap_or(CUresult::CUDA_ERROR_UNKNOWN)
 }
 
 macro_rules! forward {
     ($( fn $name:ident($($argument:ident: $type:ty),* $(,)?); )*) => { $(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+        #[cfg_attr(feature = "cust", unsafe(no_mangle))]
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             const NAME: &CStr = c_name(concat!(stringify!($name), "\0"));
             static ENTRY: Entry = Entry::new(NAME);
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
             result(match ENTRY.get() {
-                // SAFETY: the driver's function of this name has the signature that its header,
-                // and with it cust_raw, gives it; the arguments are our caller's.
+                // SAFETY: the driver's function of this name has the signature that its header
+                // gives it; the arguments are our caller's.
                 Ok(address) => unsafe {
                     std::mem::transmute::<*mut c_void, Function>(address)($($argument),*)
                 },
@@ -159,6 +161,7 @@ macro_rules! forward {
             })
         }
         // Does not compile if the signature differs from cust_raw's.
+        #[cfg(feature = "cust")]
         const _: [unsafe extern "C" fn($($type),*) -> CUresult; 2] = [cust_raw::$name, $name];
     )* };
 }
@@ -166,7 +169,7 @@ macro_rules! forward {
 macro_rules! result_codes {
     ($($code:ident)*) => {
         /// The variants of `CUresult`.
-        const RESULT_CODES: &[CUresult] = &[$(CUresult::$code),*];
+        pub(crate) const RESULT_CODES: &[CUresult] = &[$(CUresult::$code),*];
         // Does not compile if one is missing.
         const _: fn(CUresult) = |code| match code {
             $(CUresult::$code)|* => {}
@@ -181,34 +184,23 @@ const fn c_name(name: &'static str) -> &'static CStr {
     }
 }
 
-include!("symbols.rs");
+pub(crate) mod functions {
+    use super::*;
+    use crate::sys::*;
 
-// These two have an answer without a driver as well: `Display` of `cust::error::CudaError` fails,
-// and so `to_string` panics, when they do.
+    include!("symbols.rs");
+    #[cfg(feature = "cust")]
+    include!("symbols_of_cust.rs");
+    #[cfg(not(feature = "cust"))]
+    result_codes! {
+        CUDA_SUCCESS CUDA_ERROR_INVALID_VALUE CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND
+        CUDA_ERROR_SHARED_OBJECT_INIT_FAILED CUDA_ERROR_NOT_READY
+        CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED CUDA_ERROR_TOO_MANY_PEERS CUDA_ERROR_UNKNOWN
+    }
+}
 
 static ERROR_NAME: Entry = Entry::new(c"cuGetErrorName");
 static ERROR_STRING: Entry = Entry::new(c"cuGetErrorString");
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    // SAFETY: the caller passes a valid place for the answer, as CUDA asks.
-    unsafe { *pStr = c_description(&ERROR_NAME, error as c_int, own_name).as_ptr() };
-    CUresult::CUDA_SUCCESS
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    // SAFETY: the caller passes a valid place for the answer, as CUDA asks.
-    unsafe { *pStr = c_description(&ERROR_STRING, error as c_int, own_text).as_ptr() };
-    CUresult::CUDA_SUCCESS
-}
-
-const _: [unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult; 4] = [
-    cust_raw::cuGetErrorName,
-    cuGetErrorName,
-    cust_raw::cuGetErrorString,
-    cuGetErrorString,
-];
 
 /// Description of a code by the driver, or by `own` where the driver has none.
 fn c_description(entry: &Entry, code: c_int, own: fn(c_int) -> &'static CStr) -> &'static CStr {
@@ -260,7 +252,7 @@ mod tests {
 
     #[test]
     fn codes_of_the_enum_pass_unchanged() {
-        for &code in RESULT_CODES {
+        for &code in functions::RESULT_CODES {
             assert_eq!(result(code as c_int), code);
         }
         assert_eq!(result(0), CUresult::CUDA_SUCCESS);

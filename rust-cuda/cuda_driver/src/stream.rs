@@ -6,10 +6,9 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use cust_raw::{self as sys, CUevent, CUevent_flags, CUresult, CUstream, CUstream_flags};
-
 use crate::device::Context;
 use crate::error::{DriverError, check};
+use crate::sys::{self, CUevent, CUevent_flags, CUresult, CUstream, CUstream_flags};
 
 /// A queue of work for one GPU. Work of one stream runs in order; streams run independently of
 /// each other and of the legacy default stream, unless [`Stream::wait_for`] ties them.

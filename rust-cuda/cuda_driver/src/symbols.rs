@@ -1,6 +1,5 @@
-// The driver's functions that this crate calls or that the code of `cust` refers to, with the names and
-// types of `cust_raw`. A wrong type does not compile, and a missing function does not link: add its line.
-// Functions that only unused code of `cust` refers to are here for linkers that resolve before they discard.
+// The driver's functions that this crate calls, with the names and types of `cust_raw`. A wrong type does not
+// compile with the feature `cust`; a missing function does not link: add its line.
 
 forward! {
     fn cuInit(Flags: c_uint);
@@ -14,25 +13,9 @@ forward! {
     fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice);
     fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice);
-    fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint);
-    fn cuDevicePrimaryCtxReset_v2(dev: CUdevice);
-    fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice);
-    fn cuCtxDestroy_v2(ctx: CUcontext);
-    fn cuCtxPopCurrent_v2(pctx: *mut CUcontext);
     fn cuCtxSetCurrent(ctx: CUcontext);
     fn cuCtxGetCurrent(pctx: *mut CUcontext);
-    fn cuCtxGetDevice(device: *mut CUdevice);
-    fn cuCtxGetFlags(flags: *mut c_uint);
     fn cuCtxSynchronize();
-    fn cuCtxSetLimit(limit: CUlimit, value: usize);
-    fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit);
-    fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache);
-    fn cuCtxSetCacheConfig(config: CUfunc_cache);
-    fn cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig);
-    fn cuCtxSetSharedMemConfig(config: CUsharedconfig);
-    fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint);
-    fn cuCtxGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int);
-    fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void);
     fn cuModuleLoadDataEx(
         module: *mut CUmodule,
         image: *const c_void,
@@ -48,14 +31,6 @@ forward! {
         hmod: CUmodule,
         name: *const c_char,
     );
-    fn cuLinkCreate_v2(
-        numOptions: c_uint,
-        options: *mut CUjit_option,
-        optionValues: *mut *mut c_void,
-        stateOut: *mut CUlinkState,
-    );
-    fn cuLinkComplete(state: CUlinkState, cubinOut: *mut *mut c_void, sizeOut: *mut usize);
-    fn cuLinkDestroy(state: CUlinkState);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize);
     fn cuMemFree_v2(dptr: CUdeviceptr);
@@ -63,7 +38,6 @@ forward! {
     fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint);
     fn cuMemHostGetDevicePointer_v2(pdptr: *mut CUdeviceptr, p: *mut c_void, Flags: c_uint);
     fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize);
-    fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream);
     fn cuMemcpyPeerAsync(
         dstDevice: CUdeviceptr,
         dstContext: CUcontext,
@@ -91,13 +65,7 @@ forward! {
         hStream: CUstream,
     );
     fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream);
-    fn cuArrayDestroy(hArray: CUarray);
-    fn cuArray3DCreate_v2(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR);
-    fn cuArray3DGetDescriptor_v2(pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, hArray: CUarray);
     fn cuStreamCreate(phStream: *mut CUstream, Flags: c_uint);
-    fn cuStreamCreateWithPriority(phStream: *mut CUstream, flags: c_uint, priority: c_int);
-    fn cuStreamGetPriority(hStream: CUstream, priority: *mut c_int);
-    fn cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint);
     fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint);
     fn cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode);
     fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph);
@@ -110,15 +78,8 @@ forward! {
     fn cuEventSynchronize(hEvent: CUevent);
     fn cuEventDestroy_v2(hEvent: CUevent);
     fn cuEventElapsedTime(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent);
-    fn cuImportExternalMemory(
-        extMem_out: *mut CUexternalMemory,
-        memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
-    );
-    fn cuDestroyExternalMemory(extMem: CUexternalMemory);
     fn cuFuncGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, hfunc: CUfunction);
     fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: c_int);
-    fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache);
-    fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig);
     fn cuLaunchKernel(
         f: CUfunction,
         gridDimX: c_uint,
@@ -140,37 +101,6 @@ forward! {
     fn cuGraphLaunch(hGraphExec: CUgraphExec, hStream: CUstream);
     fn cuGraphExecDestroy(hGraphExec: CUgraphExec);
     fn cuGraphDestroy(hGraph: CUgraph);
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        numBlocks: *mut c_int,
-        func: CUfunction,
-        blockSize: c_int,
-        dynamicSMemSize: usize,
-    );
-    fn cuOccupancyMaxPotentialBlockSize(
-        minGridSize: *mut c_int,
-        blockSize: *mut c_int,
-        func: CUfunction,
-        blockSizeToDynamicSMemSize: CUoccupancyB2DSize,
-        dynamicSMemSize: usize,
-        blockSizeLimit: c_int,
-    );
-    fn cuOccupancyAvailableDynamicSMemPerBlock(
-        dynamicSmemSize: *mut usize,
-        func: CUfunction,
-        numBlocks: c_int,
-        blockSize: c_int,
-    );
-    fn cuTexObjectCreate(
-        pTexObject: *mut CUtexObject,
-        pResDesc: *const CUDA_RESOURCE_DESC,
-        pTexDesc: *const CUDA_TEXTURE_DESC,
-        pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
-    );
-    fn cuTexObjectDestroy(texObject: CUtexObject);
-    fn cuTexObjectGetResourceDesc(pResDesc: *mut CUDA_RESOURCE_DESC, texObject: CUtexObject);
-    fn cuSurfObjectCreate(pSurfObject: *mut CUsurfObject, pResDesc: *const CUDA_RESOURCE_DESC);
-    fn cuSurfObjectDestroy(surfObject: CUsurfObject);
-    fn cuSurfObjectGetResourceDesc(pResDesc: *mut CUDA_RESOURCE_DESC, surfObject: CUsurfObject);
     fn cuDeviceCanAccessPeer(canAccessPeer: *mut c_int, dev: CUdevice, peerDev: CUdevice);
     fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint);
     fn cuDeviceGetP2PAttribute(
@@ -179,40 +109,4 @@ forward! {
         srcDevice: CUdevice,
         dstDevice: CUdevice,
     );
-}
-
-result_codes! {
-    CUDA_SUCCESS CUDA_ERROR_INVALID_VALUE CUDA_ERROR_OUT_OF_MEMORY CUDA_ERROR_NOT_INITIALIZED
-    CUDA_ERROR_DEINITIALIZED CUDA_ERROR_PROFILER_DISABLED CUDA_ERROR_PROFILER_NOT_INITIALIZED
-    CUDA_ERROR_PROFILER_ALREADY_STARTED CUDA_ERROR_PROFILER_ALREADY_STOPPED CUDA_ERROR_STUB_LIBRARY
-    CUDA_ERROR_NO_DEVICE CUDA_ERROR_INVALID_DEVICE CUDA_ERROR_DEVICE_NOT_LICENSED
-    CUDA_ERROR_INVALID_IMAGE CUDA_ERROR_INVALID_CONTEXT CUDA_ERROR_CONTEXT_ALREADY_CURRENT
-    CUDA_ERROR_MAP_FAILED CUDA_ERROR_UNMAP_FAILED CUDA_ERROR_ARRAY_IS_MAPPED
-    CUDA_ERROR_ALREADY_MAPPED CUDA_ERROR_NO_BINARY_FOR_GPU CUDA_ERROR_ALREADY_ACQUIRED
-    CUDA_ERROR_NOT_MAPPED CUDA_ERROR_NOT_MAPPED_AS_ARRAY CUDA_ERROR_NOT_MAPPED_AS_POINTER
-    CUDA_ERROR_ECC_UNCORRECTABLE CUDA_ERROR_UNSUPPORTED_LIMIT CUDA_ERROR_CONTEXT_ALREADY_IN_USE
-    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED CUDA_ERROR_INVALID_PTX CUDA_ERROR_INVALID_GRAPHICS_CONTEXT
-    CUDA_ERROR_NVLINK_UNCORRECTABLE CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-    CUDA_ERROR_UNSUPPORTED_PTX_VERSION CUDA_ERROR_JIT_COMPILATION_DISABLED
-    CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY CUDA_ERROR_INVALID_SOURCE CUDA_ERROR_FILE_NOT_FOUND
-    CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
-    CUDA_ERROR_OPERATING_SYSTEM CUDA_ERROR_INVALID_HANDLE CUDA_ERROR_ILLEGAL_STATE
-    CUDA_ERROR_NOT_FOUND CUDA_ERROR_NOT_READY CUDA_ERROR_ILLEGAL_ADDRESS
-    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES CUDA_ERROR_LAUNCH_TIMEOUT
-    CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
-    CUDA_ERROR_PEER_ACCESS_NOT_ENABLED CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE
-    CUDA_ERROR_CONTEXT_IS_DESTROYED CUDA_ERROR_ASSERT CUDA_ERROR_TOO_MANY_PEERS
-    CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
-    CUDA_ERROR_HARDWARE_STACK_ERROR CUDA_ERROR_ILLEGAL_INSTRUCTION CUDA_ERROR_MISALIGNED_ADDRESS
-    CUDA_ERROR_INVALID_ADDRESS_SPACE CUDA_ERROR_INVALID_PC CUDA_ERROR_LAUNCH_FAILED
-    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE CUDA_ERROR_NOT_PERMITTED CUDA_ERROR_NOT_SUPPORTED
-    CUDA_ERROR_SYSTEM_NOT_READY CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
-    CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE CUDA_ERROR_MPS_CONNECTION_FAILED
-    CUDA_ERROR_MPS_RPC_FAILURE CUDA_ERROR_MPS_SERVER_NOT_READY CUDA_ERROR_MPS_MAX_CLIENTS_REACHED
-    CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED CUDA_ERROR_STREAM_CAPTURE_MERGE
-    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED CUDA_ERROR_STREAM_CAPTURE_UNJOINED
-    CUDA_ERROR_STREAM_CAPTURE_ISOLATION CUDA_ERROR_STREAM_CAPTURE_IMPLICIT CUDA_ERROR_CAPTURED_EVENT
-    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD CUDA_ERROR_TIMEOUT CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
-    CUDA_ERROR_EXTERNAL_DEVICE CUDA_ERROR_UNKNOWN
 }

@@ -2,10 +2,6 @@
 
 mod support;
 
-use std::ffi::c_int;
-
-use cuda_driver::cust::error::CudaError;
-use cuda_driver::cust::{self, CudaFlags, sys};
 use cuda_driver::{
     BLAS_VARIABLE, Gpu, NCCL_VARIABLE, NoGpu, NoLibrary, blas_library, devices, library,
     nccl_version, symbol,
@@ -47,9 +43,19 @@ fn not_found() {
                 error.to_string().contains("/nonexistent/libcuda.so.1"),
                 "{error}"
             );
+        },
+    );
+}
 
-            // Plain cust fails the same way, and its error can be printed.
-            let error = cust::init(CudaFlags::empty()).unwrap_err();
+#[cfg(feature = "cust")]
+#[test]
+fn plain_cust_fails_with_an_error_that_can_be_printed() {
+    use cuda_driver::cust::{CudaFlags, error::CudaError, init};
+    in_child(
+        "plain_cust_fails_with_an_error_that_can_be_printed",
+        Library::Named("/nonexistent/libcuda.so.1"),
+        || {
+            let error = init(CudaFlags::empty()).unwrap_err();
             assert_eq!(error, CudaError::SharedObjectInitFailed);
             assert!(
                 error.to_string().contains("no NVIDIA driver library"),
@@ -161,10 +167,14 @@ fn a_function_that_the_driver_lacks() {
         "a_function_that_the_driver_lacks",
         Library::Fake(&[]),
         || {
-            let mut limit = 0;
-            // SAFETY: `limit` is a valid place for an answer, which the fake driver never gives.
-            let code = unsafe { sys::cuCtxGetLimit(&mut limit, sys::CUlimit::CU_LIMIT_STACK_SIZE) };
-            assert_eq!(code as c_int, 302);
+            #[cfg(feature = "cust")]
+            {
+                use cuda_driver::cust::sys::{CUlimit::CU_LIMIT_STACK_SIZE, cuCtxGetLimit};
+                let mut limit = 0;
+                // SAFETY: `limit` is a valid place for an answer, which the fake driver never gives.
+                let code = unsafe { cuCtxGetLimit(&mut limit, CU_LIMIT_STACK_SIZE) };
+                assert_eq!(code as i32, 302);
+            }
             assert!(symbol(c"cuCtxGetLimit").is_none());
             assert!(symbol(c"cuFuncGetParamInfo").is_some());
         },

@@ -2,14 +2,14 @@
 
 mod support;
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
-use cuda_driver::cust::sys;
 use cuda_driver::{
     BlasError, Columns, CommunicatorId, DriverError, Gpu, Module, NcclError, NcclVersion, Piece,
-    blas_library, devices, keeping_context, library, link, nccl_version,
+    blas_library, devices, keeping_context, library, link, nccl_version, symbol,
 };
 use support::{Library, fake_number, in_child};
 
@@ -450,14 +450,18 @@ fn between_gpus(gpu: &Gpu) -> Result<(), DriverError> {
 
 /// Another library's choice of a context is left alone: here that there is none.
 fn contexts(gpu: &Gpu) -> Result<(), DriverError> {
+    type Get = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+    type Set = unsafe extern "C" fn(*mut c_void) -> c_int;
+    let [get, set] = [c"cuCtxGetCurrent", c"cuCtxSetCurrent"].map(|name| symbol(name).unwrap());
     let current = || {
         let mut context = null_mut();
-        // SAFETY: `context` is a valid place for the answer.
-        unsafe { sys::cuCtxGetCurrent(&mut context) };
+        // SAFETY: CUresult cuCtxGetCurrent(CUcontext *), and `context` is a valid place for the answer.
+        unsafe { transmute::<*mut c_void, Get>(get)(&mut context) };
         context
     };
-    // SAFETY: no context is a valid choice.
-    unsafe { sys::cuCtxSetCurrent(null_mut()) };
+    // SAFETY: CUresult cuCtxSetCurrent(CUcontext), and no context is a valid choice.
+    let leave = || unsafe { transmute::<*mut c_void, Set>(set)(null_mut()) };
+    leave();
     keeping_context(|| gpu.synchronize())?;
     assert!(current().is_null());
     gpu.synchronize()?;
@@ -465,8 +469,7 @@ fn contexts(gpu: &Gpu) -> Result<(), DriverError> {
     assert!(!ours.is_null());
     let unwound = catch_unwind(|| {
         keeping_context(|| {
-            // SAFETY: as above.
-            unsafe { sys::cuCtxSetCurrent(null_mut()) };
+            leave();
             panic!("planted")
         })
     });

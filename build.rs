@@ -9,8 +9,8 @@
 //! | `check` | the checked-in ones | must equal fresh ones |
 //! | `fresh` | fresh ones | ignored |
 //!
-//! All this is for a checkout. Of packages from a registry, that of the kernels brings the modules, whose
-//! sources do not change.
+//! All this is for a checkout. Among packages from a registry, the package of the kernels brings the modules.
+//! Their sources do not change.
 
 use cuda_builder::{KernelModules, MODE_VARIABLE, Mode, ModulesError, NvptxArch, Provided};
 use std::path::Path;

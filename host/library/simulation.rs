@@ -474,11 +474,6 @@ impl Simulation {
                 let changes = self.changes_with_time();
                 let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
-                    // Times that should be one, and differ by rounding, have no step between them.
-                    if end - clock.time < shortest_step(clock.time, longest) {
-                        clock.time = end;
-                        break;
-                    }
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
                     if changes {
@@ -617,6 +612,12 @@ impl Simulation {
         );
         match &mut self.pace {
             Pace::Adaptive { end, .. } => {
+                // Times that should be one, and differ by rounding, have no step between them.
+                let left = time - self.clock.time;
+                if 0.0 < left && left <= STRETCH * self.clock.dt {
+                    self.clock.time = time;
+                    return Ok(ControlFlow::Continue(()));
+                }
                 let before = std::mem::replace(end, time);
                 let ended = self.run(steps, watch);
                 if let Pace::Adaptive { end, .. } = &mut self.pace {

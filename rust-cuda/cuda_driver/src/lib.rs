@@ -6,8 +6,8 @@
 //! is looked for at the first call ([`library`]). The same place makes result codes safe that are
 //! newer than `cust`'s enums. Any crate that uses `cust` only has to depend on this one.
 //!
-//! The feature `cust` takes contexts, devices and modules from that crate. It is on in Allpairs' workspace, whose
-//! `Cargo.toml` replaces the build helper of `cust`, which asks for an installed CUDA toolkit. Without
+//! The feature `cust` takes contexts, devices and modules from that crate. It is on in Allpairs' workspace: the
+//! `Cargo.toml` there replaces the build helper of `cust`, which asks for an installed CUDA toolkit. Without
 //! the feature, as in packages from a registry, this crate makes the ten calls of the driver itself
 //! (`src/stand_in.rs`); all that is below is the same.
 //!

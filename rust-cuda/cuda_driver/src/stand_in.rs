@@ -1,4 +1,4 @@
-//! What this crate uses of `cust`, for builds without it: the same names, the same calls of the driver.
+//! Stand-in for `cust` in builds without it: the names that this crate uses, with the same calls of the driver.
 //!
 //! The published build helper of `cust` asks for an installed CUDA toolkit, and this workspace's replacement
 //! of it does not travel to a registry. So packages from a registry do without `cust`, unless the feature
@@ -143,7 +143,7 @@ pub(crate) mod context {
 
     impl Drop for Context {
         fn drop(&mut self) {
-            // A failure here is that of earlier work, which its waiter has seen.
+            // A failure here was made by earlier work, and its waiter has seen it.
             // SAFETY: retained by `new`.
             let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
         }
@@ -207,7 +207,7 @@ pub(crate) mod module {
 
     impl Drop for Module {
         fn drop(&mut self) {
-            // A failure here is that of earlier work, which its waiter has seen.
+            // A failure here was made by earlier work, and its waiter has seen it.
             // SAFETY: loaded by `from_ptx_cstr`, and the owner has waited for its kernels.
             let _ = unsafe { sys::cuModuleUnload(self.0) };
         }

@@ -1,7 +1,7 @@
 //! The driver's functions, types and numbers, by the names of CUDA's header.
 //!
-//! With the feature `cust` they are those of `cust_raw`, and the numbers here are compared with them:
-//! a wrong one does not compile. Without it they are these, and the functions those of `shim`.
+//! With the feature `cust` the types are taken from `cust_raw`, and the numbers here are compared with its numbers:
+//! a wrong one does not compile. Without it the types are defined here, and `shim` has the functions.
 
 #[cfg(feature = "cust")]
 pub(crate) use cust_raw::*;

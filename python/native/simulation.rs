@@ -515,12 +515,8 @@ impl Simulation {
     }
 
     /// Makes changes of bodies: of each the id, mass, kick, radius, and whether it is removed.
-    fn change(
-        &self,
-        py: Python<'_>,
-        changes: Vec<(u64, Option<f64>, Option<[f64; 3]>, Option<f64>, bool)>,
-    ) -> PyResult<()> {
-        let change = |(id, mass, kick, radius, is_removed)| {
+    fn change(&self, py: Python<'_>, changes: Vec<Made>) -> PyResult<()> {
+        let change = |(id, mass, kick, radius, is_removed): Made| {
             let change = BodyChange {
                 mass,
                 kick,
@@ -715,6 +711,9 @@ impl Simulation {
         array(py, last)
     }
 }
+
+/// A change of a body as Python has it: id, mass, kick, radius, and whether it is removed.
+type Made = (u64, Option<f64>, Option<[f64; 3]>, Option<f64>, bool);
 
 /// A body that changes as Python has it: id, mass, position, velocity, radius, and of the pair that it is in the
 /// other's id and mass, semi-major axis, eccentricity and period.

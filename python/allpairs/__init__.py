@@ -8,7 +8,7 @@ Examples
 1.0
 """
 
-from ._bodies import Bodies, Energy, Kind, Units, convert, load, save
+from ._bodies import Bodies, Energy, Kind, Units, concatenate, convert, load, save
 from ._errors import (
     AllpairsError,
     ArgumentError,
@@ -18,7 +18,15 @@ from ._errors import (
     FileError,
     InternalError,
 )
-from ._forces import Pull, TrajectoryPull, accelerations, field_at, potential, pull, pull_leapfrog
+from ._forces import (
+    Pull,
+    TrajectoryPull,
+    accelerations,
+    field_at,
+    potential,
+    pull,
+    pull_leapfrog,
+)
 from ._generators import (
     cold_collapse,
     disk_galaxy,
@@ -49,6 +57,7 @@ from ._integrators import (
     Yoshida6,
 )
 from ._native import __version__
+from ._orbits import Elements, orbit
 from ._pictures import Charts, Page, image, plot, render, view
 from ._scheduled import Change, DueBody, Partner
 from ._simulation import LOG, Batch, Brought, Simulation, batch, resume
@@ -82,6 +91,7 @@ __all__ = [
     "DampedEuler",
     "DeviceError",
     "DueBody",
+    "Elements",
     "Energy",
     "Euler",
     "FileError",
@@ -104,6 +114,7 @@ __all__ = [
     "accelerations",
     "batch",
     "cold_collapse",
+    "concatenate",
     "convert",
     "devices",
     "disk_galaxy",
@@ -119,6 +130,7 @@ __all__ = [
     "load",
     "make",
     "many_galaxies",
+    "orbit",
     "plot",
     "plummer",
     "potential",

@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
 from ._errors import ArgumentError, Named, bad, one_of
-from ._quantities import in_si, plain, unit_of
+from ._quantities import has_unit, in_si, plain
+
+if TYPE_CHECKING:
+    from ._orbits import Elements
 
 
 class Kind(IntEnum):
@@ -132,19 +135,77 @@ def measured(argument: str, value: Any, units: Units | None, dimension: str) -> 
     return _arrays.number(argument, plain(argument, value, dimension, units))
 
 
-def _units_of(given: dict[str, Any], units: str | Units | None) -> Units | None:
-    """Units of bodies that are made of these arguments: pc, Msun and km/s if all are quantities."""
+def measured_array(argument: str, value: Any, units: Units | None, dimension: str, *, finite: bool = True) -> Floats:
+    """Numbers in the units of the bodies: of numbers, texts or quantities, also in lists."""
+    array = _arrays.floats(argument, plain(argument, value, dimension, units))
+    if finite and not np.isfinite(array).all():
+        raise bad(argument, "must be finite")
+    return array
+
+
+def _units_of(given: dict[str, Any], units: str | Units | None, default: str = "pc") -> Units | None:
+    """Units of bodies that are made of these arguments: the default if all are quantities."""
     if units is not None:
         return Units.of(units)
-    has_unit = {name: unit_of(value) is not None or isinstance(value, str) for name, value in given.items()}
-    if not any(has_unit.values()):
+    known = {name: has_unit(value) for name, value in given.items()}
+    if not any(known.values()):
         return None
-    plain_ones = [f"`{name}`" for name, has in has_unit.items() if not has]
+    plain_ones = [f"`{name}`" for name, has in known.items() if not has]
     if plain_ones:
-        one = next(name for name, has in has_unit.items() if has)
+        one = next(name for name, has in known.items() if has)
         listed = " and ".join(plain_ones)
         raise bad("units", f"is needed: `{one}` has a unit and {listed} has none, so name the units of the numbers")
-    return Units.of("pc")
+    return Units.of(default)
+
+
+#: Ids in ascending order and the group of each; without ids, the one group of all.
+Grouping = tuple[NDArray[Any], NDArray[Any]]
+
+
+def grouping(bodies: Bodies) -> Grouping | None:
+    """Groups by the ids of bodies; None where groups are not known, or where ids do not name one body each."""
+    group = bodies._group
+    if group is None:
+        return None
+    if len(group) and (group == group[0]).all():
+        return np.zeros(0, dtype=np.uint64), group[:1].copy()
+    order = np.argsort(bodies.id, kind="stable")
+    ids = np.asarray(bodies.id)[order]
+    return None if (ids[1:] == ids[:-1]).any() else (ids, np.asarray(group)[order])
+
+
+def groups_of(known: Grouping | None, ids: NDArray[Any]) -> NDArray[Any] | None:
+    """Groups of bodies with these ids: −1 for ids that are not known."""
+    if known is None:
+        return None
+    sorted_ids, groups = known
+    if not len(sorted_ids):
+        return np.full(len(ids), groups[0] if len(groups) else -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)
+    return np.where(sorted_ids[at] == ids, groups[at], -1)
+
+
+def groups_with(before: Bodies, ids: NDArray[Any], new: Bodies) -> Grouping | None:
+    """Groups of bodies, and of new ones with these ids; new ones are of no group where theirs is not known."""
+    theirs = np.full(len(ids), -1, dtype=np.int64) if new._group is None else new._group
+    together = Bodies.__new__(Bodies)
+    together._id = np.concatenate([before.id, ids])
+    together._group = np.concatenate([before.group, theirs])
+    return grouping(together)
+
+
+def in_units_of(argument: str, bodies: Bodies, units: Units | None) -> Bodies:
+    """Bodies in these units, converted if theirs are others."""
+    theirs = bodies.units
+    if (theirs is None) != (units is None):
+        raise bad(
+            argument,
+            f"has bodies in different units, {theirs or 'none'} and {units or 'none'}, which cannot be converted: "
+            "assign `units` to the bodies without",
+        )
+    if theirs is None or units is None or theirs.text == units.text:
+        return bodies
+    return bodies.to(units)
 
 
 class Bodies(Named):
@@ -162,7 +223,9 @@ class Bodies(Named):
         Names of the bodies; 0, 1, … where not given.
     kind : array_like of int, shape (N,), optional
         0 gas, 1 dark matter, 2 star (`Kind`); stars where not given.
-    time : float
+    group : array_like of int, shape (N,), optional
+        Systems that the bodies belong to, from 0 on; 0 where not given.
+    time : float, str or quantity
         Time of the state.
     units : str or Units, optional
         Units of the numbers, such as ``"kpc,1e10Msun,km/s"``, from which G follows. Without
@@ -192,9 +255,12 @@ class Bodies(Named):
         **dict.fromkeys(("velocity", "velocities", "v", "vxyz"), "vel"),
         **dict.fromkeys(("ids", "key", "number"), "id"),
         **dict.fromkeys(("type", "types", "kinds"), "kind"),
+        **dict.fromkeys(("groups", "system", "systems", "galaxy"), "group"),
         "t": "time",
         "unit": "units",
     }
+    #: None where it is not known.
+    _group: NDArray[Any] | None = None
 
     def __init__(
         self,
@@ -204,7 +270,8 @@ class Bodies(Named):
         *,
         id: Arrays | None = None,
         kind: Arrays | None = None,
-        time: float = 0.0,
+        group: Arrays | None = None,
+        time: Any = 0.0,
         units: str | Units | None = None,
     ) -> None:
         given = {"pos": pos, "m": m, "vel": vel}
@@ -221,6 +288,7 @@ class Bodies(Named):
         self._kind: NDArray[Any] = np.full(n, Kind.STAR, dtype=np.uint8)
         if kind is not None:
             self._kind = _arrays.whole("kind", kind, n, np.uint8).copy()
+        self._group = np.zeros(n, dtype=np.int64) if group is None else _whole_groups(group, n)
         self._time = measured("time", time, self._units, "time")
         self._made_by: _Made | None = None
         for name, array in (("pos", self.pos), ("vel", self.vel), ("m", self.m)):
@@ -253,6 +321,8 @@ class Bodies(Named):
         """These bodies, as a simulation gives them out: arrays that cannot be written to."""
         for name in ("_pos", "_vel", "_m", "_id", "_kind"):
             setattr(self, name, _arrays.given(getattr(self, name)))
+        if self._group is not None:
+            self._group = _arrays.given(self._group)
         return self
 
     def _may_change(self) -> None:
@@ -320,6 +390,44 @@ class Bodies(Named):
         self._kind = _arrays.whole("kind", value, len(self), np.uint8)
 
     @property
+    def group(self) -> NDArray[Any]:
+        """The system that each body belongs to, (N,) of int64: 0, 1, …; −1 for bodies of none.
+
+        `galaxy_collision`, `many_galaxies` and `concatenate` number their systems. Groups stay with bodies that
+        are chosen, sorted or converted, and with their ids in a simulation. Files do not keep them: with the
+        bodies that a run began with, write ``snapshot.group = start.group_of(snapshot.id)``.
+        """
+        if self._group is None:
+            raise bad(
+                "group",
+                "of these bodies is not known, because files do not keep it: assign it, such as "
+                "`bodies.group = start.group_of(bodies.id)` with the bodies that the run began with",
+            )
+        return self._group
+
+    @group.setter
+    def group(self, value: Any) -> None:
+        self._may_change()
+        self._group = _whole_groups(value, len(self))
+
+    def group_of(self, ids: Arrays) -> NDArray[Any]:
+        """Groups of the bodies with these ids, (K,) of int64; −1 for ids that no body has.
+
+        Raises
+        ------
+        ArgumentError
+            Groups are not known, or several bodies have one id.
+        """
+        wanted = _arrays.ids("ids", ids)
+        if len(np.unique(self.id)) != len(self):
+            raise bad("ids", "are not unique: several of these bodies have the same")
+        self.group  # refused here if it is not known
+        order = np.argsort(self.id)
+        found = groups_of((np.asarray(self.id)[order], np.asarray(self.group)[order]), wanted)
+        assert found is not None
+        return found
+
+    @property
     def time(self) -> float:
         """Time of the state."""
         return self._time
@@ -365,28 +473,14 @@ class Bodies(Named):
             None,
         )
         chosen._units = self._units
+        chosen._group = None if self._group is None else np.array(self._group[index])
         return chosen
 
     def __add__(self, other: Bodies) -> Bodies:
-        """Puts others behind these bodies, at the time of these; ids are numbered anew."""
+        """Puts others behind these bodies, at the time of these: see `concatenate`."""
         if not isinstance(other, Bodies):
             return NotImplemented
-        if self.units != other.units:
-            raise ArgumentError("bodies in different units cannot be put together: use `to` first")
-        n = len(self) + len(other)
-        both = Bodies._of(
-            (
-                np.concatenate([self.pos, other.pos]),
-                np.concatenate([self.vel, other.vel]),
-                np.concatenate([self.m, other.m]),
-                np.arange(n, dtype=np.uint64),
-                np.concatenate([self.kind, other.kind]),
-            ),
-            self.time,
-            None,
-        )
-        both._units = self._units
-        return both
+        return _joined("bodies", [self, other], self.time, None)
 
     def copy(self) -> Bodies:
         """A copy that shares nothing."""
@@ -397,6 +491,7 @@ class Bodies(Named):
             self._made_by,
         )
         other._units = self._units
+        other._group = None if self._group is None else np.array(self._group)
         return other
 
     @property
@@ -436,6 +531,91 @@ class Bodies(Named):
         eps, g = self._constants(eps, G)
         return potential(self.pos, self.m, eps, G=g)
 
+    def bound(self, eps: Any = 0.0, *, G: Any = None) -> NDArray[np.bool_]:
+        """A mask of the bodies that are bound to each other as one system.
+
+        A body is bound if ½|v − V|² + φ < 0. Here φ is the potential of all other bound bodies, and V the velocity
+        of the centre of mass of all bound bodies. At first all bodies count as bound. The half of the others with
+        the largest energy is taken out, and energies are computed anew, until all that are left are bound. Then
+        bodies that these bind come back, each once at most. External fields do not count.
+
+        Parameters
+        ----------
+        eps : float, str or quantity
+            Softening length ≥ 0.
+        G : float or quantity, optional
+            Gravitational constant; `Bodies.G` where not given.
+
+        Returns
+        -------
+        ndarray of bool, shape (N,)
+            ``bodies[bodies.bound()]`` are the bound bodies, ``bodies.m[bodies.bound()].sum()`` is
+            their mass. One body alone is not bound.
+
+        Notes
+        -----
+        Takes out bodies step by step, as SUBFIND does (Springel et al. 2001, MNRAS 328, 726), but
+        with potentials by direct summation: at most four sums over all pairs, of bodies that leave and come back.
+        """
+        from ._forces import field_at
+
+        eps, g = self._constants(eps, G)
+        pos, vel, m = (np.asarray(array) for array in (self.pos, self.vel, self.m))
+        bound, came_back = np.ones(len(m), dtype=bool), np.zeros(len(m), dtype=bool)
+        potential = self.potential(eps, G=g)  # of the bound bodies, at all
+
+        def of(some: NDArray[Any]) -> Floats:
+            """The potential of some bodies at all, without the part of each at itself."""
+            heavy = some[m[some] > 0]
+            found: Floats = field_at(pos, pos[heavy], m[heavy], eps, G=g)[1]
+            if eps > 0:
+                found[heavy] += g * m[heavy] / eps
+            return found
+
+        while bound.sum() > 1 and (mass := m[bound].sum()) > 0:
+            middle = m[bound] @ vel[bound] / mass
+            energy = 0.5 * ((vel - middle) ** 2).sum(axis=1) + potential
+            free = np.flatnonzero(bound & ~(energy < 0))
+            if len(free):
+                out = free[np.argsort(-energy[free], kind="stable")[: (len(free) + 1) // 2]]
+                bound[out] = False
+                potential -= of(out)
+                continue
+            back = np.flatnonzero(~bound & ~came_back & (energy < 0))
+            if not len(back):
+                return bound
+            bound[back] = came_back[back] = True
+            potential += of(back)
+        return np.zeros(len(m), dtype=bool)
+
+    def elements(self, about: Bodies | None = None) -> Elements:
+        """Osculating elements of the bodies' Kepler orbits about others.
+
+        Parameters
+        ----------
+        about : Bodies, optional
+            The body in the middle, such as ``bodies[0]``, or several, of which the centre of mass counts. The
+            heaviest of these bodies where not given.
+
+        Returns
+        -------
+        Elements
+            Arrays with a row for each body, nan for a body about itself: `a`, `e`, `q`, `inc`, `Omega`, `omega`,
+            `f`, `M`, `period` and `since_pericentre`.
+
+        Raises
+        ------
+        ArgumentError
+            Nothing is in the middle, or it has no mass and neither has a body about it.
+
+        Notes
+        -----
+        The mass that attracts is the sum of the masses of `about` and the body. `orbit` is the inverse.
+        """
+        from ._orbits import elements
+
+        return elements(self, about)
+
     def to(self, units: str | Units, *, given: str | Units | None = None) -> Bodies:
         """The bodies in other units.
 
@@ -454,7 +634,9 @@ class Bodies(Named):
         target = units.text if isinstance(units, Units) else units
         if not isinstance(target, str):
             raise bad("units", f"must be text such as 'pc,Msun,km/s', got {units!r}")
-        return Bodies._of(*_native.convert(self._native(), self.time, source.text, target), self._made_by)
+        converted = Bodies._of(*_native.convert(self._native(), self.time, source.text, target), self._made_by)
+        converted._group = None if self._group is None else np.array(self._group)
+        return converted
 
     def quantity(self, name: str) -> Any:
         """`pos`, `vel`, `m` or `time` as an astropy quantity."""
@@ -477,6 +659,84 @@ class Bodies(Named):
             format = one_of("format", format, _native.names()["format"])
         text = None if self.units is None else self.units.text
         _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite)
+
+
+def _whole_groups(value: Any, n: int) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or array.shape != (n,):
+        raise bad("group", f"must hold whole numbers in the shape ({n},), not {array.dtype} in the shape {array.shape}")
+    if array.size and (array.min() < -1 or array.max() >= 1 << 62):
+        raise bad("group", "must be from 0 on, or −1 for bodies of none")
+    return np.array(array, dtype=np.int64)
+
+
+def concatenate(bodies: Sequence[Bodies], *, ids: str = "new") -> Bodies:
+    """Puts bodies together, one after another, in the units of the first.
+
+    `group` says of each body which part it comes from. Parts with several groups of their own, such as a
+    `galaxy_collision`, keep them: each part's numbers follow the numbers of the part before.
+
+    Parameters
+    ----------
+    bodies : sequence of Bodies
+        Bodies of the same time.
+    ids : {"new", "keep"}
+        ``"new"`` numbers all from 0 on, ``"keep"`` keeps ids, which must be unique.
+
+    Raises
+    ------
+    ArgumentError
+        Bodies with units and without, bodies of different times, or ids that are not unique.
+    """
+    parts = [bodies] if isinstance(bodies, Bodies) else list(bodies)
+    for part in parts:
+        if not isinstance(part, Bodies):
+            raise bad("bodies", f"must be a list of Bodies, not of {type(part).__name__}")
+    if not parts:
+        raise bad("bodies", "must have one part at least")
+    ids = one_of("ids", ids, ("new", "keep"))
+    first = parts[0]
+    parts = [in_units_of("bodies", part, first.units) for part in parts]
+    for part in parts:
+        if not math.isclose(part.time, first.time, rel_tol=1e-9, abs_tol=0.0):
+            raise bad(
+                "bodies",
+                f"are of different times, {first.time!r} and {part.time!r}: assign `time` to those that shall be of another",
+            )
+    kept = None
+    if ids == "keep":
+        kept = np.concatenate([part.id for part in parts])
+        sorted_ids = np.sort(kept)
+        twice = sorted_ids[1:][sorted_ids[1:] == sorted_ids[:-1]]
+        if len(twice):
+            raise bad("ids", f"cannot be kept, because several bodies have the id {twice[0]}: use ids=\"new\"")
+    return _joined("bodies", parts, first.time, kept)
+
+
+def _joined(argument: str, parts: Sequence[Bodies], time: float, ids: NDArray[Any] | None) -> Bodies:
+    """Bodies one after another, with these ids or new ones."""
+    first = parts[0]
+    parts = [in_units_of(argument, part, first.units) for part in parts]
+    groups: list[NDArray[Any]] = []
+    next_group = 0
+    for part in parts:
+        own = np.zeros(len(part), dtype=np.int64) if part._group is None else np.asarray(part._group)
+        groups.append(np.where(own >= 0, own + next_group, -1))
+        next_group = max([next_group, *(int(group.max()) + 1 for group in groups[-1:] if group.size)])
+    joined = Bodies._of(
+        (
+            np.concatenate([part.pos for part in parts]),
+            np.concatenate([part.vel for part in parts]),
+            np.concatenate([part.m for part in parts]),
+            np.arange(sum(map(len, parts)), dtype=np.uint64) if ids is None else ids,
+            np.concatenate([part.kind for part in parts]),
+        ),
+        time,
+        None,
+    )
+    joined._units = first._units
+    joined._group = np.concatenate(groups)
+    return joined
 
 
 def load(path: str | os.PathLike[str], *, format: str | None = None) -> Bodies:

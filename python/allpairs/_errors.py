@@ -6,7 +6,9 @@ All are `AllpairsError`; each is also the built-in exception that fits, so that
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable
 
 __all__ = [
@@ -128,3 +130,16 @@ def one_of(argument: str, value: object, names: Iterable[str]) -> str:
             raise bad(argument, f"has no {value!r}: did you mean {near[0]!r}?")
     listed = names if len(names) <= 20 else [*names[:20], "…"]
     raise bad(argument, f"must be one of {', '.join(listed)}; got {value!r}")
+
+
+def write_text(path: str | os.PathLike[str], text: str, overwrite: bool) -> None:
+    """Writes a file, whole or not at all; one that is there is replaced only if `overwrite` says so."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileError(f"{target} already exists: choose another name, or `overwrite=True`")
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error}") from error

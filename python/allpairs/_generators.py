@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _arrays, _native
 from ._bodies import Bodies, Units, _Made
 from ._errors import bad, one_of
@@ -91,7 +94,23 @@ def make(
         _text("half_mass_radius", half_mass_radius, "length"),
         text,
     )
-    return Bodies._of(arrays, time, recorded, _Made(name, of))
+    bodies = Bodies._of(arrays, time, recorded, _Made(name, of))
+    bodies._group = _groups(name, len(bodies), dict(given))
+    return bodies
+
+
+def _groups(name: str, n: int, options: dict[str, Any]) -> NDArray[np.int64]:
+    """The system that each body belongs to: generators put the bodies of a system together, system by system."""
+    defaults = dict((option, value) for made, _, all in _native.generators() if made == name for option, value, _ in all)
+    if name == "many-galaxies":
+        systems = int(options.get("systems", defaults["systems"]))
+        return np.repeat(np.arange(systems, dtype=np.int64), n // systems)
+    group = np.zeros(n, dtype=np.int64)
+    if name == "galaxy-collision" and n:
+        # Of the second galaxy are as many bodies as its share of the mass, rounded down, but not all.
+        ratio = float(options.get("mass-ratio", defaults["mass-ratio"]))
+        group[n - min(int(ratio / (1.0 + ratio) * n), n - 1) :] = 1
+    return group
 
 
 def generators() -> dict[str, dict[str, float]]:
@@ -153,7 +172,7 @@ def galaxy_collision(
     seed: int = 0,
     **size: Any,
 ) -> Bodies:
-    """Two disk galaxies that meet; angles in degrees.
+    """Two disk galaxies that meet; angles in degrees. `Bodies.group` is 0 in the first and 1 in the second.
 
     Lengths are in scale lengths of the first disk, or with `radius` have units, as ``"12 kpc"``.
     """
@@ -219,7 +238,7 @@ def many_galaxies(
     seed: int = 0,
     **options: Any,
 ) -> Bodies:
-    """Systems side by side, each made by the generator `of` with these options."""
+    """Systems side by side, each made by the generator `of` with these options. `Bodies.group` numbers them."""
     if each is not None:
         options["each"] = each
     return make("many-galaxies", systems=systems, spacing=spacing, of=of, seed=seed, **options)

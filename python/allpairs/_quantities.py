@@ -7,6 +7,8 @@ on the way.
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -25,6 +27,14 @@ _SI: dict[str, tuple[str, tuple[int, int, int]]] = {
     "jerk": ("m/s**3", (1, 0, -3)),
     "potential": ("m**2/s**2", (2, 0, -2)),
     "constant of gravity": ("m**3/(kg*s**2)", (3, -1, -2)),
+    "angle": ("rad", (0, 0, 0)),
+}
+#: Units of angles in texts, in radians.
+_ANGLES = {
+    "rad": 1.0,
+    **dict.fromkeys(("deg", "°"), math.pi / 180.0),
+    "arcmin": math.pi / 10_800.0,
+    "arcsec": math.pi / 648_000.0,
 }
 #: Dimensions of which a text such as "0.5 pc" is read.
 _TEXTS = ("length", "mass", "time")
@@ -93,6 +103,26 @@ def unitless(argument: str, value: Any) -> None:
     unit = unit_of(value)
     if unit is not None:
         raise bad(argument, f"has the unit {unit}, which is not converted here: give plain numbers")
+
+
+def in_radians(argument: str, value: Any) -> Any:
+    """Angles in radians: of numbers, quantities and texts such as "30 deg", also in lists."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(.*?)\s*([a-z]+|°)\s*", value)
+        try:
+            return float(found[1]) * _ANGLES[found[2]] if found else float(value)
+        except (ValueError, KeyError) as error:
+            raise bad(argument, f"is not an angle: {value!r}; write one such as '30 deg' or '0.5 rad'") from error
+    if isinstance(value, (list, tuple)) and _has_elements(value):
+        return [in_radians(argument, element) for element in value]
+    return value if unit_of(value) is None else si(argument, value, "angle")
+
+
+def has_unit(value: Any) -> bool:
+    """Returns whether a value is a text or has a unit, or an element of a list."""
+    if isinstance(value, (list, tuple)) and any(isinstance(element, str) for element in value):
+        return True
+    return isinstance(value, str) or unit_of(value) is not None
 
 
 def _has_elements(values: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _arrays, _fields, _native
+from . import _arrays, _bodies, _errors, _fields, _native
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units, measured, time_in_words
 from ._errors import ClosedError, ComputeError, FileError, Named, bad, one_of
@@ -291,6 +291,7 @@ class Simulation(Named):
         self._changing: int | None = None
         self._warned = False
         self._asked: str | None = None
+        self._grouping = _bodies.grouping(bodies)
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         begun = _native.Simulation.begin(arrays, self._settings, saved)
@@ -358,8 +359,13 @@ class Simulation(Named):
         `kick`, `set`, `add` and `remove` change the simulation; ``simulation.bodies.copy()`` is a copy
         that you can change.
         """
-        arrays, time = self._simulation.bodies()
-        return Bodies._of(arrays, time, self._settings["units"], None)._give()
+        return self._given(*self._simulation.bodies())
+
+    def _given(self, arrays: _native._Arrays, time: float) -> Bodies:
+        """Bodies of the simulation, with arrays that cannot be written to."""
+        bodies = Bodies._of(arrays, time, self._settings["units"], None)
+        bodies._group = _bodies.groups_of(self._grouping, bodies.id)
+        return bodies._give()
 
     @property
     def accelerations(self) -> Floats:
@@ -632,7 +638,7 @@ class Simulation(Named):
         arrays, reached = self._simulation.at(time)
         if reached != time:
             raise ComputeError(f"an encounter would stop the simulation at {reached!r}, before {time!r}")
-        return Bodies._of(arrays, reached, self._settings["units"], None)._give()
+        return self._given(arrays, reached)
 
     def kick(self, dv: Any, ids: Any = None) -> None:
         """Adds to velocities at the present time.
@@ -731,7 +737,11 @@ class Simulation(Named):
         each = None
         if radii is not None:
             each = _arrays.scalars("radii", plain("radii", radii, "length", ours), len(bodies))
-        return self._simulation.add((pos, vel, m, id, kind), ids is not None, each)
+        before = self.bodies if self._grouping is not None else None
+        new = self._simulation.add((pos, vel, m, id, kind), ids is not None, each)
+        if before is not None:
+            self._grouping = _bodies.groups_with(before, new, bodies)
+        return new
 
     def remove(self, ids: Any) -> None:
         """Removes bodies at the present time; the others keep their ids and their order.
@@ -931,6 +941,32 @@ class Simulation(Named):
         """Writes a snapshot of the bodies as they are now: see `allpairs.save`."""
         self.bodies.save(path, format=format, overwrite=overwrite)
 
+    def write_log(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the rows of `log` as a table, as the program's diagnostics.csv: see `allpairs.plot`.
+
+        Parameters
+        ----------
+        path : path_like
+            File to write, whole or not at all. Numbers read back with all digits, in the units of the bodies;
+            what is not known is empty.
+        overwrite : bool
+            Replace a file that is there; else it is an error.
+
+        Raises
+        ------
+        ArgumentError
+            There are no rows: `integrate` records them with `every`.
+        FileError
+            The file is there already, or cannot be written.
+        """
+        if not self._rows:
+            raise bad("log", "is empty: integrate with `every` to record one")
+        lines = [",".join(["step", *(LOG.names or ())[1:]])]
+        for steps, *values in self._rows:
+            numbers = (repr(value) if math.isfinite(value) else "" for value in values)
+            lines.append(",".join([str(steps), *numbers]))
+        _errors.write_text(path, "\n".join([*lines, ""]), overwrite)
+
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a file from which `resume` continues with the same bits; it replaces an older one."""
         target = Path(path)
@@ -959,6 +995,7 @@ class Simulation(Named):
         return {
             "settings": self._settings,
             "saved": saved,
+            "grouping": self._grouping,
             "rows": self._rows,
             "events": list(self._seen()),
             "schedule": self._schedule,
@@ -969,6 +1006,7 @@ class Simulation(Named):
         self._rows, self._warned, self._asked = list(state["rows"]), False, None
         self._schedule, self._changing = state.get("schedule") or Schedule(), None
         self._events = list(state["events"])
+        self._grouping = state.get("grouping")
         self._begin(_native.Simulation.bodies_of(state["saved"]), state["saved"])
 
     def __repr__(self) -> str:
@@ -1075,7 +1113,8 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     else:
         try:
             state = pickle.loads(Path(path).read_bytes())
-            if not isinstance(state, dict) or set(state) - {"schedule"} != {"settings", "saved", "rows", "events"}:
+            optional = {"schedule", "grouping"}
+            if not isinstance(state, dict) or set(state) - optional != {"settings", "saved", "rows", "events"}:
                 raise ValueError("it is something else")
         except OSError as error:
             raise FileError(f"cannot read the checkpoint {os.fspath(path)}: {error}") from error

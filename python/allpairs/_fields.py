@@ -89,3 +89,38 @@ def _one(given: Any, units: Units | None) -> str | Own:
         "must be a text such as 'point:mass=1', a function of time and position that returns an "
         f"acceleration, or an object with such a method `acceleration`; not {type(given).__name__}",
     )
+
+
+def at_points(
+    points: Any, given: list[str | Own], units: Units | None, g: float, time: float, *, potentials: bool = True
+) -> tuple[Any, Any]:
+    """Accelerations and potentials of fields at points, (M, 3) and (M,): as bodies without mass feel them.
+
+    A simulation of such bodies computes them here, so that a field is the same as in a run. Potentials are the
+    energies of one body of mass 1, which is put to one point after another.
+    """
+    from ._bodies import Bodies
+    from ._simulation import Simulation
+
+    if not len(points):
+        return np.zeros((0, 3)), np.zeros(0)
+    settings: dict[str, Any] = {
+        "softening": 1.0, "dt": 1.0, "integrator": "leapfrog", "accuracy": "double", "device": "cpu", "tuned": False,
+        "G": g,
+    }  # fmt: skip
+    with Simulation(Bodies(0.0, points, units=units, time=time), field=list(given), **settings) as test:
+        acc = np.array(test.accelerations)
+    pot = np.zeros(len(points))
+    if not potentials:
+        return acc, pot
+    texts = [field for field in given if isinstance(field, str)]
+    if texts:
+        with Simulation(Bodies(1.0, points[:1], units=units, time=time), field=texts, **settings) as probe:
+            for i, point in enumerate(points):
+                probe.set(0, pos=point)
+                pot[i] = probe.energy().external
+    for own in given:
+        if isinstance(own, Own):
+            potential = getattr(own, "potential", None)
+            pot += np.nan if potential is None else [potential(time, tuple(point)) for point in points.tolist()]
+    return acc, pot

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence, overload
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arrays, _foreign, _in_place, _native
+from . import _arrays, _fields, _foreign, _in_place, _native
 from ._arrays import Floats
-from ._bodies import Bodies, measured
+from ._bodies import Bodies, Units, measured, measured_array
 from ._errors import bad, one_of
 from ._foreign import ForeignArray
 from ._quantities import plain
@@ -322,17 +323,32 @@ def field_at(
     G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
+    field: Any = ...,
+    time: Any = ...,
+    units: str | Units | None = ...,
+) -> tuple[Floats, Floats]: ...
+@overload
+def field_at(
+    points: _Host,
+    *,
+    G: Any = ...,
+    field: Any,
+    time: Any = ...,
+    units: str | Units | None = ...,
 ) -> tuple[Floats, Floats]: ...
 @overload
 def field_at(
     points: _Host,
     pos: ArrayLike,
     m: ArrayLike,
-    eps: float = ...,
+    eps: Any = ...,
     *,
-    G: float | None = ...,
+    G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
+    field: Any = ...,
+    time: Any = ...,
+    units: str | Units | None = ...,
 ) -> tuple[Floats, Floats]: ...
 @overload
 def field_at(
@@ -343,79 +359,199 @@ def field_at(
     G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
+    field: Any = ...,
+    time: Any = ...,
+    units: str | Units | None = ...,
+) -> tuple[ForeignArray, ForeignArray]: ...
+@overload
+def field_at(
+    points: ForeignArray,
+    *,
+    G: Any = ...,
+    field: Any,
+    time: Any = ...,
+    units: str | Units | None = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
 @overload
 def field_at(
     points: ForeignArray,
     pos: ForeignArray,
     m: ForeignArray | float,
-    eps: float = ...,
+    eps: Any = ...,
     *,
-    G: float | None = ...,
+    G: Any = ...,
     accuracy: str = ...,
     device: str = ...,
+    field: Any = ...,
+    time: Any = ...,
+    units: str | Units | None = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
 
 
 def field_at(
     points: Any,
-    pos: Any,
+    pos: Any = None,
     m: Any = None,
     eps: Any = 0.0,
     *,
     G: Any = None,
     accuracy: str = "double",
     device: str = "auto",
+    field: Any = None,
+    time: Any = None,
+    units: str | Units | None = None,
 ) -> Any:
-    """Accelerations and potentials that bodies cause at points, by direct summation.
+    """Accelerations and potentials at points, of bodies by direct summation and of external fields.
 
     Parameters
     ----------
     points : array_like or quantity, shape (M, 3)
         In the units of the bodies; quantities are converted to them.
-    pos : Bodies, or array_like of shape (N, 3)
-        The bodies, or their positions.
+    pos : Bodies, or array_like of shape (N, 3), optional
+        The bodies, or their positions. May be left out where there is a `field`.
     m : array_like, shape (N,), or float
         Masses of the bodies, where positions are given.
-    eps : float, or for Bodies str or quantity
+    eps : float, str or quantity
         Softening length ≥ 0. A body exactly at a point adds −G m/eps to the potential there, and
         nothing where eps is 0.
-    G : float, optional
-        Gravitational constant. If not given, it follows from the units of the bodies, otherwise 1.
+    G : float or quantity, optional
+        Gravitational constant. If not given, it follows from the units, otherwise 1.
     accuracy : {"double", "single", "fast"}
         On a GPU: error of 1e-13 or 1e-6; fast is as single. The CPU computes in double precision.
     device : str
         ``"auto"`` (the first GPU, or the CPU where there is none), ``"cpu"``, ``"cuda"``,
         ``"cuda:1"``, ``"emulator"``.
+    field : str, callable or object, or a list of them, optional
+        External fields to add, as of `Simulation`: ``"mwpotential2014"``. They are computed on the CPU in double
+        precision, potentials in half a millisecond for each point. Of a field that depends on velocities, it is
+        the part that a body at rest feels. The potential of an object without a method ``potential`` is nan.
+    time : float, str or quantity, optional
+        Time, for fields that move. The time of the bodies where not given, or else 0.
+    units : str or Units, optional
+        Units of all numbers, where there are no `Bodies`, which have their own.
 
     Returns
     -------
     acc : ndarray of float64, shape (M, 3)
     pot : ndarray of float64, shape (M,)
         Or arrays of the library of `points`, as of `accelerations`.
+
+    Raises
+    ------
+    ArgumentError
+        A field that does not exist, or a point in its singular centre; neither bodies nor a field.
     """
-    units = None
+    known, start = None if units is None else Units.of(units), 0.0
     if isinstance(pos, Bodies):
         if m is not None:
             raise bad("m", "is that of the bodies already: leave it out")
-        masses, positions, units = pos.m, pos.pos, pos.units
-        G = pos.G if G is None else G
+        if units is not None:
+            raise bad("units", "are known from the bodies already: leave them out")
+        masses, positions, known, start = pos.m, pos.pos, pos.units, pos.time
+    elif pos is None:
+        if field is None:
+            raise bad("pos", "is needed, or a `field`")
+        if m is not None:
+            raise bad("pos", "is needed with `m`")
+        masses, positions = np.zeros(0), np.zeros((0, 3))
     else:
-        positions = _arrays.vectors("pos", pos)
+        positions = _arrays.vectors("pos", plain("pos", pos, "length", known))
         if m is None:
             raise bad("m", "is needed with positions")
-        masses = _arrays.scalars("m", m, len(positions))
-    g = 1.0 if G is None else measured("G", G, units, "constant of gravity")
+        masses = _arrays.scalars("m", plain("m", m, "mass", known), len(positions))
+    if G is None:
+        g = 1.0 if known is None else known.G
+    else:
+        g = measured("G", G, known, "constant of gravity")
     if accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
-    acc, pot = _native.field_at(
-        _arrays.vectors("points", plain("points", points, "length", units)),
-        positions,
-        masses,
-        measured("eps", eps, units, "length"),
-        g,
-        accuracy,
-        device,
-    )
+    at = _arrays.vectors("points", plain("points", points, "length", known))
+    acc, pot = _native.field_at(at, positions, masses, measured("eps", eps, known, "length"), g, accuracy, device)
+    if field is not None:
+        start = start if time is None else measured("time", time, known, "time")
+        more, higher = _fields.at_points(at, _fields.fields(field, known), known, g, start)
+        acc, pot = acc + more, pot + higher
     made = _foreign.returning(points)
     return made(acc), made(pot)
+
+
+def circular_velocity(
+    R: Any,
+    bodies: Bodies | None = None,
+    *,
+    field: Any = None,
+    centre: Any = None,
+    eps: Any = 0.0,
+    G: Any = None,
+    time: Any = None,
+    units: str | Units | None = None,
+    directions: int = 32,
+    device: str = "auto",
+) -> Floats:
+    """Speeds of circular orbits in the plane z = 0, √(R ⟨−a_R⟩): a rotation curve.
+
+    The acceleration inward is the mean over a ring of the radius R about the `centre`, parallel to the plane xy.
+
+    Parameters
+    ----------
+    R : float, str, quantity or array_like
+        Radii, in any shape, in the units of the bodies.
+    bodies : Bodies, optional
+        Bodies that attract.
+    field : str, callable or object, or a list of them, optional
+        External fields, as of `Simulation`: ``"mwpotential2014"``.
+    centre : array_like or quantity, shape (3,), optional
+        Centre of the rings; the origin where not given.
+    eps : float, str or quantity
+        Softening length ≥ 0 of the bodies.
+    G, time, units
+        As of `field_at`.
+    directions : int
+        Points on each ring.
+    device : str
+        As of `field_at`, for bodies.
+
+    Returns
+    -------
+    ndarray of float64, in the shape of `R`
+        Length over time in the units of the bodies; nan where the mean acceleration is outward.
+
+    Raises
+    ------
+    ArgumentError
+        Neither bodies nor a field, or radii that are not > 0.
+
+    Notes
+    -----
+    Binney and Tremaine, Galactic Dynamics (2008), equation 2.29, with the force averaged over the azimuth.
+    """
+    if bodies is not None and not isinstance(bodies, Bodies):
+        raise bad("bodies", f"must be Bodies, not {type(bodies).__name__}")
+    if bodies is None and field is None:
+        raise bad("field", "is needed, or `bodies`")
+    if bodies is not None and units is not None:
+        raise bad("units", "are known from the bodies already: leave them out")
+    known = bodies.units if bodies is not None else None if units is None else Units.of(units)
+    numbers = plain("R", R, "length", known)
+    shape = np.shape(numbers)
+    radii = measured_array("R", numbers, known, "length").reshape(-1)
+    if not (radii > 0).all():
+        raise bad("R", "must be > 0")
+    middle = np.zeros(3) if centre is None else measured_array("centre", centre, known, "length")
+    if middle.shape != (3,):
+        raise bad("centre", f"must be three numbers, not an array of the shape {middle.shape}")
+    angles = 2.0 * np.pi * np.arange(_arrays.count("directions", directions, 1)) / directions
+    outward = np.stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))], axis=1)
+    points = middle + radii.reshape(-1, 1, 1) * outward
+    acc = np.zeros((points.size // 3, 3))
+    at = points.reshape(-1, 3)
+    if bodies is not None:
+        acc = acc + field_at(at, bodies, eps=eps, G=G, device=device)[0]
+    if field is not None:
+        given, start = _fields.fields(field, known), 0.0 if bodies is None else bodies.time
+        start = start if time is None else measured("time", time, known, "time")
+        g = (1.0 if known is None else known.G) if G is None else measured("G", G, known, "constant of gravity")
+        acc = acc + _fields.at_points(at, given, known, g, start, potentials=False)[0]
+    inward = -(acc.reshape(points.shape) * outward).sum(axis=2).mean(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt(radii * inward)).reshape(shape)

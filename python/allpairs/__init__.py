@@ -61,6 +61,7 @@ from ._native import __version__
 from ._orbits import Elements, orbit
 from ._pictures import Charts, Page, image, plot, render, view
 from ._scheduled import Change, DueBody, Partner
+from ._series import Series, movie, series
 from ._simulation import LOG, Batch, Brought, Simulation, batch, resume
 
 
@@ -106,6 +107,7 @@ __all__ = [
     "Page",
     "Partner",
     "Pull",
+    "Series",
     "Simulation",
     "TrajectoryPull",
     "Units",
@@ -132,6 +134,7 @@ __all__ = [
     "load",
     "make",
     "many_galaxies",
+    "movie",
     "orbit",
     "plot",
     "plummer",
@@ -141,6 +144,7 @@ __all__ = [
     "render",
     "resume",
     "save",
+    "series",
     "solar_system",
     "sun_earth",
     "sun_earth_moon",

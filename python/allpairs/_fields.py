@@ -108,7 +108,14 @@ def at_points(
         "softening": 1.0, "dt": 1.0, "integrator": "leapfrog", "accuracy": "double", "device": "cpu", "tuned": False,
         "G": g,
     }  # fmt: skip
-    with Simulation(Bodies(0.0, points, units=units, time=time), field=list(given), **settings) as test:
+    try:
+        test = Simulation(Bodies(0.0, points, units=units, time=time), field=list(given), **settings)
+    except ArgumentError as error:
+        if error.argument != "integrator":
+            raise
+        names = ", ".join(field for field in given if isinstance(field, str))
+        raise bad("field", f"depends on velocities, and points have none: {names}") from error
+    with test:
         acc = np.array(test.accelerations)
     pot = np.zeros(len(points))
     if not potentials:

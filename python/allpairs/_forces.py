@@ -423,8 +423,8 @@ def field_at(
         ``"cuda:1"``, ``"emulator"``.
     field : str, callable or object, or a list of them, optional
         External fields to add, as of `Simulation`: ``"mwpotential2014"``. They are computed on the CPU in double
-        precision, potentials in half a millisecond for each point. Of a field that depends on velocities, it is
-        the part that a body at rest feels. The potential of an object without a method ``potential`` is nan.
+        precision, potentials in half a millisecond for each point. Fields that depend on velocities are refused.
+        The potential of an object without a method ``potential`` is nan.
     time : float, str or quantity, optional
         Time, for fields that move. The time of the bodies where not given, or else 0.
     units : str or Units, optional

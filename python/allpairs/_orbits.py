@@ -212,7 +212,7 @@ def orbit(
     v = in_plane[2][:, None] * node + in_plane[3][:, None] * across
     if about is None:
         shares = np.array([-masses[1], masses[0]]) / masses.sum()
-        return Bodies(masses, shares[:, None] * r, shares[:, None] * v, units=known)
+        return Bodies(masses, shares[:, None] * r + 0.0, shares[:, None] * v + 0.0, units=known)  # no −0
     position, velocity = _centre(about)
     largest = int(about.id.max())
     if largest + n >= 1 << 64:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _native
-from ._errors import ArgumentError, bad
+from ._errors import ArgumentError, bad, one_of
 
 if TYPE_CHECKING:
     from ._bodies import Units
@@ -96,6 +96,30 @@ def si(argument: str, value: Any, dimension: str) -> Any:
     except Exception as error:
         article = "an" if dimension[0] in "aeiou" else "a"
         raise bad(argument, f"is not {article} {dimension}: {error}") from error
+
+
+#: Dimensions of numbers of a simulation, as powers of length, mass and time, and units in which they are given.
+_RECORDED: dict[str, tuple[tuple[int, int, int], str]] = {
+    **dict.fromkeys(("t", "time", "dt", "step_shortest", "step10", "step50", "step90"), ((0, 0, 1), "Myr")),
+    **dict.fromkeys(("kinetic", "potential", "energy"), ((2, 1, -2), "Msun km2 / s2")),
+    **dict.fromkeys(("px", "py", "pz"), ((1, 1, -1), "Msun km / s")),
+    **dict.fromkeys(("lx", "ly", "lz"), ((2, 1, -1), "Msun pc km / s")),
+    **dict.fromkeys(("cx", "cy", "cz", "r10", "r50", "r90", "softening"), ((1, 0, 0), "pc")),
+    **dict.fromkeys(("energy_drift", "virial_ratio"), ((0, 0, 0), "")),
+}
+
+
+def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> Any:
+    """A number of a simulation, or a column of its log, as an astropy quantity."""
+    from astropy import units as u
+
+    if name not in _RECORDED:
+        one_of("name", name, _RECORDED)
+    if units is None:
+        raise ArgumentError("these bodies have no units: make them with `units`")
+    (length, mass, time), unit = _RECORDED[name]
+    size = units.length**length * units.mass**mass * units.time**time
+    return (values(name) * size * u.Unit(f"m{length} kg{mass} s{time}")).to(u.Unit(unit))
 
 
 def unitless(argument: str, value: Any) -> None:

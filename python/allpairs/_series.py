@@ -269,6 +269,8 @@ def movie(
         raise bad("path", f"must end in {', '.join(_MOVIES[:-1])} or {_MOVIES[-1]}; got {target.name!r}")
     if ending in _MOVIES[3:] and shutil.which("ffmpeg") is None:
         raise bad("path", f"ends in {ending}, and ffmpeg, which makes it, is not on PATH: install it, or use .gif")
+    if not target.absolute().parent.is_dir():
+        raise FileError(f"cannot write {target}: there is no folder {target.parent}")
     if target.exists() and not overwrite:
         raise FileError(f"{target} already exists: choose another name, or `overwrite=True`")
     panels = [axes] if isinstance(axes, str) else list(axes)

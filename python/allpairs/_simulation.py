@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _arrays, _bodies, _errors, _fields, _native
+from . import _arrays, _bodies, _errors, _fields, _native, _quantities
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units, measured, time_in_words
 from ._errors import ClosedError, ComputeError, FileError, Named, bad, one_of
@@ -940,6 +940,21 @@ class Simulation(Named):
     ) -> None:
         """Writes a snapshot of the bodies as they are now: see `allpairs.save`."""
         self.bodies.save(path, format=format, overwrite=overwrite)
+
+    def quantity(self, name: str) -> Any:
+        """`t`, `dt` or `softening`, or a column of `log` such as `time` or `r50`, as an astropy quantity.
+
+        Times are in Myr, lengths in pc, energies in Msun km²/s². Bodies without units are refused.
+        """
+
+        def values(name: str) -> Any:
+            if name in ("t", "dt", "softening"):
+                return getattr(self, name)
+            if not self._rows:
+                raise bad("log", "is empty: integrate with `every` to record one")
+            return self.log[name]
+
+        return _quantities.recorded(name, values, self._units)
 
     def write_log(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the rows of `log` as a table, as the program's diagnostics.csv: see `allpairs.plot`.

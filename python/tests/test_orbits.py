@@ -161,7 +161,8 @@ def test_units_of_all_kinds_are_taken() -> None:
     two = ap.orbit([1, 0.5], a=2, e=0.1, inc=math.pi / 6, omega=0.5, M=math.pi / 2, units="au,Msun,yr")
     assert one.pos == pytest.approx(two.pos, rel=1e-12) and one.vel == pytest.approx(two.vel, rel=1e-12)
     period = 2 * math.pi * math.sqrt(8 / (1.5 * two.G))
-    by_period = ap.orbit([1, 0.5], period=f"{period!r} yr", e=0.1, units="au,Msun,yr", M="90°", inc=["30 deg"][0], omega=0.5)
+    turned: dict[str, Any] = {"M": "90°", "inc": "30 deg", "omega": 0.5}
+    by_period = ap.orbit([1, 0.5], period=f"{period!r} yr", e=0.1, units="au,Msun,yr", **turned)
     assert by_period.pos == pytest.approx(two.pos, rel=1e-12)
     with pytest.raises(ap.ArgumentError, match="`units` is needed"):
         ap.orbit([1, 1], a="1 au")

@@ -46,6 +46,27 @@ class Silent:
         return np.asarray(self.value)
 
 
+def test_numbers_of_a_run_have_units() -> None:
+    sim = ap.Simulation(cluster(), softening="0.5 pc", dt=0.01, device="cpu").integrate("0.1 Myr", every="0.05 Myr")
+    assert sim.quantity("t").to_value("Myr") == pytest.approx(0.1) and sim.quantity("time").to_value(u.kyr)[-1] == pytest.approx(100)
+    assert sim.quantity("softening").to_value(u.au) == pytest.approx(0.5 * 648_000 / np.pi)
+    assert sim.quantity("r50").unit == u.pc and sim.quantity("r50").value == pytest.approx(sim.log["r50"])
+    assert sim.quantity("energy").to_value("Msun km2 / s2") == pytest.approx(sim.log["energy"])
+    assert sim.quantity("lz").to_value("Msun pc km / s") == pytest.approx(sim.log["lz"])
+    assert sim.quantity("px").to_value("Msun km / s") == pytest.approx(sim.log["px"], abs=1e-12)
+    assert sim.quantity("energy_drift").unit == u.dimensionless_unscaled
+    other = ap.Simulation(cluster().to("si"), softening="0.5 pc", dt="0.01 Myr", device="cpu").integrate("0.1 Myr", every="0.05 Myr")
+    assert other.quantity("energy").to_value("Msun km2 / s2")[0] == pytest.approx(sim.log["energy"][0], rel=1e-9)
+    assert other.quantity("lz").to_value("Msun pc km / s")[0] == pytest.approx(sim.log["lz"][0], rel=1e-9)
+    for name in ("r51", "step_body", "pos"):
+        with pytest.raises(ap.ArgumentError, match="`name`"):
+            sim.quantity(name)
+    with pytest.raises(ap.ArgumentError, match="`log` is empty"):
+        ap.Simulation(cluster(), softening=0.5, dt=0.01, device="cpu").quantity("r50")
+    with pytest.raises(ap.ArgumentError, match="no units"):
+        ap.Simulation(ap.plummer(5), softening=0.5, dt=0.01, device="cpu").quantity("t")
+
+
 LIBRARIES = [astropy, of_unyt, lambda value, unit: ToValue(u.Quantity(value, unit))]
 
 

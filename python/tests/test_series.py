@@ -63,8 +63,9 @@ def test_files_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 def test_the_program_and_python_read_each_others_series(tmp_path: Path) -> None:
     code = "from allpairs._program import main; main()"
-    arguments = "run plummer --bodies 50 --steps 10 --dt 0.01 --snapshot-every 0.04 --device cpu --softening 0.1 --out".split()
-    done = subprocess.run([sys.executable, "-c", code, *arguments, tmp_path / "RUN"], capture_output=True, text=True)
+    arguments = "run plummer --bodies 50 --steps 10 --dt 0.01 --snapshot-every 0.04 --softening 0.1".split()
+    arguments += ["--device", "cpu", "--out", str(tmp_path / "RUN")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     series = ap.series(tmp_path / "RUN")
     assert series.times[-1] == pytest.approx(0.1) and len(series) >= 3 and (np.diff(series.times) > 0).all()
@@ -93,12 +94,15 @@ def test_movies_show_all_snapshots(tmp_path: Path) -> None:
     gif = path.read_bytes()
     assert gif[:6] == b"GIF89a" and frames(gif) == 6
     assert (int.from_bytes(gif[6:8], "little"), int.from_bytes(gif[8:10], "little")) == (80, 40)
-    listed = ap.movie([ap.plummer(40, seed=k, mass="10 Msun", radius="1 pc") for k in range(3)], tmp_path / "b.gif", size=(40, 40),
-                      half_width="2 pc", centre=[0, 0, 0], colour_map="viridis", bare=True)  # fmt: skip
+    clusters = [ap.plummer(40, seed=k, mass="10 Msun", radius="1 pc") for k in range(3)]
+    shown: dict[str, Any] = {"half_width": "2 pc", "centre": [0, 0, 0], "colour_map": "viridis", "bare": True}
+    listed = ap.movie(clusters, tmp_path / "b.gif", size=(40, 40), **shown)
     assert frames(listed.read_bytes()) == 3
     assert ap.movie(series, tmp_path / "c.apng", size=(30, 30)).read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(ap.FileError, match="already exists"):
         ap.movie(series, path)
+    with pytest.raises(ap.FileError, match="there is no folder"):
+        ap.movie(series, tmp_path / "none" / "a.gif")
     assert frames(ap.movie(series[:2], path, size=(20, 20), overwrite=True).read_bytes()) == 2
     refused: list[tuple[str, dict[str, Any]]] = [
         ("path", {"path": tmp_path / "a.avi"}),
@@ -138,7 +142,7 @@ def test_logs_are_written_as_the_program_writes_them(tmp_path: Path) -> None:
     with pytest.raises(ap.ArgumentError, match="`log` is empty"):
         ap.Simulation(ap.plummer(5), softening=0.1, dt=0.1, device="cpu").write_log(tmp_path / "b.csv")
     code = "from allpairs._program import main; main()"
-    arguments = ["run", "plummer", "--bodies", "50", "--steps", "4", "--diagnostics", "2", "--device", "cpu", "--out", str(tmp_path / "RUN")]
+    arguments = "run plummer --bodies 50 --steps 4 --diagnostics 2 --device cpu --out".split() + [str(tmp_path / "RUN")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "RUN/diagnostics.csv").read_text().splitlines()[0] == header

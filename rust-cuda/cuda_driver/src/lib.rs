@@ -6,10 +6,10 @@
 //! is looked for at the first call ([`library`]). The same place makes result codes safe that are
 //! newer than `cust`'s enums. Any crate that uses `cust` only has to depend on this one.
 //!
-//! The feature `cust` takes contexts, devices and modules from that crate. It is on in Allpairs' workspace: the
+//! The feature `cust` takes contexts, devices and modules from that crate. It is on in Allpairs' workspace. The
 //! `Cargo.toml` there replaces the build helper of `cust`, which asks for an installed CUDA toolkit. Without
 //! the feature, as in packages from a registry, this crate makes the ten calls of the driver itself
-//! (`src/stand_in.rs`); all that is below is the same.
+//! (`src/stand_in.rs`). All that is below is the same.
 //!
 //! On top of `cust` there is what it lacks or gets wrong:
 //!

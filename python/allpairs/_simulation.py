@@ -469,8 +469,14 @@ class Simulation(Named):
 
     def step(self, n: int = 1) -> None:
         """Takes `n` steps. A step ends where a body changes: see `schedule`."""
-        last = self.steps + _arrays.count("n", n)
-        self._go(lambda due: self._simulation.step(last - self.steps, due), lambda: self.steps >= last)
+        left = _arrays.count("n", n)
+
+        def move(due: float) -> None:
+            nonlocal left
+            # Steps that another thread takes meanwhile are not of these.
+            left -= self._simulation.step(left, due)
+
+        self._go(move, lambda: left <= 0)
 
     def _go(self, move: Callable[[float], None], is_done: Callable[[], bool]) -> None:
         """Moves on until that is done, with the changes of bodies on the way: `move` goes no farther than the time

@@ -458,8 +458,8 @@ impl Simulation {
         Sample::COLUMNS.to_vec()
     }
 
-    /// Takes a number of steps, or fewer to stand exactly at the time `bound`.
-    fn step(&self, py: Python<'_>, steps: u64, bound: f64) -> PyResult<()> {
+    /// Takes a number of steps, or fewer to stand exactly at the time `bound`. Returns how many were taken.
+    fn step(&self, py: Python<'_>, steps: u64, bound: f64) -> PyResult<u64> {
         let bounds = Bounds::new(bound, u64::MAX, f64::INFINITY);
         self.drive(py, Goal::Steps(steps), bounds)
     }
@@ -478,7 +478,8 @@ impl Simulation {
             true => Goal::Until(time),
             false => Goal::Past(time),
         };
-        self.drive(py, goal, Bounds::new(bound, steps, seconds))
+        let bounds = Bounds::new(bound, steps, seconds);
+        self.drive(py, goal, bounds).map(|_| ())
     }
 
     /// Goes back to `time` with steps that follow the motion.
@@ -873,14 +874,18 @@ impl Simulation {
     }
 
     /// Takes steps in another thread, so that Ctrl-C need not wait for the end of a long step. The simulation
-    /// finishes the step, and a caller who asks it anything waits for that long.
-    fn drive(&self, py: Python<'_>, goal: Goal, bounds: Bounds) -> PyResult<()> {
+    /// finishes the step, and a caller who asks it anything waits for that long. Returns the number of steps.
+    fn drive(&self, py: Python<'_>, goal: Goal, bounds: Bounds) -> PyResult<u64> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let tell = || stop.store(true, Ordering::Relaxed);
         self.in_thread(
             py,
-            move |running| running.go_on(goal, bounds, &told),
+            move |running| {
+                let before = running.simulation.clock().steps;
+                running.go_on(goal, bounds, &told)?;
+                Ok(running.simulation.clock().steps.saturating_sub(before))
+            },
             Some(&tell),
         )
     }

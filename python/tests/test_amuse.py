@@ -1,6 +1,7 @@
 """The worker of AMUSE: conversations by its protocol, without AMUSE. And AMUSE's side, where AMUSE is installed."""
 
 import math
+import re
 import socket
 import struct
 import subprocess
@@ -18,6 +19,7 @@ import amuse_allpairs
 from amuse_allpairs._engine import overlapping
 from amuse_allpairs._functions import FUNCTIONS
 
+AMUSE_PAGE = Path(__file__).parents[2] / "docs/amuse.md"
 WORKER = Path(amuse_allpairs.__file__).with_name("worker.py")
 KINDS = {"i": "i4", "l": "i8", "f": "f4", "d": "f8", "b": "i1"}
 COLLISION, PAIR, TIMEOUT, STEPS, BOX = 0, 1, 3, 4, 5
@@ -562,3 +564,32 @@ def test_a_bridge_and_a_collision_in_amuse() -> None:
     finally:
         for code in codes:
             code.stop()
+
+
+@pytest.mark.parametrize("code", ["SeBa", "SSE"])
+def test_the_script_of_stars_that_evolve(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    amuse()
+    pytest.importorskip(f"amuse.community.{code.lower()}.interface", reason=f"`pip install amuse-{code.lower()}` is missing")
+    blocks = re.findall(r"^```text\n(.*?)^```$", AMUSE_PAGE.read_text(), re.M | re.S)
+    (script,) = [block for block in blocks if "SeBa" in block]
+    if code == "SSE":
+        kick = "remnant.velocity += star.natal_kick_velocity"
+        assert kick in script
+        script = script.replace(kick, "pass").replace("SeBa", "SSE").replace("seba", "sse")
+    monkeypatch.chdir(tmp_path)
+    np.random.seed(1)
+    names: dict[str, Any] = {}
+    # The last look at the masses comes before the codes stop.
+    script, _ = script.split("evolution.stop()")
+    exec(compile(script, AMUSE_PAGE.name, "exec"), names)
+    evolution, gravity = names["evolution"], names["gravity"]
+    try:
+        units = names["units"]
+        of_gravity, of_stars = (of.particles.mass.sum().value_in(units.MSun) for of in (gravity, evolution))
+        begun = names["masses"].sum().value_in(units.MSun)
+        assert begun - of_stars > 0.05 * begun
+        assert abs((begun - of_gravity) / (begun - of_stars) - 1) < 1e-6
+        assert gravity.model_time.value_in(units.Myr) == pytest.approx(20, abs=1e-9)
+    finally:
+        evolution.stop()
+        gravity.stop()

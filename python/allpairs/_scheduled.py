@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Callable, Iterator
 
 from ._arrays import Floats
@@ -97,11 +98,13 @@ class Schedule:
         """Time of the next change; infinite if there is none."""
         return self._entries[0].t if self._entries else math.inf
 
-    def at(self, t: float) -> list[Entry]:
-        return [entry for entry in self._entries if entry.t == t]
+    def next(self) -> list[Entry]:
+        """Changes at the time of the next change."""
+        return list(takewhile(lambda entry: entry.t == self._entries[0].t, self._entries))
 
-    def take(self, entries: list[Entry]) -> None:
-        self._entries = [entry for entry in self._entries if entry not in entries]
+    def take(self, count: int) -> None:
+        """Takes out the changes that come first."""
+        del self._entries[:count]
 
     def forget(self, ids: set[int] | None) -> None:
         """Forgets the changes of some bodies, or of all."""

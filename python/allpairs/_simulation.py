@@ -559,7 +559,7 @@ class Simulation(Named):
     def _change_due(self) -> None:
         """Makes the changes that are due at the present time."""
         now = self.t
-        entries = self._schedule.at(now)
+        entries = self._schedule.next()
         found = self._simulation.due([entry.id for entry in entries])
         changes: dict[int, tuple[float | None, list[float] | None, float | None, bool]] = {}
         later = []
@@ -591,7 +591,7 @@ class Simulation(Named):
                     raise bad("next", f"must be beyond the present, {now!r}, got {time!r} for the body {id}")
                 later.append((id, time, entry.change))
         self._simulation.change([(id, *made) for id, made in changes.items()])
-        self._schedule.take(entries)
+        self._schedule.take(len(entries))
         for id, time, function in later:
             self._schedule.add(id, time, function)
         if gone:

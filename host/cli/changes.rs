@@ -12,6 +12,7 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::say;
+use crate::times::Times;
 
 /// A row of the file. Values that are left out stay.
 #[derive(Deserialize)]
@@ -138,15 +139,15 @@ impl Given {
     }
 
     /// Line of a run's header.
-    pub(super) fn header(&self) -> String {
+    pub(super) fn header(&self, times: &Times) -> String {
         let rows = self.table.rows();
         let counted = say::counted(rows.len() as u64, "change of a body", "changes of bodies");
         match (rows.first(), rows.last()) {
             (Some((first, ..)), Some((last, ..))) => format!(
                 "{counted} by {}, at times from {} to {}",
                 self.path.display(),
-                say::plain(*first),
-                say::plain(*last)
+                times.text(*first),
+                times.text(*last)
             ),
             _ => format!("no changes of bodies: {} is empty", self.path.display()),
         }

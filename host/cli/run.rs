@@ -196,9 +196,6 @@ fn begin(
         options.force.units,
     )?;
     header::of_run(&run, options, &bodies, format, out)?;
-    if let Some(changes) = &changes {
-        writeln!(out, "{}", changes.header())?;
-    }
     tell_memory(&run, &bodies, out)?;
     let (n, kinds) = (bodies.len(), Kinds::of(&bodies, &run.physics));
     let coincident = match (run.physics.softening == 0.0, run.spec.systems) {
@@ -211,6 +208,9 @@ fn begin(
     let (mut simulation, run) = opened.begin(bodies)?;
     let steps = run.spec.steps(simulation.pace())?;
     let times = options.times(&run.spec);
+    if let Some(changes) = &changes {
+        writeln!(out, "{}", changes.header(&times))?;
+    }
     header::of_steps(&run, &simulation, (steps, &times), out)?;
     let sources = simulation.number_of_sources();
     if let Some(line) = test_particles::header(kinds, sources) {

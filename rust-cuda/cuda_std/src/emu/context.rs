@@ -12,7 +12,6 @@ use super::memory::{Attempt, Byte, GlobalMemory, Piece, Refusal, SharedMemory, n
 use super::order::Stride;
 use super::panics;
 use super::shadow::{self, Clock};
-use super::stacks::STACK_BYTES;
 use super::warp::{WARP, Warp};
 
 /// Stands for the thread that runs while the scheduler does.
@@ -57,13 +56,6 @@ pub enum Pointer {
 /// Distance from a region within which a reference cannot be to something else.
 const GUARD: usize = 4096;
 
-/// True of an address on the stack of the running fibre: above the callee's own variables.
-#[inline]
-fn is_on_stack(address: usize) -> bool {
-    let lowest = 0_u8;
-    address.wrapping_sub((&raw const lowest).addr()) < STACK_BYTES
-}
-
 /// One launch, as seen by its threads. All of them are fibres of one OS thread, so cells suffice;
 /// no borrow of a `RefCell` lasts across a suspension.
 pub(super) struct Context<'a> {
@@ -80,6 +72,8 @@ pub(super) struct Context<'a> {
     /// First interval of each block that has started, in the order of their starts.
     block_starts: RefCell<Vec<u64>>,
     suspenders: Vec<Cell<*const Suspender>>,
+    /// Where the stack of each thread ends.
+    stack_ends: Vec<usize>,
     warps: Vec<Warp>,
     /// Threads that have passed `true` to the coming `sync_threads_count`.
     votes: Cell<u32>,
@@ -118,7 +112,7 @@ pub(super) fn in_kernel() -> bool {
 
 // What the scheduler does with a launch.
 impl<'a> Context<'a> {
-    pub(super) fn new(launch: &'a Launch<'a>, blocks: Stride) -> Self {
+    pub(super) fn new(launch: &'a Launch<'a>, blocks: Stride, stack_ends: Vec<usize>) -> Self {
         let [x, y, z] = launch.block;
         let coordinates: Vec<_> = (0..z)
             .flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])))
@@ -131,6 +125,7 @@ impl<'a> Context<'a> {
             clock: Cell::default(),
             interval: Cell::new(0),
             block_starts: RefCell::default(),
+            stack_ends,
             suspenders: coordinates.iter().map(|_| Cell::new(ptr::null())).collect(),
             warps: coordinates.chunks(WARP).map(|_| Warp::default()).collect(),
             votes: Cell::new(0),
@@ -332,9 +327,6 @@ impl Context<'_> {
     /// Checks an access, by an address of the host, that the kernel then makes itself.
     #[inline]
     pub(super) fn touch(&self, attempt: Attempt, pointer: Pointer, at: &'static Location<'static>) {
-        if is_on_stack(attempt.address) {
-            return;
-        }
         let checked = self.global.borrow_mut().check(attempt, self.clock(at));
         match checked {
             Ok(()) => {}
@@ -368,9 +360,6 @@ impl Context<'_> {
         at: &'static Location<'static>,
     ) {
         let Attempt { address, bytes, .. } = attempt;
-        if is_on_stack(address) {
-            return;
-        }
         let region = self.global.borrow_mut().locate(address, bytes);
         let found = region
             .map(|(index, offset)| (Piece::Region(index), offset, true))
@@ -417,8 +406,18 @@ impl Context<'_> {
         Some(f(memory, offset))
     }
 
+    /// True of an address on the stack of the running fibre, above the callee's own variables.
+    #[inline]
+    fn is_on_stack(&self, address: usize) -> bool {
+        let lowest = 0_u8;
+        ((&raw const lowest).addr()..self.stack_ends[self.running.get()]).contains(&address)
+    }
+
     /// A fault, unless what is not the launch's memory can be something else.
     fn be_known(&self, attempt: Attempt, pointer: Pointer, at: &'static Location<'static>) {
+        if self.is_on_stack(attempt.address) {
+            return;
+        }
         let near = self.global.borrow().is_near(attempt.address, GUARD);
         if pointer == Pointer::Raw || near {
             self.refuse(attempt, Refusal::Bounds, Piece::Region(0), at);
@@ -609,7 +608,7 @@ mod tests {
             memory: &[],
             seed: 0,
         };
-        let context = Context::new(&launch, Order::new(0).stride(2));
+        let context = Context::new(&launch, Order::new(0).stride(2), vec![0]);
         assert!(context.start_block(0).is_ok() && context.complete_warp(0).is_ok());
         context.warps[0].set_epoch(shadow::MAX_WARP_EPOCH);
         assert!(matches!(

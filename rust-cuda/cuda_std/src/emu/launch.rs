@@ -55,7 +55,7 @@ pub fn launch(config: &Launch<'_>, kernel: &dyn Fn()) -> Result<(), Fault> {
 
     let mut order = Order::new(config.seed);
     let blocks = config.grid.iter().copied().map(u64::from).product();
-    let context = Context::new(config, order.stride(blocks));
+    let context = Context::new(config, order.stride(blocks), stacks.ends());
     for position in 0..blocks {
         context.start_block(position)?;
         run_block(&context, kernel, &mut stacks, &mut order)?;

@@ -6,11 +6,11 @@
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 
 /// Room for one emulated thread: kernels keep little on the stack, but unoptimised builds spill
 /// every value and a panic formats its message there. Pages cost nothing until touched.
-pub(super) const STACK_BYTES: usize = 128 * 1024;
+const STACK_BYTES: usize = 128 * 1024;
 
 /// Stacks in use at the same time. Each takes two of the mappings of which Linux allows a process
 /// 65 530; launches that would exceed this wait for others to end.
@@ -58,6 +58,11 @@ impl Stacks {
             }
         }
         Ok(stacks)
+    }
+
+    /// The address above the highest byte of each stack.
+    pub(super) fn ends(&self) -> Vec<usize> {
+        self.0.iter().map(|stack| stack.base().get()).collect()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut DefaultStack> {

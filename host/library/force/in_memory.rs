@@ -28,6 +28,7 @@ pub(super) struct Forces {
 }
 
 /// A block step, for a backend that predicts bodies elsewhere than in its state.
+#[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     /// Units and origin to compute in.
     pub(super) frame: &'a Frame,
@@ -36,8 +37,6 @@ pub(super) struct Block<'a> {
     pub(super) now: u64,
     /// Ticks at which the steps of bodies began.
     pub(super) begun: &'a [u64],
-    /// Bodies with another mass or step than at the last call; empty after this one.
-    pub(super) changed: &'a mut Vec<usize>,
 }
 
 impl Block<'_> {
@@ -154,13 +153,20 @@ pub(super) trait InMemory: Send {
         true
     }
 
-    /// Accelerations and jerks of slots in a block step of fourth order with groups, where all bodies are predicted.
-    fn forces_in_block(
+    /// Lets another device than the host compute [`end_forces`](Self::end_forces), if that is where they are computed.
+    /// The bodies that changed have another mass or step than at the last call.
+    fn begin_forces(
         &mut self,
-        block: Block<'_>,
-        slots: &[usize],
-    ) -> Result<Vec<Forces>, ForceError> {
-        block.changed.clear();
+        _block: Block<'_>,
+        _changed: &[usize],
+        _slots: &[usize],
+    ) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    /// Accelerations and jerks of slots in a block step of fourth order with groups, where all bodies are predicted.
+    /// [`begin_forces`](Self::begin_forces) had the same block and slots.
+    fn end_forces(&mut self, block: Block<'_>, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
         let targets = Targets::Active(slots);
         self.forces(block.frame, targets, HighestDerivative::Jerk)
     }

@@ -127,7 +127,8 @@ impl Few {
 
     /// Masses times G, and positions.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (f64, Vector)> {
-        self.gm.into_iter().zip(self.x).take(self.count)
+        let both = self.gm.iter().zip(&self.x).take(self.count);
+        both.map(|(&gm, &x)| (gm, x))
     }
 }
 
@@ -340,15 +341,17 @@ impl Group {
         }
     }
 
-    /// Distance at which a body of this mass times G has the tide that a body of half the group's mass has at 1.
-    pub(crate) fn reach_of_tide(&self, gm: f64) -> f64 {
-        reach_of_tide(gm / self.total())
+    /// Distance at which a body has the tide that a body of half the group's mass has at 1, by the cube root of its
+    /// mass times G.
+    pub(crate) fn reach_of_tide(&self) -> impl Fn(f64) -> f64 + use<> {
+        let of_one = reach_of_tide(1.0 / self.total());
+        move |root| of_one * root
     }
 
-    /// Distance within which a body is a perturber, by its mass times G, with the margin.
+    /// Distance within which a body is a perturber, by the cube root of its mass times G, with the margin.
     pub(crate) fn perturbed_by(&self) -> impl Fn(f64) -> f64 + use<> {
-        let (size, total) = (self.size, self.total());
-        move |gm| MARGIN * size * PERTURBS_AT_LEAST.max(PERTURBS * reach_of_tide(gm / total))
+        let (size, reach) = (self.size, self.reach_of_tide());
+        move |root| MARGIN * size * PERTURBS_AT_LEAST.max(PERTURBS * reach(root))
     }
 
     /// Distance within which a body and the group are to become one.

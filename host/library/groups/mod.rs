@@ -39,25 +39,54 @@ pub(crate) struct Groups {
     pub(crate) coupling: f64,
     /// Masses of the bodies; a slot of a group has the mass of all its members, or none.
     pub(crate) masses: Vec<f64>,
+    /// Number of the group in each slot.
+    numbers: Vec<Option<usize>>,
 }
 
 impl Groups {
+    /// Groups, in the order of their slots, of bodies with these masses.
+    pub(crate) fn new(scales: Scales, all: Vec<Group>, coupling: f64, masses: Vec<f64>) -> Self {
+        let mut groups = Self {
+            scales,
+            all,
+            coupling,
+            numbers: vec![None; masses.len()],
+            masses,
+        };
+        groups.count_from(0);
+        groups
+    }
+
     /// Number of the group in a slot.
     pub(crate) fn in_slot(&self, slot: usize) -> Option<usize> {
-        self.all
-            .binary_search_by_key(&slot, |group| group.slot)
-            .ok()
+        self.numbers[slot]
     }
 
     /// Adds a group.
     pub(crate) fn add(&mut self, group: Group) {
         let place = self.all.partition_point(|other| other.slot < group.slot);
         self.all.insert(place, group);
+        self.count_from(place);
+    }
+
+    /// Takes a group away.
+    pub(crate) fn remove(&mut self, number: usize) -> Group {
+        let group = self.all.remove(number);
+        self.numbers[group.slot] = None;
+        self.count_from(number);
+        group
     }
 
     /// Takes the group in a slot away, if there is one.
     pub(crate) fn take(&mut self, slot: usize) -> Option<Group> {
-        self.in_slot(slot).map(|place| self.all.remove(place))
+        self.in_slot(slot).map(|number| self.remove(number))
+    }
+
+    /// Numbers groups anew, from this one on.
+    fn count_from(&mut self, first: usize) {
+        for (number, group) in self.all.iter().enumerate().skip(first) {
+            self.numbers[group.slot] = Some(number);
+        }
     }
 
     /// A slot was divided: who had it as a partner has both parts in the same zone.

@@ -72,13 +72,7 @@ impl Groups {
             .copied()
             .all(|i| !std::mem::replace(&mut seen[i], true));
         let is_whole = is_sorted && is_disjoint && reader.0.next().is_none();
-        let groups = Self {
-            scales,
-            all,
-            coupling,
-            masses,
-        };
-        is_whole.then_some((groups, phases))
+        is_whole.then(|| (Self::new(scales, all, coupling, masses), phases))
     }
 }
 

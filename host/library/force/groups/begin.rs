@@ -18,12 +18,8 @@ pub(in crate::force) fn begin(backend: &mut dyn InMemory) {
     let state = backend.state_mut();
     let scales = Scales::of(&state.bodies, &physics);
     let pairs = pairs_of(&state.bodies, &physics, &scales);
-    let mut groups = Groups {
-        scales,
-        all: vec![],
-        coupling: physics.coupling(),
-        masses: state.bodies.mass.clone(),
-    };
+    let masses = state.bodies.mass.clone();
+    let mut groups = Groups::new(scales, vec![], physics.coupling(), masses);
     for members in pairs {
         pair_up(state, &mut groups, members);
     }

@@ -66,22 +66,13 @@ impl Course<'_> {
             self.is_due[i] = true;
             self.corrections[i] = Correction::NONE;
         }
-        let mut acting = vec![];
-        let mut wanted = vec![];
-        for number in self.numbers_of_perturbed() {
-            let group = &self.groups.all[number];
-            let is_due = self.is_due[group.slot];
-            let acts = |partner: &&Partner| is_due || self.is_due[partner.slot];
-            let before = acting.len();
-            let partners = group.partners.iter().filter(acts);
-            acting.extend(partners.map(|&partner| (number, partner)));
-            if acting[before..]
-                .iter()
-                .any(|(_, partner)| self.is_wanted(group, partner))
-            {
-                wanted.push(number);
-            }
-        }
+        let acting = self.meetings(slots, |_, partner| partner.zone != Zone::Felt);
+        let is_wanted = |&&(number, ref partner): &&(usize, Partner)| {
+            self.is_wanted(&self.groups.all[number], partner)
+        };
+        let wanted = acting.iter().filter(is_wanted);
+        let mut wanted: Vec<usize> = wanted.map(|&(number, _)| number).collect();
+        wanted.dedup();
         self.follow_each(&wanted)?;
         for (number, partner) in acting {
             match partner.zone {

@@ -7,44 +7,40 @@ use crate::force::host_state::HostState;
 use crate::groups::{Few, Group, Vector};
 use crate::neighbours::Tree;
 use crate::physics::Physics;
-use crate::vectors::dot;
+use crate::vectors::{difference, dot};
 
 /// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
 const FAR: f64 = 3000.0;
 
 /// Potential energy, times G, of the other slot at d with the members of a group, beyond the energy with the centre of
 /// the group. The other slot is seen as members if its group is given, which meets this one.
-pub(super) fn tide(group: &Group, other: Option<&Group>, gm: f64, d: Vector) -> f64 {
+pub(super) fn tide((group, few): (&Group, &Few), other: Option<&Group>, gm: f64, d: Vector) -> f64 {
     let meets =
         |other: &&Group| other.zone_of(group.slot).is_some() && other.time() == group.time();
-    let (mine, its) = (
-        group.few(),
-        other.filter(meets).map_or_else(|| Few::one(gm), Group::few),
-    );
     // From each member of the other to the centre: its own tide is not meant.
     let of_member = |(gm, y): (f64, Vector)| {
         let from_centre = [0, 1, 2].map(|k| d[k] + y[k]);
-        between(&mine, &Few::one(gm), from_centre)
+        between(few, (gm, [0.0; 3]), from_centre)
     };
-    its.sources().map(of_member).sum()
+    match other.filter(meets) {
+        None => between(few, (gm, [0.0; 3]), d),
+        Some(other) => other.few().sources().map(of_member).sum(),
+    }
 }
 
-/// Potential energy of a few bodies with a few others, whose centre is at d, beyond the energy of the centres.
-fn between(mine: &Few, its: &Few, d: Vector) -> f64 {
-    let square = dot(d, d);
-    let distance = square.sqrt();
-    let mut sum = 0.0;
-    for (m, x) in mine.sources() {
-        for (n, y) in its.sources() {
-            let s = [0, 1, 2].map(|k| y[k] - x[k]);
-            let e = [0, 1, 2].map(|k| d[k] + s[k]);
-            let r = dot(e, e).sqrt();
-            // 1/r − 1/|d| without a difference of like numbers.
-            let farther = dot(s, s) + 2.0 * dot(d, s);
-            sum += m * n * farther / (r * distance * (r + distance));
-        }
-    }
-    sum
+/// Potential energy of a few bodies with another that is at y from a place at d, beyond the energy of their centre
+/// with a body at that place.
+fn between(mine: &Few, (gm, y): (f64, Vector), d: Vector) -> f64 {
+    let distance = dot(d, d).sqrt();
+    let of_member = |(m, x): (f64, Vector)| {
+        let s = difference(y, x);
+        let e = [0, 1, 2].map(|k| d[k] + s[k]);
+        let r = dot(e, e).sqrt();
+        // 1/r − 1/|d| without a difference of like numbers.
+        let farther = dot(s, s) + 2.0 * dot(d, s);
+        m * gm * farther / (r * distance * (r + distance))
+    };
+    mine.sources().map(of_member).sum()
 }
 
 /// Energy of the mean quadrupole of a group with a slot at d.
@@ -87,8 +83,9 @@ impl HostState {
                 if dot(d, d) >= far * far || its.is_some_and(is_of_other) {
                     continue;
                 }
-                let one = || Few::one(g * self.bodies.mass[other]);
-                potential.add(between(&few, &its.map_or_else(one, Group::few), d) / g);
+                let its = its.map_or_else(|| Few::one(g * self.bodies.mass[other]), Group::few);
+                let together: f64 = its.sources().map(|one| between(&few, one, d)).sum();
+                potential.add(together / g);
             }
             if group.slowdown > 1.0 && group.ring.is_some() {
                 // A slowed pair swings too far about its mean: taken back, as if all went at full speed.
@@ -96,7 +93,7 @@ impl HostState {
                     let gm = g * self.bodies.mass[partner.slot];
                     let [d, _] = self.relative_phase(partner.slot, group.slot);
                     let its = groups.in_slot(partner.slot).map(|k| &groups.all[k]);
-                    let swing = tide(group, its, gm, d) - mean_of_ring(group, gm, d);
+                    let swing = tide((group, &few), its, gm, d) - mean_of_ring(group, gm, d);
                     potential.add((group.slowdown - 1.0) * swing / g);
                 }
             }

@@ -4,6 +4,7 @@ use gpu_kernels::schedule::block_steps::{Fourth, Scheme as _};
 use rayon::prelude::*;
 
 use super::Course;
+use super::paths::{Paths, Polynomial, farthest, place};
 use crate::backend::ForceError;
 use crate::encounters::Contact;
 use crate::fields;
@@ -13,19 +14,23 @@ use crate::groups::{
     Alone, Chain, External, Few, Group, Groups, Inner, Pair, Perturbation, Ring, SEEN, Scheme,
     TOLERANCE, Vector, Zone,
 };
+use crate::simd::InstructionSet;
 use crate::vectors::{difference, dot};
 
-/// A partner, as the members of a group see it.
-struct Perturber<'a> {
-    slot: usize,
+/// A group that perturbs another one from so near that its members may be seen.
+struct Near<'a> {
+    /// Number among the partners.
+    partner: usize,
+    group: &'a Group,
     gm: f64,
-    zone: Zone,
-    /// The group that it is, with the squared distance within which its members are seen.
-    group: Option<(&'a Group, f64)>,
+    way: Polynomial,
+    /// True if it gets impulses.
+    answers: bool,
+    /// Squared distance within which its members are seen.
+    within: f64,
 }
 
 /// A perturber at a time: its centre from the centre of the group, and its members if they are seen.
-#[derive(Clone, Copy)]
 struct Seen {
     from_centre: Vector,
     members: Option<Few>,
@@ -40,6 +45,9 @@ fn attract(a: &mut Vector, gm: f64, d: Vector) {
         a[k] += f * d[k];
     }
 }
+
+/// Distance, in those within which members of a group are seen, from which on it is one body.
+const NEARLY: f64 = 1.01;
 
 /// Tide of external fields, in attractions of the members of a group, from which on it perturbs them.
 const TIDE: f64 = 1e-6;
@@ -57,16 +65,10 @@ pub(super) struct Surroundings<'a> {
     pub(super) span: f64,
     /// Radii of all bodies, where contacts are kept.
     pub(super) radii: Option<&'a [f64]>,
+    instructions: InstructionSet,
 }
 
-impl Surroundings<'_> {
-    /// Position of a slot at a time within its step.
-    #[inline]
-    fn place_at(&self, slot: usize, time: f64) -> Vector {
-        let [x, _] = self.phase_at(slot, time);
-        x
-    }
-
+impl<'a> Surroundings<'a> {
     /// Position and velocity of a slot at this time, within its step.
     #[inline]
     pub(super) fn phase_at(&self, slot: usize, time: f64) -> [Vector; 2] {
@@ -75,12 +77,25 @@ impl Surroundings<'_> {
         [x, v]
     }
 
+    /// The way of a slot from a time within its step on, as [predicted](Fourth::predicted).
+    fn way(&self, slot: usize, time: f64) -> Polynomial {
+        let [x, v] = self.phase_at(slot, time);
+        let Beginning { a, j, .. } = &self.beginnings[slot];
+        let since = time - time_in(self.span, self.begun[slot]);
+        [
+            x,
+            v,
+            [0, 1, 2].map(|k| 0.5 * (a[k] + since * j[k])),
+            j.map(|j| j / 6.0),
+        ]
+    }
+
     /// The external fields, if their tide perturbs the members of a group at a time.
-    fn fields_of(&self, group: &Group, time: f64) -> Option<&fields::External> {
+    fn fields_of(&self, group: &Group, time: f64) -> Option<&'a fields::External> {
         if self.fields.is_none() {
             return None;
         }
-        let centre = self.place_at(group.slot, time);
+        let [centre, _] = self.phase_at(group.slot, time);
         let at_centre = self.fields.acceleration(centre);
         let limit = TIDE * group.total() / (group.size * group.size);
         let is_strong = |axis: usize| {
@@ -93,71 +108,97 @@ impl Surroundings<'_> {
     }
 }
 
-/// Perturbers of a group.
+/// Perturbers of a group, from a time on.
 struct Perturbers<'a> {
-    around: Surroundings<'a>,
-    slot: usize,
-    all: Vec<Perturber<'a>>,
-    fields: Option<&'a fields::External>,
+    begin: f64,
+    instructions: InstructionSet,
+    /// The way of the centre, where fields are there.
+    fields: Option<(&'a fields::External, Polynomial)>,
+    /// Single bodies and groups that are seen as one body.
+    far: Paths,
+    near: Vec<Near<'a>>,
+    /// Numbers of partners that get impulses, seen as one body, with their masses times G and ways.
+    answering: Vec<(usize, f64, Polynomial)>,
 }
 
 impl<'a> Perturbers<'a> {
     /// Perturbers of a group until a time; none if it has none.
-    fn of(around: &'a Surroundings<'a>, group: &Group, time: f64) -> Option<Self> {
-        let fields = around.fields_of(group, time);
+    fn of(around: &Surroundings<'a>, group: &Group, until: f64) -> Option<Self> {
+        let fields = around.fields_of(group, until);
         if group.partners.is_empty() && fields.is_none() {
             return None;
         }
-        let perturber = |partner: &crate::groups::Partner| {
-            let other = around.groups.in_slot(partner.slot);
-            Perturber {
-                slot: partner.slot,
-                gm: around.gm[partner.slot],
-                zone: partner.zone,
-                group: other.map(|k| {
-                    let other = &around.groups.all[k];
-                    (other, (SEEN * other.size).powi(2))
-                }),
-            }
+        let begin = group.time();
+        let centre = around.way(group.slot, begin);
+        let mut perturbers = Self {
+            begin,
+            instructions: around.instructions,
+            fields: fields.map(|fields| (fields, centre)),
+            far: Paths::default(),
+            near: vec![],
+            answering: vec![],
         };
-        Some(Self {
-            around: *around,
-            slot: group.slot,
-            all: group.partners.iter().map(perturber).collect(),
-            fields,
-        })
-    }
-
-    fn seen(&self, perturber: &Perturber<'_>, time: f64, centre: Vector) -> Seen {
-        let from_centre = difference(self.around.place_at(perturber.slot, time), centre);
-        let square = dot(from_centre, from_centre);
-        let near = perturber.group.filter(|&(_, within)| square < within);
-        Seen {
-            from_centre,
-            members: near.map(|(group, _)| group.few_at(time)),
+        for (k, partner) in group.partners.iter().enumerate() {
+            let gm = around.gm[partner.slot];
+            let answers = partner.zone == Zone::Impulses;
+            let of_partner = around.way(partner.slot, begin);
+            let way = [0, 1, 2, 3].map(|power| difference(of_partner[power], centre[power]));
+            if let Some(number) = around.groups.in_slot(partner.slot) {
+                let group = &around.groups.all[number];
+                let seen = SEEN * group.size;
+                let nearest = dot(way[0], way[0]).sqrt() - farthest(&way, (until - begin).abs());
+                if nearest < NEARLY * seen {
+                    perturbers.near.push(Near {
+                        partner: k,
+                        group,
+                        gm,
+                        way,
+                        answers,
+                        within: seen * seen,
+                    });
+                    continue;
+                }
+            }
+            perturbers.far.push(gm, &way);
+            if answers {
+                perturbers.answering.push((k, gm, way));
+            }
         }
+        Some(perturbers)
     }
 
-    /// Accelerations of members at places about the centre of the group.
-    fn accelerations(&self, time: f64, x: &[Vector], a: &mut [Vector], seen: &mut Vec<Seen>) {
-        let centre = self.around.place_at(self.slot, time);
-        match self.fields {
-            None => a.fill([0.0; 3]),
-            Some(fields) => {
-                for (a, &x) in a.iter_mut().zip(x) {
-                    *a = fields.acceleration([0, 1, 2].map(|k| centre[k] + x[k]));
+    /// Accelerations of members at places about the centre of the group. Also finds how the near ones are seen.
+    fn accelerations<const MEMBERS: usize>(
+        &self,
+        time: f64,
+        x: &[Vector; MEMBERS],
+        seen: &mut Vec<Seen>,
+    ) -> [Vector; MEMBERS] {
+        let since = time - self.begin;
+        let mut a = self.far.attraction(self.instructions, since, x);
+        if let Some((fields, centre)) = &self.fields {
+            let centre = place(centre, since);
+            for (a, x) in a.iter_mut().zip(x) {
+                let by_fields = fields.acceleration([0, 1, 2].map(|k| centre[k] + x[k]));
+                for k in 0..3 {
+                    a[k] += by_fields[k];
                 }
             }
         }
         seen.clear();
-        for perturber in &self.all {
-            let one = self.seen(perturber, time, centre);
+        for near in &self.near {
+            let from_centre = place(&near.way, since);
+            let is_seen = dot(from_centre, from_centre) < near.within;
+            let one = Seen {
+                from_centre,
+                members: is_seen.then(|| near.group.few_at(time)),
+            };
             for (a, &x) in a.iter_mut().zip(x) {
                 match &one.members {
-                    None => attract(a, perturber.gm, difference(one.from_centre, x)),
+                    None => attract(a, near.gm, difference(from_centre, x)),
                     Some(few) => {
                         for (gm, y) in few.sources() {
-                            let d = [0, 1, 2].map(|k| one.from_centre[k] + y[k] - x[k]);
+                            let d = [0, 1, 2].map(|k| from_centre[k] + y[k] - x[k]);
                             attract(a, gm, d);
                         }
                     }
@@ -165,73 +206,97 @@ impl<'a> Perturbers<'a> {
             }
             seen.push(one);
         }
+        a
     }
+}
+
+/// The members of a pair, as perturbers feel them.
+struct Reacting {
+    /// Masses of the members times G.
+    gm: [f64; 2],
+    ring: Option<Ring>,
 }
 
 /// Perturbers of a pair, which have its reactions.
 struct OfPair<'a> {
     perturbers: Perturbers<'a>,
-    /// Masses of the members times G.
-    gm: [f64; 2],
-    ring: Option<Ring>,
+    pair: Reacting,
     seen: Vec<Seen>,
-    /// Impulses on each perturber.
+    /// Impulses on each partner.
     impulses: Vec<[Vector; 2]>,
 }
 
-impl OfPair<'_> {
+impl Reacting {
+    /// The members about their centre, by the position of the second from the first.
     fn members_at(&self, position: Vector) -> [Vector; 2] {
         let total = self.gm[0] + self.gm[1];
         [-self.gm[1] / total, self.gm[0] / total].map(|share| position.map(|x| share * x))
+    }
+
+    /// Acceleration of a perturber at d by the pair, beyond the attraction of its centre. Members of a perturber are
+    /// seen if they are given.
+    fn reaction(&self, x: &[Vector; 2], gm: f64, d: Vector, seen: Option<&Few>) -> Vector {
+        let total = self.gm[0] + self.gm[1];
+        let mut a = match &self.ring {
+            Some(ring) => ring.acceleration(d).map(|a| -a),
+            None => [0.0; 3],
+        };
+        let mut point = [0.0; 3];
+        attract(&mut point, total, d.map(|d| -d));
+        let mut members = [0.0; 3];
+        for (&gm, &x) in self.gm.iter().zip(x) {
+            attract(&mut members, gm, difference(x, d));
+        }
+        if let Some(few) = seen.filter(|few| few.count == 2) {
+            // Of what the quadrupoles of two pairs do together, each has a half.
+            let (mut full, mut of_other) = ([0.0; 3], [0.0; 3]);
+            for (member, y) in few.sources() {
+                let share = member / gm;
+                let at = [0, 1, 2].map(|k| d[k] + y[k]);
+                attract(&mut of_other, share * total, at.map(|x| -x));
+                for (&gm, &x) in self.gm.iter().zip(x) {
+                    attract(&mut full, share * gm, difference(x, at));
+                }
+            }
+            members = [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
+        }
+        for k in 0..3 {
+            a[k] += members[k] - point[k];
+        }
+        a
     }
 }
 
 impl Perturbation for OfPair<'_> {
     fn acceleration(&mut self, time: f64, position: Vector) -> Vector {
-        let x = self.members_at(position);
-        let mut a = [[0.0; 3]; 2];
-        self.perturbers
-            .accelerations(time, &x, &mut a, &mut self.seen);
-        difference(a[1], a[0])
+        let x = self.pair.members_at(position);
+        let [first, second] = self.perturbers.accelerations(time, &x, &mut self.seen);
+        difference(second, first)
     }
 
     fn kicked(&mut self, weight: f64, time: f64, position: Vector) {
-        let x = self.members_at(position);
-        let total = self.gm[0] + self.gm[1];
-        let each = self.perturbers.all.iter().zip(&self.seen);
-        for ((perturber, seen), impulse) in each.zip(&mut self.impulses) {
-            if perturber.zone != Zone::Impulses {
-                continue;
-            }
-            let d = seen.from_centre;
-            let mut a = match &self.ring {
-                Some(ring) => ring.acceleration(d).map(|a| -a),
-                None => [0.0; 3],
-            };
-            let back = d.map(|d| -d);
-            let mut point = [0.0; 3];
-            attract(&mut point, total, back);
-            let mut members = [0.0; 3];
-            for (&gm, &x) in self.gm.iter().zip(&x) {
-                attract(&mut members, gm, difference(x, d));
-            }
-            if let Some(few) = seen.members.filter(|few| few.count == 2) {
-                // Of what the quadrupoles of two pairs do together, each has a half.
-                let (mut full, mut of_other) = ([0.0; 3], [0.0; 3]);
-                for (gm, y) in few.sources() {
-                    let share = gm / perturber.gm;
-                    let at = [0, 1, 2].map(|k| d[k] + y[k]);
-                    attract(&mut of_other, share * total, at.map(|x| -x));
-                    for (&gm, &x) in self.gm.iter().zip(&x) {
-                        attract(&mut full, share * gm, difference(x, at));
-                    }
-                }
-                members = [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
-            }
+        let x = self.pair.members_at(position);
+        let since = time - self.perturbers.begin;
+        let mut note = |partner: usize, a: Vector| {
+            let [sum, times] = &mut self.impulses[partner];
             for k in 0..3 {
-                a[k] += members[k] - point[k];
-                impulse[0][k] += weight * a[k];
-                impulse[1][k] -= time * weight * a[k];
+                sum[k] += weight * a[k];
+                times[k] -= time * weight * a[k];
+            }
+        };
+        for (partner, gm, way) in &self.perturbers.answering {
+            note(
+                *partner,
+                self.pair.reaction(&x, *gm, place(way, since), None),
+            );
+        }
+        for (near, seen) in self.perturbers.near.iter().zip(&self.seen) {
+            if near.answers {
+                let members = seen.members.as_ref();
+                note(
+                    near.partner,
+                    self.pair.reaction(&x, near.gm, seen.from_centre, members),
+                );
             }
         }
     }
@@ -245,7 +310,9 @@ struct OfMultiple<'a> {
 
 impl External for OfMultiple<'_> {
     fn accelerations(&mut self, time: f64, x: &[Vector], a: &mut [Vector]) {
-        self.perturbers.accelerations(time, x, a, &mut self.seen);
+        for (&x, a) in x.iter().zip(a) {
+            [*a] = self.perturbers.accelerations(time, &[x], &mut self.seen);
+        }
     }
 }
 
@@ -269,6 +336,7 @@ impl Course<'_> {
             begun: &self.begun,
             span: self.span,
             radii: state.kept.as_ref().map(|kept| &kept.radii[..]),
+            instructions: self.instructions,
         };
         let followed = |&number: &usize| around.followed(&around.groups.all[number], time);
         let each: Vec<_> = match behind.len() {
@@ -367,8 +435,10 @@ impl Surroundings<'_> {
         };
         let mut perturbers = OfPair {
             perturbers,
-            gm: [group.gm[0], group.gm[1]],
-            ring: group.ring,
+            pair: Reacting {
+                gm: [group.gm[0], group.gm[1]],
+                ring: group.ring,
+            },
             seen: vec![],
             impulses: vec![[[0.0; 3]; 2]; group.partners.len()],
         };

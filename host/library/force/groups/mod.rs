@@ -14,6 +14,8 @@ mod ends;
 mod looks;
 mod members;
 mod partners;
+mod paths;
+mod perturbed;
 mod places;
 mod regroup;
 mod slots;
@@ -23,12 +25,11 @@ mod tests;
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
-use std::collections::BTreeSet;
-
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 
 use self::corrections::Correction;
 use self::ends::Ends;
+use self::perturbed::Perturbed;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::force::block_steps::{Way, guarded, level};
@@ -36,6 +37,7 @@ use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, time_in};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector, heavy_above};
+use crate::simd::InstructionSet;
 use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
@@ -61,6 +63,8 @@ struct Course<'a> {
     now: u64,
     /// Masses times G of the slots.
     gm: Vec<f64>,
+    /// Cube roots of the masses times G.
+    roots: Vec<f64>,
     /// Slots with a body or group.
     live: Vec<usize>,
     /// Largest mass times G.
@@ -80,10 +84,10 @@ struct Course<'a> {
     is_due: Vec<bool>,
     /// True if the backend has predicted all slots in its state.
     is_predicted: bool,
-    /// Slots of groups with partners.
-    perturbed: BTreeSet<usize>,
+    perturbed: Perturbed,
     /// None until they are wanted.
     places: Option<Places>,
+    instructions: InstructionSet,
     counts: BlockCounts,
 }
 
@@ -124,6 +128,7 @@ impl<'a> Course<'a> {
             start,
             now: 0,
             gm: vec![],
+            roots: vec![],
             live: vec![],
             heaviest: 0.0,
             heavy,
@@ -135,8 +140,9 @@ impl<'a> Course<'a> {
             corrections: vec![Correction::NONE; n],
             is_due: vec![false; n],
             is_predicted: false,
-            perturbed: BTreeSet::new(),
+            perturbed: Perturbed::none(),
             places: None,
+            instructions: InstructionSet::detect(),
             counts: BlockCounts::NONE,
         };
         course.find_live();
@@ -189,18 +195,32 @@ impl<'a> Course<'a> {
 
     /// Forces on slots where all are predicted, with corrections for members.
     fn forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        let frame = self.frame;
         let block = Block {
-            frame: &self.frame,
+            frame: &frame,
             span: self.span,
             now: self.now,
             begun: &self.begun,
-            changed: &mut self.changed,
         };
-        let mut forces = self.backend.forces_in_block(block, slots)?;
-        if self.groups.all.is_empty() {
+        self.backend.begin_forces(block, &self.changed, slots)?;
+        self.changed.clear();
+        let has_groups = !self.groups.all.is_empty();
+        // While a device computes.
+        if has_groups {
+            self.correct(slots)?;
+        }
+        let block = Block {
+            frame: &frame,
+            span: self.span,
+            now: self.now,
+            begun: &self.begun,
+        };
+        let mut forces = self.backend.end_forces(block, slots)?;
+        if !has_groups {
             return Ok(forces);
         }
-        self.correct(slots)?;
         for (&i, force) in slots.iter().zip(&mut forces) {
             self.corrections[i].add_to(force);
         }

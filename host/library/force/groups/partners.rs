@@ -1,9 +1,13 @@
 //! Partners of groups: who perturbs a group, and what changes when they change.
 
+use rayon::prelude::*;
+
 use super::Course;
 use super::looks::{mean_of_ring, tide};
+use super::places::Places;
+use super::slots::View;
 use crate::backend::ForceError;
-use crate::groups::{Inner, Partner, Zone};
+use crate::groups::{Group, Inner, Partner, Zone};
 use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
@@ -12,46 +16,102 @@ const SLOW: f64 = 0.03;
 /// Bodies keep the same step within so many bound lengths of a group.
 const SAME_STEP: f64 = 3.0;
 
-impl Course<'_> {
-    /// Chooses the partners of a group for its next step, and its slow-down. Returns whether forces depend on
-    /// members otherwise than before.
-    pub(super) fn choose(&mut self, number: usize) -> Result<bool, ForceError> {
-        self.follow(number)?;
-        let scales = self.groups.scales;
-        let group = &mut self.groups.all[number];
-        group.describe(&scales);
-        group.set_ring();
-        let (slot, total) = (group.slot, group.total());
-        let is_new = group.is_new;
+/// Partners that a group is to have in its next step.
+struct Choice {
+    partners: Vec<Partner>,
+    slowdown: f64,
+    /// Least distances, as a [group](Group) has them.
+    nearest: f64,
+    nearest_by_tide: f64,
+    /// Points that were looked at.
+    looked: usize,
+}
+
+impl View<'_> {
+    /// Chooses the partners of a group, which was described now.
+    fn choice(self, group: &Group, places: &Places) -> Choice {
         let within = group.perturbed_by();
         // Wide pairs ask for others that are near their size, whatever their tides.
-        let near = self.near(slot, within);
-        let mut partners = vec![];
+        let (near, looked) = places.near(self, group.slot, |pull| within(pull.root));
+        let (total, reach_of) = (group.total(), group.reach_of_tide());
+        let mut partners = Vec::with_capacity(near.len());
         let mut shortest = f64::INFINITY;
         let (mut nearest, mut nearest_by_tide) = (f64::INFINITY, f64::INFINITY);
-        let group = &self.groups.all[number];
         for other in near {
-            let gm = self.gm[other];
-            let [d, u] = self.between(slot, other);
+            let pull = self.pull(other);
+            let [d, u] = self.between(group.slot, other);
             let square = dot(d, d);
             let distance = square.sqrt();
-            let reach = group.reach_of_tide(gm);
+            let reach = reach_of(pull.root);
             let its = self.groups.in_slot(other).map(|k| &self.groups.all[k]);
             partners.push(Partner {
                 slot: other,
                 zone: group.zone(reach, distance, its),
             });
-            let speed: f64 = u.iter().map(|u| u * u).sum::<f64>() + 2.0 * (total + gm) / distance;
-            shortest = shortest.min((square / speed).sqrt());
+            let speed = dot(u, u) + 2.0 * (total + pull.gm) / distance;
+            shortest = shortest.min(square / speed);
             nearest = nearest.min(distance);
             nearest_by_tide = nearest_by_tide.min(distance / reach);
         }
         let slowdown = match group.inner {
             Inner::Pair(pair) if pair.beta > 0.0 && !partners.is_empty() => {
-                (SLOW * shortest / group.period).max(1.0)
+                (SLOW * shortest.sqrt() / group.period).max(1.0)
             }
             _ => 1.0,
         };
+        Choice {
+            partners,
+            slowdown,
+            nearest,
+            nearest_by_tide,
+            looked,
+        }
+    }
+}
+
+impl Course<'_> {
+    /// Chooses the partners of a group for its next step, and its slow-down. Returns whether forces depend on
+    /// members otherwise than before.
+    pub(super) fn choose(&mut self, number: usize) -> Result<bool, ForceError> {
+        Ok(!self.choose_each(&[number])?.is_empty())
+    }
+
+    /// Chooses the partners of groups for their next steps. Returns the slots of those where forces depend on members
+    /// otherwise than before.
+    fn choose_each(&mut self, numbers: &[usize]) -> Result<Vec<usize>, ForceError> {
+        self.follow_each(numbers)?;
+        let scales = self.groups.scales;
+        for &number in numbers {
+            let group = &mut self.groups.all[number];
+            group.describe(&scales);
+            group.set_ring();
+        }
+        let mut places = self.take_places();
+        let view = self.view();
+        let choice = |&number: &usize| view.choice(&view.groups.all[number], &places);
+        let choices: Vec<Choice> = match numbers {
+            [_] => numbers.iter().map(choice).collect(),
+            _ => numbers.par_iter().map(choice).collect(),
+        };
+        places.note_looks(choices.iter().map(|choice| choice.looked).sum());
+        self.places = Some(places);
+        let mut otherwise = vec![];
+        // One after another: what a pair owes depends on the partners of others.
+        for (&number, choice) in numbers.iter().zip(choices) {
+            if self.adopt(number, choice) {
+                otherwise.push(self.groups.all[number].slot);
+            }
+        }
+        Ok(otherwise)
+    }
+
+    /// Lets a group have other partners. Returns whether forces depend on members otherwise than before.
+    fn adopt(&mut self, number: usize, choice: Choice) -> bool {
+        let Choice {
+            partners, slowdown, ..
+        } = choice;
+        let group = &self.groups.all[number];
+        let is_new = group.is_new;
         let changes = is_new || partners != group.partners || slowdown != group.slowdown;
         let exchanges = changes && !is_new && group.pair().is_some();
         let before = if exchanges { self.owed(number) } else { 0.0 };
@@ -61,13 +121,11 @@ impl Course<'_> {
         let old = group.partners.iter().filter(is_felt).map(kind);
         let new = partners.iter().filter(is_felt).map(kind);
         let acts_otherwise = !old.eq(new);
-        match partners.is_empty() {
-            true => self.perturbed.remove(&slot),
-            false => self.perturbed.insert(slot),
-        };
+        self.perturbed
+            .change(group.slot, &group.partners, &partners);
         group.partners = partners;
         group.slowdown = slowdown;
-        (group.nearest, group.nearest_by_tide) = (nearest, nearest_by_tide);
+        (group.nearest, group.nearest_by_tide) = (choice.nearest, choice.nearest_by_tide);
         group.is_new = false;
         if exchanges {
             let due = before - self.owed(number);
@@ -81,18 +139,19 @@ impl Course<'_> {
                 group.owed = 0.0;
             }
         }
-        Ok(acts_otherwise)
+        acts_otherwise
     }
 
     /// Energy, times G, that a pair has by its partners beyond the energy of its centre of mass. A slowed pair
     /// swings too far about the mean, so that the mean alone is not multiplied.
     pub(super) fn owed(&self, number: usize) -> f64 {
         let group = &self.groups.all[number];
+        let few = group.few();
         let of_partner = |partner: &Partner| {
             let [d, _] = self.between(group.slot, partner.slot);
             let other = self.groups.in_slot(partner.slot);
             let other = other.map(|k| &self.groups.all[k]);
-            let whole = tide(group, other, self.gm[partner.slot], d);
+            let whole = tide((group, &few), other, self.gm[partner.slot], d);
             let mean = mean_of_ring(group, self.gm[partner.slot], d);
             mean + group.slowdown * (whole - mean)
         };
@@ -104,13 +163,7 @@ impl Course<'_> {
     pub(super) fn choose_partners(&mut self, block: &[usize]) -> Result<(), ForceError> {
         let in_slot = |&slot: &usize| self.groups.in_slot(slot);
         let ended: Vec<usize> = block.iter().filter_map(in_slot).collect();
-        self.follow_each(&ended)?;
-        let mut otherwise = vec![];
-        for number in ended {
-            if self.choose(number)? {
-                otherwise.push(self.groups.all[number].slot);
-            }
-        }
+        let otherwise = self.choose_each(&ended)?;
         match otherwise.is_empty() {
             true => Ok(()),
             false => self.renew(&otherwise),
@@ -147,27 +200,27 @@ impl Course<'_> {
 
     /// Lets bodies near a group have its step, and the group theirs: one that moves alone feels a partner that
     /// does not answer.
-    pub(super) fn keep_step(&mut self) {
-        for number in self.numbers_of_perturbed() {
-            let slot = self.groups.all[number].slot;
-            for k in 0..self.groups.all[number].partners.len() {
-                let other = self.groups.all[number].partners[k].slot;
-                let begins = |slot: usize| self.begun[slot] == self.now;
-                if !(begins(slot) || begins(other)) || self.levels[slot] == self.levels[other] {
-                    continue;
-                }
-                let [d, _] = self.between(slot, other);
-                let square = dot(d, d);
-                let near = SAME_STEP * self.groups.scales.together(self.gm[slot] + self.gm[other]);
-                if square >= near * near {
-                    continue;
-                }
-                let finest = self.levels[slot].max(self.levels[other]);
-                for slot in [slot, other] {
-                    if self.begun[slot] == self.now {
-                        self.levels[slot] = finest;
-                        self.align(slot);
-                    }
+    pub(super) fn keep_step(&mut self, block: &[usize]) {
+        let farthest = SAME_STEP * self.groups.scales.together(2.0 * self.heaviest);
+        let is_within = |both: [usize; 2], limit: f64| {
+            let [d, _] = self.between(both[0], both[1]);
+            dot(d, d) < limit * limit
+        };
+        let near = self.meetings(block, |group, partner| {
+            let both = [group, partner.slot];
+            let total = self.gm[group] + self.gm[partner.slot];
+            let limit = || SAME_STEP * self.groups.scales.together(total);
+            self.levels[group] != self.levels[partner.slot]
+                && is_within(both, farthest)
+                && is_within(both, limit())
+        });
+        for (number, partner) in near {
+            let both = [self.groups.all[number].slot, partner.slot];
+            let finest = self.levels[both[0]].max(self.levels[both[1]]);
+            for slot in both {
+                if self.begun[slot] == self.now {
+                    self.levels[slot] = finest;
+                    self.align(slot);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Course;
+use super::slots::{Pull, View};
 use crate::groups::Vector;
 use crate::neighbours::Tree;
 use crate::vectors::{difference, dot};
@@ -31,32 +32,55 @@ pub(super) struct Places {
 
 /// Slots of about the same mass.
 struct Class {
-    /// Largest mass times G.
-    heaviest: f64,
+    heaviest: Pull,
     tree: Tree<Arc<[Vector]>>,
 }
 
-impl Course<'_> {
-    /// Live slots nearer to a slot than a distance, in their order, without it. The distance depends on the mass
-    /// times G of the other slot, and is no less for a heavier one.
-    pub(super) fn near(&mut self, slot: usize, within: impl Fn(f64) -> f64) -> Vec<usize> {
-        let [at, _] = self.phase(slot);
-        let mut places = match self.places.take() {
-            Some(places) if places.looked < LOOKED * self.live.len() => places,
-            _ => self.find_places(),
-        };
-        let mut found = vec![];
-        for class in &places.classes {
-            let farthest = within(class.heaviest) + places.moved;
-            places.looked += class.tree.near(at, farthest, &mut found);
+impl Places {
+    /// Live slots nearer to a slot than a distance, in their order, without it. The distance depends on the other
+    /// slot, and is no less for a heavier one. Also the number of points that were looked at.
+    pub(super) fn near(
+        &self,
+        view: View<'_>,
+        slot: usize,
+        within: impl Fn(Pull) -> f64,
+    ) -> (Vec<usize>, usize) {
+        let [at, _] = view.phase(slot);
+        let (mut found, mut looked) = (vec![], 0);
+        for class in &self.classes {
+            let farthest = within(class.heaviest) + self.moved;
+            looked += class.tree.near(at, farthest, &mut found);
         }
-        self.places = Some(places);
         found.retain(|&other| {
-            let d = difference(self.phase(other)[0], at);
-            let within = within(self.gm[other]);
+            let d = difference(view.phase(other)[0], at);
+            let within = within(view.pull(other));
             other != slot && dot(d, d) < within * within
         });
         found.sort_unstable();
+        (found, looked)
+    }
+
+    /// Notes that points were looked at.
+    pub(super) const fn note_looks(&mut self, looked: usize) {
+        self.looked += looked;
+    }
+}
+
+impl Course<'_> {
+    /// Takes the places to search in, or finds them. They are to be put back.
+    pub(super) fn take_places(&mut self) -> Places {
+        match self.places.take() {
+            Some(places) if places.looked < LOOKED * self.live.len() => places,
+            _ => self.find_places(),
+        }
+    }
+
+    /// As [`Places::near`].
+    pub(super) fn near(&mut self, slot: usize, within: impl Fn(Pull) -> f64) -> Vec<usize> {
+        let mut places = self.take_places();
+        let (found, looked) = places.near(self.view(), slot, within);
+        places.note_looks(looked);
+        self.places = Some(places);
         found
     }
 
@@ -71,8 +95,14 @@ impl Course<'_> {
         }
         let moved = |&slot: &usize| self.path(slot);
         let points: Arc<[Vector]> = points.into();
+        let view = self.view();
+        let none = Pull { gm: 0.0, root: 0.0 };
+        let heavier = |one: Pull, other: Pull| if other.gm > one.gm { other } else { one };
         let class = |slots: Vec<usize>| Class {
-            heaviest: slots.iter().map(|&slot| self.gm[slot]).fold(0.0, f64::max),
+            heaviest: slots
+                .iter()
+                .map(|&slot| view.pull(slot))
+                .fold(none, heavier),
             tree: Tree::of(points.clone(), slots),
         };
         Places {

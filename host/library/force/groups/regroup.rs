@@ -3,7 +3,7 @@
 use super::Course;
 use super::slots::occupy;
 use crate::backend::ForceError;
-use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, crowding, united_within};
+use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
 use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
@@ -20,11 +20,12 @@ impl Course<'_> {
     pub(super) fn after(&mut self, block: &[usize]) -> Result<(), ForceError> {
         if !self.groups.all.is_empty() {
             self.choose_partners(block)?;
-            self.keep_step();
+            self.keep_step(block);
+            let mut begun = block.to_vec();
             for &slot in block {
-                self.divide(slot)?;
+                begun.extend(self.divide(slot)?.into_iter().flatten());
             }
-            self.unite_with_partners()?;
+            self.unite_with_partners(&begun)?;
         }
         self.form_pairs(block)
     }
@@ -34,13 +35,13 @@ impl Course<'_> {
         self.gm[slot] != 0.0 && self.begun[slot] == self.now
     }
 
-    /// Divides the group in a slot, if it is over.
-    fn divide(&mut self, slot: usize) -> Result<(), ForceError> {
+    /// Divides the group in a slot, if it is over. Returns the slots of its parts.
+    fn divide(&mut self, slot: usize) -> Result<Option<[usize; 2]>, ForceError> {
         let Some(number) = self.groups.in_slot(slot) else {
-            return Ok(());
+            return Ok(None);
         };
         if !self.begins(slot) {
-            return Ok(());
+            return Ok(None);
         }
         let group = &self.groups.all[number];
         let parts = match group.inner {
@@ -49,10 +50,10 @@ impl Course<'_> {
             Inner::Multiple(_) => parts_of_multiple(group, &self.groups.scales),
         };
         let Some(parts) = parts else {
-            return Ok(());
+            return Ok(None);
         };
         self.counts.broken += 1;
-        let group = self.groups.all.remove(number);
+        let group = self.groups.remove(number);
         let few = group.few();
         let origin = self.phase(slot);
         let mut slots = [0; 2];
@@ -67,7 +68,8 @@ impl Course<'_> {
         }
         self.groups.divided(slot, slots);
         self.find_live();
-        self.start(&slots)
+        self.start(&slots)?;
+        Ok(Some(slots))
     }
 
     /// Puts bodies, given about a place, into a slot: as a group if they are several. Returns the slot.
@@ -116,24 +118,24 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Lets groups and partners become one that are near.
-    fn unite_with_partners(&mut self) -> Result<(), ForceError> {
+    /// Lets groups and partners become one that are near, where the step of one begins now.
+    fn unite_with_partners(&mut self, begun: &[usize]) -> Result<(), ForceError> {
         let mut candidates = vec![];
-        for number in self.numbers_of_perturbed() {
-            let group = &self.groups.all[number];
+        let near = self.meetings(begun, |group, partner| {
+            partner.zone != Zone::Felt && (self.begins(group) || self.begins(partner.slot))
+        });
+        for of_group in near.chunk_by(|(one, _), (other, _)| one == other) {
             let mut best = (f64::INFINITY, None);
-            for partner in &group.partners {
-                if !(self.begins(group.slot) || self.begins(partner.slot)) {
-                    continue;
-                }
-                let [d, _] = self.between(group.slot, partner.slot);
+            for &(number, partner) in of_group {
+                let both = [self.groups.all[number].slot, partner.slot];
+                let [d, _] = self.between(both[0], both[1]);
                 let square = dot(d, d);
-                let time = square * square.sqrt() / (self.gm[group.slot] + self.gm[partner.slot]);
+                let time = square * square.sqrt() / (self.gm[both[0]] + self.gm[both[1]]);
                 if time < best.0 {
-                    best = (time, Some(partner.slot));
+                    best = (time, Some(both));
                 }
             }
-            candidates.extend(best.1.map(|other| [group.slot, other]));
+            candidates.extend(best.1);
         }
         let mut touched: Vec<usize> = vec![];
         for [one, other] in candidates {
@@ -242,7 +244,7 @@ impl Course<'_> {
     fn companion(&mut self, slot: usize) -> Option<usize> {
         let gm = self.gm[slot];
         let scales = self.groups.scales;
-        let near = self.near(slot, |other| scales.reach(gm + other));
+        let near = self.near(slot, |other| scales.reach(gm + other.gm));
         let time = |&other: &usize| {
             let [d, _] = self.between(slot, other);
             let square = dot(d, d);
@@ -264,7 +266,9 @@ impl Course<'_> {
         let [d, _] = self.between(one, other);
         let centre = d.map(|x| x * self.gm[other] / total);
         let present = orbit.distance;
-        let near = self.near(one, |gm| crowding(size, present, gm, total) + present);
+        let near = self.near(one, |third| {
+            crowding(size, present, third.gm, total) + present
+        });
         near.into_iter()
             .filter(|&third| third != other)
             .any(|third| {

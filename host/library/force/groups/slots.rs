@@ -3,8 +3,10 @@
 use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
 
 use super::Course;
+use super::perturbed::Perturbed;
 use crate::force::host_state::HostState;
-use crate::groups::{Group, Groups, Vector};
+use crate::force::in_memory::time_in;
+use crate::groups::{Groups, Vector};
 use crate::vectors::difference;
 
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
@@ -60,39 +62,89 @@ impl Course<'_> {
         let bodies = &self.backend.state().bodies;
         let g = self.backend.physics().coupling();
         self.gm = bodies.mass.iter().map(|mass| g * mass).collect();
+        self.roots = self.gm.iter().map(|gm| gm.cbrt()).collect();
         let has_body = |&i: &usize| self.gm[i] != 0.0;
         self.live = (0..self.gm.len()).filter(has_body).collect();
         self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
-        let is_perturbed = |group: &&Group| !group.partners.is_empty();
-        let perturbed = self.groups.all.iter().filter(is_perturbed);
-        self.perturbed = perturbed.map(|group| group.slot).collect();
+        self.perturbed = Perturbed::of(&self.groups, self.gm.len());
         self.places = None;
-    }
-
-    /// Numbers of groups with partners, in order.
-    pub(super) fn numbers_of_perturbed(&self) -> Vec<usize> {
-        let number = |&slot: &usize| self.groups.in_slot(slot);
-        self.perturbed.iter().filter_map(number).collect()
     }
 
     pub(super) fn show_free_slots(&mut self) {
         self.backend.state_mut().show_free_slots(&self.groups);
     }
 
+    /// The slots as they are now.
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            groups: &self.groups,
+            gm: &self.gm,
+            roots: &self.roots,
+            state: self.backend.state(),
+            begun: &self.begun,
+            span: self.span,
+            now: self.now,
+            is_predicted: self.is_predicted,
+        }
+    }
+
     /// Position and velocity of a slot now.
     pub(super) fn phase(&self, slot: usize) -> [Vector; 2] {
-        if self.is_predicted {
-            return self.backend.state().phase(slot).into();
-        }
-        let since = self.time(self.now - self.begun[slot]);
-        let [x, v, _] = Fourth::predicted(&self.backend.state().beginnings[slot], since);
-        [x, v]
+        self.view().phase(slot)
     }
 
     /// Position and velocity of a slot from another, now.
     pub(super) fn between(&self, from: usize, to: usize) -> [Vector; 2] {
+        self.view().between(from, to)
+    }
+}
+
+/// How strongly a slot acts.
+#[derive(Clone, Copy)]
+pub(super) struct Pull {
+    /// Mass times G.
+    pub(super) gm: f64,
+    /// Cube root of the mass times G: tides reach as far.
+    pub(super) root: f64,
+}
+
+/// All slots as they are now, for several threads.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) groups: &'a Groups,
+    pub(super) gm: &'a [f64],
+    roots: &'a [f64],
+    state: &'a HostState,
+    begun: &'a [u64],
+    span: f64,
+    now: u64,
+    is_predicted: bool,
+}
+
+impl View<'_> {
+    pub(super) fn pull(&self, slot: usize) -> Pull {
+        Pull {
+            gm: self.gm[slot],
+            root: self.roots[slot],
+        }
+    }
+
+    /// Position and velocity of a slot.
+    #[inline]
+    pub(super) fn phase(&self, slot: usize) -> [Vector; 2] {
         if self.is_predicted {
-            return self.backend.state().relative_phase(to, from);
+            return self.state.phase(slot).into();
+        }
+        let since = time_in(self.span, self.now - self.begun[slot]);
+        let [x, v, _] = Fourth::predicted(&self.state.beginnings[slot], since);
+        [x, v]
+    }
+
+    /// Position and velocity of a slot from another.
+    #[inline]
+    pub(super) fn between(&self, from: usize, to: usize) -> [Vector; 2] {
+        if self.is_predicted {
+            return self.state.relative_phase(to, from);
         }
         let ([x0, v0], [x, v]) = (self.phase(from), self.phase(to));
         [difference(x, x0), difference(v, v0)]

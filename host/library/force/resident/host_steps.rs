@@ -116,14 +116,15 @@ impl<D: Device> HostSteps<D> {
         self
     }
 
-    /// Forces on slots. Steps begin from what `begun` says.
-    fn compute(
+    /// Launches forces on slots. Steps of the bodies that changed begin from what `begun` says.
+    fn launch(
         &self,
         order: u32,
-        block: &Block<'_>,
+        block: Block<'_>,
+        changed: &[usize],
         slots: &[usize],
         begun: impl Fn(usize) -> Beginning,
-    ) -> Result<Vec<Forces>, ForceError> {
+    ) -> Result<(), ForceError> {
         let resident = &self.resident;
         let frame = block.frame;
         let [of_a, of_j, of_s, of_c] = [2, 3, 4, 5].map(|k| frame.time.powi(k) / frame.length);
@@ -157,23 +158,39 @@ impl<D: Device> HostSteps<D> {
                 0 => (0, 0.0),
                 now => (now - 1, frame.time_to_local(block.span)),
             };
-            let counts = [block.changed.len(), slots.len()].map(|count| count as f64);
+            let counts = [changed.len(), slots.len()].map(|count| count as f64);
             head[0] = [counts[0], counts[1], before as f64, span];
-            let all = block.changed.iter().chain(slots);
+            let all = changed.iter().chain(slots);
             let records = bodies.chunks_exact_mut(told_of_body(order) as usize);
             records.zip(all).for_each(|(told, &i)| record(told, i));
         })?;
-        let plan = resident.blocks()?.plan;
-        let (kernels, which) = match order {
-            6 => (plan.first, 1),
-            _ => (plan.steps, 0),
-        };
+        let (kernels, which) = self.kernels(order)?;
         // SAFETY: `self` holds the buffers as long as the record.
         unsafe {
             let mut all = || resident.launch_told_force(&kernels, &self.told, &self.forces);
             let kept = &mut self.records.borrow_mut()[which];
-            resident.device.again(kept, &mut all)?;
+            resident.device.again(kept, &mut all)
         }
+    }
+
+    /// Kernels of an order, and the place of their record.
+    fn kernels(&self, order: u32) -> Result<(BlockKernels, usize), ForceError> {
+        let plan = self.resident.blocks()?.plan;
+        Ok(match order {
+            6 => (plan.first, 1),
+            _ => (plan.steps, 0),
+        })
+    }
+
+    /// Waits for the forces that were launched last.
+    fn collect(
+        &self,
+        order: u32,
+        frame: &Frame,
+        slots: &[usize],
+    ) -> Result<Vec<Forces>, ForceError> {
+        let resident = &self.resident;
+        let (kernels, _) = self.kernels(order)?;
         let coupling = frame.coupling_to_local(&resident.physics);
         let units = [2, 3, 4].map(|k| coupling * frame.length / frame.time.powi(k));
         let each = kernels.row_bytes() / size_of::<Told>();
@@ -237,7 +254,6 @@ impl<D: Device> InMemory for HostSteps<D> {
             span: 0.0,
             now: 0,
             begun: &vec![0; n],
-            changed: &mut (0..n).collect(),
         };
         let here = |i: usize| {
             let (x, v) = self.state.phase(i);
@@ -248,7 +264,9 @@ impl<D: Device> InMemory for HostSteps<D> {
                 ..AT_REST
             }
         };
-        self.compute(order, &block, &targets.indices(n), here)
+        let (all, slots): (Vec<usize>, _) = ((0..n).collect(), targets.indices(n));
+        self.launch(order, block, &all, &slots, here)?;
+        self.collect(order, frame, &slots)
     }
 
     /// The device predicts bodies.
@@ -260,20 +278,23 @@ impl<D: Device> InMemory for HostSteps<D> {
         false
     }
 
-    fn forces_in_block(
+    fn begin_forces(
         &mut self,
         block: Block<'_>,
+        changed: &[usize],
         slots: &[usize],
-    ) -> Result<Vec<Forces>, ForceError> {
-        block.changed.sort_unstable();
-        block.changed.dedup();
+    ) -> Result<(), ForceError> {
+        let beginnings = &self.state.beginnings;
+        self.launch(4, block, changed, slots, |i| beginnings[i])
+    }
+
+    fn end_forces(&mut self, block: Block<'_>, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
         let HostState {
             beginnings,
             external,
             ..
         } = &self.state;
-        let mut forces = self.compute(4, &block, slots, |i| beginnings[i])?;
-        block.changed.clear();
+        let mut forces = self.collect(4, block.frame, slots)?;
         if !external.is_none() {
             for (&i, force) in slots.iter().zip(&mut forces) {
                 let moving = Fourth::predicted(&beginnings[i], block.since(i));

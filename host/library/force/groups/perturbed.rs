@@ -1,0 +1,104 @@
+//! Which groups a slot perturbs.
+
+use super::Course;
+use crate::groups::{Groups, Partner, Zone};
+
+/// For each slot, the groups that have it as a partner, by their slots, and the part that it plays.
+pub(super) struct Perturbed(Vec<Vec<(usize, Zone)>>);
+
+impl Perturbed {
+    /// No slots.
+    pub(super) const fn none() -> Self {
+        Self(vec![])
+    }
+
+    /// The groups that each of the first slots perturbs.
+    pub(super) fn of(groups: &Groups, slots: usize) -> Self {
+        let mut all = Self(vec![vec![]; slots]);
+        for group in &groups.all {
+            all.change(group.slot, &[], &group.partners);
+        }
+        all
+    }
+
+    /// A group, in this slot, has other partners than before. Both lists are in the order of slots.
+    pub(super) fn change(&mut self, group: usize, before: &[Partner], now: &[Partner]) {
+        let of = |partners: &[Partner], k: usize| partners.get(k).map_or(usize::MAX, |p| p.slot);
+        let (mut old, mut new) = (0, 0);
+        while old < before.len() || new < now.len() {
+            let (was, is) = (of(before, old), of(now, new));
+            if was != is || before[old] != now[new] {
+                let groups = &mut self.0[was.min(is)];
+                groups.retain(|&(slot, _)| slot != group);
+                groups.extend((is <= was).then(|| (group, now[new].zone)));
+            }
+            old += usize::from(was <= is);
+            new += usize::from(is <= was);
+        }
+    }
+}
+
+impl Course<'_> {
+    /// Numbers of groups, and partners of theirs, of which one at least is in these slots: those that are wanted, in
+    /// order.
+    pub(super) fn meetings(
+        &self,
+        slots: &[usize],
+        is_wanted: impl Fn(usize, Partner) -> bool,
+    ) -> Vec<(usize, Partner)> {
+        let mut found = vec![];
+        for &slot in slots {
+            let as_partner = self.perturbed.0[slot].iter();
+            for &(group, zone) in as_partner {
+                let partner = Partner { slot, zone };
+                if is_wanted(group, partner) {
+                    found.extend(self.groups.in_slot(group).map(|number| (number, partner)));
+                }
+            }
+            let Some(number) = self.groups.in_slot(slot) else {
+                continue;
+            };
+            let partners = self.groups.all[number].partners.iter();
+            let wanted = partners.filter(|&&partner| is_wanted(slot, partner));
+            found.extend(wanted.map(|&partner| (number, partner)));
+        }
+        found.sort_unstable_by_key(|&(number, partner)| (number, partner.slot));
+        found.dedup();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partners(of: &[(usize, Zone)]) -> Vec<Partner> {
+        let partner = |&(slot, zone): &(usize, Zone)| Partner { slot, zone };
+        of.iter().map(partner).collect()
+    }
+
+    #[test]
+    fn a_slot_knows_whom_it_perturbs_after_each_change() {
+        let lists = [
+            partners(&[]),
+            partners(&[(0, Zone::Felt), (3, Zone::Close)]),
+            partners(&[(1, Zone::Mean), (3, Zone::Felt), (4, Zone::Felt)]),
+            partners(&[(4, Zone::Impulses)]),
+        ];
+        let mut all = Perturbed(vec![vec![]; 6]);
+        all.change(5, &[], &partners(&[(4, Zone::Mean)]));
+        for [before, now] in (0..16).map(|k| [&lists[k / 4], &lists[k % 4]]) {
+            all.change(2, &[], before);
+            all.change(2, before, now);
+            for slot in 0..6 {
+                let of_now = now.iter().filter(|partner| partner.slot == slot);
+                let mut wanted: Vec<_> = of_now.map(|partner| (2, partner.zone)).collect();
+                wanted.extend((slot == 4).then_some((5, Zone::Mean)));
+                let mut found = all.0[slot].clone();
+                found.sort_by_key(|&(group, _)| group);
+                assert_eq!(found, wanted, "slot {slot}, {before:?} -> {now:?}");
+            }
+            all.change(2, now, &[]);
+        }
+    }
+}

@@ -268,13 +268,17 @@ fn advance(
             }
         }
         let status = |progress: &Progress| {
-            let rate = say::scientific(progress.rate);
+            // Within a step nothing is counted yet.
+            let rate = match progress.is_within_step {
+                true => String::new(),
+                false => format!(", {} interactions/s", say::scientific(progress.rate)),
+            };
             let drift = last.filter(|drift| !drift.is_nan()).map(|drift| {
                 let [now, most] = [drift, largest].map(say::scientific);
                 format!(", energy drift {now} (largest {most})")
             });
             let drift = drift.unwrap_or_default();
-            format!("step {}, {rate} interactions/s{drift}", progress.steps)
+            format!("step {}{rate}{drift}", progress.steps)
         };
         match event {
             RunEvent::Progress(progress) => {

@@ -341,8 +341,8 @@ impl Group {
         }
     }
 
-    /// Distance at which a body has the tide that a body of half the group's mass has at 1, by the cube root of its
-    /// mass times G.
+    /// Distance at which a body has the tide that a body of half the group's mass has at 1. It follows from the cube
+    /// root of the body's mass times G.
     pub(crate) fn reach_of_tide(&self) -> impl Fn(f64) -> f64 + use<> {
         let of_one = reach_of_tide(1.0 / self.total());
         move |root| of_one * root

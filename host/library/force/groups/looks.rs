@@ -28,8 +28,8 @@ pub(super) fn tide((group, few): (&Group, &Few), other: Option<&Group>, gm: f64,
     }
 }
 
-/// Potential energy of a few bodies with another that is at y from a place at d, beyond the energy of their centre
-/// with a body at that place.
+/// Potential energy of a few bodies with another, which is at y from a place at d. The energy of their centre with a
+/// body at that place is left out.
 fn between(mine: &Few, (gm, y): (f64, Vector), d: Vector) -> f64 {
     let distance = dot(d, d).sqrt();
     let of_member = |(m, x): (f64, Vector)| {

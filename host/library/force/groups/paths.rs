@@ -27,7 +27,7 @@ pub(super) fn farthest([_, v, a, j]: &Polynomial, since: f64) -> f64 {
 struct Several {
     /// Masses times G; 0 in lanes without a body.
     gm: Lanes,
-    /// Their ways, by powers of time and axes.
+    /// Ways of the bodies, by powers of time and axes.
     ways: [[Lanes; 3]; 4],
 }
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Sections, and the pages of each in order. A pattern stands for all further pages that it fits.
 SECTIONS: list[tuple[str, list[str]]] = [
     ("Start", ["README.md", "gallery.md", "CHANGELOG.md"]),
-    ("Guides", ["docs/guide.md", "docs/collisional.md", "docs/clusters-of-machines.md", "docs/files.md", "docs/format.md",
+    ("Guides", ["docs/guide.md", "docs/collisional.md", "docs/clusters.md", "docs/clusters-of-machines.md", "docs/files.md", "docs/format.md",
                 "docs/accuracy.md", "docs/citing.md", "docs/*.md"]),
     ("Python", ["docs/python.md", "docs/amuse.md", "python/notebooks/*.ipynb", "reference.md"]),
     ("Rust", ["docs/tutorial.md", "docs/kernels.md", "docs/emulator.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md"]),

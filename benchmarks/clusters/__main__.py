@@ -26,7 +26,7 @@ import numpy as np
 
 from . import rows as all_rows
 from . import table
-from .codes import Allpairs, Code, Nbody6, PeTar, found_program, text
+from .codes import Allpairs, Code, Nbody6, NoProgram, PeTar, found_program, text
 from .energies import Start
 from .measure import measure, not_run
 from .rows import NotMade, Row
@@ -79,7 +79,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--petar", help="path of PeTar; if not given, PETAR or the PATH")
     parser.add_argument("--nbody6", help="path of NBODY6++GPU; if not given, NBODY6 or the PATH")
     parser.add_argument("--mcluster", help="path of mcluster, for B1; if not given, MCLUSTER or the PATH")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.threads < 1 or not options.limit > 0:
+        parser.error("--threads must be ≥ 1 and --limit > 0")
+    return options
 
 
 def chosen_rows(rows: list[Row], patterns: str) -> list[Row]:
@@ -87,7 +90,7 @@ def chosen_rows(rows: list[Row], patterns: str) -> list[Row]:
     words = [word.strip() for word in patterns.split(",")]
     for word in words:
         if not fnmatch.filter([row.name for row in rows], word):
-            sys.exit(f"no row is called {word}: `python -m clusters --list` lists all")
+            sys.exit(f"python -m clusters: no row is called {word}: `python -m clusters --list` lists all")
     return [row for row in rows if any(fnmatch.fnmatchcase(row.name, word) for word in words)]
 
 
@@ -96,7 +99,7 @@ def programs(options: argparse.Namespace) -> tuple[list[Code], list[str]]:
     asked = [word.strip() for word in options.codes.split(",")]
     unknown = set(asked) - {"allpairs", "petar", "nbody6"}
     if unknown:
-        sys.exit(f"no program is called {', '.join(unknown)}: there are allpairs, petar and nbody6")
+        sys.exit(f"python -m clusters: no program is called {', '.join(unknown)}: there are allpairs, petar and nbody6")
     codes: list[Code] = []
     missing = []
     if "allpairs" in asked:
@@ -153,4 +156,7 @@ def processor() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NoProgram as why:
+        sys.exit(f"python -m clusters: {why}")

@@ -241,12 +241,16 @@ def number(pattern: str, file: Path) -> float | None:
     return float(found[1]) if found else None
 
 
+class NoProgram(Exception):
+    """Reason why a program that was asked for cannot be run."""
+
+
 def found_program(given: str | None, variable: str, *names: str) -> str | None:
     """Path of a program: as given, of an environment variable, or by one of its names on the PATH."""
     chosen = given or os.environ.get(variable)
     if chosen is not None:
         path = shutil.which(chosen)
         if path is None:
-            raise FileNotFoundError(f"{chosen} is not a program that can be run")
+            raise NoProgram(f"{chosen} is not a program that can be run")
         return os.path.abspath(path)
     return next(filter(None, map(shutil.which, names)), None)

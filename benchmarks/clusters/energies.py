@@ -27,7 +27,8 @@ def energy(m: Floats, pos: Floats, vel: Floats, threads: int = 1) -> float:
         distance = np.sqrt(x * x + y * y + z * z)
         # Pairs within the block are there twice, and bodies with themselves: only later bodies count.
         distance[np.tril_indices(last - first)] = np.inf
-        return float(m[first:last] @ (m[first:] / distance).sum(axis=1))
+        with np.errstate(divide="ignore"):  # two bodies at one place: the energy is −∞
+            return float(m[first:last] @ (m[first:] / distance).sum(axis=1))
 
     with ThreadPoolExecutor(threads) as pool:
         potential = math.fsum(pool.map(of_block, range(0, len(m), BLOCK)))

@@ -32,8 +32,10 @@ def measure(
     if not ended.why and not why and not math.isclose(reached, cluster.until, rel_tol=1e-6):
         why = "ended early"
     last = looks[-1] if looks else None
-    # Rounding to single precision moves the members of a hard binary by a share of their distance.
+    # Rounding to single precision moves the members of a hard binary by a share of their distance. A binary of the start
+    # that is a point in the cluster's energy does no harm; others that have formed do.
     has_orbits = not (code.is_single and cluster.pairs)
+    has_cluster = has_orbits or all(look.bound.all() for look in looks)
     return Result(
         row=row.name,
         bodies=len(cluster.bodies),
@@ -49,7 +51,7 @@ def measure(
         largest=max((look.total for look in looks if has_orbits), default=math.nan),
         last=last.total if last and has_orbits else math.nan,
         scaled=max((look.scaled for look in looks if has_orbits), default=math.nan),
-        cluster=max((look.cluster for look in looks), default=math.nan),
+        cluster=max((look.cluster for look in looks if has_cluster), default=math.nan),
         own=nan(code.own_error(folder)),
         kept=int(last.bound.sum()) if last else -1,
         widened=float(np.median(last.widened)) if last and last.bound.any() and has_orbits else math.nan,

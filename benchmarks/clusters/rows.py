@@ -47,14 +47,27 @@ class Row:
     make: Callable[[int], Cluster]
 
 
-def plummer(seed: int, *, stars: int, fraction: float, masses: str | None, until: float, looks: int) -> Cluster:
-    """Plummer sphere of systems, of which a fraction are binaries of 3 to 60 kT with thermal eccentricities."""
+def plummer(
+    seed: int,
+    *,
+    stars: int,
+    fraction: float,
+    masses: str | None,
+    until: float,
+    looks: int,
+    axes: tuple[float, float] | None = None,
+) -> Cluster:
+    """Plummer sphere of systems, of which a fraction are binaries with thermal eccentricities.
+
+    Their semi-major axes lie between two `axes`. If these are not given, binaries of equal masses have 3 to 60 kT.
+    """
     pairs = pairs_of(stars, fraction)
     options: dict[str, object] = {}
     if masses is not None:
         options |= {"masses": masses, "least_mass": 0.08, "greatest_mass": 50.0}
     if pairs:
-        options |= {"binaries": fraction, "closest_binary": 1 / (20 * stars), "widest_binary": 1 / stars}
+        closest, widest = axes or (1 / (20 * stars), 1 / stars)
+        options |= {"binaries": fraction, "closest_binary": closest, "widest_binary": widest}
     return Cluster(ap.plummer(stars, seed=seed, **options), pairs, until, looks)
 
 
@@ -130,6 +143,11 @@ def rows(mcluster_program: str | None = None) -> Iterator[Row]:
             for percent in (0, 10, 50):
                 make = partial(plummer, stars=stars, fraction=percent / 100, masses=masses, until=until, looks=looks)
                 yield Row(f"{letter}{stars}-{percent}", f"{stars} stars, {kind}, {percent} % binaries", make)
+    for percent in (10, 50):
+        make = partial(
+            plummer, stars=1024, fraction=percent / 100, masses=None, until=1.0, looks=8, axes=(1e-4, 1e-2)
+        )
+        yield Row(f"w1024-{percent}", f"1024 stars, {percent} % binaries with axes from 1e-4 to 1e-2", make)
     for stars in (50_000, 100_000, 500_000, 1_000_000, 2_000_000):
         yield Row(f"b0-{stars}", f"B0: {stars} stars of 0.08 to 150 Msun", partial(wide_masses, stars=stars))
     for stars, myr in ((1000, 3.0), (16_000, 10.0), (100_000, 100.0)):

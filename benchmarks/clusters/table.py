@@ -77,7 +77,7 @@ HEADINGS = [
 def cells(result: Result) -> list[str]:
     """A result in words, one for each heading."""
     r = result
-    until = f"{r.until:g}"
+    until = "" if math.isnan(r.until) else f"{r.until:g}"
     if math.isfinite(r.myr):
         until += f" ({r.until * r.myr:.3g} Myr)"
     # A run that did not end well has no time to compare, but a place that it reached.

@@ -15,7 +15,7 @@ SAMPLES = BENCHMARKS / "clusters" / "samples"
 sys.path.insert(0, str(BENCHMARKS))
 
 from clusters import process, rows, table  # noqa: E402
-from clusters.codes import Allpairs, Nbody6, PeTar, conf3, found_program  # noqa: E402
+from clusters.codes import Allpairs, Nbody6, NoProgram, PeTar, conf3, found_program  # noqa: E402
 from clusters.energies import Start, energy, systems  # noqa: E402
 from clusters.measure import measure, not_run  # noqa: E402
 
@@ -180,5 +180,5 @@ def test_initial_conditions_are_those_of_the_page() -> None:
         within = half.m[size * radii < 2].sum() / half.m.sum()
         assert within == pytest.approx(0.5, abs=0.002)
     assert len(ROWS) == len(list(rows.rows())) and not found_program(None, "NO_SUCH_VARIABLE", "no-such-program")
-    with pytest.raises(FileNotFoundError, match="is not a program"):
+    with pytest.raises(NoProgram, match="is not a program"):
         found_program("/no/such/program", "NO_SUCH_VARIABLE")

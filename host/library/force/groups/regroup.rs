@@ -1,19 +1,13 @@
 //! Bodies become groups, and groups are divided.
 
-use rayon::prelude::*;
-
 use super::Course;
-use super::places::Places;
-use super::slots::{View, occupy};
+use super::slots::occupy;
 use crate::backend::ForceError;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
 use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
-
-/// Searches for companions that a thread makes one after another.
-const SEARCHES_OF_A_TASK: usize = 8;
 
 /// Bodies about a place.
 struct Bodies {
@@ -225,48 +219,41 @@ impl Course<'_> {
 
     /// Makes pairs of single bodies that are near.
     fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
-        let mut left = block;
-        while let Some(place) = self.form_pair(left)? {
-            left = &left[place + 1..];
-        }
-        Ok(())
-    }
-
-    /// Makes the first pair of a single body of these slots with one that is near. Returns the place of the slot; none if
-    /// there is no pair.
-    fn form_pair(&mut self, slots: &[usize]) -> Result<Option<usize>, ForceError> {
-        let scales = self.groups.scales;
-        // A body near another has short steps.
-        let is_fast = |&(_, slot): &(usize, usize)| {
-            self.begins(slot)
-                && self.backend.state().own_steps[slot] < scales.time
-                && self.groups.in_slot(slot).is_none()
-        };
-        let slots = slots.iter().copied().enumerate();
-        let fast: Vec<(usize, usize)> = slots.filter(is_fast).collect();
-        if fast.is_empty() {
-            return Ok(None);
-        }
-        let mut places = self.take_places();
-        let view = self.view();
-        let companion = |&(_, slot): &(usize, usize)| view.companion(slot, &places);
-        let all = fast.par_iter().with_min_len(SEARCHES_OF_A_TASK);
-        let companions: Vec<(Option<usize>, usize)> = all.map(companion).collect();
-        places.note_looks(companions.iter().map(|(_, looked)| looked).sum());
-        self.places = Some(places);
-        for ((place, slot), (other, _)) in fast.into_iter().zip(companions) {
-            let Some(other) = other else {
+        for &slot in block {
+            // A body near another has short steps.
+            let is_fast = self.begins(slot)
+                && self.backend.state().own_steps[slot] < self.groups.scales.time
+                && self.groups.in_slot(slot).is_none();
+            if !is_fast {
+                continue;
+            }
+            let Some(other) = self.companion(slot) else {
                 continue;
             };
             let total = self.gm[slot] + self.gm[other];
             let [d, u] = self.between(slot, other);
             let orbit = Orbit::of(total, d, u);
-            if orbit.forms(&scales, total) && !self.is_crowded([slot, other], &orbit) {
+            if orbit.forms(&self.groups.scales, total) && !self.is_crowded([slot, other], &orbit) {
                 self.unite(slot, other)?;
-                return Ok(Some(place));
             }
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// The single body that a single body would be a pair with: that of the shortest encounter.
+    fn companion(&mut self, slot: usize) -> Option<usize> {
+        let gm = self.gm[slot];
+        let scales = self.groups.scales;
+        let near = self.near(slot, |other| scales.reach(gm + other.gm));
+        let time = |&other: &usize| {
+            let [d, _] = self.between(slot, other);
+            let square = dot(d, d);
+            square * square.sqrt() / (gm + self.gm[other])
+        };
+        let other = near
+            .into_iter()
+            .min_by(|a, b| time(a).total_cmp(&time(b)))?;
+        self.groups.in_slot(other).is_none().then_some(other)
     }
 
     /// Returns whether others are too near for two bodies to be a wide pair.
@@ -290,24 +277,6 @@ impl Course<'_> {
                 let limit = crowding(size, present, self.gm[third], total);
                 square < limit * limit
             })
-    }
-}
-
-impl View<'_> {
-    /// The single body that a single body would be a pair with: the one of the shortest encounter. Also the number of
-    /// points that were looked at.
-    fn companion(self, slot: usize, places: &Places) -> (Option<usize>, usize) {
-        let gm = self.gm[slot];
-        let (near, looked) =
-            places.near(self, slot, |other| self.groups.scales.reach(gm + other.gm));
-        let time = |&other: &usize| {
-            let [d, _] = self.between(slot, other);
-            let square = dot(d, d);
-            square * square.sqrt() / (gm + self.gm[other])
-        };
-        let nearest = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
-        let is_single = |&other: &usize| self.groups.in_slot(other).is_none();
-        (nearest.filter(is_single), looked)
     }
 }
 

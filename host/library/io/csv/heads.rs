@@ -70,12 +70,12 @@ fn petar(rows: &[Row]) -> Option<Head> {
         return None;
     }
     // After mass, place, velocity and binary state, and with stellar evolution radius and more (4, or 11 and
-    // 14 with a star's own), come r_search and mass_bk, and then the id.
+    // 14 with a star's own), come r_search and the id, and then the group's numbers.
     let id = match body.len() {
-        19..=21 => Some(10),
-        23..=25 => Some(14),
-        30..=32 => Some(21),
-        33..=35 => Some(24),
+        19..=21 => Some(9),
+        23..=25 => Some(13),
+        30..=32 => Some(20),
+        33..=35 => Some(23),
         _ => None,
     };
     let id = id.filter(|column| whole(body[*column]).is_some());

@@ -421,7 +421,7 @@ fn times_in_comments_are_read_or_told() {
 fn heads_of_other_codes_are_read() {
     let tail = "0 0 0 0 0 0 0 0 0";
     let petar = format!(
-        "0 2 1.5 0 0 0 0 0 0\n7 1 2 3 4 5 6 0 0.1 0 11 {tail}\n8 2 3 4 5 6 7 0 0.1 0 12 {tail}\n"
+        "0 2 1.5 0 0 0 0 0 0\n7 1 2 3 4 5 6 0 0.1 11 0 {tail}\n8 2 3 4 5 6 7 0 0.1 12 0 {tail}\n"
     );
     let found = contents(&petar);
     assert_eq!(found.snapshot.time, 1.5);

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 try:
     import jax
@@ -21,8 +21,9 @@ from jax.interpreters import ad, batching, mlir
 
 from . import _native
 from ._errors import ArgumentError, one_of
+from ._jax_fields import Field, Traced, formula
 
-__all__ = ["accelerations", "field_at", "leapfrog", "potential"]
+__all__ = ["Field", "accelerations", "field_at", "leapfrog", "potential"]
 
 _Array = Any
 
@@ -305,35 +306,57 @@ def field_at(
     return _scaled("G", G, acc), _scaled("G", G, pot)
 
 
+class _Fields:
+    """External fields as a parameter of a primitive: functions, each with its count of the numbers that follow."""
+
+    def __init__(self, functions: Sequence[tuple[Callable[..., Any], int]]) -> None:
+        self.functions = tuple(functions)
+
+    def __hash__(self) -> int:
+        return hash(self.functions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Fields) and self.functions == other.functions
+
+    def at(self, time: _Array, x: _Array, *numbers: _Array) -> _Array:
+        """Accelerations at all positions of independent systems, which are leading dimensions of everything."""
+
+        def at_one(time: _Array, x: _Array, *numbers: _Array) -> _Array:
+            rest, sum = numbers, jnp.zeros_like(x)
+            for function, count in self.functions:
+                sum = sum + function(time, x, *rest[:count])
+                rest = rest[count:]
+            return sum
+
+        at = jax.vmap(at_one, (None, 0, *[None] * len(numbers)))
+        for _ in x.shape[:-2]:
+            at = jax.vmap(at)
+        return at(time, x, *numbers)
+
+
+class _Stage(NamedTuple):
+    """A kick or a drift of a step, with its share of the time step and its time in the step."""
+
+    kicks: bool
+    share: float
+    at: float
+
+
 class _Scheme:
-    """Kicks and drifts of a step, each with its share of the time step."""
+    """Kicks and drifts of a step."""
 
     def __init__(self, name: str) -> None:
-        self.stages: list[tuple[bool, float]] = _native.stages(name)
+        self.stages: list[_Stage] = []
+        at = 0.0
+        for kicks, share in _native.stages(name):
+            self.stages.append(_Stage(kicks, share, at))
+            at += 0.0 if kicks else share
 
-    def written_out(
-        self, x: _Array, v: _Array, m: _Array, eps: _Array, dt: _Array, *, steps: int, double: bool
-    ) -> tuple[_Array, _Array]:
-        """The last state of a trajectory, in operations of JAX."""
-        if steps == 0:
-            return x, v
-        h = dt[..., None, None]
-        (kind, first), (_, last) = self.stages[0], self.stages[-1]
-
-        def taken(state: tuple[_Array, _Array], stages: Sequence[tuple[bool, float]]) -> tuple[_Array, _Array]:
-            x, v = state
-            for kicks, share in stages:
-                if kicks:
-                    v = v + share * h * _force.bind(x, m, eps, double=double)
-                else:
-                    x = x + share * h * v
-            return x, v
-
-        joined = [*self.stages[1:-1], (kind, first + last)]
-        state, _ = jax.lax.scan(
-            lambda state, _: (taken(state, joined), None), taken((x, v), self.stages[:1]), None, length=steps - 1
-        )
-        return taken(state, self.stages[1:])
+    @property
+    def joined(self) -> list[_Stage]:
+        """A step without its first stage, and with the first stage of the next one."""
+        first, last = self.stages[0], self.stages[-1]
+        return [*self.stages[1:-1], last._replace(share=first.share + last.share)]
 
 
 @functools.lru_cache(maxsize=None)
@@ -341,14 +364,150 @@ def _scheme(name: str) -> _Scheme:
     return _Scheme(name)
 
 
-def _path(x: _Array, v: _Array, m: _Array, eps: _Array, dt: _Array, **params: Any) -> tuple[_Array, _Array]:
-    scheme = _scheme(params["scheme"])
-    return scheme.written_out(x, v, m, eps, dt, steps=params["steps"], double=params["double"])
+def _dot(one: _Array, other: _Array) -> _Array:
+    """Scalar products of the vectors of all bodies, of each system."""
+    return jnp.einsum("...ij,...ij->...", one, other)
+
+
+class _Path:
+    """Steps of independent systems, in operations of JAX. `more` is the time at the beginning and the numbers of
+    fields, if there are fields."""
+
+    def __init__(
+        self,
+        *more: _Array,
+        m: _Array,
+        eps: _Array,
+        dt: _Array,
+        steps: int,
+        scheme: str,
+        double: bool,
+        fields: _Fields | None,
+    ) -> None:
+        self.m, self.eps, self.dt, self.more = m, eps, dt, more
+        self.steps, self.scheme, self.double, self.fields = steps, _scheme(scheme), double, fields
+
+    def _length(self, share: float) -> _Array:
+        return (share * self.dt)[..., None, None]
+
+    def _in_fields(self, at: _Array, dt: _Array, x: _Array, *more: _Array) -> _Array:
+        """Accelerations by fields at a number of steps after the beginning."""
+        start, *numbers = more
+        assert self.fields is not None
+        return self.fields.at(start + at * dt, x, *numbers)
+
+    def _there(self, step: _Array, stages: Sequence[_Stage], x: _Array, v: _Array) -> tuple[_Array, _Array]:
+        for stage in stages:
+            if stage.kicks:
+                a = _force.bind(x, self.m, self.eps, double=self.double)
+                if self.fields is not None:
+                    a = a + self._in_fields(step + stage.at, self.dt, x, *self.more)
+                v = v + self._length(stage.share) * a
+            else:
+                x = x + self._length(stage.share) * v
+        return x, v
+
+    def last(self, x: _Array, v: _Array, *, keeps_little: bool = False) -> tuple[_Array, _Array]:
+        """The last state. With `keeps_little`, a gradient of this keeps the states of the steps and nothing more."""
+        if self.steps == 0:
+            return x, v
+        stages = self.scheme.stages
+
+        def step(state: tuple[_Array, _Array], number: _Array) -> tuple[tuple[_Array, _Array], None]:
+            return self._there(number, self.scheme.joined, *state), None
+
+        begun = self._there(jnp.zeros((), x.dtype), stages[:1], x, v)
+        numbers = jnp.arange(self.steps - 1, dtype=x.dtype)
+        state, _ = jax.lax.scan(jax.checkpoint(step) if keeps_little else step, begun, numbers)
+        return self._there(jnp.asarray(self.steps - 1, x.dtype), stages[1:], *state)
+
+    def _back(self, step: _Array, stages: Sequence[_Stage], asked: Sequence[bool], state: _State) -> _State:
+        x, v, by_x, by_v, by_m, by_eps, by_dt, by_more = state
+        for stage in reversed(stages):
+            h = self._length(stage.share)
+            if not stage.kicks:
+                by_dt = by_dt + stage.share * _dot(v, by_x)
+                by_v = by_v + h * by_x
+                x = x - h * v
+                continue
+            lam = h * by_v
+            masses, softening = asked
+            a, of_x, of_m, of_eps = _pulled(x, self.m, self.eps, lam, masses, softening, self.double)
+            by_m, by_eps = by_m + of_m, by_eps + of_eps
+            if self.fields is not None:
+                at = functools.partial(self._in_fields, step + stage.at)
+                of_fields, pull = jax.vjp(at, self.dt, x, *self.more)
+                of_dt, of_x_too, *of_more = pull(lam)
+                a, of_x, by_dt = a + of_fields, of_x + of_x_too, by_dt + of_dt
+                by_more = tuple(sum + of for sum, of in zip(by_more, of_more))
+            by_dt = by_dt + stage.share * _dot(a, by_v)
+            by_x = by_x + of_x
+            v = v - h * a
+        return x, v, by_x, by_v, by_m, by_eps, by_dt, by_more
+
+    def pull(
+        self, x: _Array, v: _Array, by_x: _Array, by_v: _Array, masses: bool, softening: bool
+    ) -> list[_Array]:
+        """Derivatives by x, m, eps, v, dt and more, from the last state back and in the memory of one state."""
+        zero = jnp.zeros_like
+        state = (x, v, by_x, by_v, zero(self.m), zero(self.eps), zero(self.dt), tuple(map(zero, self.more)))
+        if self.steps:
+            asked = (masses, softening)
+            stages = self.scheme.stages
+            state = self._back(jnp.asarray(self.steps - 1, x.dtype), stages[1:], asked, state)
+
+            def step(state: _State, number: _Array) -> tuple[_State, None]:
+                return self._back(number, self.scheme.joined, asked, state), None
+
+            numbers = jnp.arange(self.steps - 1, dtype=x.dtype)
+            state, _ = jax.lax.scan(step, state, numbers, reverse=True)
+            state = self._back(jnp.zeros((), x.dtype), stages[:1], asked, state)
+        _, _, by_x, by_v, by_m, by_eps, by_dt, by_more = state
+        return [by_x, by_m, by_eps, by_v, by_dt, *by_more]
+
+
+_State = tuple[_Array, _Array, _Array, _Array, _Array, _Array, _Array, tuple[_Array, ...]]
+
+
+def _pulled(
+    x: _Array, m: _Array, eps: _Array, lam: _Array, masses: bool, softening: bool, double: bool
+) -> tuple[_Array, _Array, _Array, _Array]:
+    """Accelerations, and derivatives of Σ lam · acc by x, m and eps; 0 where they are not asked for."""
+    a, pull = jax.vjp(
+        lambda x, m, eps: _force.bind(
+            x, m if masses else jax.lax.stop_gradient(m), eps if softening else jax.lax.stop_gradient(eps), double=double
+        ),
+        x,
+        m,
+        eps,
+    )
+    return a, *pull(lam)
+
+
+def _last(*begun: _Array, **params: Any) -> tuple[_Array, _Array]:
+    x, m, eps, v, dt, *more = begun
+    return _Path(*more, m=m, eps=eps, dt=dt, **params).last(x, v)
+
+
+def _begun(*operands: _Array, **params: Any) -> list[_Array]:
+    """Derivatives by the beginning: operands are the beginning, the last state and its cotangents."""
+    x, m, eps, v, dt, *more = operands[:-4]
+    last_x, last_v, by_x, by_v = operands[-4:]
+    masses, softening = params.pop("masses"), params.pop("softening")
+    path = _Path(*more, m=m, eps=eps, dt=dt, **params)
+    if x.dtype == jnp.float64:
+        return path.pull(last_x, last_v, by_x, by_v, masses, softening)
+    # The last state has lost digits, so that it would lead back to another beginning.
+    return _pull_written_out(*operands, masses=masses, softening=softening, **params)
 
 
 def _lower_path(ctx: Any, *operands: Any, double: bool, **params: Any) -> Any:
-    """Lowers a trajectory, or its cotangent, to a handler. Its last argument says what is asked for."""
+    """Lowers a trajectory, or its cotangent: to a handler, of which the last argument says what is asked for, or with
+    fields to operations of JAX."""
     x = ctx.avals_in[0]
+    if params["fields"] is not None:
+        function = _begun if "masses" in params else _last
+        return mlir.lower_fun(function, multiple_results=True)(ctx, *operands, double=double, **params)
     numbers = [params["steps"], list(_SCHEMES).index(params["scheme"])]
     numbers += [int(params.get("masses", False)), int(params.get("softening", False))]
     asked = np.broadcast_to(np.array(numbers, np.int32), (*x.shape[:-2], 4))
@@ -363,19 +522,12 @@ def _lower_path(ctx: Any, *operands: Any, double: bool, **params: Any) -> Any:
 #: Schemes that can be taken back.
 _SCHEMES = ("leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6")
 
-# Operands are x, m, eps, v, dt; of the tangent and the cotangent also the last x and v, from which the way back
-# begins.
-_trajectory = _primitive("trajectory", lambda x, m, eps, v, dt, **_: [x, v], _lower_path, True)
-_trajectory_pull = _primitive(
-    "trajectory_pull", lambda x, m, eps, v, dt, *_, **__: [x, m, eps, v, dt], _lower_path, True
-)
+# Operands are the beginning: x, m, eps, v, dt, and with fields the time and the fields' numbers. Operands of the
+# tangent and the cotangent are then the last x and v, from which the way back begins, and the direction or cotangents.
+_trajectory = _primitive("trajectory", lambda x, m, eps, v, *_, **__: [x, v], _lower_path, True)
+_trajectory_pull = _primitive("trajectory_pull", lambda *all, **_: all[:-4], _lower_path, True)
 _trajectory_tangent = Primitive("allpairs_trajectory_tangent")
 _trajectory_tangent.multiple_results = True
-
-
-def _of_path(*begun: _Array, **params: Any) -> tuple[_Array, _Array]:
-    x, m, eps, v, dt = begun
-    return _path(x, v, m, eps, dt, **params)
 
 
 def _trajectory_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: Any) -> Any:
@@ -384,8 +536,9 @@ def _trajectory_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params
 
 
 def _tangent_written_out(*operands: _Array, **params: Any) -> list[_Array]:
-    begun, direction = operands[:5], operands[7:]
-    return list(jax.jvp(lambda *begun: _of_path(*begun, **params), begun, direction)[1])
+    count = len(operands) // 2 - 1
+    begun, direction = operands[:count], operands[count + 2 :]
+    return list(jax.jvp(lambda *begun: _last(*begun, **params), begun, direction)[1])
 
 
 def _tangent_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: Any) -> Any:
@@ -394,19 +547,24 @@ def _tangent_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: A
 
 
 def _tangent_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-    known, direction = operands[:7], operands[7:]
+    count = len(operands) // 2 + 1
+    known, direction = operands[:count], operands[count:]
     asked = [ad.is_undefined_primal(a) for a in direction]
-    given = _instantiated(cotangents, known[5:7])
+    given = _instantiated(cotangents, known[-2:])
     flags = {"masses": asked[1], "softening": asked[2]}
     found = _trajectory_pull.bind(*known, *given, **flags, **params)
-    return [None] * 7 + [part if wanted else None for part, wanted in zip(found, asked)]
+    return [None] * count + [part if wanted else None for part, wanted in zip(found, asked)]
 
 
 def _pull_written_out(*operands: _Array, **params: Any) -> list[_Array]:
-    begun, lam = operands[:5], operands[7:]
-    path = {name: params[name] for name in ("steps", "scheme", "double")}
-    found = jax.vjp(lambda *begun: _of_path(*begun, **path), *begun)[1](tuple(lam))
-    asked = [True, params["masses"], params["softening"], True, True]
+    begun, lam = operands[:-4], operands[-2:]
+    masses, softening = params.pop("masses"), params.pop("softening")
+
+    def last(x: _Array, m: _Array, eps: _Array, v: _Array, dt: _Array, *more: _Array) -> Any:
+        return _Path(*more, m=m, eps=eps, dt=dt, **params).last(x, v, keeps_little=True)
+
+    found = jax.vjp(last, *begun)[1](lam)
+    asked = [True, masses, softening, *[True] * (len(begun) - 3)]
     return [part if wanted else jnp.zeros_like(part) for part, wanted in zip(found, asked)]
 
 
@@ -417,12 +575,12 @@ def _pull_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: Any)
 
 
 def _pull_transpose(cotangents: Sequence[Any], *operands: Any, masses: bool, softening: bool, **params: Any) -> list[Any]:
-    known = operands[:7]
-    asked = [True, masses, softening, True, True]
+    known = operands[:-2]
+    asked = [True, masses, softening, *[True] * (len(known) - 5)]
     given = [
         c if wanted and type(c) is not ad.Zero else jnp.zeros_like(a) for c, a, wanted in zip(cotangents, known, asked)
     ]
-    return [None] * 7 + list(_trajectory_tangent.bind(*known, *given, **params))
+    return [None] * len(known) + list(_trajectory_tangent.bind(*known, *given, **params))
 
 
 ad.primitive_jvps[_trajectory] = _trajectory_jvp
@@ -449,6 +607,8 @@ def leapfrog(
     eps: Any = 0.0,
     *,
     G: Any = 1.0,
+    field: Any = None,
+    time: Any = 0.0,
     scheme: str = "leapfrog",
     accuracy: str | None = None,
 ) -> tuple[jax.Array, jax.Array]:
@@ -467,6 +627,12 @@ def leapfrog(
     eps : number
         Softening length ≥ 0.
     G : number
+    field : `Field`, callable or object, or a list of them, optional
+        External fields: formulas, functions of time and position (3,) that return an acceleration (3,) in operations of
+        JAX, or objects with such a method `acceleration`. There are derivatives by parameters of formulas, and by all
+        arrays that functions use.
+    time : number
+        Time at the beginning, for functions.
     scheme : {"leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6"}
         Schemes that can be taken back. Hermite's schemes and block time steps cannot.
     accuracy : {"double", "single", "fast"}, optional
@@ -490,8 +656,33 @@ def leapfrog(
         raise TypeError(f"`vel` is {v.dtype} and `pos` {x.dtype}: convert one of them")
     h = _like("dt", dt, x, x.shape[:-2])
     mass = _scaled("G", G, mass)
-    begun = (x, mass, softening, v, h)
+    fields, numbers = _fields(field, G, x)
+    more = () if fields is None else (_like("time", time, x, x.shape[:-2]), *numbers)
     ends: tuple[jax.Array, jax.Array] = tuple(
-        _trajectory.bind(*begun, steps=count, scheme=scheme, double=double)
+        _trajectory.bind(x, mass, softening, v, h, *more, steps=count, scheme=scheme, double=double, fields=fields)
     )
     return ends
+
+
+def _fields(given: Any, G: Any, x: _Array) -> tuple[_Fields | None, list[_Array]]:
+    """The argument `field`, and its numbers for each system."""
+    if given is None:
+        return None, []
+    systems = x.shape[:-2]
+    functions: list[tuple[Callable[..., Any], int]] = []
+    numbers: list[_Array] = []
+    for field in given if isinstance(given, (list, tuple)) else [given]:
+        if isinstance(field, Field):
+            own = [_like(key, value, x, systems) for key, value in [("G", G), *field.parameters.items()]]
+            functions.append((formula(field.name), len(own)))
+        elif callable(getattr(field, "acceleration", field)):
+            traced = Traced(getattr(field, "acceleration", field), x)
+            own = [jnp.broadcast_to(number, (*systems, *number.shape)) for number in traced.numbers]
+            functions.append((traced.function(), len(own)))
+        else:
+            raise TypeError(
+                "`field` must be a `Field`, a function of time and position, or an object with such a method "
+                f"`acceleration`, not {type(field).__name__}: write a text as `Field('nfw', mass=1.0, scale=2.0)`"
+            )
+        numbers += own
+    return _Fields(functions), numbers

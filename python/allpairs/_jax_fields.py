@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 _Array = Any
-#: Acceleration (3,) of a position (3,), by the time, the position and the numbers of a field.
+#: A function of a position, and of the numbers of a field.
 Function = Callable[..., _Array]
 
 
@@ -22,7 +22,7 @@ def _length(x: _Array) -> tuple[_Array, _Array]:
     return jnp.sqrt(jnp.where(centre, 1, squared)), centre
 
 
-def _radial(of_mass: Callable[[_Array], _Array]) -> Function:
+def _radial(of_mass: Function) -> Function:
     """A field by its mass within r over r³; none at the centre."""
 
     def acceleration(x: _Array, *numbers: _Array) -> _Array:
@@ -97,7 +97,7 @@ class Field:
     name : {"point", "plummer", "hernquist", "nfw", "miyamoto-nagai", "isochrone", "logarithmic", "power-law"}
         Name of the formula, as of the fields of `allpairs.Simulation`.
     **parameters : numbers
-        Parameters of the formula, such as `mass` and `scale`, in the units of the bodies; `x`, `y` and `z` are the
+        Parameters of the formula, such as `mass` and `scale`, in the units of the bodies. `x`, `y` and `z` are the
         centre, 0 by default. Arrays are parameters of independent systems.
 
     Raises
@@ -107,6 +107,8 @@ class Field:
     """
 
     def __init__(self, name: str, **parameters: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"`name` must be a text, not {type(name).__name__}")
         if name in ("tide", "1pn"):
             raise ValueError(f"`name`: the field {name} depends on velocities, and such steps cannot be taken back")
         if name not in _FORMULAS:

@@ -44,7 +44,7 @@ def _instantiated(tangents: Sequence[Any], like: Sequence[_Array]) -> list[_Arra
     return [jnp.zeros_like(a) if type(t) is ad.Zero else t for t, a in zip(tangents, like)]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=1024)  # functions that are fields are other parameters each time
 def _compiled(primitive: Any, params: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
     return jax.jit(lambda *arguments: primitive.bind(*arguments, **dict(params)))
 
@@ -185,9 +185,16 @@ _force = _sum("force", _force_written_out, lambda x, m: x, flags=True)
 _potential = _sum("potential", _potential_written_out, lambda x, m: m, flags=False)
 
 
+def _array(argument: str, value: Any) -> _Array:
+    try:
+        return jnp.asarray(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{argument}` must be numbers or an array, not {type(value).__name__}") from None
+
+
 def _float(argument: str, value: Any) -> _Array:
     """An array of float32 or float64."""
-    array = jnp.asarray(value)
+    array = _array(argument, value)
     if array.dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"`{argument}` must hold float32 or float64, not {array.dtype}")
     return array
@@ -195,7 +202,7 @@ def _float(argument: str, value: Any) -> _Array:
 
 def _like(argument: str, value: Any, pos: _Array, shape: tuple[int, ...]) -> _Array:
     """An array of the precision of the positions, spread to a shape."""
-    array = jnp.asarray(value)
+    array = _array(argument, value)
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"`{argument}` must hold real numbers, not {array.dtype}")
     if array.dtype == jnp.float64 and pos.dtype == jnp.float32 and not array.weak_type:
@@ -210,7 +217,7 @@ def _bodies(pos: Any, m: Any, eps: Any, accuracy: str | None) -> tuple[_Array, _
     x = _float("pos", pos)
     if x.ndim < 2 or x.shape[-1] != 3:
         raise ValueError(f"`pos` must have the shape (N, 3), not {x.shape}")
-    mass = jnp.asarray(m)
+    mass = _array("m", m)
     if mass.ndim and mass.shape[-1] != x.shape[-2]:
         raise ValueError(f"`m` has {mass.shape[-1]} elements where there are {x.shape[-2]} bodies")
     return (
@@ -628,9 +635,9 @@ def leapfrog(
         Softening length ≥ 0.
     G : number
     field : `Field`, callable or object, or a list of them, optional
-        External fields: formulas, functions of time and position (3,) that return an acceleration (3,) in operations of
-        JAX, or objects with such a method `acceleration`. There are derivatives by parameters of formulas, and by all
-        arrays that functions use.
+        External fields: formulas, or functions of time and position (3,) that return an acceleration (3,) in
+        operations of JAX. An object may have such a method `acceleration`. There are derivatives by parameters of
+        formulas, and by all arrays that functions use.
     time : number
         Time at the beginning, for functions.
     scheme : {"leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6"}
@@ -645,7 +652,7 @@ def leapfrog(
     if scheme not in _SCHEMES:
         why = " is not taken back step by step, which its gradient needs" if scheme in _native.names()["integrator"] else ""
         raise ValueError(f"`scheme` must be one of {', '.join(_SCHEMES)}; {scheme!r}{why or ' is none of them'}")
-    count = operator.index(steps)
+    count = _count("steps", steps)
     if not 0 <= count < 1 << 31:
         raise ValueError(f"`steps` must be ≥ 0 and below 2**31, got {steps}")
     x, mass, softening, double = _bodies(pos, m, eps, accuracy)
@@ -664,6 +671,15 @@ def leapfrog(
     return ends
 
 
+def _count(argument: str, value: Any) -> int:
+    """A whole number, which must be known where JAX traces."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        error.args = (f"`{argument}` must be a whole number that JAX does not trace: {error}",)
+        raise
+
+
 def _fields(given: Any, G: Any, x: _Array) -> tuple[_Fields | None, list[_Array]]:
     """The argument `field`, and its numbers for each system."""
     if given is None:
@@ -675,8 +691,8 @@ def _fields(given: Any, G: Any, x: _Array) -> tuple[_Fields | None, list[_Array]
         if isinstance(field, Field):
             own = [_like(key, value, x, systems) for key, value in [("G", G), *field.parameters.items()]]
             functions.append((formula(field.name), len(own)))
-        elif callable(getattr(field, "acceleration", field)):
-            traced = Traced(getattr(field, "acceleration", field), x)
+        elif callable(function := getattr(field, "acceleration", field)):
+            traced = Traced(function, x)
             own = [jnp.broadcast_to(number, (*systems, *number.shape)) for number in traced.numbers]
             functions.append((traced.function(), len(own)))
         else:

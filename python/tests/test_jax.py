@@ -248,13 +248,18 @@ def test_bad_arguments_are_refused_by_name() -> None:
         (ValueError, "vel", lambda: aj.leapfrog(x, v[:3], m, 0.1, 3)),
         (TypeError, "vel", lambda: aj.leapfrog(x, v.astype(jnp.float32), m, 0.1, 3)),
         (ValueError, "steps", lambda: aj.leapfrog(x, v, m, 0.1, -1)),
-        (TypeError, "", lambda: aj.leapfrog(x, v, m, 0.1, 1.5)),  # type: ignore[arg-type]
+        (TypeError, "steps", lambda: aj.leapfrog(x, v, m, 0.1, 1.5)),  # type: ignore[arg-type]
+        (TypeError, "pos", lambda: aj.accelerations(None, m)),
+        (TypeError, "m", lambda: aj.accelerations(x, None)),
+        (TypeError, "eps", lambda: aj.accelerations(x, m, "soft")),
+        (TypeError, "G", lambda: aj.accelerations(x, m, G="strong")),
+        (TypeError, "vel", lambda: aj.leapfrog(x, None, m, 0.1, 3)),
         (ValueError, "scheme", lambda: aj.leapfrog(x, v, m, 0.1, 3, scheme="hermite4")),
         (ValueError, "dt", lambda: aj.leapfrog(x, v, m, m, 3)),
-        (jax.errors.TracerIntegerConversionError, "", lambda: jax.jit(aj.leapfrog)(x, v, m, 0.1, 3)),
+        (jax.errors.TracerIntegerConversionError, "steps", lambda: jax.jit(aj.leapfrog)(x, v, m, 0.1, 3)),
     ]
     for kind, argument, call in cases:
-        with pytest.raises(kind, match=f"`{argument}`" if argument else None):
+        with pytest.raises(kind, match=f"`{argument}`"):
             call()
     with pytest.raises(ValueError, match="Hermite|taken back"):
         aj.leapfrog(x, v, m, 0.1, 3, scheme="hermite4")

@@ -169,7 +169,8 @@ def test_single_precision() -> None:
 
     def loss(dtype: Any, mass: Any) -> Any:
         field = aj.Field("plummer", mass=mass, scale=1.0)
-        return (aj.leapfrog(*(a.astype(dtype) for a in (x, v, m)), 0.01, 50, EPS, field=field)[0] ** 2).sum()
+        begun, moving, masses = (a.astype(dtype) for a in (x, v, m))
+        return (aj.leapfrog(begun, moving, masses, 0.01, 50, EPS, field=field)[0] ** 2).sum()
 
     single, double = (jax.jit(jax.grad(partial(loss, dtype)))(dtype(2.0)) for dtype in (jnp.float32, jnp.float64))
     assert single.dtype == jnp.float32 and abs(single / double - 1) < 1e-4
@@ -183,7 +184,8 @@ def test_bad_arguments_are_refused_by_name() -> None:
 
     cases: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (ValueError, "name", lambda: aj.Field("plumer", mass=1.0, scale=1.0)),
-        (ValueError, "name.*depends on velocities", lambda: aj.Field("tide", omega=1.0)),
+        (ValueError, "name", lambda: aj.Field("tide", omega=1.0)),
+        (TypeError, "name", lambda: aj.Field(["plummer"])),  # type: ignore[arg-type]
         (ValueError, "scale", lambda: aj.Field("plummer", mass=1.0)),
         (ValueError, "radius", lambda: aj.Field("plummer", mass=1.0, radius=1.0)),
         (ValueError, "scale", lambda: aj.Field("plummer", mass=1.0, scale=0.0)),
@@ -198,5 +200,7 @@ def test_bad_arguments_are_refused_by_name() -> None:
         (TypeError, "field", lambda: jax.jit(lambda k: run(lambda t, x: -k * x))(2)),
     ]
     for kind, argument, call in cases:
-        with pytest.raises(kind, match=argument.replace("name", "`name`") if ".*" in argument else f"`{argument}`"):
+        with pytest.raises(kind, match=f"`{argument}`"):
             call()
+    with pytest.raises(ValueError, match="depends on velocities"):
+        aj.Field("tide", omega=1.0)

@@ -7,7 +7,7 @@ import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 #: The modules that notebooks need besides numpy and matplotlib, and the packages that have them.
-NEEDS = {"stars": ("cosmic", "cosmic-popsynth")}
+NEEDS = {"stars": ("cosmic", "cosmic-popsynth"), "image": ("jax", "jax"), "stream": ("jax", "jax")}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -28,4 +28,4 @@ def test_notebooks_run(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_there_are_notebooks() -> None:
-    assert len(NOTEBOOKS) == 4 and NEEDS.keys() <= {path.stem for path in NOTEBOOKS}
+    assert len(NOTEBOOKS) == 6 and NEEDS.keys() <= {path.stem for path in NOTEBOOKS}

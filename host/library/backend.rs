@@ -25,6 +25,7 @@ use crate::timeline::Span;
 /// an integrator is a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Operation {
     /// `v *= factor`.
     Damp(f64),
@@ -43,6 +44,7 @@ pub enum Operation {
 /// Up to which derivative in time a force is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum HighestDerivative {
     /// Accelerations alone.
     None,

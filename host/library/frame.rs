@@ -19,6 +19,7 @@ use crate::physics::{ForceLaw, Physics};
 ///
 /// `length`, `mass` and `time` are powers of two, in the units of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frame {
     /// Origin of the local coordinates.
     pub centre: [f64; 3],

@@ -25,7 +25,7 @@ use crate::ptx;
 use crate::ranks::Team;
 use crate::rules::{self, Needs};
 use crate::selection::{Place, loads};
-use crate::variants::{Build, CpuPath, Method, OutOfRange, Variant};
+use crate::variants::{Build, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
@@ -190,20 +190,10 @@ impl Machine {
                 let many = Independent::new(bodies, variant.systems, reference)?;
                 return Ok(many.into_backend());
             }
-            Method::Cpu(CpuPath {
-                precision,
-                root,
-                pairs,
-                threads,
-            }) => {
-                let choices = Choices {
-                    root,
-                    pairs,
-                    threads,
-                    ..Choices::default()
-                };
+            Method::Cpu(path) => {
+                let (choices, threads) = (Choices::from(path), path.threads);
                 let systems = variant.systems;
-                return Ok(match precision {
+                return Ok(match path.precision {
                     Precision::F64 => {
                         let cpu = |part: &Bodies| {
                             Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())

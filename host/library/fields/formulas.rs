@@ -10,6 +10,39 @@ pub(crate) struct Formula {
     pub(crate) parameters: &'static [Parameter],
 }
 
+/// A formula and its parameters for serde: by its name.
+#[cfg(feature = "serde")]
+pub(super) mod form {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{FORMULAS, Formula};
+
+    pub(crate) fn serialize<S: Serializer>(
+        formula: &Formula,
+        values: &[f64],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        (formula.name, values).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<(&'static Formula, Vec<f64>), D::Error> {
+        let (name, values): (String, Vec<f64>) = Deserialize::deserialize(from)?;
+        let is_meant = |of: &&&Formula| of.name == name && of.parameters.len() == values.len();
+        match FORMULAS.iter().find(is_meant) {
+            Some(formula) => Ok((formula, values)),
+            None => {
+                let count = values.len();
+                Err(D::Error::custom(format_args!(
+                    "there is no field `{name}` of {count} parameters"
+                )))
+            }
+        }
+    }
+}
+
 /// A parameter of a field.
 #[derive(Debug)]
 pub(crate) struct Parameter {

@@ -6,6 +6,7 @@ use super::{ExternalField, FieldFault, HostField, Orbit, Path, Shape};
 
 /// The external fields of a run.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Fields {
     list: Vec<ExternalField>,
     orbit: Option<Orbit>,

@@ -19,7 +19,6 @@ mod fault;
 mod formulas;
 mod list;
 mod milky_way;
-mod numbers;
 mod orbit;
 mod parse;
 mod path;
@@ -73,6 +72,7 @@ pub trait HostField: Send + Sync + fmt::Debug {
 
 /// An external field.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExternalField {
     shape: Shape,
     centre: Centre,
@@ -80,20 +80,24 @@ pub struct ExternalField {
 
 /// Source of a field's acceleration.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Shape {
     /// A formula with the [parameters](Formula) of its list.
+    #[cfg_attr(feature = "serde", serde(with = "formulas::form"))]
     Formula(&'static Formula, Vec<f64>),
     /// The first post-Newtonian term of this body, with this speed of light.
     Relativity(usize, f64),
-    /// A function of the host.
+    /// A function of the host, which stays there.
+    #[cfg_attr(feature = "serde", serde(skip))]
     Own(Arc<dyn HostField>),
 }
 
 /// Place of a field's centre.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Centre {
     Fixed([f64; 3]),
-    Moving(Arc<Path>),
+    Moving(Path),
 }
 
 /// Name of the first post-Newtonian term.
@@ -184,7 +188,7 @@ impl ExternalField {
     /// The same field with its centre on a path.
     #[must_use]
     pub fn along(self, path: Path) -> Self {
-        let centre = Centre::Moving(Arc::new(path));
+        let centre = Centre::Moving(path);
         Self { centre, ..self }
     }
 

@@ -19,6 +19,7 @@ mod tests;
 /// Beginning of an orbit: position and velocity in the frame that the fields are in, in the units of the
 /// run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Orbit {
     /// Position.
     pub position: [f64; 3],

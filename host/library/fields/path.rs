@@ -2,17 +2,23 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use gpu_kernels::fields::KNOT;
 
 use crate::io::read_text;
 
+/// Time, position and velocity.
+type Knot = (f64, [f64; 3], [f64; 3]);
+
 /// Positions over time, joined by cubics: by the velocities of the table or, where it has none, by those
 /// of a natural spline, whose second derivative is continuous.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<Knot>", into = "Vec<Knot>"))]
 pub struct Path {
     /// Time, position and velocity of each knot, one after another.
-    numbers: Vec<f64>,
+    numbers: Arc<[f64]>,
 }
 
 /// Reason why a table is not a path.
@@ -72,7 +78,7 @@ impl Path {
         Ok(Self::of(knots.iter().copied()))
     }
 
-    fn of(knots: impl Iterator<Item = (f64, [f64; 3], [f64; 3])>) -> Self {
+    fn of(knots: impl Iterator<Item = Knot>) -> Self {
         let numbers = knots.flat_map(|(t, [x, y, z], [vx, vy, vz])| [t, x, y, z, vx, vy, vz]);
         Self {
             numbers: numbers.collect(),
@@ -127,11 +133,8 @@ impl Path {
             }
         }
         if rows.first().is_some_and(|row| row.len() == WIDTH) {
-            let knot = |row: &Vec<f64>| {
-                let [x, v] = [1, 4].map(|at| [row[at], row[at + 1], row[at + 2]]);
-                (row[0], x, v)
-            };
-            Self::with_velocities(&rows.iter().map(knot).collect::<Vec<_>>())
+            let knots: Vec<Knot> = rows.iter().map(|row| knot(row)).collect();
+            Self::with_velocities(&knots)
         } else {
             let knot = |row: &Vec<f64>| (row[0], [row[1], row[2], row[3]]);
             Self::through(&rows.iter().map(knot).collect::<Vec<_>>())
@@ -153,11 +156,6 @@ impl Path {
         crc32fast::hash(bytemuck::cast_slice(&self.numbers))
     }
 
-    /// The path that has these [`numbers`](Self::numbers).
-    pub(super) fn of_numbers(numbers: Vec<f64>) -> Self {
-        Self { numbers }
-    }
-
     /// As buffers of fields have it.
     pub(super) fn numbers(&self) -> &[f64] {
         &self.numbers
@@ -170,6 +168,26 @@ impl fmt::Display for Path {
         let [first, last] = self.span();
         let knots = self.knots();
         write!(f, "on a path of {knots} points from time {first} to {last}")
+    }
+}
+
+/// The knot of as many numbers.
+fn knot(numbers: &[f64]) -> Knot {
+    let [x, v] = [1, 4].map(|at| [numbers[at], numbers[at + 1], numbers[at + 2]]);
+    (numbers[0], x, v)
+}
+
+impl From<Path> for Vec<Knot> {
+    fn from(path: Path) -> Self {
+        path.numbers.chunks(WIDTH).map(knot).collect()
+    }
+}
+
+impl TryFrom<Vec<Knot>> for Path {
+    type Error = PathFault;
+
+    fn try_from(knots: Vec<Knot>) -> Result<Self, PathFault> {
+        Self::with_velocities(&knots)
     }
 }
 

@@ -961,3 +961,30 @@ fn a_body_in_a_singular_centre_is_refused() {
         built(text, None).expect("a centre without a body, or one that is smooth");
     }
 }
+
+/// As messages between ranks have them: a field by its name, and paths through knots.
+#[test]
+fn fields_that_make_no_sense_are_not_read() {
+    let written = |name: &str, values: &[f64]| {
+        let at_origin = (0_u32, [0.0; 3]);
+        let field = ((0_u32, (name, values)), at_origin);
+        postcard::to_extend(&field, vec![]).expect("plain numbers")
+    };
+    let read = |bytes: &[u8]| postcard::from_bytes::<ExternalField>(bytes);
+    let nfw = read(&written("nfw", &[3.0, 2.0])).expect("mass and scale");
+    assert_eq!(
+        format!("{nfw:?}"),
+        format!("{:?}", ExternalField::nfw(3.0, 2.0))
+    );
+    assert!(read(&written("nfw", &[3.0])).is_err());
+    assert!(read(&written("nowhere", &[3.0, 2.0])).is_err());
+    let path = |times: &[f64]| {
+        let knot = |&time: &f64| (time, [1.0, 2.0, 3.0], [4.0, 5.0, time]);
+        let knots: Vec<_> = times.iter().map(knot).collect();
+        let path = postcard::to_extend(&knots, vec![]).expect("plain numbers");
+        postcard::from_bytes::<Path>(&path).map(|path| (path, knots))
+    };
+    let (read, knots) = path(&[0.0, 0.5]).expect("in order");
+    assert_eq!(read, Path::with_velocities(&knots).expect("in order"));
+    assert!(path(&[0.5, 0.0]).is_err() && path(&[0.5]).is_err());
+}

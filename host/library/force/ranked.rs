@@ -6,6 +6,8 @@
 //! tells too that it asks for bodies.
 
 mod command;
+#[cfg(feature = "ranks")]
+mod forms;
 pub(crate) mod gpus;
 mod members;
 mod systems;
@@ -45,7 +47,7 @@ use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE, Way};
 use crate::simd::InstructionSet;
 use crate::timeline::Span;
-use crate::variants::{self, Build, Masses, Method, SystemsPath, Variant};
+use crate::variants::{self, Build, CpuPath, Masses, Method, SystemsPath, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -58,7 +60,7 @@ struct Leader {
     is_dealt: bool,
 }
 
-/// Puts so many independent systems on the CPUs of all ranks, as rank 0; one system is shared out.
+/// Puts this number of independent systems on the CPUs of all ranks, as rank 0; one system is shared out.
 ///
 /// # Errors
 /// If a field cannot be of these bodies, or is a function of this process alone.
@@ -66,12 +68,12 @@ pub(crate) fn lead(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (precision, choices, neighbours): (Precision, Choices, Option<Neighbours>),
+    (path, neighbours): (CpuPath, Option<Neighbours>),
     systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
     let (bodies, _) = in_fields;
     let wanted = neighbours.map(|neighbours| neighbours.number(bodies.len()) as u32);
-    let means = Means::Cpu(precision, choices, wanted);
+    let means = Means::Cpu(path, wanted);
     lead_by(team, in_fields, physics, means, systems)
 }
 
@@ -106,17 +108,16 @@ fn lead_by(
     // Or all ranks would fail.
     External::of_bodies(fields, bodies, &physics)?;
     bodies_each(bodies.len(), systems).map_err(PlanError::from)?;
-    let fields = fields.to_numbers();
     let begin = Begin {
         physics,
         means,
         bodies: bodies.clone(),
         systems,
-        fields: fields.expect("fields of ranks are formulas"),
+        fields: fields.clone(),
     };
     let is_dealt = begin.is_dealt();
     let turn = team.turn();
-    Command::Begin(Box::new(begin.clone())).tell(team);
+    team.tell(&Command::Begin(Box::new(begin.clone())));
     let backend = begin.backend(team)?;
     drop(turn);
     Ok(Box::new(Leader {
@@ -138,7 +139,7 @@ pub fn follow(team: &Arc<Team>) {
                 Ok(()) | Err(_) => {}
             }
         };
-        match Command::hear(team) {
+        match team.hear::<Command>() {
             Command::Wait => {}
             Command::Part => return,
             Command::Begin(begin) => backend = begin.backend(team).ok(),
@@ -190,7 +191,7 @@ impl Asked {
 /// Parts, as rank 0.
 pub fn part(team: &Team) {
     let mut parted = team.turn();
-    Command::Part.tell(team);
+    team.tell(&Command::Part);
     *parted = true;
 }
 
@@ -205,7 +206,7 @@ pub fn keep_in_touch(team: &Arc<Team>) {
             if *parted {
                 break;
             }
-            Command::Wait.tell(&team);
+            team.tell(&Command::Wait);
         }
     });
 }
@@ -214,13 +215,13 @@ impl Begin {
     /// The backend of this rank. Where one fails, all do.
     fn backend(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
         match self.means.clone() {
-            Means::Cpu(precision, choices, wanted) => {
+            Means::Cpu(path, wanted) => {
                 let instructions = common_instructions(team);
                 let choices = Choices {
                     instructions,
-                    ..choices
+                    ..Choices::from(path)
                 };
-                match (precision, self.is_dealt()) {
+                match (path.precision, self.is_dealt()) {
                     (Precision::F64, false) => {
                         let neighbours = wanted.and_then(NonZeroU32::new).map(Neighbours::Number);
                         let cpu = self.cpu::<f64>(choices, team)?;
@@ -258,8 +259,11 @@ impl Begin {
     }
 
     fn external(&self) -> Result<External, ForceError> {
-        let fields = Fields::of_numbers(&self.fields);
-        Ok(External::of_bodies(&fields, &self.bodies, &self.physics)?)
+        Ok(External::of_bodies(
+            &self.fields,
+            &self.bodies,
+            &self.physics,
+        )?)
     }
 
     fn cpu<R: Lane>(self, choices: Choices, team: &Arc<Team>) -> Result<Cpu<R>, ForceError> {
@@ -384,7 +388,7 @@ impl Leader {
     /// Has all ranks do something, and does it too, while the turn lasts.
     fn all(&mut self, command: &Command) -> (MutexGuard<'_, bool>, &mut dyn Backend) {
         let turn = self.team.turn();
-        command.tell(&self.team);
+        self.team.tell(command);
         (turn, &mut *self.backend)
     }
 
@@ -392,7 +396,7 @@ impl Leader {
     fn gathered(&mut self, asked: Asked) -> (Option<MutexGuard<'_, bool>>, &mut dyn Backend) {
         let turn = self.is_dealt.then(|| {
             let turn = self.team.turn();
-            Command::Gathered(asked).tell(&self.team);
+            self.team.tell(&Command::Gathered(asked));
             turn
         });
         (turn, &mut *self.backend)

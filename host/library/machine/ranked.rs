@@ -7,13 +7,12 @@ use cuda_driver::DeviceInfo;
 use super::Machine;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
-use crate::force::cpu::Choices;
 use crate::force::ranked::{Devices, lead, lead_on_devices};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::selection::Place;
-use crate::variants::{CpuPath, Method, Variant};
+use crate::variants::{Method, Variant};
 
 impl Machine {
     /// Has all ranks of a team compute together, as rank 0: the others
@@ -34,19 +33,7 @@ impl Machine {
     ) -> Result<Box<dyn Backend>, ForceError> {
         let in_fields = (bodies, &self.fields);
         if let Method::Cpu(path) = variant.method {
-            let CpuPath {
-                precision,
-                root,
-                pairs,
-                threads,
-            } = path;
-            let choices = Choices {
-                root,
-                pairs,
-                threads,
-                ..Choices::default()
-            };
-            let on_cpu = (precision, choices, self.neighbours);
+            let on_cpu = (path, self.neighbours);
             return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
         let devices = match &self.place {

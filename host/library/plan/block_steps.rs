@@ -13,10 +13,12 @@ use super::{Launch, Limits, PlanError, WARP};
 
 /// Parts of block time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BlockScheme {
     /// Order of Hermite's scheme, 4 or 6.
     pub order: u32,
     /// The digits of pairs.
+    #[cfg_attr(feature = "serde", serde(with = "DigitsForm"))]
     pub digits: DigitsName,
     /// Number of slices that bodies are cut into, one per block: the number of blocks that a device can
     /// compute at the same time. The bits of sums depend on this number. If several devices share the
@@ -25,6 +27,16 @@ pub struct BlockScheme {
     /// Number of neighbours wanted for each body, in a neighbour scheme. Several devices then share the
     /// active bodies, and each device has all sources.
     pub neighbours: Option<u32>,
+}
+
+/// [`DigitsName`] for serde.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "DigitsName")]
+enum DigitsForm {
+    Single,
+    Mixed,
+    Double,
 }
 
 /// The part of a device in block time steps.

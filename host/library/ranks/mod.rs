@@ -5,7 +5,9 @@
 //! bytes and add sums in an order that does not depend on the number of ranks. They leave no sum to an
 //! MPI library, because its order of additions may depend on this number.
 
+#[cfg(feature = "ranks")]
 mod member;
+mod messages;
 #[cfg(all(feature = "ranks", target_os = "linux"))]
 pub mod mpi;
 #[cfg(test)]
@@ -19,6 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
+#[cfg(feature = "ranks")]
 pub use member::{Differs, Member};
 
 /// Exit code of ranks that cannot continue, the same as for devices that cannot be used.
@@ -66,6 +69,7 @@ pub trait Ranks: Send + Sync + fmt::Debug {
 
 /// Route by which the GPUs of ranks exchange their results for one system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Way {
     /// Through the memory of their hosts, by MPI.
     Hosts,
@@ -125,6 +129,7 @@ impl Team {
     ///
     /// # Errors
     /// If they are not of one version of the program or were not started alike; all ranks have the same.
+    #[cfg(feature = "ranks")]
     pub fn new(ranks: Box<dyn Ranks>, me: &Member) -> Result<Self, Differs> {
         let mut team = Self {
             threads: vec![1; ranks.size()],

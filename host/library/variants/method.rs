@@ -56,6 +56,7 @@ pub struct SystemsPath {
 
 /// In which streams the work of many systems is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Queues {
     /// One stream, and launches that compute all systems.
     Together,
@@ -68,6 +69,7 @@ pub enum Queues {
 
 /// Transfers of the bodies of many systems to the GPU and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Transfers {
     /// All at once, the host waiting, from ordinary memory.
     Apart,
@@ -80,6 +82,7 @@ pub enum Transfers {
 
 /// On which GPUs many systems are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Gpus {
     /// The one that was chosen.
     One,
@@ -89,8 +92,10 @@ pub enum Gpus {
 
 /// Choices of the CPU path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CpuPath {
     /// Type of the pairs.
+    #[cfg_attr(feature = "serde", serde(with = "PrecisionForm"))]
     pub precision: Precision,
     /// Source of 1/√.
     pub root: RootName,
@@ -100,8 +105,20 @@ pub struct CpuPath {
     pub threads: Threads,
 }
 
+/// [`Precision`] for serde.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Precision")]
+enum PrecisionForm {
+    F16,
+    F32,
+    DoubleSingle,
+    F64,
+}
+
 /// Number of times a pair's distance is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PairsName {
     /// Once for each of its bodies: no body's sum waits for another's.
     Twice,
@@ -113,6 +130,7 @@ pub enum PairsName {
 
 /// Threads that compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Threads {
     /// All threads of the rayon pool that asks.
     All,
@@ -123,6 +141,7 @@ pub enum Threads {
 
 /// Source of 1/√.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RootName {
     /// A correctly rounded root and division: the same bits on every processor that fuses
     /// multiply–adds.
@@ -188,6 +207,7 @@ pub struct Fitted {
 
 /// Build of the PTX: precise, or with denormals flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Build {
     /// As IEEE 754 asks.
     Precise,

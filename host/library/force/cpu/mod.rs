@@ -42,7 +42,7 @@ use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
 pub use crate::simd::Lane;
-use crate::variants::{PairsName, RootName, Threads};
+use crate::variants::{CpuPath, PairsName, RootName, Threads};
 
 /// Returns whether each pair of n bodies is computed once.
 fn computes_once(pairs: PairsName, n: usize, precision: Precision) -> bool {
@@ -74,6 +74,24 @@ impl Default for Choices {
             pairs: PairsName::ByNumber,
             instructions: InstructionSet::detect(),
             threads: Threads::All,
+        }
+    }
+}
+
+/// A variant's, with the widest vector instructions of this machine.
+impl From<CpuPath> for Choices {
+    fn from(path: CpuPath) -> Self {
+        let CpuPath {
+            precision: _, // a type of the backend
+            root,
+            pairs,
+            threads,
+        } = path;
+        Self {
+            root,
+            pairs,
+            threads,
+            ..Self::default()
         }
     }
 }

@@ -4,22 +4,32 @@ use std::collections::HashSet;
 
 use cuda_driver::{DeviceInfo, NcclVersion, devices, nccl_version};
 
-use super::command::{Command, Reader, Writer};
+use super::command::Command;
+#[cfg(feature = "ranks")]
+use super::forms;
 use crate::ranks::{self, Team, Way};
 use crate::settings::Setting;
 
 /// Means that a rank has to compute with.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "ranks", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Seen {
     /// GPUs, or why there are none.
-    pub(crate) gpus: Result<Vec<DeviceInfo>, String>,
-    /// Version of NCCL, or why there is none.
-    nccl: Result<NcclVersion, String>,
+    pub(crate) gpus: Result<Vec<SeenGpu>, String>,
+    /// Number of NCCL's version, or why there is none.
+    nccl: Result<u32, String>,
     /// Name of the machine as NCCL is told it; mostly none.
     host: String,
     /// Name by which NCCL tells machines apart: the same, or where there is none their own.
     machine: String,
 }
+
+/// GPU that a rank sees.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "ranks", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct SeenGpu(
+    #[cfg_attr(feature = "ranks", serde(with = "forms::GpuForm"))] DeviceInfo,
+);
 
 /// Environment variable by which NCCL tells machines apart, where it is set.
 const NCCL_HOST: &str = "NCCL_HOSTID";
@@ -69,7 +79,7 @@ pub enum NoGpuOfRank {
 /// GPUs that each rank sees, as rank 0.
 pub(crate) fn seen_by_all(team: &Team) -> Vec<Seen> {
     let _turn = team.turn();
-    Command::Gpus.tell(team);
+    team.tell(&Command::Gpus);
     gathered(team)
 }
 
@@ -79,18 +89,19 @@ pub(super) fn gathered(team: &Team) -> Vec<Seen> {
     let host = std::env::var(NCCL_HOST).unwrap_or_default();
     let seen = Seen {
         nccl: match &gpus {
-            Ok(_) => nccl_version().map_err(|why| why.to_string()),
+            Ok(_) => nccl_version()
+                .map(|version| version.0)
+                .map_err(|why| why.to_string()),
             Err(why) => Err(why.clone()),
         },
-        gpus,
+        gpus: gpus.map(|gpus| gpus.into_iter().map(SeenGpu).collect()),
         machine: match &*host {
             "" => String::from_utf8_lossy(&ranks::host()).into_owned(),
             host => host.to_owned(),
         },
         host,
     };
-    let all = team.gather_ragged(&to_words(&seen));
-    all.iter().map(|words| from_words(words)).collect()
+    team.told_by_all(seen)
 }
 
 /// A GPU for each rank: the first that it sees, of those that ranks before it have not.
@@ -101,9 +112,9 @@ pub(crate) fn one_each(seen: &[Seen]) -> Result<Vec<DeviceInfo>, NoGpuOfRank> {
     let mut taken = HashSet::new();
     let one = |(rank, seen): (usize, &Seen)| {
         let gpus = of_rank(rank, seen)?;
-        let free = gpus.iter().find(|gpu| taken.insert(gpu.uuid));
-        let count = gpus.len();
-        free.cloned().ok_or(NoGpuOfRank::Taken { rank, count })
+        let free = gpus.iter().find(|gpu| taken.insert(gpu.0.uuid));
+        let (free, count) = (free.map(|gpu| gpu.0.clone()), gpus.len());
+        free.ok_or(NoGpuOfRank::Taken { rank, count })
     };
     seen.iter().enumerate().map(one).collect()
 }
@@ -115,14 +126,14 @@ pub(crate) fn one_each(seen: &[Seen]) -> Result<Vec<DeviceInfo>, NoGpuOfRank> {
 pub(crate) fn numbered(seen: &[Seen], asked: u32) -> Result<Vec<DeviceInfo>, NoGpuOfRank> {
     let one = |(rank, seen): (usize, &Seen)| {
         let gpus = of_rank(rank, seen)?;
-        let (gpu, count) = (gpus.iter().find(|gpu| gpu.ordinal == asked), gpus.len());
-        gpu.cloned()
-            .ok_or(NoGpuOfRank::Number { rank, asked, count })
+        let gpu = gpus.iter().find(|gpu| gpu.0.ordinal == asked);
+        let (gpu, count) = (gpu.map(|gpu| gpu.0.clone()), gpus.len());
+        gpu.ok_or(NoGpuOfRank::Number { rank, asked, count })
     };
     seen.iter().enumerate().map(one).collect()
 }
 
-fn of_rank(rank: usize, seen: &Seen) -> Result<&[DeviceInfo], NoGpuOfRank> {
+fn of_rank(rank: usize, seen: &Seen) -> Result<&[SeenGpu], NoGpuOfRank> {
     let none = |why: &String| NoGpuOfRank::None {
         rank,
         why: why.clone(),
@@ -149,12 +160,12 @@ pub(crate) fn way(seen: &[Seen], taken: &[DeviceInfo]) -> (Way, String) {
 /// The version of NCCL by which the GPUs that ranks take can exchange, or why there is none.
 fn version_of_all(seen: &[Seen], taken: &[DeviceInfo]) -> Result<NcclVersion, String> {
     let of_rank = |rank: usize| {
-        let version = seen[rank].nccl.as_ref();
+        let version = seen[rank].nccl.as_ref().map(|&number| NcclVersion(number));
         version.map_err(|why| format!("rank {rank}: {why}"))
     };
-    let first = *of_rank(0)?;
+    let first = of_rank(0)?;
     for rank in 1..seen.len() {
-        let its = *of_rank(rank)?;
+        let its = of_rank(rank)?;
         if its != first {
             return Err(format!("rank {rank} has NCCL {its}, and rank 0 {first}"));
         }
@@ -171,130 +182,10 @@ fn version_of_all(seen: &[Seen], taken: &[DeviceInfo]) -> Result<NcclVersion, St
     }
 }
 
-fn to_words(seen: &Seen) -> Vec<u64> {
-    let mut words = Writer(vec![]);
-    match &seen.gpus {
-        Err(why) => {
-            words.number(0);
-            words.text(why);
-        }
-        Ok(gpus) => {
-            words.number(1);
-            words.number(gpus.len() as u64);
-            gpus.iter().for_each(|gpu| write(gpu, &mut words));
-        }
-    }
-    match &seen.nccl {
-        Err(why) => {
-            words.number(0);
-            words.text(why);
-        }
-        Ok(version) => {
-            words.number(1);
-            words.number(version.0.into());
-        }
-    }
-    words.text(&seen.host);
-    words.text(&seen.machine);
-    words.0
-}
-
-fn from_words(words: &[u64]) -> Seen {
-    let words = &mut Reader(words);
-    Seen {
-        gpus: match words.number() {
-            0 => Err(words.text()),
-            _ => Ok((0..words.number()).map(|_| read(words)).collect()),
-        },
-        nccl: match words.number() {
-            0 => Err(words.text()),
-            _ => Ok(NcclVersion(words.number() as u32)),
-        },
-        host: words.text(),
-        machine: words.text(),
-    }
-}
-
-fn write(gpu: &DeviceInfo, words: &mut Writer) {
-    let DeviceInfo {
-        ordinal,
-        name,
-        uuid,
-        pci,
-        compute_capability,
-        sm_count,
-        sm_clock_khz,
-        memory_clock_khz,
-        memory_bus_bits,
-        memory_bytes,
-        l2_bytes,
-        warp_size,
-        max_threads_per_block,
-        max_threads_per_sm,
-        registers_per_sm,
-        shared_bytes_per_sm,
-        max_shared_bytes_per_block,
-        driver_version,
-    } = gpu;
-    words.text(name);
-    words.number(*memory_bytes as u64);
-    for byte in uuid {
-        words.number((*byte).into());
-    }
-    for number in [
-        *ordinal,
-        pci.0,
-        pci.1,
-        pci.2,
-        compute_capability.0,
-        compute_capability.1,
-        *sm_count,
-        *sm_clock_khz,
-        *memory_clock_khz,
-        *memory_bus_bits,
-        *l2_bytes,
-        *warp_size,
-        *max_threads_per_block,
-        *max_threads_per_sm,
-        *registers_per_sm,
-        *shared_bytes_per_sm,
-        *max_shared_bytes_per_block,
-        driver_version.0,
-        driver_version.1,
-    ] {
-        words.number(number.into());
-    }
-}
-
-fn read(words: &mut Reader<'_>) -> DeviceInfo {
-    let (name, memory_bytes) = (words.text(), words.number() as usize);
-    let uuid = [(); 16].map(|()| words.number() as u8);
-    let mut number = || words.number() as u32;
-    DeviceInfo {
-        name,
-        memory_bytes,
-        uuid,
-        ordinal: number(),
-        pci: (number(), number(), number()),
-        compute_capability: (number(), number()),
-        sm_count: number(),
-        sm_clock_khz: number(),
-        memory_clock_khz: number(),
-        memory_bus_bits: number(),
-        l2_bytes: number(),
-        warp_size: number(),
-        max_threads_per_block: number(),
-        max_threads_per_sm: number(),
-        registers_per_sm: number(),
-        shared_bytes_per_sm: number(),
-        max_shared_bytes_per_block: number(),
-        driver_version: (number(), number()),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::ranks::threads::together_with;
 
     pub(in crate::force::ranked) fn gpu(ordinal: u32, identity: u8) -> DeviceInfo {
         DeviceInfo {
@@ -321,10 +212,10 @@ pub(super) mod tests {
 
     /// GPUs that a rank sees, by their identities.
     fn seen(identities: &[u8]) -> Seen {
-        let gpus = (0..).zip(identities).map(|(n, &of)| gpu(n, of));
+        let gpus = (0..).zip(identities).map(|(n, &of)| SeenGpu(gpu(n, of)));
         Seen {
             gpus: Ok(gpus.collect()),
-            nccl: Ok(NcclVersion(22703)),
+            nccl: Ok(22703),
             host: String::new(),
             machine: "here".to_owned(),
         }
@@ -400,7 +291,7 @@ pub(super) mod tests {
         });
         assert_eq!(super::way(&machines, &parts).0, Way::Nccl);
         let older = Seen {
-            nccl: Ok(NcclVersion(21805)),
+            nccl: Ok(21805),
             ..seen(&[1])
         };
         let (way, by) = way_of(&[seen(&[1]), older], &[1, 2]);
@@ -420,8 +311,10 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_seen_is_told() {
-        for seen in [seen(&[]), seen(&[200, 3]), seeing_none("keiner — none")] {
-            assert_eq!(from_words(&to_words(&seen)), seen);
-        }
+        let all = [seen(&[]), seen(&[200, 3]), seeing_none("keiner — none")];
+        let told = together_with(&[1, 1, 1], |team| {
+            team.told_by_all(all[team.rank()].clone())
+        });
+        assert!(told.iter().all(|told| *told == all));
     }
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use bytemuck::Pod;
 
-use super::command::{Reader, Writer, read_state, write_state};
 use super::of_all;
 use crate::backend::{Backend, ForceError, Pipeline, SavedState};
 use crate::bodies::{Bodies, Body};
@@ -83,16 +82,15 @@ impl Dealt {
         done
     }
 
-    /// Answers of all ranks about their systems and bodies; an empty one where a rank has none. Where one fails or has
-    /// failed, all do.
-    fn gathered<T: Pod>(
+    /// Answer of this rank about its systems and bodies, if it has any. Where one fails or has failed, all do.
+    fn asked<T>(
         &mut self,
-        ask: impl FnOnce(&mut dyn Backend, &mut Bodies) -> Result<Vec<T>, ForceError>,
-    ) -> Result<Vec<Vec<T>>, ForceError> {
-        let mut said = vec![];
+        ask: impl FnOnce(&mut dyn Backend, &mut Bodies) -> Result<T, ForceError>,
+    ) -> Result<Option<T>, ForceError> {
+        let mut said = None;
         if let (None, Some(mine)) = (&self.failure, self.mine.as_deref_mut()) {
             match ask(mine, &mut self.own) {
-                Ok(all) => said = all,
+                Ok(answer) => said = Some(answer),
                 Err(why) => self.failure = Some(why.to_string()),
             }
         }
@@ -101,7 +99,16 @@ impl Dealt {
             Some(why) => Err(ForceError::OfRank { rank, why }),
             None => Ok(said),
         };
-        Ok(self.team.gather_ragged(&of_all(said, &self.team)?))
+        of_all(said, &self.team)
+    }
+
+    /// Answers of all ranks, one after another.
+    fn gathered<T: Pod>(
+        &mut self,
+        ask: impl FnOnce(&mut dyn Backend, &mut Bodies) -> Result<Vec<T>, ForceError>,
+    ) -> Result<Vec<T>, ForceError> {
+        let said = self.asked(ask)?.unwrap_or_default();
+        Ok(self.team.gather_ragged(&said).concat())
     }
 }
 
@@ -131,16 +138,14 @@ impl Backend for Dealt {
     }
 
     fn save(&mut self) -> Result<SavedState, ForceError> {
-        let states = self.gathered(|mine, _| {
-            let mut words = Writer(vec![]);
-            write_state(&mine.save()?, &mut words);
-            Ok(words.0)
-        })?;
-        let there = states.iter().filter(|words| !words.is_empty());
-        let mut states = there.map(|words| read_state(&mut Reader(words)));
-        let mut all = states.next().expect("there is a system");
-        states.for_each(|state| all.append(state));
-        Ok(all)
+        let mine = self.asked(|mine, _| mine.save())?;
+        if let Some(mine) = &mine {
+            assert_eq!(mine.frame, self.frame, "in the same units");
+        }
+        Ok(SavedState::of(self.frame, |column| {
+            let mine = mine.as_ref().map(|mine| mine.column(column));
+            self.team.gather_ragged(mine.unwrap_or_default()).concat()
+        }))
     }
 
     fn restore(&mut self, saved: &SavedState) -> Result<(), ForceError> {
@@ -155,7 +160,7 @@ impl Backend for Dealt {
             let state = |body: Body| [body.position, body.velocity];
             Ok(own.iter().map(state).collect())
         })?;
-        for (i, [position, velocity]) in all.into_iter().flatten().enumerate() {
+        for (i, [position, velocity]) in all.into_iter().enumerate() {
             [bodies.x[i], bodies.y[i], bodies.z[i]] = position;
             [bodies.vx[i], bodies.vy[i], bodies.vz[i]] = velocity;
         }
@@ -163,7 +168,7 @@ impl Backend for Dealt {
     }
 
     fn accelerations(&mut self) -> Result<Vec<[f64; 3]>, ForceError> {
-        Ok(self.gathered(|mine, _| mine.accelerations())?.concat())
+        self.gathered(|mine, _| mine.accelerations())
     }
 
     fn energies(&mut self) -> Result<Vec<Energy>, ForceError> {
@@ -177,7 +182,7 @@ impl Backend for Dealt {
             potential,
             ..Energy::default()
         };
-        Ok(energies.into_iter().flatten().map(energy).collect())
+        Ok(energies.into_iter().map(energy).collect())
     }
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
@@ -185,8 +190,7 @@ impl Backend for Dealt {
     }
 
     fn synchronize(&mut self) -> Result<(), ForceError> {
-        let done = self.gathered(|mine, _| mine.synchronize().map(|()| Vec::<u64>::new()));
-        done.map(drop)
+        self.asked(|mine, _| mine.synchronize()).map(drop)
     }
 }
 
@@ -194,9 +198,9 @@ impl Pipeline for Dealt {
     /// Until the last rank has done its part.
     fn seconds(&mut self, dt: f64, steps: u32) -> Result<f64, ForceError> {
         let start = Instant::now();
-        self.gathered(|mine, _| {
+        self.asked(|mine, _| {
             let pipeline = mine.pipeline().expect("systems on devices have one");
-            pipeline.seconds(dt, steps).map(|seconds| vec![seconds])
+            pipeline.seconds(dt, steps)
         })?;
         Ok(start.elapsed().as_secs_f64())
     }

@@ -13,7 +13,7 @@ use crate::physics::ForceLaw;
 use crate::ranks::threads::together_with;
 use crate::selection::Place;
 use crate::simulation::{NewValues, Simulation};
-use crate::variants::{self, PairsName};
+use crate::variants::{self, PairsName, RootName, Threads};
 
 const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 1, 5, 1]];
 
@@ -25,16 +25,18 @@ fn physics() -> Physics {
     }
 }
 
+/// The path on CPUs of most tests.
+pub(super) const IN_F64: CpuPath = CpuPath {
+    precision: Precision::F64,
+    root: RootName::Refined,
+    pairs: PairsName::ByNumber,
+    threads: Threads::All,
+};
+
 /// The bodies on all ranks of a team.
-fn on_ranks(
-    team: &Arc<Team>,
-    bodies: &Bodies,
-    precision: Precision,
-    choices: Choices,
-) -> Box<dyn Backend> {
+fn on_ranks(team: &Arc<Team>, bodies: &Bodies, path: CpuPath) -> Box<dyn Backend> {
     let in_fields = (bodies, &Fields::NONE);
-    let on_cpu = (precision, choices, None);
-    let backend = lead(team, in_fields, physics(), on_cpu, 1);
+    let backend = lead(team, in_fields, physics(), (path, None), 1);
     backend.expect("no fields")
 }
 
@@ -54,8 +56,9 @@ pub(crate) fn led<T: Send>(threads: &[usize], work: impl Fn(&Arc<Team>) -> T + S
     all.into_iter().flatten().next().expect("rank 0's")
 }
 
-fn alone(bodies: &Bodies, precision: Precision, choices: Choices) -> Box<dyn Backend> {
-    match precision {
+fn alone(bodies: &Bodies, path: CpuPath) -> Box<dyn Backend> {
+    let choices = Choices::from(path);
+    match path.precision {
         Precision::F64 => Box::new(Cpu::<f64>::with(bodies, physics(), choices)),
         _ => Box::new(Cpu::<f32>::with(bodies, physics(), choices)),
     }
@@ -76,15 +79,14 @@ fn accelerations_and_energies_are_those_of_one_process() {
         for pairs in [PairsName::Twice, PairsName::Once] {
             for n in [1, 2, 17, 257, 1300] {
                 let bodies = cloud(n, n as u64);
-                let choices = Choices {
+                let path = CpuPath {
+                    precision,
                     pairs,
-                    ..Choices::default()
+                    ..IN_F64
                 };
-                let expected = accelerations(alone(&bodies, precision, choices));
+                let expected = accelerations(alone(&bodies, path));
                 for threads in TEAMS {
-                    let found = led(threads, |team| {
-                        accelerations(on_ranks(team, &bodies, precision, choices))
-                    });
+                    let found = led(threads, |team| accelerations(on_ranks(team, &bodies, path)));
                     assert_eq!(
                         found, expected,
                         "{n} bodies, {precision:?}, {pairs:?}, {threads:?}"
@@ -127,12 +129,11 @@ fn runs_of_all_integrators_are_those_of_one_process() {
         runs.push((integrator, of_varying(TimeSteps::Blocks)));
     }
     for (integrator, pace) in runs {
-        let choices = Choices::default();
-        let backend = alone(&bodies, Precision::F64, choices);
+        let backend = alone(&bodies, IN_F64);
         let expected = run(backend, &bodies, integrator, pace);
         for threads in [TEAMS[1], TEAMS[4]] {
             let found = led(threads, |team| {
-                let backend = on_ranks(team, &bodies, Precision::F64, choices);
+                let backend = on_ranks(team, &bodies, IN_F64);
                 run(backend, &bodies, integrator, pace)
             });
             assert_eq!(found, expected, "{integrator:?}, {pace:?}, {threads:?}");
@@ -236,9 +237,7 @@ fn spans_are_left_together() {
         let kernel = variants::find("hermite-f64").expect("listed");
         machine.backend(kernel, &bodies, physics()).expect("runs")
     };
-    let on_cpus = |team: &Arc<Team>, bodies: &Bodies| {
-        on_ranks(team, bodies, Precision::F64, Choices::default())
-    };
+    let on_cpus = |team: &Arc<Team>, bodies: &Bodies| on_ranks(team, bodies, IN_F64);
     spans_are_left(|team| on_cpus(team, &bodies), (span, eta));
     spans_are_left(|team| on_cpus(team, &few), (32.0 * span, eta));
     spans_are_left(on_devices, (span, eta));
@@ -285,8 +284,7 @@ fn a_run_goes_on_with_another_number_of_ranks() {
     let bodies = cloud(70, 3);
     let integrator = Integrator::Hermite6;
     let pace = Pace::Fixed(0.01);
-    let choices = Choices::default();
-    let lead = |team: &Arc<Team>| on_ranks(team, &bodies, Precision::F64, choices);
+    let lead = |team: &Arc<Team>| on_ranks(team, &bodies, IN_F64);
     let end = |simulation: &mut Simulation| {
         simulation.step().expect("a CPU does not refuse");
         simulation.save().expect("it is here")
@@ -297,7 +295,7 @@ fn a_run_goes_on_with_another_number_of_ranks() {
         end(&mut simulation);
         simulation
     };
-    let expected = end(&mut begin(alone(&bodies, Precision::F64, choices)));
+    let expected = end(&mut begin(alone(&bodies, IN_F64)));
     let (clock, state) = led(&[1, 1, 1], |team| {
         begin(lead(team)).save().expect("it is here")
     });
@@ -318,7 +316,6 @@ fn test_particles_are_those_of_one_process() {
     for (massive, massless, steps) in [(2_100, 37, 1), (5, 700, 450)] {
         let mut bodies = cloud(massive + massless, 3);
         bodies.mass[..massless].fill(0.0);
-        let choices = Choices::default();
         let end = |mut backend: Box<dyn Backend>| {
             let step = Integrator::Leapfrog.operations(1e-4);
             Integrator::Leapfrog
@@ -327,11 +324,9 @@ fn test_particles_are_those_of_one_process() {
             backend.repeat(steps, &step).expect("a CPU does not refuse");
             backend.save().expect("it is here")
         };
-        let expected = end(alone(&bodies, Precision::F64, choices));
+        let expected = end(alone(&bodies, IN_F64));
         for threads in [TEAMS[1], TEAMS[2]] {
-            let found = led(threads, |team| {
-                end(on_ranks(team, &bodies, Precision::F64, choices))
-            });
+            let found = led(threads, |team| end(on_ranks(team, &bodies, IN_F64)));
             assert!(found == expected, "{massive} with mass, {threads:?}");
         }
     }
@@ -342,12 +337,12 @@ fn signs_of_life_come_between_commands() {
     let bodies = cloud(40, 1);
     let found = led(&[1, 1], |team| {
         keep_in_touch(team);
-        let mut backend = on_ranks(team, &bodies, Precision::F64, Choices::default());
+        let mut backend = on_ranks(team, &bodies, IN_F64);
         thread::sleep(SIGN_OF_LIFE * 5 / 2);
         backend.accelerate().expect("a CPU does not refuse");
         backend.accelerations().expect("computed")
     });
-    let alone = alone(&bodies, Precision::F64, Choices::default());
+    let alone = alone(&bodies, IN_F64);
     assert_eq!(found, accelerations(alone).0);
 }
 
@@ -371,8 +366,7 @@ fn fields_are_those_of_one_process() {
     for threads in TEAMS {
         let found = led(threads, |team| {
             let in_fields = (&bodies, &fields);
-            let on_cpu = (Precision::F64, choices, None);
-            let backend = lead(team, in_fields, physics(), on_cpu, 1);
+            let backend = lead(team, in_fields, physics(), (IN_F64, None), 1);
             run(backend.expect("formulas"), &bodies, integrator, pace)
         });
         assert_eq!(found, expected, "{threads:?}");

@@ -107,16 +107,16 @@ fn convert_changes_units() {
 fn units_of_a_run_are_those_of_its_snapshots() {
     let folder = tempdir().unwrap();
     let folder = folder.path();
-    let run = "run plummer --bodies 20 --mass 100Msun --radius 1pc --steps 1 --snapshot-format csv";
+    let run = "run plummer --bodies 20 --mass 100Msun --radius 1pc --steps 1 --snapshot-format vtp";
     try_in(folder, &format!("{run} --device cpu --out R")).expect(0, &[]);
-    for of_run in ["info R/final.csv", "convert R/final.csv a.csv --units si"] {
+    for of_run in ["info R/final.vtp", "convert R/final.vtp a.csv --units si"] {
         let ended = try_in(folder, of_run);
         assert!(ended.complained.contains("run.toml beside it"), "{ended}");
         ended.expect(0, &["units"]);
     }
     // Its name alone says that it is the run's.
-    fs::copy(folder.join("R/final.csv"), folder.join("R/other.csv")).unwrap();
-    let other = "convert R/other.csv b.csv --units si";
+    fs::copy(folder.join("R/final.vtp"), folder.join("R/other.vtp")).unwrap();
+    let other = "convert R/other.vtp b.csv --units si";
     try_in(folder, other).expect(USAGE, &["records no units"]);
 }
 
@@ -193,6 +193,78 @@ fn what_is_left_out_is_said() {
     assert!(written.contains("# bodies = 2\n"), "{written}");
 }
 
+/// PeTar and NBODY6 begin with tables that do not keep all, which is said.
+#[test]
+fn other_codes_go_on_with_the_bodies() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let original = plummer(12, 1).unwrap();
+    try_in(folder, "ic plummer --bodies 12 --seed 1 --out a.allpairs").expect(0, &[]);
+    let ended = try_in(folder, "convert a.allpairs a.petar");
+    ended.expect(0, &["(petar)"]);
+    assert!(ended.complained.contains("ids are larger by 1"), "{ended}");
+    let found = read(folder, "a.petar");
+    assert_eq!((&found.x, &found.mass), (&original.x, &original.mass));
+    assert_eq!(found.id, (1..13).collect::<Vec<_>>());
+    try_in(folder, "convert a.allpairs dat.10").expect(0, &["(nbody6)"]);
+    let table = fs::read_to_string(folder.join("dat.10")).unwrap();
+    assert_eq!(table.split_whitespace().count(), 12 * 7);
+    assert_eq!(read(folder, "dat.10"), original);
+
+    // 1 km/s is 1.022712165045695 pc/Myr.
+    try_in(folder, "convert a.allpairs b.npz --units pc:pc").expect(0, &[]);
+    let ended = try_in(folder, "convert b.npz b.table --to petar");
+    ended.expect(0, &[]);
+    assert!(
+        ended.complained.contains("petar its option -u 1"),
+        "{ended}"
+    );
+    assert!(near(
+        read(folder, "b.table").vx[3],
+        1.022_712_165_045_695 * original.vx[3]
+    ));
+}
+
+/// Units in names of columns or in comments are the units of the run. Others are told.
+#[test]
+fn units_of_tables_are_used_or_named() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    let rows = "0,0,0,0,0,0,1\n1,0,0,0,0.065,0,1\n";
+    for (name, head, units) in [
+        (
+            "a.csv",
+            "x [pc],y [pc],z [pc],vx [km/s],vy [km/s],vz [km/s],m [Msun]",
+            "pc, Msun, km/s",
+        ),
+        (
+            "b.csv",
+            "# units: pc, Msun, km/s\nx,y,z,vx,vy,vz,m",
+            "pc, Msun, km/s",
+        ),
+        (
+            "c.csv",
+            "x_au,y_au,z_au,vx_kms,vy_kms,vz_kms,m_msun",
+            "au, Msun",
+        ),
+    ] {
+        fs::write(folder.join(name), format!("{head}\n{rows}")).unwrap();
+        let said = format!("in units of {units}");
+        try_in(folder, &format!("info {name}")).expect(0, &[&said]);
+        let run = format!("run {name} --steps 1 --device cpu --out R-{name}");
+        try_in(folder, &run).expect(0, &[&said]);
+    }
+    fs::write(
+        folder.join("d.csv"),
+        format!("# units: furlong, stone\nx,y,z,vx,vy,vz,m\n{rows}"),
+    )
+    .unwrap();
+    let ended = try_in(folder, "info d.csv");
+    ended.expect(0, &["units unknown"]);
+    let said = "`units: furlong, stone` tells of units and was not understood";
+    assert!(ended.complained.contains(said), "{ended}");
+}
+
 /// Programs pass snapshots on by pipes.
 #[test]
 fn the_standard_input_and_output_hold_snapshots() {
@@ -222,4 +294,11 @@ fn the_standard_input_and_output_hold_snapshots() {
     Ended::of(piped("render - --output r.png --size 600x300", &table)).expect(0, &["r.png"]);
     Ended::of(piped("run - --bodies 5 --out p", &table)).expect(USAGE, &["--bodies"]);
     Ended::of(piped("info -", b"")).expect(DATA, &["standard input", "empty"]);
+    if cfg!(target_os = "linux") {
+        Ended::of(piped("info /dev/stdin", &table)).expect(0, &["20 bodies"]);
+        Ended::of(piped("run /dev/stdin --steps 1 --out q", &table)).expect(0, &["20 bodies"]);
+        let again = piped("convert /dev/stdin /dev/stdout", &table);
+        assert_eq!(again.stdout, table);
+        try_in(folder, "info /dev/zero").expect(DATA, &["a device"]);
+    }
 }

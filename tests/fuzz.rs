@@ -453,14 +453,14 @@ fn readers_survive_what_nobody_wrote() {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let kinds = match std::env::var_os("ALLPAIRS_FUZZ_ONLY") {
         Some(_) => 1,
-        None => Format::ALL.len() + 6,
+        None => Format::ALL.len() + 7,
     };
     let share = seconds.map(|all| Duration::from_secs(all) / kinds as u32);
 
     // Compressed HDF5 is among the files of h5py.
     let formats = Format::ALL
         .into_iter()
-        .chain([Format::Gadget, Format::Nemo]);
+        .chain([Format::Gadget, Format::Nemo, Format::Petar]);
     for format in formats.filter(|format| *format != Format::Hdf5Gzip) {
         let sound = match format.to_write() == format {
             true => sound(folder.path(), format),

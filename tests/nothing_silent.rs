@@ -67,10 +67,10 @@ fn units_of_a_file_are_not_given_another_meaning() {
         .run("convert ss.npz kpc.csv --units au:kpc")
         .expect(0, &["units are now kpc, 1e10 Msun, km/s"]);
     // A format without a place for units does not claim to record them.
-    folder.run("ic solar-system --out ss.csv").expect(
+    folder.run("ic solar-system --out ss.vtp").expect(
         0,
         &[
-            "a table of text (CSV)\nin units of au, Msun (G = 1.000000)",
+            "VTK PolyData\nin units of au, Msun (G = 1.000000)",
             "which this format does not record",
         ],
     );

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use allpairs::io::{Format, Overwrite, Snapshot, write_series};
+use allpairs::io::{Format, Overwrite, Reading, Snapshot, Velocities, write_series};
 use allpairs::suggest;
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
@@ -35,6 +35,11 @@ pub(super) struct Options {
     /// 1, potential energy -1/2 and G = 1.
     #[arg(long, value_name = "[FROM:]TO")]
     units: Option<Change>,
+    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
+    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
+    /// peculiar, without it.
+    #[arg(long, value_name = "VELOCITIES")]
+    physical: Option<Velocities>,
     /// Replace the output if it is there.
     #[arg(long)]
     overwrite: bool,
@@ -81,7 +86,11 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     if options.input.is_dir() {
         return gather(options, to, out);
     }
-    let input = files::load(&options.input, options.from)?;
+    let reading = Reading {
+        format: options.from,
+        physical: options.physical,
+    };
+    let input = files::load(&options.input, reading)?;
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
     let mut told = String::new();
     if let Some(change) = options.units {
@@ -120,11 +129,11 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
 fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result<()> {
     let folder = options.input.display();
     ensure!(
-        to == Format::Npz && options.units.is_none(),
-        "{folder} is a folder: all snapshots in it go into one .npz, in the units that they have"
+        to == Format::Npz && options.units.is_none() && options.physical.is_none(),
+        "{folder} is a folder: all snapshots in it go into one .npz, in the units and with the numbers that they have"
     );
     let files = series::in_folder(&options.input)?;
-    let first = files::load(&files[0], options.from)?;
+    let first = files::load(&files[0], Reading::of(options.from))?;
     let n = first.snapshot.bodies.len();
     let read = |index: usize| -> anyhow::Result<Snapshot> {
         let snapshot = allpairs::io::load(&files[index], options.from)?.snapshot;

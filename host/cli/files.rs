@@ -2,11 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, BufWriter, Cursor, IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Cursor, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use allpairs::io::{Format, Loaded, Overwrite, Printable, ReadError, Snapshot, WriteError};
+use allpairs::io::{
+    Format, Loaded, Overwrite, Printable, ReadError, ReadFault, Reading, Snapshot, WriteError,
+    read_stream,
+};
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
@@ -15,41 +22,80 @@ use crate::outputs;
 
 /// Returns whether a path names the standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == STANDARD
+    path.as_os_str() == STANDARD || path.as_os_str() == "/dev/stdout"
 }
 
 /// Reads a snapshot with its units and notes.
-pub(super) fn read(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
-    if !is_standard(path) {
-        return allpairs::io::load(path, format);
+pub(super) fn read(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
+    let is_input = path.as_os_str() == STANDARD;
+    if !is_input && !allpairs::io::is_pipe(path) {
+        return allpairs::io::load_as(path, reading);
     }
-    let name = Path::new("standard input");
-    let fault = |fault: io::Error| ReadError {
-        path: name.to_owned(),
-        fault: fault.into(),
+    let name = match is_input {
+        true => Path::new("standard input"),
+        false => path,
     };
-    // Some commands read a snapshot twice, and there it is once.
-    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
-    let bytes = match INPUT.get() {
-        Some(bytes) => bytes,
-        None => {
+    let bytes = stream(path, is_input).map_err(|fault| ReadError {
+        path: name.to_owned(),
+        fault,
+    })?;
+    allpairs::io::load_from_as(Cursor::new(&bytes[..]), name, reading)
+}
+
+/// All bytes of the standard input, or of a pipe. Some commands read a snapshot twice, and there it is once.
+fn stream(path: &Path, is_input: bool) -> Result<Arc<Vec<u8>>, ReadFault> {
+    static READ: Mutex<BTreeMap<PathBuf, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bytes) = read.get(path) {
+        return Ok(Arc::clone(bytes));
+    }
+    let waiting = Waiting::on(path);
+    let bytes = match is_input {
+        true => {
             let mut input = io::stdin().lock();
             if input.is_terminal() {
                 let problem = "it is a terminal: pipe a snapshot into it";
-                return Err(fault(io::Error::other(problem)));
+                return Err(io::Error::other(problem).into());
             }
-            let mut bytes = vec![];
-            input.read_to_end(&mut bytes).map_err(fault)?;
-            INPUT.get_or_init(|| bytes)
+            read_stream(&mut input)?
         }
+        // Opening waits for a writer.
+        false => read_stream(&mut File::open(path)?)?,
     };
-    allpairs::io::load_from(Cursor::new(&bytes[..]), name, format)
+    drop(waiting);
+    let bytes = Arc::new(bytes);
+    read.insert(path.to_owned(), Arc::clone(&bytes));
+    Ok(bytes)
+}
+
+/// Tells that a pipe is waited for, if it is for some time.
+struct Waiting {
+    /// Ends the wait when it is dropped.
+    _reading: mpsc::Sender<()>,
+}
+
+impl Waiting {
+    fn on(path: &Path) -> Self {
+        /// Programs before this one in a pipe begin sooner.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let (sender, receiver) = mpsc::channel::<()>();
+        let path = path.to_owned();
+        thread::spawn(move || {
+            if receiver.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                tell_note(
+                    &path,
+                    &"waiting for the end of what is written into this pipe",
+                );
+            }
+        });
+        Self { _reading: sender }
+    }
 }
 
 /// Reads a snapshot with its units, and says on the standard error what its file holds that is not
 /// used.
-pub(super) fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
-    let loaded = read(path, format)?;
+pub(super) fn load(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
+    let loaded = read(path, reading)?;
     for note in &loaded.notes {
         tell_note(path, note);
     }
@@ -71,7 +117,7 @@ pub(super) fn units_of(
             recorded.are_those_of(&asked),
             "{file} records its units, {recorded}, and --units says {asked}: leave --units out, or convert \
              the file (`allpairs convert {file} NEW --units TO`). If what it records is wrong, convert it to \
-             .csv first, which records none",
+             .vtp first, which records none",
             file = Printable(path.display())
         );
     }
@@ -106,8 +152,8 @@ pub(super) fn format_of(path: &Path, asked: Option<Format>) -> anyhow::Result<Fo
     let format = asked.or(standard).or_else(|| Format::from_path(path));
     format.with_context(|| {
         format!(
-            "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy or \
-             .bin, or give the format",
+            "the name {} does not tell a format: use .allpairs, .hdf5, .npz, .vtp, .csv, .tipsy, .bin, .petar or \
+             .nbody6, or give the format",
             path.display()
         )
     })
@@ -121,6 +167,9 @@ pub(super) fn write(
     overwrite: Overwrite,
     out: &mut impl Write,
 ) -> anyhow::Result<bool> {
+    for remark in allpairs::io::remarks(format, snapshot, units) {
+        tell_note(path, &remark);
+    }
     if is_standard(path) {
         let mut out = BufWriter::new(out);
         let written = allpairs::io::write_to(&mut out, format, snapshot, units);

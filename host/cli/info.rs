@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use allpairs::binaries::{Census, Pair};
 use allpairs::bodies::{Bodies, BodyKind};
-use allpairs::io::{Format, Printable};
+use allpairs::io::{Format, Printable, Reading, Velocities};
 use allpairs::run::Surroundings;
 use allpairs::test_particles::Kinds;
 
@@ -27,6 +27,11 @@ pub(super) struct Options {
     /// Format of the file, if its content is not to decide.
     #[arg(long)]
     format: Option<Format>,
+    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
+    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
+    /// peculiar, without it.
+    #[arg(long, value_name = "VELOCITIES")]
+    physical: Option<Velocities>,
     /// Number of bound pairs to list, the most bound first.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pairs: usize,
@@ -35,7 +40,11 @@ pub(super) struct Options {
 }
 
 pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let loaded = files::load(&options.input, options.format)?;
+    let reading = Reading {
+        format: options.format,
+        physical: options.physical,
+    };
+    let loaded = files::load(&options.input, reading)?;
     let mut force = options.force.clone();
     force.units = files::units_of(&options.input, loaded.units, force.units)?;
     // Pairs are of bodies that stand for themselves.

@@ -6,7 +6,7 @@ use allpairs::backend::Neighbours;
 use allpairs::fields::{Fields, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, TimeSteps};
-use allpairs::io::Format;
+use allpairs::io::{Format, Velocities};
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::run::{End, RunSpec, Surroundings};
 use allpairs::units::Measure;
@@ -40,6 +40,11 @@ pub(super) struct Options {
     /// Format of the input file, if its content is not to decide.
     #[arg(long)]
     pub(super) format: Option<Format>,
+    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
+    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
+    /// peculiar, without it.
+    #[arg(long, value_name = "VELOCITIES")]
+    pub(super) physical: Option<Velocities>,
 
     /// Number of steps; 100 if neither --steps nor --until is given.
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]

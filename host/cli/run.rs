@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use allpairs::bodies::Bodies;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
-use allpairs::io::{Format, ReadFault, Snapshot};
+use allpairs::io::{Format, ReadFault, Reading, Snapshot};
 use allpairs::memory::{self, ByteCount};
 use allpairs::names::nearest;
 use allpairs::ranks::Team;
@@ -114,6 +114,11 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             "--format is that of an input file, and `{}` is made: --snapshot-format chooses that of snapshots",
             generator.name
         );
+        ensure!(
+            options.physical.is_none(),
+            "--physical is for a cosmological snapshot in a file, and `{}` is made: leave it out",
+            generator.name
+        );
         if let Some(bodies) = made.get(Parameter::Bodies) {
             bodies::check_memory(bodies as u64)?; // before they are made
         }
@@ -127,7 +132,11 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     let path = &options.input;
     options.size.check_unused(path)?;
     options.check_not_made()?;
-    let loaded = files::load(path, options.format).map_err(|error| {
+    let reading = Reading {
+        format: options.format,
+        physical: options.physical,
+    };
+    let loaded = files::load(path, reading).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
         match is_a_name {

@@ -76,6 +76,7 @@ pub enum Setting {
     OnCollision,
     OnEscape,
     Orbit,
+    Physical,
     Radii,
     Radius,
     Repulsion,
@@ -91,7 +92,7 @@ pub enum Setting {
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::Accuracy,
         Self::AllowInaccurate,
         Self::Block,
@@ -120,6 +121,7 @@ impl Setting {
         Self::OnCollision,
         Self::OnEscape,
         Self::Orbit,
+        Self::Physical,
         Self::Radii,
         Self::Radius,
         Self::Repulsion,
@@ -164,6 +166,7 @@ impl Setting {
             Self::OnCollision => "on_collision",
             Self::OnEscape => "on_escape",
             Self::Orbit => "orbit",
+            Self::Physical => "physical",
             Self::Radii => "radii",
             Self::Radius => "radius",
             Self::Repulsion => "repulsion",

@@ -657,8 +657,11 @@ class Bodies(Named):
         """Writes a snapshot file, whole or not at all: see `allpairs.save`."""
         if format is not None:
             format = one_of("format", format, _native.names()["format"])
+        import warnings
+
         text = None if self.units is None else self.units.text
-        _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite)
+        for remark in _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite):
+            warnings.warn(f"{os.fspath(path)}: {remark}", stacklevel=2)
 
 
 def _whole_groups(value: Any, n: int) -> NDArray[Any]:
@@ -739,17 +742,21 @@ def _joined(argument: str, parts: Sequence[Bodies], time: float, ids: NDArray[An
     return joined
 
 
-def load(path: str | os.PathLike[str], *, format: str | None = None) -> Bodies:
+def load(path: str | os.PathLike[str], *, format: str | None = None, physical: str | None = None) -> Bodies:
     """Reads a snapshot file.
 
     Parameters
     ----------
     path : path_like
         A file in Allpairs's own format, HDF5 as Gadget, Arepo and SWIFT write it, Gadget's binary
-        formats, NEMO, NumPy, VTK, a table of text, or Tipsy; the content tells which, or `format`.
+        formats, PeTar's, NEMO, NumPy, VTK, a table of text, or Tipsy. The content tells which, or `format`.
     format : str, optional
         ``"allpairs"``, ``"hdf5"``, ``"npz"``, ``"vtp"``, ``"csv"``, ``"tipsy"``,
-        ``"tipsy-native"`` or ``"tipsy-ids"``.
+        ``"tipsy-native"``, ``"tipsy-ids"``, ``"petar"`` or ``"nbody6"``.
+    physical : {"proper", "peculiar"}, optional
+        Makes a cosmological snapshot physical at its time, without factors of a and h. Without this, such a
+        snapshot is refused. ``"proper"`` velocities have the expansion of space about the centre of mass, as
+        Newton's law needs it. ``"peculiar"`` ones do not.
 
     Returns
     -------
@@ -766,7 +773,9 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> Bodies:
 
     if format is not None:
         format = one_of("format", format, _native.names()["format"])
-    arrays, time, units, _, notes = _native.load(os.fspath(path), format)
+    if physical is not None:
+        physical = one_of("physical", physical, _native.names()["physical"])
+    arrays, time, units, _, notes = _native.load(os.fspath(path), format, physical)
     for note in notes:
         warnings.warn(f"{os.fspath(path)}: {note}", stacklevel=2)
     return Bodies._of(arrays, time, units)
@@ -785,10 +794,11 @@ def save(
     ----------
     path : path_like
         File to write; its name tells the format (.allpairs, .hdf5, .npz, .vtp, .csv, .tipsy,
-        .bin) unless `format` does.
+        .bin, .petar, .nbody6) unless `format` does.
     bodies : Bodies
     format : str, optional
-        As for `load`.
+        As for `load`. ``"petar"`` is PeTar's input, in pc, Msun and Myr if the bodies have units. ``"nbody6"`` is
+        the table that NBODY6 reads as ``dat.10``. A warning tells what these do not keep.
     overwrite : bool
         Replace a file that is there; else it is an error.
     """

@@ -67,7 +67,7 @@ def shown_time(units: str, typical: float, asked: str | None) -> tuple[str, floa
 def measure(argument: str, text: str, dimension: str, units: str | None) -> float: ...
 def convert(all: _Arrays, time: float, from_: str, to: str, /) -> tuple[_Arrays, float, str]: ...
 def load(
-    path: str | os.PathLike[str], name: str | None
+    path: str | os.PathLike[str], name: str | None, physical: str | None
 ) -> tuple[_Arrays, float, str | None, str, list[str]]: ...
 def save(
     path: str | os.PathLike[str],
@@ -76,7 +76,7 @@ def save(
     units: str | None,
     name: str | None,
     overwrite: bool,
-) -> None: ...
+) -> list[str]: ...
 def accelerations(
     pos: _Floats,
     m: _Floats,

@@ -71,7 +71,7 @@ class Series(Sequence[Bodies]):
         return map(self._read, list(self.files))
 
     def _read(self, file: Path) -> Bodies:
-        arrays, time, units, _, notes = _native.load(os.fspath(file), self._format)
+        arrays, time, units, _, notes = _native.load(os.fspath(file), self._format, None)
         for note in notes:  # of all files alike, once
             if note not in self._told:
                 self._told.add(note)

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::initial_conditions::GENERATORS;
 use allpairs::integrator::Integrator;
-use allpairs::io::Format;
+use allpairs::io::{Format, Velocities};
 use allpairs::physics::ForceLaw;
 use allpairs::settings::Front;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -48,7 +48,8 @@ fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         OnCollision::ALL.map(OnCollision::name).to_vec(),
     )?;
     names.set_item("on_escape", OnEscape::ALL.map(OnEscape::name).to_vec())?;
-    names.set_item("format", Format::ALL.map(Format::name).to_vec())?;
+    names.set_item("physical", Velocities::ALL.map(Velocities::name).to_vec())?;
+    names.set_item("format", Format::known_names().collect::<Vec<_>>())?;
     Ok(names)
 }
 

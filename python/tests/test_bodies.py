@@ -198,6 +198,51 @@ def test_lengths_of_models_have_units() -> None:
             wrong()  # type: ignore[no-untyped-call]
 
 
+def gadget_1(time: float, redshift: float, h: float, pos: Any, vel: Any, m: Any) -> bytes:
+    """A binary file of Gadget's format 1 with stars of a universe of 0.3 and 0.7."""
+    header = np.zeros(256, dtype=np.uint8)
+    header[16:20] = header[112:116] = np.array([len(m)], dtype="<u4").view(np.uint8)
+    header[72:88] = np.array([time, redshift]).view(np.uint8)
+    header[124:128] = np.array([1], dtype="<i4").view(np.uint8)
+    header[136:160] = np.array([0.3, 0.7, h]).view(np.uint8)
+    ids = np.arange(len(m), dtype="<u4")
+    blocks = [header, pos.astype("<f8"), vel.astype("<f8"), ids, m.astype("<f8")]
+    records = [(np.array([block.nbytes], dtype="<u4").tobytes(), block.tobytes()) for block in blocks]
+    return b"".join(length + content + length for length, content in records)
+
+
+def test_cosmological_snapshots_are_made_physical(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    pos, vel, m = random.normal(size=(9, 3)), random.normal(size=(9, 3)), random.uniform(1, 2, 9)
+    path = tmp_path / "snap_000"
+    path.write_bytes(gadget_1(0.25, 3.0, 0.7, pos, vel, m))
+    with pytest.raises(ap.FileError, match="cosmological.*`physical=\"proper\"`"):
+        ap.load(path)
+    with pytest.warns(UserWarning, match="redshift 3.0"):
+        found = ap.load(path, physical="peculiar")
+    np.testing.assert_allclose(found.pos, pos * 0.25 / 0.7, rtol=1e-14)
+    np.testing.assert_allclose(found.vel, vel * 0.5, rtol=1e-14)
+    np.testing.assert_allclose(found.m, m / 0.7, rtol=1e-14)
+    with pytest.raises(ap.ArgumentError, match="`physical`"):
+        ap.load(path, physical="comoving")
+
+
+def test_tables_of_other_codes_are_written(tmp_path: Path) -> None:
+    cluster = ap.plummer(20, mass="1e4 Msun", radius="5 pc")
+    with pytest.warns(UserWarning, match="option -u 1") as warned:
+        cluster.save(tmp_path / "a.petar")
+    assert any("ids are larger by 1" in str(one.message) for one in warned)
+    lines = [line.split() for line in (tmp_path / "a.petar").read_text().splitlines()]
+    assert lines[0][:2] == ["0", "20"] and {len(line) for line in lines[1:]} == {20}
+    table = np.array(lines[1:], dtype=float)
+    np.testing.assert_allclose(table[:, 0], cluster.m, rtol=1e-12)
+    np.testing.assert_allclose(table[:, 4:7], cluster.vel * 1.022712165045695, rtol=1e-12)
+    assert table[:, 9].tolist() == list(range(1, 21))
+    with pytest.warns(UserWarning, match="pc, Msun, km/s"):
+        cluster.save(tmp_path / "dat.10")
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "dat.10")[:, 1:4], cluster.pos)
+
+
 def test_files_come_back(tmp_path: Path) -> None:
     bodies = ap.king(50, seed=2, mass="1000Msun", radius="1pc")
     bodies.time = 2.5
@@ -206,7 +251,7 @@ def test_files_come_back(tmp_path: Path) -> None:
         read = ap.load(tmp_path / name)
         for array in ("pos", "vel", "m", "id", "kind"):
             assert (getattr(read, array) == getattr(bodies, array)).all(), (name, array)
-        if name.endswith(("allpairs", "hdf5", "npz")):
+        if name.endswith(("allpairs", "hdf5", "npz", "csv")):
             assert read.units is not None and bodies.units is not None
             for size in ("length", "mass", "time", "G"):
                 known = getattr(bodies.units, size)

@@ -256,6 +256,7 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
         },
         units: header.units,
         notes: Vec::new(),
+        ..Contents::default()
     })
 }
 

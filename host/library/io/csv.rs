@@ -2,6 +2,7 @@
 //! ```text
 //! # time = 0.5
 //! # bodies = 1
+//! # units = pc, Msun, km/s
 //! x,y,z,vx,vy,vz,mass,id,kind
 //! 1.0,0.0,0.0,0.0,1.0,0.0,0.5,0,star
 //! ```
@@ -10,7 +11,7 @@
 //! bodies are numbered in file order) and `kind` (`gas`, `dark` or `star`, else all are stars) may;
 //! other columns are passed over, and a note names them. Fields may be separated by semicolons,
 //! tabs or blanks as well: by what separates the names of the columns. Lines that begin with `#`
-//! are comments; of those before the header, one may give the time, else it is 0, and one the
+//! are comments. Comments before the header may give the time, else it is 0, the units, and the
 //! number of bodies, by which a file is known that was cut at the end of a line. Numbers are
 //! written in the shortest form that reads back to the same f64. Fortran's exponents (`1D-2`) are read.
 //!
@@ -28,6 +29,7 @@ mod names;
 mod numbers;
 mod preamble;
 mod table;
+mod told;
 
 use std::io::{self, BufRead, Seek, SeekFrom, Write};
 
@@ -151,6 +153,8 @@ pub enum CsvFault {
 /// End of the reading: by the reader itself, or at the record that begins at a byte of the file.
 enum Stop {
     Io(io::Error),
+    /// No memory for this number of bodies.
+    Memory(usize),
     At(u64, CsvFault),
 }
 
@@ -194,6 +198,7 @@ fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
         },
         units: table.units,
         notes: table.notes,
+        ..Contents::default()
     })
 }
 
@@ -201,6 +206,7 @@ fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
 fn located(reader: &mut (impl BufRead + Seek), stop: Stop) -> ReadFault {
     match stop {
         Stop::Io(fault) => fault.into(),
+        Stop::Memory(bodies) => ReadFault::OutOfMemory { bodies },
         Stop::At(byte, fault) => match line_at(reader, byte) {
             Ok(line) => ReadFault::Csv { line, fault },
             Err(fault) => fault.into(),
@@ -235,11 +241,24 @@ fn beginning(text: &str) -> String {
 }
 
 /// Writes `snapshot` with all columns.
-pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> Result<(), WriteFault> {
+pub(super) fn write(
+    file: &mut impl Write,
+    snapshot: &Snapshot,
+    units: Option<Units>,
+) -> Result<(), WriteFault> {
     // `{:?}` is the shortest form that reads back to the same value; unlike `{}`, it has an
     // exponent where 300 zeros would stand.
     writeln!(file, "# time = {:?}", snapshot.time)?;
     writeln!(file, "# bodies = {}", snapshot.bodies.len())?;
+    if let Some(units) = units {
+        // Names where they are exact.
+        let names = units.names();
+        let list = match names.parse() == Ok(units) {
+            true => names,
+            false => units.list(),
+        };
+        writeln!(file, "# units = {list}")?;
+    }
     writeln!(file, "x,y,z,vx,vy,vz,mass,id,kind")?;
     for Body {
         position: [x, y, z],

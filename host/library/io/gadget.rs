@@ -12,7 +12,7 @@
 //! ```
 //! In format 1 records have this order; in format 2 they are found by their letters. Sizes of records tell
 //! the sizes of numbers. A snapshot of several files (`snap.0`, `snap.1`, …) is read whole, whichever is named.
-//! Cosmological snapshots are refused, as in [HDF5](super::hdf5).
+//! Cosmological snapshots are refused, or made physical, as in [HDF5](super::hdf5).
 //! Layout: Gadget-2's user's guide, "Structure of a snapshot file".
 
 use std::fs::File;
@@ -22,6 +22,7 @@ use std::path::Path;
 use super::column::{
     Class, IDS, Malformed, Numbers, left_out, read_integers, read_reals, room_for,
 };
+use super::cosmology::{Cosmology, Scaling, Told};
 use super::pieces::{Piece, join};
 use super::{Contents, ReadFault, Snapshot};
 use crate::bodies::{Bodies, BodyKind};
@@ -74,6 +75,7 @@ struct Header {
     totals: [u64; 6],
     files: u32,
     box_size: f64,
+    cosmology: Option<Cosmology>,
 }
 
 /// Reads a snapshot of one file.
@@ -196,6 +198,29 @@ fn read_piece(reader: &mut (impl Read + Seek), size: u64) -> Result<Piece, ReadF
     Ok(header.piece(bodies, notes))
 }
 
+/// The cosmology of a header, if its redshift or h tell of one. Zero is what programs leave there that know of no
+/// cosmology.
+fn cosmology(time: f64, redshift: f64, [matter, lambda, h]: [f64; 3]) -> Option<Cosmology> {
+    let because = [
+        ("the redshift", redshift, &[0.0][..]),
+        ("HubbleParam", h, &[0.0, 1.0]),
+    ];
+    let mut because = because.into_iter();
+    let (name, value, _) = because.find(|(_, value, plain)| !plain.contains(value))?;
+    Some(Cosmology {
+        because: (name.to_owned(), value),
+        told: Told {
+            time,
+            redshift: Some(redshift),
+            h: Some(h),
+            matter: Some(matter),
+            lambda: Some(lambda),
+            ..Told::default()
+        },
+        scaling: Scaling::GADGET,
+    })
+}
+
 impl Header {
     fn piece(&self, bodies: Bodies, notes: Vec<String>) -> Piece {
         let snapshot = Snapshot {
@@ -210,6 +235,7 @@ impl Header {
                 snapshot,
                 units: None,
                 notes,
+                cosmology: self.cosmology.clone(),
             },
         }
     }
@@ -339,24 +365,11 @@ impl<'a, R: Read + Seek> Records<'a, R> {
             totals: std::array::from_fn(|k| low[k] | high[k] << 32),
             files: word(124),
             box_size: real(128),
+            cosmology: cosmology(real(72), real(80), [real(136), real(144), real(152)]),
         };
         if !header.time.is_finite() {
             let problem = format!("the time is {}, not a finite number", header.time);
             return Err(malformed("the header", problem));
-        }
-        // Zero is what programs leave there that know of no cosmology.
-        for (name, value, plain) in [
-            ("the redshift", real(80), &[0.0][..]),
-            ("HubbleParam", real(152), &[0.0, 1.0]),
-        ] {
-            if !plain.contains(&value) {
-                let problem = format!(
-                    "{name} is {value}: the snapshot is cosmological, and here space does not expand and numbers are \
-                     taken as they are, without factors of h and a; convert it to physical units first, with \
-                     redshift 0 and HubbleParam 1"
-                );
-                return Err(malformed("the header", problem));
-            }
         }
         Ok(header)
     }

@@ -12,8 +12,9 @@
 //! A snapshot of several files is read whole, whichever is named. Units may have the names of Gadget, GIZMO or
 //! SWIFT; in SWIFT's, `Masses` count where `MassTable` says otherwise.
 //!
-//! Refused are counts that disagree with `NumPart_ThisFile`, and cosmological snapshots (`Redshift`, `HubbleParam`, `ComovingIntegrationOn`): their numbers are
-//! not what Newton's law needs, and space does not expand here.
+//! Refused are counts that disagree with `NumPart_ThisFile`. Cosmological snapshots (`Redshift`, `HubbleParam`,
+//! `ComovingIntegrationOn`) are refused too, because Newton's law needs other numbers. On request
+//! they are made [physical](super::Velocities) at their time.
 //!
 //! Files with particles of AMUSE, which have no `/Header`, are read too.
 //!

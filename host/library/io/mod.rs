@@ -5,6 +5,7 @@
 //! | [Allpairs's own](binary) | runs: lossless, checksummed, mappable into memory |
 //! | [HDF5](hdf5) in Gadget's layout, [Tipsy](tipsy) | astrophysics programs; pynbody, yt |
 //! | [Gadget's binary formats](gadget), [NEMO](nemo) | read only: what other programs wrote |
+//! | [tables](peers) of PeTar and NBODY6 | codes for star clusters go on with them |
 //! | [NumPy archives](npz), [CSV](csv) | Python; everything else |
 //! | [VTK](vtp) | ParaView, VisIt |
 //!
@@ -22,6 +23,7 @@
 mod atomic;
 pub mod binary;
 mod column;
+mod cosmology;
 #[cfg(feature = "csv")]
 pub mod csv;
 pub mod gadget;
@@ -30,6 +32,8 @@ pub mod hdf5;
 pub mod nemo;
 #[cfg(feature = "npz")]
 pub mod npz;
+pub mod peers;
+pub mod petar;
 mod pieces;
 mod points;
 mod printable;
@@ -53,6 +57,7 @@ pub use atomic::{Overwrite, is_partial, remove_abandoned, write_atomically};
 pub(crate) use atomic::{folder_of, temporary_file};
 pub use binary::BinaryFault;
 pub use column::Malformed;
+pub use cosmology::{UnknownVelocities, Velocities};
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
 pub use points::{Points, read_column, read_points, write_table};
@@ -91,6 +96,8 @@ struct Contents {
     snapshot: Snapshot,
     units: Option<Units>,
     notes: Vec<String>,
+    /// The universe, if numbers have factors of a or h.
+    cosmology: Option<cosmology::Cosmology>,
 }
 
 impl From<Snapshot> for Contents {
@@ -123,10 +130,18 @@ pub enum Format {
     Gadget,
     /// Snapshots of NEMO, see [`nemo`]; read, and not written.
     Nemo,
+    /// PeTar's: its input is written, see [`peers`]; this and its [binary](petar) snapshots are read.
+    Petar,
+    /// The table that NBODY6 reads as `dat.10`, see [`peers`].
+    Nbody6,
 }
 
 impl Format {
-    /// All formats that are read and written.
+    /// The formats that are written for other programs, and do not keep all of a snapshot.
+    pub const FOR_PEERS: [Format; 2] = [Format::Petar, Format::Nbody6];
+
+    /// All formats that are read and written, and keep all that a snapshot has, as far as numbers of their
+    /// precision can.
     pub const ALL: [Format; 9] = [
         Format::Allpairs,
         Format::Tipsy(TipsyDialect::Standard),
@@ -139,15 +154,24 @@ impl Format {
         Format::Vtp,
     ];
 
-    /// The format to write what was read in this one: itself, or HDF5 for those that are read only.
+    /// The names by which [`FromStr`] knows formats.
+    pub fn known_names() -> impl Iterator<Item = &'static str> {
+        Self::all_known().map(Format::name)
+    }
+
+    fn all_known() -> impl Iterator<Item = Format> {
+        Self::ALL.into_iter().chain(Self::FOR_PEERS)
+    }
+
+    /// The format to write what was read in this one: itself, or HDF5 where it is read only or does not keep all.
     pub fn to_write(self) -> Format {
         match self {
-            Format::Gadget | Format::Nemo => Format::Hdf5,
+            Format::Gadget | Format::Nemo | Format::Petar | Format::Nbody6 => Format::Hdf5,
             format => format,
         }
     }
 
-    /// The name by which [`FromStr`] knows the format, if it is in [`Format::ALL`].
+    /// The name by which [`FromStr`] knows the format, if it is written.
     pub fn name(self) -> &'static str {
         match self {
             Format::Allpairs => "allpairs",
@@ -161,6 +185,8 @@ impl Format {
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
             Format::Nemo => "nemo",
+            Format::Petar => "petar",
+            Format::Nbody6 => "nbody6",
         }
     }
 
@@ -180,6 +206,8 @@ impl Format {
             Format::Vtp => "VTK PolyData",
             Format::Gadget => "Gadget's binary format",
             Format::Nemo => "NEMO",
+            Format::Petar => "PeTar's format",
+            Format::Nbody6 => "NBODY6's table",
         }
     }
 
@@ -187,7 +215,7 @@ impl Format {
     pub fn records_units(self) -> bool {
         matches!(
             self,
-            Self::Allpairs | Self::Npz | Self::Hdf5 | Self::Hdf5Gzip
+            Self::Allpairs | Self::Csv | Self::Npz | Self::Hdf5 | Self::Hdf5Gzip
         )
     }
 
@@ -204,6 +232,8 @@ impl Format {
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
             Format::Nemo => "nemo",
+            Format::Petar => "petar",
+            Format::Nbody6 => "nbody6",
         }
     }
 
@@ -211,10 +241,16 @@ impl Format {
     /// `.vtp`; `.tipsy`, `.tip`, `.std` and step numbers such as `run.00128` (standard Tipsy);
     /// `.bin` (Tipsy with ids). `None` for other names.
     ///
+    /// For PeTar's input there are `.petar` and `.input`, for NBODY6's table `.nbody6`, `dat.10` and `fort.10`.
+    ///
     /// This is for files to write. When reading, the content decides.
     pub fn from_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
+            "10" if ["dat.10", "fort.10"].contains(&name.as_str()) => Some(Format::Nbody6),
+            "petar" | "input" => Some(Format::Petar),
+            "nbody6" => Some(Format::Nbody6),
             "allpairs" => Some(Format::Allpairs),
             "csv" => Some(Format::Csv),
             "npz" => Some(Format::Npz),
@@ -251,11 +287,11 @@ impl fmt::Display for Format {
     }
 }
 
-/// A format name that is not in [`Format::ALL`].
+/// A name that is none of a format that is written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "no snapshot format is called `{0}`; there are {names}",
-    names = Format::ALL.map(Format::name).join(", ")
+    names = Format::known_names().collect::<Vec<_>>().join(", ")
 )]
 pub struct UnknownFormatName(String);
 
@@ -263,8 +299,7 @@ impl FromStr for Format {
     type Err = UnknownFormatName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Format::ALL
-            .into_iter()
+        Format::all_known()
             .find(|format| format.name().eq_ignore_ascii_case(name))
             .ok_or_else(|| UnknownFormatName(name.to_owned()))
     }
@@ -287,7 +322,7 @@ pub enum ReadFault {
     /// There is no such file.
     #[error("there is no such file; check the name and the current folder")]
     NotFound,
-    /// The path leads to a folder or a device. Readers need to know a file's size.
+    /// The path leads to a folder or a device. Readers need to know a file's size; pipes are read to their end.
     #[error("this is a folder or a device, not a regular file; name a snapshot file")]
     NotAFile,
     /// The file has no content.
@@ -456,39 +491,82 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
 /// # Errors
 /// See [`read`].
 pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
+    load_as(path, Reading::of(format))
+}
+
+/// How a file is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The format, if the content is not to decide.
+    pub format: Option<Format>,
+    /// Velocities of a cosmological snapshot that is to be made physical at its time. Without these, such a snapshot
+    /// is refused.
+    pub physical: Option<Velocities>,
+}
+
+impl Reading {
+    /// In this format.
+    pub fn of(format: Option<Format>) -> Self {
+        Self {
+            format,
+            physical: None,
+        }
+    }
+}
+
+/// Like [`load`], with choices.
+///
+/// # Errors
+/// See [`read`].
+pub fn load_as(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
+    let Reading { format, physical } = reading;
+    if is_pipe(path) {
+        let bytes = at_path(path, || read_stream(&mut File::open(path)?))?;
+        return load_from_as(io::Cursor::new(bytes), path, reading);
+    }
     at_path(path, || {
         let (file, size) = open(path)?;
         let found = format_of(&mut &file, size, path, format)?;
         if found == Format::Gadget {
-            return Ok(loaded(gadget::read_file(path, file, size)?, found));
+            return loaded(gadget::read_file(path, file, size)?, found, physical);
         }
         if let Format::Hdf5 | Format::Hdf5Gzip = found {
             #[cfg(feature = "hdf5")]
-            return Ok(loaded(hdf5::read_file(path, file, size)?, found));
+            return loaded(hdf5::read_file(path, file, size)?, found, physical);
             #[cfg(not(feature = "hdf5"))]
             return Err(ReadFault::NotBuilt(found));
         }
-        parse(BufReader::with_capacity(1 << 16, file), size, path, format)
+        parse(BufReader::with_capacity(1 << 16, file), size, path, reading)
     })
 }
 
-fn loaded(contents: Contents, format: Format) -> Loaded {
+fn loaded(
+    mut contents: Contents,
+    format: Format,
+    physical: Option<Velocities>,
+) -> Result<Loaded, ReadFault> {
+    match (physical, &contents.cosmology) {
+        (Some(velocities), _) => cosmology::make_physical(&mut contents, velocities)?,
+        (None, Some(cosmology)) => return Err(cosmology.refusal()),
+        (None, None) => {}
+    }
     let Contents {
         mut snapshot,
         units,
         mut notes,
+        ..
     } = contents;
     notes.extend(number_anew(&mut snapshot.bodies));
     let notes = notes
         .into_iter()
         .map(|note| Printable(note).to_string())
         .collect();
-    Loaded {
+    Ok(Loaded {
         snapshot,
         format,
         units,
         notes,
-    }
+    })
 }
 
 /// Numbers bodies from 0 on, in the order of the file, if several have the same id: what names bodies by
@@ -520,8 +598,9 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
         let mut file = BufReader::new(file);
         match found {
             Format::Allpairs => binary::read_units(&mut file, size),
+            Format::Petar if is_binary(&mut file, size)? => Ok(None),
             #[cfg(feature = "csv")]
-            Format::Csv => csv::read_units(&mut file),
+            Format::Csv | Format::Petar | Format::Nbody6 => csv::read_units(&mut file),
             #[cfg(feature = "npz")]
             Format::Npz => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
@@ -568,6 +647,45 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     }
 }
 
+/// Returns whether the path leads to a pipe. A pipe can be read once only.
+pub fn is_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// All bytes of a stream, which has no size that could be compared with what a header says.
+///
+/// # Errors
+/// The stream's own faults. A stream that begins as no snapshot does is refused at its beginning, because it may
+/// have no end.
+pub fn read_stream(stream: &mut impl Read) -> Result<Vec<u8>, ReadFault> {
+    /// Bytes by which it is judged.
+    const BEGINNING: u64 = 1 << 16;
+    let mut bytes = vec![];
+    stream.take(BEGINNING).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == BEGINNING {
+        recognise::check_beginning(&bytes)?;
+        // Vectors take what memory there is, or tell that there is none.
+        loop {
+            let more = bytes.len();
+            let room = bytes.try_reserve_exact(more);
+            room.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            if stream.take(more as u64).read_to_end(&mut bytes)? < more {
+                break;
+            }
+        }
+    }
+    Ok(bytes)
+}
+
 /// A regular file that is not empty, and its size.
 fn open(path: &Path) -> Result<(File, u64), ReadFault> {
     match fs::metadata(path) {
@@ -602,6 +720,18 @@ pub fn load_from<R: Read + Seek>(
     name: &Path,
     format: Option<Format>,
 ) -> Result<Loaded, ReadError> {
+    load_from_as(reader, name, Reading::of(format))
+}
+
+/// Like [`load_from`], with choices.
+///
+/// # Errors
+/// See [`read`].
+pub fn load_from_as<R: Read + Seek>(
+    reader: R,
+    name: &Path,
+    reading: Reading,
+) -> Result<Loaded, ReadError> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     at_path(name, || {
         let size = reader.seek(SeekFrom::End(0))?;
@@ -609,8 +739,16 @@ pub fn load_from<R: Read + Seek>(
         if size == 0 {
             return Err(ReadFault::Empty);
         }
-        parse(reader, size, name, format)
+        parse(reader, size, name, reading)
     })
+}
+
+/// Returns whether a file of PeTar's is binary. The reader stands at its beginning, before and after.
+fn is_binary(reader: &mut (impl Read + Seek), size: u64) -> io::Result<bool> {
+    let mut start = vec![];
+    reader.by_ref().take(24).read_to_end(&mut start)?;
+    reader.rewind()?;
+    Ok(petar::is_header(&start, size))
 }
 
 /// Reads a snapshot of `size` bytes from a reader that stands at its beginning.
@@ -618,13 +756,14 @@ fn parse<R: Read + Seek>(
     mut reader: BufReader<R>,
     size: u64,
     name: &Path,
-    format: Option<Format>,
+    Reading { format, physical }: Reading,
 ) -> Result<Loaded, ReadFault> {
     let found = format_of(&mut reader, size, name, format)?;
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
+        Format::Petar if is_binary(&mut reader, size)? => petar::read(&mut reader, size)?,
         #[cfg(feature = "csv")]
-        Format::Csv => csv::read(&mut reader)?,
+        Format::Csv | Format::Petar | Format::Nbody6 => csv::read(&mut reader)?,
         #[cfg(feature = "npz")]
         Format::Npz => npz::read(reader, size)?,
         #[cfg(feature = "hdf5")]
@@ -635,19 +774,19 @@ fn parse<R: Read + Seek>(
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
             let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
-            return Ok(loaded(contents, Format::Tipsy(dialect)));
+            return loaded(contents, Format::Tipsy(dialect), physical);
         }
         #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
         format => return Err(ReadFault::NotBuilt(format)),
     };
-    Ok(loaded(contents, found))
+    loaded(contents, found, physical)
 }
 
 /// Writes `snapshot` to `path` in `format`, whole or not at all. [`Format::from_path`] tells the
 /// format that suits a name.
 ///
 /// Tipsy holds f32, and of its dialects only [`TipsyDialect::WithIds`] keeps ids. Tipsy and HDF5
-/// group bodies by kind. All else keeps everything.
+/// group bodies by kind. [`remarks`] tells what PeTar's and NBODY6's tables do not keep. All else keeps everything.
 ///
 /// # Errors
 /// [`WriteError`] names the file and the body.
@@ -661,7 +800,7 @@ pub fn write(
 }
 
 /// Like [`write()`], but also writes the units of the numbers if the format has a place for them
-/// (Allpairs's own, NumPy, HDF5).
+/// (Allpairs's own, CSV, NumPy, HDF5).
 ///
 /// # Errors
 /// See [`write()`].
@@ -698,6 +837,11 @@ pub fn write_to(
     write_checked(file, format, snapshot, units)
 }
 
+/// Remarks on what a file of this format would not keep of a snapshot, or change. None for formats in [`Format::ALL`], of which the documentation says what they keep.
+pub fn remarks(format: Format, snapshot: &Snapshot, units: Option<Units>) -> Vec<String> {
+    peers::remarks(format, snapshot, units)
+}
+
 fn check_to_write(snapshot: &Snapshot) -> Result<(), WriteFault> {
     snapshot.bodies.check()?;
     if snapshot.bodies.is_empty() {
@@ -719,7 +863,7 @@ fn write_checked(
         Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
         Format::Allpairs => binary::write(file, snapshot, units),
         #[cfg(feature = "csv")]
-        Format::Csv => csv::write(file, snapshot),
+        Format::Csv => csv::write(file, snapshot, units),
         #[cfg(feature = "npz")]
         Format::Npz => npz::write(file, snapshot, units),
         #[cfg(feature = "hdf5")]
@@ -727,6 +871,8 @@ fn write_checked(
         #[cfg(feature = "hdf5")]
         Format::Hdf5Gzip => hdf5::write(file, snapshot, units, Some(GZIP_LEVEL)),
         Format::Vtp => vtp::write(file, snapshot),
+        Format::Petar => peers::write_petar(file, snapshot, units),
+        Format::Nbody6 => peers::write_nbody6(file, snapshot),
         Format::Gadget | Format::Nemo => Err(WriteFault::ReadOnly(format)),
         #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
         format => Err(WriteFault::NotBuilt(format)),

@@ -373,6 +373,7 @@ impl<R: Read + Seek> Items<'_, R> {
             },
             units: None,
             notes,
+            ..Contents::default()
         })
     }
 }

@@ -503,6 +503,7 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
         },
         units: archive.units()?,
         notes,
+        ..Contents::default()
     })
 }
 

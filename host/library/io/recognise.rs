@@ -7,7 +7,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{Format, ReadFault, TipsyDialect, gadget, nemo, tipsy};
+use super::{Format, ReadFault, TipsyDialect, gadget, nemo, petar, tipsy};
 
 /// Bytes that are looked at.
 const START: u64 = 1024;
@@ -114,8 +114,9 @@ pub(super) fn format_of(
     let mut start = vec![];
     reader.by_ref().take(START).read_to_end(&mut start)?;
     let content = match content(&start, size) {
+        Content::Unknown if petar::is_header(&start, size) => Content::Snapshot(Format::Petar),
         Content::Unknown if is_petars(&start, size) => Content::Foreign(
-            "a snapshot of PeTar in its binary format",
+            "a snapshot of PeTar in a binary format with other numbers of a body than are known here",
             "write it as text: petar.format.transfer -b",
         ),
         Content::Unknown if has_records(reader, &start, size)? => Content::Foreign(
@@ -132,6 +133,20 @@ pub(super) fn format_of(
         Content::Text if named == Some(Format::Vtp) => Ok(Format::Vtp),
         Content::Text => Ok(Format::Csv),
         Content::Unknown => named.ok_or(ReadFault::UnknownFormat),
+    }
+}
+
+/// Refuses the beginning of a stream, of many bytes, if it is known that no snapshot begins so.
+pub(super) fn check_beginning(bytes: &[u8]) -> Result<(), ReadFault> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Err(ReadFault::UnknownFormat);
+    }
+    let start = &bytes[..bytes.len().min(START as usize)];
+    match content(start, u64::MAX) {
+        Content::Foreign(what, advice) => Err(ReadFault::Foreign { what, advice }),
+        #[cfg(feature = "csv")]
+        Content::Text => super::csv::read_units(&mut std::io::Cursor::new(bytes)).map(drop),
+        _ => Ok(()),
     }
 }
 

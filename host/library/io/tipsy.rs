@@ -424,6 +424,7 @@ pub(super) fn read(
         },
         units: None,
         notes,
+        ..Contents::default()
     };
     Ok((contents, dialect))
 }

@@ -17,6 +17,8 @@ pub(super) struct Columns {
     kind: Option<usize>,
     /// True if the file names them.
     are_named: bool,
+    /// Factors that turn the numbers of each coordinate to the units of the table.
+    factors: [f64; 6],
 }
 
 impl Columns {
@@ -53,6 +55,7 @@ impl Columns {
             id: one_of(&ID)?,
             kind: one_of(&KIND)?,
             are_named: true,
+            factors: [1.0; 6],
         })
     }
 
@@ -64,6 +67,7 @@ impl Columns {
             id,
             kind: None,
             are_named: false,
+            factors: [1.0; 6],
         }
     }
 
@@ -91,14 +95,19 @@ impl Columns {
             .collect()
     }
 
-    /// The units that the names of columns tell.
+    /// The units that the names of columns tell. Columns of one dimension may have several: numbers are then
+    /// turned to the first of them.
     ///
     /// # Errors
     /// The note that there are units and they make no system.
-    pub(super) fn units(&self, header: &[Name]) -> Result<Option<Units>, String> {
+    pub(super) fn take_units(&mut self, header: &[Name]) -> Result<Option<Units>, String> {
         let unit = |column: usize| header[column].unit.as_str();
         let [x, y, z, vx, vy, vz] = self.coordinates.map(unit);
-        names::system(unit(self.mass), [x, y, z], [vx, vy, vz])
+        let system = names::system(unit(self.mass), [x, y, z], [vx, vy, vz])?;
+        Ok(system.map(|system| {
+            self.factors = system.factors;
+            system.units
+        }))
     }
 
     /// Takes the body number `index` out of its line.
@@ -120,6 +129,11 @@ impl Columns {
             .zip(COORDINATES)
         {
             *value = real(column, name)?;
+        }
+        for (value, factor) in coordinates.iter_mut().zip(self.factors) {
+            if factor != 1.0 {
+                *value *= factor;
+            }
         }
         let [x, y, z, vx, vy, vz] = coordinates;
         let id = match self.id {

@@ -11,6 +11,7 @@
 //! compared with the bodies that follow.
 //! Layouts: PeTar's manual, "Format of input data file"; the user's guide of φ-GRAPE, "Input data".
 
+use super::super::petar::NO_UNITS;
 use super::numbers::{number, whole};
 
 /// The head of a table.
@@ -28,6 +29,21 @@ pub(super) struct Head {
     pub(super) columns: usize,
     /// Name of the code, and what is to be said.
     pub(super) note: String,
+}
+
+/// Index of the id in PeTar's files, by the count of a body's numbers.
+///
+/// Before it are mass, place, velocity and binary state. Stellar evolution adds radius and three times, and a star's
+/// own 7 or 10 numbers. The last before it is r_search. After it are mass_bk, status, r_in, r_out, acceleration, two potentials (or three in
+/// an external field) and the number of neighbours.
+fn id_column(columns: usize) -> Option<usize> {
+    match columns {
+        20 | 21 => Some(9),
+        24 | 25 => Some(13),
+        31 | 32 => Some(20),
+        34 | 35 => Some(23),
+        _ => None,
+    }
 }
 
 /// Numbers that the first line of a head can have.
@@ -69,16 +85,11 @@ fn petar(rows: &[Row]) -> Option<Head> {
     if head.len() == body.len() || !are_numbers(body) || !are_numbers(head) {
         return None;
     }
-    // After mass, place, velocity and binary state, and with stellar evolution radius and more (4, or 11 and
-    // 14 with a star's own), come r_search and the id, and then the group's numbers.
-    let id = match body.len() {
-        19..=21 => Some(9),
-        23..=25 => Some(13),
-        30..=32 => Some(20),
-        33..=35 => Some(23),
-        _ => None,
-    };
-    let id = id.filter(|column| whole(body[*column]).is_some());
+    // PeTar's ids begin with 1. Old versions have the mass before becoming part of a pair in front of the id.
+    let id = id_column(body.len()).and_then(|first| {
+        let is_id = |column: &usize| whole(body[*column]).is_some_and(|id| id > 0);
+        [first, first + 1].into_iter().find(is_id)
+    });
     let mut note =
         "the first line is the head of a table of PeTar's; read as m x y z vx vy vz".to_owned();
     if id.is_some() {
@@ -90,6 +101,7 @@ fn petar(rows: &[Row]) -> Option<Head> {
     {
         note += &format!(", in a frame of place and velocity {}", frame.join(" "));
     }
+    note += NO_UNITS;
     Some(Head {
         time: time_in(head[2])?,
         bodies: usize::try_from(whole(head[1])?).ok()?,

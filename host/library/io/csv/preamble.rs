@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 
 use super::names::{self, Name, names_in, words};
 use super::numbers::number;
+use super::told::{Told, told_in};
 use super::{CsvFault, Stop, beginning};
 use crate::units::{Dimension, Units};
 
@@ -18,6 +19,8 @@ pub(super) struct Preamble {
     pub(super) names: Option<Vec<Name>>,
     /// Units that stand apart from the names, by the name of the column.
     units: Vec<(String, String)>,
+    /// Units that comments tell.
+    told: Told,
     /// Remarks on what was not understood.
     pub(super) notes: Vec<String>,
     /// Offset of the first line that is no comment.
@@ -36,7 +39,7 @@ impl Preamble {
             preamble.length += BYTE_ORDER_MARK.len() as u64;
         }
         let mut follows_names = false;
-        while let Some(b'#' | b'\r' | b'\n') = reader.fill_buf()?.first() {
+        while let Some(b'#' | b'%' | b'!' | b'\r' | b'\n') = reader.fill_buf()?.first() {
             let start = preamble.length;
             let mut line = Vec::new();
             preamble.length += reader.take(COMMENT).read_until(b'\n', &mut line)? as u64;
@@ -45,7 +48,7 @@ impl Preamble {
                 preamble.length += reader.skip_until(b'\n')? as u64;
             }
             let line = String::from_utf8_lossy(&line);
-            let comment = line.trim_start_matches('#').trim();
+            let comment = line.trim_start_matches(['#', '%', '!']).trim();
             if comment.is_empty() {
                 continue;
             }
@@ -55,8 +58,10 @@ impl Preamble {
             if let Some(names) = names_in(comment).filter(|_| is_whole) {
                 preamble.names = Some(names);
                 follows_names = true;
-            } else if follows_names {
-                preamble.take_units(comment);
+            } else if follows_names && preamble.take_units(comment) {
+                follows_names = false;
+            } else {
+                preamble.take_told(comment);
                 follows_names = false;
             }
         }
@@ -66,7 +71,7 @@ impl Preamble {
     /// Takes `time = 0.5`, `bodies = 12` and the like; returns whether the comment is one of these.
     fn take_setting(&mut self, comment: &str, start: u64) -> Result<bool, Stop> {
         let Some((name, value)) = comment.split_once(['=', ':']) else {
-            return Ok(false);
+            return Ok(self.take_time_in_words(comment));
         };
         let value = value.trim();
         let Name { name, unit } = Name::of(name);
@@ -78,9 +83,14 @@ impl Preamble {
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known))
         {
-            return Ok(false);
+            return Ok(self.take_time_in_words(comment));
         }
-        let (first, rest) = value.split_once(char::is_whitespace).unwrap_or((value, ""));
+        let (first, rest) = value
+            .split_once([',', ';'])
+            .map_or((value, ""), |(first, _)| (first.trim(), ""));
+        let (first, rest) = first
+            .split_once(char::is_whitespace)
+            .unwrap_or((first, rest));
         let unit = match unit.is_empty() {
             true => rest.trim().trim_matches(['[', ']', '(', ')']).to_owned(),
             false => unit,
@@ -98,37 +108,101 @@ impl Preamble {
         Ok(true)
     }
 
+    /// Takes the time of `snapshot at time 5`, or of `N = 12, t = 5 Myr`. Returns whether there is one.
+    fn take_time_in_words(&mut self, comment: &str) -> bool {
+        if names_in(comment).is_some() || self.time.is_some() {
+            return false;
+        }
+        let parts = comment.split(|c: char| c.is_whitespace() || ",;:=".contains(c));
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        let found = parts.windows(2).enumerate().find_map(|(at, pair)| {
+            let [word, value] = *pair else { return None };
+            let Name { name, unit } = Name::of(word);
+            // The letter alone is a time only where it is equal to something.
+            let is_time =
+                name.eq_ignore_ascii_case("time") || (name == "t" && comment.contains(['=', ':']));
+            // Not the time of a step, or of a processor.
+            let is_of_state = at.checked_sub(1).is_none_or(|before| {
+                let before = parts[before].to_ascii_lowercase();
+                ["at", "snapshot", "simulation", "model", "the"].contains(&before.as_str())
+                    || number(&before).is_some()
+            });
+            let is_its = is_time && is_of_state;
+            let time = number(value).filter(|time| is_its && time.is_finite())?;
+            let next = parts
+                .get(at + 2)
+                .map_or("", |next| next.trim_matches(['[', ']', '(', ')']));
+            let unit = match names::unit(next) {
+                Some((Dimension::Time, _)) if unit.is_empty() => next.to_owned(),
+                _ => unit,
+            };
+            Some((time, unit))
+        });
+        let is_found = found.is_some();
+        self.time = found;
+        is_found
+    }
+
+    /// Takes units that a comment tells in words, or says that they were not understood.
+    fn take_told(&mut self, comment: &str) {
+        if let Err(note) = told_in(comment, &mut self.told) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The units that comments tell, for a table with these units in the names of its columns.
+    pub(super) fn units(&mut self, of_columns: Option<Units>) -> Option<Units> {
+        let told = self.told.system().unwrap_or_else(|note| {
+            self.notes.push(note);
+            None
+        });
+        if let (Some(told), Some(columns)) = (told, of_columns)
+            && !told.are_those_of(&columns)
+        {
+            self.notes.push(format!(
+                "a comment tells units of {}, and names of columns {}, which are taken",
+                told.names(),
+                columns.names()
+            ));
+        }
+        of_columns.or(told)
+    }
+
     /// Takes a column of astropy's tables: `- {name: x, unit: pc, datatype: float64}`.
     fn take_unit(&mut self, comment: &str) -> bool {
-        let Some(entry) = comment
-            .strip_prefix("- {")
-            .and_then(|rest| rest.strip_suffix('}'))
-        else {
+        let list = ["- {", "meta: {"];
+        let entry = list.iter().find_map(|open| comment.strip_prefix(open));
+        let Some(entry) = entry.and_then(|rest| rest.strip_suffix('}')) else {
             return false;
         };
         let value = |key: &str| {
             let mut entries = entry.split(',').filter_map(|entry| entry.split_once(':'));
             entries.find_map(|(name, value)| (name.trim() == key).then(|| value.trim().to_owned()))
         };
-        if let (Some(name), Some(unit)) = (value("name"), value("unit")) {
-            self.units.push((name, unit));
+        let time = value("time").and_then(|time| number(&time));
+        match (value("name"), value("unit")) {
+            (Some(name), Some(unit)) => self.units.push((name, unit)),
+            // What astropy's tables have as `meta`.
+            (None, None) => self.time = time.map(|time| (time, String::new())).or(self.time.take()),
+            _ => {}
         }
         true
     }
 
-    /// Takes a row of units below the row of names, as AMUSE has it.
-    fn take_units(&mut self, comment: &str) {
+    /// Takes a row of units below the row of names, as AMUSE has it; returns whether it is one.
+    fn take_units(&mut self, comment: &str) -> bool {
         let units = words(comment);
         let Some(names) = self
             .names
             .as_mut()
             .filter(|names| names.len() == units.len())
         else {
-            return;
+            return false;
         };
         for (name, unit) in names.iter_mut().zip(units) {
             name.unit = unit.trim_matches(['"', '\'']).to_owned();
         }
+        true
     }
 
     /// The names, with the units that the file tells apart from them.

@@ -84,12 +84,12 @@ impl<'a> Table<'a> {
         let (columns, units) = match (names, width) {
             (Some(names), _) => {
                 let names = preamble.with_units(names);
-                let columns = Columns::of(&names).map_err(at)?;
+                let mut columns = Columns::of(&names).map_err(at)?;
                 let others = columns.others(&names);
                 if !others.is_empty() {
                     notes.push(left_out("columns", &others));
                 }
-                let units = columns.units(&names).unwrap_or_else(|note| {
+                let units = columns.take_units(&names).unwrap_or_else(|note| {
                     notes.push(note);
                     None
                 });
@@ -101,6 +101,7 @@ impl<'a> Table<'a> {
                 (columns, None)
             }
         };
+        let units = preamble.units(units);
         let time = preamble.time(units.as_ref());
         notes.append(&mut preamble.notes);
         Ok(Self {
@@ -131,12 +132,20 @@ impl<'a> Table<'a> {
                 let (expected, found) = (width as u64, record.len() as u64);
                 return Err(Stop::At(byte, CsvFault::FieldCount { expected, found }));
             }
-            let body = self.columns.body(&record, bodies.len());
+            let n = bodies.len();
+            if n.is_multiple_of(ROOM) {
+                let room = bodies.try_reserve(ROOM);
+                room.map_err(|_| Stop::Memory(n + ROOM))?;
+            }
+            let body = self.columns.body(&record, n);
             bodies.push(body.map_err(|fault| Stop::At(byte, fault))?);
         }
         Ok(bodies)
     }
 }
+
+/// Bodies for which there is room before they are read.
+const ROOM: usize = 1 << 12;
 
 fn next_line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();

@@ -63,7 +63,7 @@ fn all_doubles_round_trip() {
         bodies,
     };
     let mut text = Vec::new();
-    write(&mut text, &snapshot).unwrap();
+    write(&mut text, &snapshot, None).unwrap();
     let again = parse(&text).unwrap();
     assert_eq!(again, snapshot);
     // Equality does not see the sign of zero.
@@ -206,7 +206,7 @@ fn no_truncation_or_corruption_panics() {
         })
         .into_iter()
         .collect();
-    write(&mut text, &Snapshot { time: 0.5, bodies }).unwrap();
+    write(&mut text, &Snapshot { time: 0.5, bodies }, None).unwrap();
     for at in 0..text.len() {
         if let Ok(snapshot) = parse(&text[..at]) {
             assert!(snapshot.bodies.len() <= 2 && snapshot.bodies.check().is_ok());
@@ -264,7 +264,7 @@ fn every_cut_is_noticed() {
         .collect();
     let snapshot = Snapshot { time: 0.5, bodies };
     let mut text = Vec::new();
-    write(&mut text, &snapshot).unwrap();
+    write(&mut text, &snapshot, None).unwrap();
     for at in 0..text.len() {
         if let Ok(found) = parse(&text[..at]) {
             assert_eq!(found, snapshot, "cut at {at}");

@@ -120,6 +120,7 @@ pub(super) fn read(file: &Hdf5File, root: &Group, size: u64) -> Result<Option<Pi
             snapshot: Snapshot { time, bodies },
             units,
             notes,
+            ..Contents::default()
         },
     }))
 }

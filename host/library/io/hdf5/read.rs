@@ -15,6 +15,7 @@ use hdf5_reader::{
 };
 
 use super::super::column::{left_out, room_for};
+use super::super::cosmology::{Cosmology, Powers, Scaling, Told};
 use super::super::gadget::KINDS;
 use super::super::pieces::{Piece, join};
 use super::super::{Contents, ReadFault, Snapshot};
@@ -243,8 +244,26 @@ fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFau
     Ok(None)
 }
 
-/// Refuses snapshots with numbers that Newtonian mechanics cannot use.
-fn check_not_cosmological(root: &Group) -> Result<(), ReadFault> {
+/// The cosmology that a file tells, if its numbers are not what Newtonian mechanics can use.
+fn cosmology(root: &Group, time: f64) -> Result<Option<Cosmology>, ReadFault> {
+    let groups = ["Header", "Parameters", "Cosmology"];
+    let mut all = vec![];
+    for group in groups {
+        all.extend(Attributes::of(root, group)?);
+    }
+    let find = |names: &[&str]| -> Result<Option<f64>, ReadFault> {
+        for (attributes, name) in all
+            .iter()
+            .flat_map(|of| names.iter().map(move |name| (of, name)))
+        {
+            if let Some(number) = attributes.number(name)? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    };
+    let mut because = None;
+    let mut is_comoving = None;
     for (group, name, plain) in [
         ("Header", "Redshift", &[0.0][..]),
         // Zero is what programs leave there that know of no cosmology.
@@ -254,21 +273,70 @@ fn check_not_cosmological(root: &Group) -> Result<(), ReadFault> {
         ("Parameters", "HubbleParam", &[0.0, 1.0]),
         ("Cosmology", "Cosmological run", &[0.0]),
     ] {
-        let Some(attributes) = Attributes::of(root, group)? else {
+        let place = format!("/{group}");
+        let Some(attributes) = all.iter().find(|attributes| attributes.place == place) else {
             continue;
         };
-        if let Some(value) = attributes.number(name)?
-            && !plain.contains(&value)
-        {
-            let problem = format!(
-                "it is {value}: the snapshot is cosmological, and here space does not expand and \
-                 numbers are taken as they are, without factors of h and a; convert it to physical \
-                 units first, and set Redshift = 0, HubbleParam = 1, ComovingIntegrationOn = 0"
-            );
-            return Err(malformed(&format!("/{group}/{name}"), problem));
+        let Some(value) = attributes.number(name)? else {
+            continue;
+        };
+        if !plain.contains(&value) && because.is_none() {
+            because = Some((format!("{place}/{name}"), value));
+        }
+        if ["ComovingIntegrationOn", "Cosmological run"].contains(&name) {
+            is_comoving = Some(value != 0.0);
         }
     }
-    Ok(())
+    let Some(because) = because else {
+        return Ok(None);
+    };
+    let scale_factor = find(&["Scale-factor"])?;
+    let told = Told {
+        time,
+        scale_factor,
+        redshift: find(&["Redshift"])?,
+        h: find(&["HubbleParam", "h"])?,
+        is_comoving,
+        matter: find(&["Omega0", "Omega_Matter", "Omega_m"])?,
+        lambda: find(&["OmegaLambda", "Omega_Lambda", "Omega_lambda"])?,
+    };
+    let scaling = match scale_factor {
+        Some(_) => Scaling::SWIFT,
+        None => Scaling::GADGET,
+    };
+    Ok(Some(Cosmology {
+        because,
+        told,
+        scaling,
+    }))
+}
+
+/// The powers of a and h in the numbers of a dataset, if it tells them.
+fn powers(group: &Group, names: &[&str], place: &str) -> Result<Option<Powers>, ReadFault> {
+    /// Names in files of Gadget-4 and Arepo, SWIFT, and EAGLE.
+    const NAMES: [[&str; 2]; 3] = [
+        ["a_scaling", "h_scaling"],
+        ["a-scale exponent", "h-scale exponent"],
+        ["aexp-scale-exponent", "h-scale-exponent"],
+    ];
+    for name in names {
+        let place = format!("{place}/{name}");
+        let Some(dataset) = dataset(group, name, &place)? else {
+            continue;
+        };
+        let attributes = dataset.attributes();
+        let number = |name: &str| {
+            let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
+            match values(&attribute.datatype, &attribute.raw_data)?[..] {
+                [number] if number.is_finite() => Some(number),
+                _ => None,
+            }
+        };
+        return Ok(NAMES
+            .into_iter()
+            .find_map(|[a, h]| Some([number(a)?, number(h)?])));
+    }
+    Ok(None)
 }
 
 /// Numbers of bodies in an attribute, by particle type.
@@ -306,7 +374,6 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
             malformed("/Header", problem)
         });
     };
-    check_not_cosmological(&root)?;
     let counts = counts(&header, "NumPart_ThisFile")?;
     let files = header.number("NumFilesPerSnapshot")?.unwrap_or(1.0);
     if !(0.0..=f64::from(u32::MAX)).contains(&files) || files.fract() != 0.0 {
@@ -317,6 +384,7 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
     if !time.is_finite() {
         return Err(malformed("/Header/Time", format!("the time is {time}")));
     }
+    let mut cosmology = cosmology(&root, time)?;
     let table = header.numbers("MassTable")?.unwrap_or_default();
     let mut notes = Vec::new();
     let units = units(&root, &mut notes)?;
@@ -394,6 +462,17 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
         0 => Bodies::default(),
         total => room_for(total)?,
     };
+    if let (Some(Cosmology { scaling, .. }), Some((part, _))) =
+        (&mut cosmology, parts.iter().find(|(_, n)| *n > 0))
+    {
+        for (powers_of, names) in [
+            (&mut scaling.length, POSITION),
+            (&mut scaling.speed, VELOCITY),
+            (&mut scaling.mass, MASS),
+        ] {
+            *powers_of = powers(&part.group, names, &part.place)?.unwrap_or(*powers_of);
+        }
+    }
     for (part, n) in parts {
         part.read(file, size, n, &mut bodies, &mut notes)?;
     }
@@ -401,6 +480,7 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
         snapshot: Snapshot { time, bodies },
         units,
         notes,
+        cosmology,
     };
     Ok(Piece {
         files: files as u32,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hdf5_pure::GroupBuilder;
 
-use super::super::{Contents, Format, load, read_from};
+use super::super::{Contents, Format, Reading, Velocities, load, load_from_as, read_from};
 use super::*;
 use crate::bodies::{Bodies, Body};
 
@@ -21,7 +21,9 @@ fn contents(bytes: &[u8]) -> Result<Contents, ReadFault> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Snapshot, ReadFault> {
-    contents(bytes).map(|contents| contents.snapshot)
+    let read = read_from(Cursor::new(bytes), Path::new("a.hdf5"), Some(Format::Hdf5));
+    read.map(|(snapshot, _)| snapshot)
+        .map_err(|error| error.fault)
 }
 
 /// Reads the bytes as a file, and compares with what comes of them in memory.
@@ -386,6 +388,47 @@ fn cosmological_snapshots_are_refused() {
         ("ComovingIntegrationOn", AttrValue::I32(0)),
     ];
     assert!(parse_file(&with_header(&plain)).is_ok());
+}
+
+/// Against numbers by hand: a = 0.5, h = 0.7.
+#[test]
+fn cosmological_snapshots_are_made_physical() {
+    let physical = |bytes: &[u8], physical| {
+        let reading = Reading {
+            physical,
+            ..Reading::default()
+        };
+        load_from_as(Cursor::new(bytes), Path::new("a.hdf5"), reading)
+    };
+    let header = [
+        ("Time", AttrValue::F64(0.5)),
+        ("Redshift", AttrValue::F64(1.0)),
+        ("HubbleParam", AttrValue::F64(0.7)),
+        ("Omega0", AttrValue::F64(0.3)),
+        ("OmegaLambda", AttrValue::F64(0.7)),
+    ];
+    let bytes = with_header(&header);
+    let told = physical(&bytes, None).unwrap_err().to_string();
+    assert!(
+        told.contains("/Header/Redshift") && told.contains("physical"),
+        "{told}"
+    );
+    let plain = with_header(&header.map(|(name, _)| (name, AttrValue::F64(0.0))));
+    let plain = physical(&plain, None).unwrap().snapshot.bodies;
+    let found = physical(&bytes, Some(Velocities::Peculiar)).unwrap();
+    let bodies = found.snapshot.bodies;
+    let near =
+        |found: f64, expected: f64| assert!((found - expected).abs() <= 1e-14 * expected.abs());
+    for i in 0..plain.len() {
+        near(bodies.x[i], plain.x[i] * 0.5 / 0.7);
+        near(bodies.vz[i], plain.vz[i] * 0.5_f64.sqrt());
+        near(bodies.mass[i], plain.mass[i] / 0.7);
+    }
+    assert!(
+        found.notes.iter().any(|note| note.contains("redshift 1.0")),
+        "{:?}",
+        found.notes
+    );
 }
 
 #[test]

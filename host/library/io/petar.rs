@@ -84,10 +84,7 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
             position: [real(1), real(2), real(3)],
             velocity: [real(4), real(5), real(6)],
             mass: real(0),
-            id: u64::try_from(id).map_err(|_| {
-                let problem = format!("the id of body {body} is {id}, and ids are from 0 on");
-                Malformed::new("the bodies", problem)
-            })?,
+            id: checked_id(id, body)?,
             kind: BodyKind::Star,
         });
     }
@@ -109,6 +106,20 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
         },
         notes: vec![note],
         ..Contents::default()
+    })
+}
+
+/// The id of a body. Other numbers in its place show that the bodies have another layout, or that the file is cut.
+fn checked_id(id: i64, body: usize) -> Result<u64, Malformed> {
+    // The bits of most real numbers are larger.
+    const LARGEST: u64 = 1 << 52;
+    let checked = u64::try_from(id).ok();
+    let checked = checked.filter(|id| (1..=LARGEST).contains(id));
+    checked.ok_or_else(|| {
+        let problem = format!(
+            "the id of body {body} is {id}, and PeTar's begin with 1: the file is damaged or cut short"
+        );
+        Malformed::new("the bodies", problem)
     })
 }
 

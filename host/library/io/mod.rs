@@ -746,7 +746,7 @@ pub fn load_from_as<R: Read + Seek>(
 /// Returns whether a file of PeTar's is binary. The reader stands at its beginning, before and after.
 fn is_binary(reader: &mut (impl Read + Seek), size: u64) -> io::Result<bool> {
     let mut start = vec![];
-    reader.by_ref().take(24).read_to_end(&mut start)?;
+    reader.by_ref().take(petar::START).read_to_end(&mut start)?;
     reader.rewind()?;
     Ok(petar::is_header(&start, size))
 }

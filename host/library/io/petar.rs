@@ -9,7 +9,7 @@
 //! format on request, and the same as [text](super::csv) otherwise.
 //! Layout: PeTar's manual, "Data Format for snapshots".
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 
 use super::column::{Malformed, left_out, room_for};
 use super::{Contents, ReadFault, Snapshot};
@@ -20,6 +20,9 @@ const HEADS: [u64; 2] = [24, 72];
 
 /// Numbers of a body without and with an external field, and the index of the id among them.
 const BODIES: [(u64, u64, usize); 3] = [(20, 21, 9), (24, 25, 13), (34, 35, 23)];
+
+/// Bytes by which a file is known: the head, and the first body to its id.
+pub(super) const START: u64 = 512;
 
 /// The head of a file, and the layout of its bodies.
 struct Layout {
@@ -44,7 +47,10 @@ impl Layout {
             .flat_map(|(alone, in_field, id)| [(HEADS[0], alone, id), (HEADS[1], in_field, id)]);
         layouts.find_map(|(head, columns, id)| {
             let all = bodies.checked_mul(8 * columns)?.checked_add(head)?;
-            (all == size && bodies > 0).then_some(Self {
+            // Sizes of a few bodies suit two layouts, of which one has an id in the place of ids.
+            let at = head as usize + 8 * id;
+            let first = i64::from_le_bytes(*start.get(at..)?.first_chunk()?);
+            (all == size && bodies > 0 && is_id(first)).then_some(Self {
                 head,
                 time,
                 bodies,
@@ -61,17 +67,16 @@ pub(super) fn is_header(start: &[u8], size: u64) -> bool {
 }
 
 /// Reads a snapshot of `size` bytes.
-pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFault> {
-    let mut start = [0; 24];
-    reader.read_exact(&mut start)?;
+pub(super) fn read(reader: &mut (impl Read + Seek), size: u64) -> Result<Contents, ReadFault> {
+    let mut start = vec![];
+    reader.take(START).read_to_end(&mut start)?;
     let layout = Layout::of(&start, size).ok_or_else(|| {
         let problem =
             "this is not the head of a binary snapshot of PeTar, or the file was cut short";
         Malformed::new("byte offset 0", problem)
     })?;
-    let mut frame = [[0; 8]; 6];
-    let frame = &mut frame[..(layout.head - HEADS[0]) as usize / 8];
-    reader.read_exact(frame.as_flattened_mut())?;
+    let frame = &start[HEADS[0] as usize..layout.head as usize];
+    reader.seek(SeekFrom::Start(layout.head))?;
     let n = usize::try_from(layout.bodies)
         .map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })?;
     let mut bodies = room_for(n)?;
@@ -91,6 +96,7 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
     bodies.check()?;
     let others = ["binary states, radii, times, accelerations and potentials of PeTar"];
     let mut note = left_out("numbers", &others);
+    let (frame, _) = frame.as_chunks::<8>();
     let frame: Vec<f64> = frame
         .iter()
         .map(|bytes| f64::from_le_bytes(*bytes))
@@ -109,18 +115,22 @@ pub(super) fn read(reader: &mut impl Read, size: u64) -> Result<Contents, ReadFa
     })
 }
 
-/// The id of a body. Other numbers in its place show that the bodies have another layout, or that the file is cut.
+/// Returns whether it can be an id: PeTar's begin with 1, and the bits of most real numbers are larger.
+fn is_id(number: i64) -> bool {
+    (1..=1 << 52).contains(&number)
+}
+
+/// The id of a body.
 fn checked_id(id: i64, body: usize) -> Result<u64, Malformed> {
-    // The bits of most real numbers are larger.
-    const LARGEST: u64 = 1 << 52;
-    let checked = u64::try_from(id).ok();
-    let checked = checked.filter(|id| (1..=LARGEST).contains(id));
-    checked.ok_or_else(|| {
-        let problem = format!(
-            "the id of body {body} is {id}, and PeTar's begin with 1: the file is damaged or cut short"
-        );
-        Malformed::new("the bodies", problem)
-    })
+    match is_id(id) {
+        true => Ok(id as u64),
+        false => {
+            let problem = format!(
+                "the id of body {body} is {id}, and PeTar's begin with 1: the file is damaged"
+            );
+            Err(Malformed::new("the bodies", problem))
+        }
+    }
 }
 
 /// End of a note on files of PeTar.
@@ -193,10 +203,10 @@ mod tests {
     fn what_is_no_body_is_refused() {
         let mut bytes = file(20, 9, false);
         let read = |bytes: &[u8]| read(&mut Cursor::new(bytes), bytes.len() as u64);
-        let at = 24 + 8 * 9;
+        let at = 24 + 8 * (20 + 9);
         bytes[at..at + 8].copy_from_slice(&(-1_i64).to_le_bytes());
         let told = read(&bytes).unwrap_err().to_string();
-        assert!(told.contains("the id of body 0 is -1"), "{told}");
+        assert!(told.contains("the id of body 1 is -1"), "{told}");
         let mut bytes = file(20, 9, false);
         bytes[24..32].copy_from_slice(&f64::NAN.to_le_bytes());
         assert!(read(&bytes).is_err());

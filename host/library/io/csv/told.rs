@@ -76,9 +76,7 @@ fn dimension_of(word: &str) -> Option<Dimension> {
     let word = word.strip_prefix("unit").unwrap_or(&word);
     let word = word.strip_suffix("unit").unwrap_or(word).trim_matches('_');
     let is = |name: &&str| word == *name || word.strip_suffix('s') == Some(name);
-    let found = QUANTITIES
-        .iter()
-        .find(|(names, _)| names.iter().any(|name| is(&name)));
+    let found = QUANTITIES.iter().find(|(names, _)| names.iter().any(is));
     found.map(|(_, dimension)| *dimension)
 }
 

@@ -742,7 +742,12 @@ def _joined(argument: str, parts: Sequence[Bodies], time: float, ids: NDArray[An
     return joined
 
 
-def load(path: str | os.PathLike[str], *, format: str | None = None, physical: str | None = None) -> Bodies:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    physical: str | None = None,
+) -> Bodies:
     """Reads a snapshot file.
 
     Parameters

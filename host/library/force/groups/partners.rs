@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::Course;
 use super::looks::{mean_of_ring, tide};
+use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
 use crate::backend::ForceError;
@@ -15,6 +16,9 @@ const SLOW: f64 = 0.03;
 
 /// Bodies keep the same step within so many bound lengths of a group.
 const SAME_STEP: f64 = 3.0;
+
+/// Groups from which on several threads choose partners: to wake them takes as long as the choice of some.
+const SEVERAL: usize = 4;
 
 /// Partners that a group is to have in its next step.
 struct Choice {
@@ -89,9 +93,9 @@ impl Course<'_> {
         let mut places = self.take_places();
         let view = self.view();
         let choice = |&number: &usize| view.choice(&view.groups.all[number], &places);
-        let choices: Vec<Choice> = match numbers {
-            [_] => numbers.iter().map(choice).collect(),
-            _ => numbers.par_iter().map(choice).collect(),
+        let choices: Vec<Choice> = match numbers.len() < SEVERAL {
+            true => numbers.iter().map(choice).collect(),
+            false => numbers.par_iter().map(choice).collect(),
         };
         places.note_looks(choices.iter().map(|choice| choice.looked).sum());
         self.places = Some(places);
@@ -111,41 +115,39 @@ impl Course<'_> {
             partners, slowdown, ..
         } = choice;
         let group = &self.groups.all[number];
-        let is_new = group.is_new;
-        let changes = is_new || partners != group.partners || slowdown != group.slowdown;
-        let exchanges = changes && !is_new && group.pair().is_some();
-        let before = if exchanges { self.owed(number) } else { 0.0 };
-        let group = &mut self.groups.all[number];
+        let [gone, come] = changes(&group.partners, &partners);
+        let (before, after) = match slowdown == group.slowdown {
+            true => (&gone, &come),
+            false => (&group.partners, &partners),
+        };
+        let due = match group.is_new || group.pair().is_none() {
+            true => 0.0,
+            false => self.owed(group, before, group.slowdown) - self.owed(group, after, slowdown),
+        };
         let is_felt = |partner: &&Partner| partner.zone != Zone::Felt;
         let kind = |partner: &Partner| (partner.slot, partner.zone == Zone::Close);
-        let old = group.partners.iter().filter(is_felt).map(kind);
-        let new = partners.iter().filter(is_felt).map(kind);
+        let [old, new] = [&gone, &come].map(|all| all.iter().filter(is_felt).map(kind));
         let acts_otherwise = !old.eq(new);
-        self.perturbed
-            .change(group.slot, &group.partners, &partners);
+        self.perturbed.change(group.slot, &gone, &come);
+        let group = &mut self.groups.all[number];
         group.partners = partners;
         group.slowdown = slowdown;
         (group.nearest, group.nearest_by_tide) = (choice.nearest, choice.nearest_by_tide);
         group.is_new = false;
-        if exchanges {
-            let due = before - self.owed(number);
-            let group = &mut self.groups.all[number];
-            let reduced = group.reduced();
-            group.owed += due;
-            if let Inner::Pair(pair) = &mut group.inner
-                && group.owed != 0.0
-                && pair.add_energy(group.owed / reduced)
-            {
-                group.owed = 0.0;
-            }
+        group.owed += due;
+        let reduced = group.reduced();
+        if let Inner::Pair(pair) = &mut group.inner
+            && group.owed != 0.0
+            && pair.add_energy(group.owed / reduced)
+        {
+            group.owed = 0.0;
         }
         acts_otherwise
     }
 
-    /// Energy, times G, that a pair has by its partners beyond the energy of its centre of mass. A slowed pair
-    /// swings too far about the mean, so that the mean alone is not multiplied.
-    pub(super) fn owed(&self, number: usize) -> f64 {
-        let group = &self.groups.all[number];
+    /// Energy, times G, that a pair has by partners beyond the energy of its centre of mass. A slowed pair swings too
+    /// far about the mean, so that the mean alone is not multiplied.
+    pub(super) fn owed(&self, group: &Group, partners: &[Partner], slowdown: f64) -> f64 {
         let few = group.few();
         let of_partner = |partner: &Partner| {
             let [d, _] = self.between(group.slot, partner.slot);
@@ -153,9 +155,9 @@ impl Course<'_> {
             let other = other.map(|k| &self.groups.all[k]);
             let whole = tide((group, &few), other, self.gm[partner.slot], d);
             let mean = mean_of_ring(group, self.gm[partner.slot], d);
-            mean + group.slowdown * (whole - mean)
+            mean + slowdown * (whole - mean)
         };
-        group.partners.iter().map(of_partner).sum()
+        partners.iter().map(of_partner).sum()
     }
 
     /// Chooses partners of groups whose steps ended, and takes the force anew where it depends on others now: the

@@ -21,19 +21,33 @@ impl Perturbed {
         all
     }
 
-    /// A group, in this slot, has other partners than before. Both lists are in the order of slots.
-    pub(super) fn change(&mut self, group: usize, before: &[Partner], now: &[Partner]) {
-        let of = |partners: &[Partner], k: usize| partners.get(k).map_or(usize::MAX, |p| p.slot);
-        let (mut old, mut new) = (0, 0);
-        while old < before.len() || new < now.len() {
-            let (was, is) = (of(before, old), of(now, new));
-            if was != is || before[old] != now[new] {
-                let groups = &mut self.0[was.min(is)];
-                groups.retain(|&(slot, _)| slot != group);
-                groups.extend((is <= was).then(|| (group, now[new].zone)));
+    /// A group, in this slot, lost partners and then got others.
+    pub(super) fn change(&mut self, group: usize, gone: &[Partner], come: &[Partner]) {
+        for partner in gone {
+            self.0[partner.slot].retain(|&(slot, _)| slot != group);
+        }
+        for partner in come {
+            self.0[partner.slot].push((group, partner.zone));
+        }
+    }
+}
+
+/// Partners that are in the first list alone, and in the second alone. Both lists are in the order of slots. One that
+/// plays another part is in both.
+pub(super) fn changes(before: &[Partner], now: &[Partner]) -> [Vec<Partner>; 2] {
+    let (mut gone, mut come) = (vec![], vec![]);
+    let (mut before, mut now) = (before.iter().peekable(), now.iter().peekable());
+    loop {
+        match (before.peek(), now.peek()) {
+            (None, None) => return [gone, come],
+            (Some(was), Some(is)) if was == is => {
+                before.next();
+                now.next();
             }
-            old += usize::from(was <= is);
-            new += usize::from(is <= was);
+            (Some(was), is) if is.is_none_or(|is| was.slot <= is.slot) => {
+                gone.extend(before.next());
+            }
+            _ => come.extend(now.next()),
         }
     }
 }
@@ -89,7 +103,9 @@ mod tests {
         all.change(5, &[], &partners(&[(4, Zone::Mean)]));
         for [before, now] in (0..16).map(|k| [&lists[k / 4], &lists[k % 4]]) {
             all.change(2, &[], before);
-            all.change(2, before, now);
+            let [gone, come] = changes(before, now);
+            assert!(gone.iter().all(|partner| !now.contains(partner)));
+            all.change(2, &gone, &come);
             for slot in 0..6 {
                 let of_now = now.iter().filter(|partner| partner.slot == slot);
                 let mut wanted: Vec<_> = of_now.map(|partner| (2, partner.zone)).collect();

@@ -24,8 +24,10 @@ pub(super) struct Places {
     /// By slot.
     points: Arc<[Vector]>,
     classes: Vec<Class>,
-    /// The most by which a slot has left its place when its step ends.
-    moved: f64,
+    /// The most by which each slot has left its place when its step ends.
+    moved: Vec<f64>,
+    /// The largest of them since the trees were built.
+    farthest: f64,
     /// Points that were looked at.
     looked: usize,
 }
@@ -48,13 +50,19 @@ impl Places {
         let [at, _] = view.phase(slot);
         let (mut found, mut looked) = (vec![], 0);
         for class in &self.classes {
-            let farthest = within(class.heaviest) + self.moved;
+            let farthest = within(class.heaviest) + self.farthest;
             looked += class.tree.near(at, farthest, &mut found);
         }
         found.retain(|&other| {
-            let d = difference(view.phase(other)[0], at);
             let within = within(view.pull(other));
-            other != slot && dot(d, d) < within * within
+            let is_nearer = |place: Vector, limit: f64| {
+                let d = difference(place, at);
+                dot(d, d) < limit * limit
+            };
+            // Where it was is at hand sooner than where it is.
+            other != slot
+                && is_nearer(self.points[other], 1.01 * (within + self.moved[other]))
+                && is_nearer(view.phase(other)[0], within)
         });
         found.sort_unstable();
         (found, looked)
@@ -85,15 +93,16 @@ impl Course<'_> {
     }
 
     fn find_places(&self) -> Places {
-        let mut points = vec![[0.0; 3]; self.gm.len()];
+        let slots = self.gm.len();
+        let (mut points, mut moved) = (vec![[0.0; 3]; slots], vec![0.0; slots]);
         let mut classes = vec![vec![]; CLASSES];
         for &slot in &self.live {
             [points[slot], _] = self.phase(slot);
+            moved[slot] = self.path(slot);
             // Without mass, the last.
             let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
             classes[class.min(CLASSES - 1)].push(slot);
         }
-        let moved = |&slot: &usize| self.path(slot);
         let points: Arc<[Vector]> = points.into();
         let view = self.view();
         let none = Pull { gm: 0.0, root: 0.0 };
@@ -106,7 +115,8 @@ impl Course<'_> {
             tree: Tree::of(points.clone(), slots),
         };
         Places {
-            moved: self.live.iter().map(moved).fold(0.0, f64::max),
+            farthest: moved.iter().copied().fold(0.0, f64::max),
+            moved,
             classes: (classes.into_iter().filter(|slots| !slots.is_empty()))
                 .map(class)
                 .collect(),
@@ -132,7 +142,9 @@ impl Course<'_> {
         if let Some(places) = &mut self.places {
             let here = self.backend.state().beginnings[slot].x;
             let d = difference(here, places.points[slot]);
-            places.moved = places.moved.max(dot(d, d).sqrt() + path);
+            let moved = dot(d, d).sqrt() + path;
+            places.moved[slot] = moved;
+            places.farthest = places.farthest.max(moved);
         }
     }
 }

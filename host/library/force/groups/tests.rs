@@ -295,7 +295,7 @@ fn slots_that_are_near_are_found_while_all_move() {
 /// Energy of a pair, with its partners and with what it is owed.
 fn energy_of_pair(course: &Course<'_>, number: usize) -> f64 {
     let group = &course.groups.all[number];
-    group.energy() + group.owed + course.owed(number)
+    group.energy() + group.owed + course.owed(group, &group.partners, group.slowdown)
 }
 
 #[test]

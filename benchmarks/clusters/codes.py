@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import struct
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, Protocol
@@ -85,14 +86,10 @@ class PeTar:
         self._program = program
 
     def prepare(self, cluster: Cluster, folder: Path) -> Command:
-        bodies = cluster.bodies
-        n = len(bodies)
-        # Columns of a build without stellar evolution. What PeTar finds itself is 0: the state of the binary and
-        # the search radius before the id, then group, changeover radii, acceleration, potentials and neighbours.
-        number = np.arange(1, n + 1)
-        columns = np.column_stack([bodies.m, bodies.pos, bodies.vel, np.zeros((n, 2)), number, np.zeros((n, 10))])
-        formats = ["%.17g"] * 7 + ["%d"] * 13
-        np.savetxt(folder / "input", columns, fmt=formats, header=f"0 {n} 0", comments="")
+        with warnings.catch_warnings():
+            # Of numbers without units, and of ids that begin with 1.
+            warnings.simplefilter("ignore", UserWarning)
+            cluster.bodies.save(folder / "input", format="petar")
         every = cluster.until / cluster.looks
         return Command([self._program, "-b", str(cluster.pairs), "-t", repr(cluster.until), "-o", repr(every), "input"])
 
@@ -134,8 +131,8 @@ class Nbody6:
         self._program = program
 
     def prepare(self, cluster: Cluster, folder: Path) -> Command:
-        bodies, n = cluster.bodies, len(cluster.bodies)
-        np.savetxt(folder / "dat.10", np.column_stack([bodies.m, bodies.pos, bodies.vel]), fmt="%.17g")
+        n = len(cluster.bodies)
+        cluster.bodies.save(folder / "dat.10", format="nbody6")
         neighbours = 60 if n < 4096 else 80 if n < 16_384 else 120
         # Distance and step at which a pair is regularised; of two mean bodies that meet with the mean speed.
         near = 2 / n

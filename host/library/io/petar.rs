@@ -19,7 +19,7 @@ use crate::bodies::{Body, BodyKind};
 const HEADS: [u64; 2] = [24, 72];
 
 /// Numbers of a body without and with an external field, and the index of the id among them.
-const BODIES: [(u64, u64, usize); 3] = [(20, 21, 9), (24, 25, 13), (34, 35, 23)];
+pub(super) const BODIES: [(u64, u64, usize); 3] = [(20, 21, 9), (24, 25, 13), (34, 35, 23)];
 
 /// Bytes by which a file is known: the head, and the first body to its id.
 pub(super) const START: u64 = 512;

@@ -11,7 +11,7 @@
 //! compared with the bodies that follow.
 //! Layouts: PeTar's manual, "Format of input data file"; the user's guide of φ-GRAPE, "Input data".
 
-use super::super::petar::NO_UNITS;
+use super::super::petar::{BODIES, NO_UNITS};
 use super::numbers::{number, whole};
 
 /// The head of a table.
@@ -31,19 +31,12 @@ pub(super) struct Head {
     pub(super) note: String,
 }
 
-/// Index of the id in PeTar's files, by the count of a body's numbers.
-///
-/// Before it are mass, place, velocity and binary state. Stellar evolution adds radius and three times, and a star's
-/// own 7 or 10 numbers. The last before it is r_search. After it are mass_bk, status, r_in, r_out, acceleration, two potentials (or three in
-/// an external field) and the number of neighbours.
+/// Index of the id in PeTar's tables, by the count of a body's numbers: as in its [binary](super::super::petar)
+/// snapshots, or with the 7 numbers that stars had of their own before they had 10.
 fn id_column(columns: usize) -> Option<usize> {
-    match columns {
-        20 | 21 => Some(9),
-        24 | 25 => Some(13),
-        31 | 32 => Some(20),
-        34 | 35 => Some(23),
-        _ => None,
-    }
+    let mut known = BODIES.into_iter().chain([(31, 32, 20)]);
+    let found = known.find(|&(alone, in_field, _)| [alone, in_field].contains(&(columns as u64)));
+    found.map(|(.., id)| id)
 }
 
 /// Numbers that the first line of a head can have.

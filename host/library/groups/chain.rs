@@ -182,8 +182,9 @@ impl Chain {
         &self.order[..self.count]
     }
 
-    /// Moves to a later or earlier time with a relative error of each step. Returns the number of
-    /// forces that it took.
+    /// Moves to a later or earlier time with a relative error of each step, while a function of the states before and
+    /// after each step is true. A step after which it is false is taken back, and the chain stays where this step
+    /// began. Returns the number of forces that it took.
     ///
     /// # Errors
     ///
@@ -193,6 +194,7 @@ impl Chain {
         end: f64,
         tolerance: f64,
         external: &mut impl External,
+        mut goes_on: impl FnMut(&Self, &Self) -> bool,
     ) -> Result<u32, Stuck> {
         let (begin, span) = (self.time, end - self.time);
         if !span.is_finite() {
@@ -212,7 +214,7 @@ impl Chain {
             let wanted = self.interval(left);
             let direction = if left > 0.0 { 1.0 } else { -1.0 };
             let h = direction * wanted.abs().min(self.step);
-            let before = passed;
+            let (before, state) = (passed, *self);
             if h.abs() < SHORT * proven {
                 let is_tiny = h.abs() < TINY * proven;
                 let scheme = if is_tiny {
@@ -231,6 +233,10 @@ impl Chain {
             // Towards a collision of three, steps become shorter and shorter.
             if passed == before || last_steps > LAST_STEPS {
                 return Err(Stuck { time: self.time });
+            }
+            if !goes_on(&state, self) {
+                *self = state;
+                return Ok(forces);
             }
             self.reorder();
         }

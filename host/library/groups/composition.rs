@@ -10,7 +10,7 @@ pub(crate) enum Scheme {
     Second,
     /// Fourth order, 8 steps of 5 stages an orbit (Suzuki 1990).
     Fourth,
-    /// Sixth order, 8 steps of 9 stages an orbit (Kahan & Li 1997). Serves lasting hierarchies.
+    /// Sixth order, 8 steps of 9 stages an orbit (Kahan & Li 1997). Serves pairs that hold more energy than their cluster.
     Sixth,
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::vector::{add_scaled, difference, dot, scale};
-use super::{CAPACITY, Chain, Pair, Ring, Scales, Vector};
+use super::{CAPACITY, Multiple, Pair, Ring, Scales, Vector};
 
 /// Distances are in sizes of the group, for a body of half the mass of the group. A heavier one has the same tide
 /// farther away.
@@ -65,7 +65,7 @@ pub(crate) enum Inner {
     /// Two members.
     Pair(Pair),
     /// Three members or more.
-    Multiple(Box<Chain>),
+    Multiple(Box<Multiple>),
 }
 
 /// A pair or multiple that is one body for the block time steps.
@@ -150,7 +150,7 @@ impl Group {
                 difference(positions[1], positions[0]),
                 difference(velocities[1], velocities[0]),
             )),
-            _ => Inner::Multiple(Box::new(Chain::new(time, &gm, positions, velocities)?)),
+            _ => Inner::Multiple(Box::new(Multiple::new(time, &gm, positions, velocities)?)),
         };
         let mut group = Self {
             slot: *members.iter().min()?,
@@ -181,7 +181,7 @@ impl Group {
     pub(crate) fn time(&self) -> f64 {
         match &self.inner {
             Inner::Pair(pair) => pair.time,
-            Inner::Multiple(chain) => chain.time,
+            Inner::Multiple(multiple) => multiple.time(),
         }
     }
 
@@ -189,7 +189,7 @@ impl Group {
     pub(crate) fn set_time(&mut self, time: f64) {
         match &mut self.inner {
             Inner::Pair(pair) => pair.time = time,
-            Inner::Multiple(chain) => chain.time = time,
+            Inner::Multiple(multiple) => multiple.set_time(time),
         }
     }
 
@@ -225,17 +225,16 @@ impl Group {
     pub(crate) fn few(&self) -> Few {
         match &self.inner {
             Inner::Pair(pair) => self.members_of_pair(pair),
-            Inner::Multiple(chain) => self.few_of(chain),
+            Inner::Multiple(multiple) => multiple.few(&self.gm),
         }
     }
 
-    /// Members of a multiple with this motion.
-    pub(crate) fn few_of(&self, chain: &Chain) -> Few {
-        let mut few = Few::one(0.0);
-        few.count = self.members.len();
-        few.gm[..few.count].copy_from_slice(&self.gm);
-        (few.x, few.v) = (chain.positions(), chain.velocities());
-        few
+    /// Members about the centre of mass, where the group ends. Hard pairs of a multiple have the tides of the others.
+    pub(crate) fn into_few(mut self) -> Few {
+        if let Inner::Multiple(multiple) = &mut self.inner {
+            multiple.resolve_all(&self.gm);
+        }
+        self.few()
     }
 
     /// Members about the centre of mass, at a time that is near. Members of a multiple go straight on, a tight
@@ -276,7 +275,7 @@ impl Group {
     pub(crate) fn energy(&self) -> f64 {
         match &self.inner {
             Inner::Pair(pair) => self.reduced() * pair.energy(),
-            Inner::Multiple(chain) => chain.energy(),
+            Inner::Multiple(multiple) => multiple.energy(&self.gm),
         }
     }
 
@@ -296,8 +295,8 @@ impl Group {
                     self.period = period(r);
                 }
             }
-            Inner::Multiple(chain) => {
-                self.size = chain.size();
+            Inner::Multiple(multiple) => {
+                self.size = multiple.size();
                 self.period = period(self.size);
             }
         }
@@ -381,6 +380,11 @@ impl Group {
         }
     }
 
+    /// Energy, times G, of the tide of a body at a distance on a pair.
+    pub(crate) fn tide(&self, gm: f64, distance: f64) -> f64 {
+        gm * self.reduced() * self.size * self.size / (distance * distance * distance)
+    }
+
     /// Longest step of bodies at a distance that meet the members one by one.
     pub(crate) fn step_at(&self, distance: f64) -> f64 {
         let slowed = match self.inner {
@@ -418,6 +422,12 @@ impl Group {
 /// Distance at which a body of a mass, as a part of the group's, has the tide that half the group's mass has at 1.
 fn reach_of_tide(mass: f64) -> f64 {
     (2.0 * mass).cbrt()
+}
+
+/// Distance within which a body of mass `gm` keeps a pair of this size and mass `total` from being one body of a
+/// multiple. A light body is no perturber, but moves otherwise about two masses than about one.
+pub(super) fn perturbs_within(size: f64, gm: f64, total: f64) -> f64 {
+    size * PERTURBS * reach_of_tide(gm / total).max(1.0)
 }
 
 /// Distance within which a body of mass `gm` and a group of this size and mass `total` become one.

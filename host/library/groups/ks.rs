@@ -56,6 +56,12 @@ impl<F: FnMut(f64, Vector) -> Vector> Perturbation for F {
 /// Difference of the kept step from the wanted one, as a part of it, from which on it is renewed.
 const STEP_TOLERANCE: f64 = 0.1;
 
+/// Part of a scheme's step below which one step of second order is as exact: as if an orbit had 64.
+const SMALL: f64 = 1.0 / 8.0;
+
+/// Part of the step before below which the perturbation is what it was: its change is as many times less.
+const UNCHANGED: f64 = 1e-5;
+
 /// Part of an orbit, as a divisor, below which an advance is short: less than any scheme's step.
 const SHORT: f64 = 30.0;
 
@@ -305,16 +311,18 @@ impl Pair {
         }
         let is_short = self.is_short(span);
         let mut path = Path::new(self, slowdown, perturbation);
-        loop {
+        let last = loop {
             let left = span - path.passed;
             self.renew_step(scheme, is_short);
             let h = if left > 0.0 { self.step } else { -self.step };
             if let Some(last) = self.last_step(left, h) {
+                let is_small = scheme == Scheme::Fourth && last.abs() < SMALL * h.abs();
+                let scheme = if is_small { Scheme::Second } else { scheme };
                 path.step(self, last, scheme.stages(), perturbation);
-                break;
+                break last;
             }
             path.step(self, h, scheme.stages(), perturbation);
-        }
+        };
         // The kicks of the last step changed its time a little.
         for _ in 0..LAST_STEPS {
             let left = span - path.passed;
@@ -322,7 +330,10 @@ impl Pair {
                 break;
             }
             let h = left / self.radius();
-            path.step(self, h, Scheme::Second.stages(), perturbation);
+            match h.abs() < UNCHANGED * last.abs() {
+                true => path.step_unchanged(self, h),
+                false => path.step(self, h, Scheme::Second.stages(), perturbation),
+            }
         }
         path.close(self, perturbation);
         self.time = end;
@@ -360,6 +371,21 @@ impl Pair {
         self.p = combine(factor, self.p, 0.0, self.p);
         self.beta = beta;
         true
+    }
+
+    /// Adds a small energy of a unit of the reduced mass anywhere on the orbit. Where the pair is nearly at rest, it
+    /// scales the position at a fixed velocity.
+    pub(crate) fn shift_energy(&mut self, energy: f64) {
+        if self.add_energy(energy) {
+            return;
+        }
+        // −μ/r becomes −μ/r + energy.
+        let root = (1.0 - energy * self.radius() / self.mu).sqrt();
+        if root.is_finite() && root > 0.0 {
+            self.u = combine(1.0 / root, self.u, 0.0, self.u);
+            self.p = combine(1.0 / root, self.p, 0.0, self.p);
+            self.beta -= 2.0 * energy;
+        }
     }
 }
 
@@ -408,6 +434,13 @@ impl Path {
             self.kicks += 1;
             self.kick(pair, half);
         }
+    }
+
+    /// A step over a very small interval of s, in which the perturbation does not change.
+    fn step_unchanged(&mut self, pair: &mut Pair, h: f64) {
+        self.kick(pair, 0.5 * h);
+        self.passed += pair.turn(h);
+        self.kick(pair, 0.5 * h);
     }
 
     fn kick(&mut self, pair: &mut Pair, h: f64) {

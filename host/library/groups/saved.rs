@@ -1,5 +1,6 @@
 //! Groups as numbers, for states that are saved.
 
+use super::multiple::{Body, HardPair, Multiple};
 use super::{CAPACITY, Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Zone};
 
 const ZONES: [Zone; 4] = [Zone::Felt, Zone::Mean, Zone::Impulses, Zone::Close];
@@ -24,6 +25,17 @@ impl Reader<'_> {
         let number = self.number()?;
         let is_index = number >= 0.0 && number < below as f64 && number.fract() == 0.0;
         is_index.then_some(number as usize)
+    }
+
+    fn peek(&self) -> Option<f64> {
+        self.0.clone().next().copied()
+    }
+
+    /// A number of things, with the sign that says that they come.
+    fn opposite(&mut self, below: usize) -> Option<usize> {
+        let number = -self.number()?;
+        let is_count = number < below as f64 && number.fract() == 0.0;
+        is_count.then_some(number as usize)
     }
 
     fn flag(&mut self) -> Option<bool> {
@@ -81,11 +93,8 @@ impl Group {
         numbers.push(self.members.len() as f64);
         numbers.extend(self.members.iter().map(|&i| i as f64));
         match &self.inner {
-            Inner::Pair(pair) => {
-                numbers.extend(pair.u.iter().chain(&pair.p));
-                numbers.extend([pair.beta, pair.mu, pair.time, pair.step]);
-            }
-            Inner::Multiple(chain) => put_chain(chain, numbers),
+            Inner::Pair(pair) => put_pair(pair, numbers),
+            Inner::Multiple(multiple) => put_multiple(multiple, numbers),
         }
         let flag = |is_set: bool| f64::from(u8::from(is_set));
         numbers.extend([
@@ -113,19 +122,8 @@ impl Group {
         let gm: Vec<f64> = members.iter().map(|&i| coupling * masses[i]).collect();
         let inner = match count {
             0 | 1 => return None,
-            2 => {
-                let [u, p] = [reader.numbers()?, reader.numbers()?];
-                let [beta, mu, time, step] = reader.numbers()?;
-                Inner::Pair(Pair {
-                    u,
-                    p,
-                    beta,
-                    mu,
-                    time,
-                    step,
-                })
-            }
-            _ => Inner::Multiple(Box::new(read_chain(reader, &gm)?)),
+            2 => Inner::Pair(read_pair(reader)?),
+            _ => Inner::Multiple(Box::new(read_multiple(reader, &gm)?)),
         };
         let [slowdown, size, period] = reader.numbers()?;
         let is_passing = reader.flag()?;
@@ -159,6 +157,59 @@ impl Group {
             is_new,
         })
     }
+}
+
+fn put_pair(pair: &Pair, numbers: &mut Vec<f64>) {
+    numbers.extend(pair.u.iter().chain(&pair.p));
+    numbers.extend([pair.beta, pair.mu, pair.time, pair.step]);
+}
+
+fn read_pair(reader: &mut Reader<'_>) -> Option<Pair> {
+    let [u, p] = [reader.numbers()?, reader.numbers()?];
+    let [beta, mu, time, step] = reader.numbers()?;
+    Some(Pair {
+        u,
+        p,
+        beta,
+        mu,
+        time,
+        step,
+    })
+}
+
+/// Hard pairs of a multiple come before its chain, and before them their number with a sign: older states, which
+/// have none, begin with the chain.
+fn put_multiple(multiple: &Multiple, numbers: &mut Vec<f64>) {
+    let hard = || multiple.hard_pairs();
+    if hard().next().is_some() {
+        numbers.push(-(hard().count() as f64));
+    }
+    for HardPair { members, pair } in hard() {
+        numbers.extend(members.map(|k| k as f64));
+        put_pair(pair, numbers);
+    }
+    put_chain(&multiple.chain, numbers);
+}
+
+fn read_multiple(reader: &mut Reader<'_>, gm: &[f64]) -> Option<Multiple> {
+    let mut bodies: Vec<Body> = (0..gm.len()).map(Body::One).collect();
+    if reader.peek().is_some_and(|number| number < 0.0) {
+        for _ in 0..reader.opposite(CAPACITY / 2 + 1)? {
+            let [one, other] = [reader.index(gm.len())?, reader.index(gm.len())?];
+            let place = |member: usize| bodies.iter().position(|body| *body == Body::One(member));
+            let places = [place(one)?, place(other)?];
+            let members = [one, other];
+            let pair = read_pair(reader)?;
+            bodies[places[0]] = Body::Hard(HardPair { members, pair });
+            bodies.remove(places[1]);
+        }
+    }
+    let masses: Vec<f64> = bodies.iter().map(|body| body.gm(gm)).collect();
+    (masses.len() >= 2).then_some(())?;
+    Some(Multiple {
+        chain: read_chain(reader, &masses)?,
+        bodies,
+    })
 }
 
 fn put_chain(chain: &Chain, numbers: &mut Vec<f64>) {

@@ -14,11 +14,12 @@ pub(crate) struct Scales {
 }
 
 /// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound). In block steps, wider pairs would
-/// take most of the time and lose energy in each orbit.
-const FORMED: f64 = 20.0;
+/// take most of the time and lose energy in each orbit. Much wider pairs have the whole cluster as perturbers, and
+/// take longer as groups.
+const FORMED: f64 = 10.0;
 
 /// Apocentre up to which a bound pair is kept.
-const KEPT: f64 = 60.0;
+const KEPT: f64 = 30.0;
 
 /// Size from which on a pair is wide: others that are near break it.
 const WIDE: f64 = 0.75;

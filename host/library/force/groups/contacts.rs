@@ -2,7 +2,7 @@
 
 use super::members::Surroundings;
 use crate::encounters::Contact;
-use crate::groups::{Chain, External, Few, Group, Pair, TOLERANCE, Vector};
+use crate::groups::{External, Few, Group, Multiple, Pair, Vector};
 use crate::vectors::{difference, dot};
 
 /// Time between two looks at two members of a multiple, in their free-fall times.
@@ -123,12 +123,12 @@ impl Surroundings<'_> {
         Some(self.contact(group, [0, 1], [[0.0; 3]; 2], &meeting))
     }
 
-    /// Contacts of the members of a multiple until a time: the first of each two members. The chain that looks for
+    /// Contacts of the members of a multiple until a time: the first of each two members. The copy that looks for
     /// them stops at each look. The group keeps its own, so that looking changes no bit.
     pub(super) fn contacts_of_multiple(
         &self,
         group: &Group,
-        mut chain: Chain,
+        multiple: &Multiple,
         time: f64,
         external: &mut impl External,
     ) -> Vec<Contact> {
@@ -151,8 +151,9 @@ impl Surroundings<'_> {
             }
         }
         let mass = group.total();
-        while chain.time < time && all.iter().any(|two| !two.has_met) {
-            let (began, before) = (chain.time, group.few_of(&chain));
+        let mut multiple = multiple.clone();
+        while multiple.time() < time && all.iter().any(|two| !two.has_met) {
+            let (began, before) = (multiple.time(), multiple.few(&group.gm));
             let mut next = time;
             for two in all.iter_mut().filter(|two| !two.has_met) {
                 let pair = two.pair(&before, began);
@@ -165,15 +166,21 @@ impl Surroundings<'_> {
                         contacts.push(self.contact_of_two(group, two, (began, &before), &meeting));
                         two.has_met = true;
                     }
-                    None => next = next.min(began + two.until_look(&pair, &before, mass)),
+                    None => {
+                        let until = match multiple.hard_pair(two.members) {
+                            Some(hard) => hard.until_within(two.radius).unwrap_or(f64::INFINITY),
+                            None => two.until_look(&pair, &before, mass),
+                        };
+                        next = next.min(began + until);
+                    }
                 }
             }
             // Of less than the last bit of the time nothing is left.
             let next = if next > began { next } else { time };
-            if chain.advance(next, TOLERANCE, external).is_err() {
+            if multiple.advance(next, &group.gm, external).is_err() {
                 break; // which who follows the group tells
             }
-            let after = group.few_of(&chain);
+            let after = multiple.few(&group.gm);
             for two in all.iter_mut().filter(|two| !two.has_met) {
                 let pair = two.pair(&after, next);
                 let since = pair.since_within(two.radius);

@@ -66,12 +66,13 @@ impl Course<'_> {
             self.is_due[i] = true;
             self.corrections[i] = Correction::NONE;
         }
-        let acting = self.meetings(slots, |_, partner| partner.zone != Zone::Felt);
+        let acting = self.acting_on(slots);
         let is_wanted = |&&(number, ref partner): &&(usize, Partner)| {
             self.is_wanted(&self.groups.all[number], partner)
         };
         let wanted = acting.iter().filter(is_wanted);
         let mut wanted: Vec<usize> = wanted.map(|&(number, _)| number).collect();
+        wanted.sort_unstable();
         wanted.dedup();
         self.follow_each(&wanted)?;
         for (number, partner) in acting {
@@ -85,6 +86,28 @@ impl Course<'_> {
             self.is_due[i] = false;
         }
         Ok(())
+    }
+
+    /// Numbers of groups, and partners of theirs beyond those that see one body, of which one at least is in slots,
+    /// which are due.
+    fn acting_on(&self, slots: &[usize]) -> Vec<(usize, Partner)> {
+        let mut found = vec![];
+        let acts = |zone: Zone| zone != Zone::Felt;
+        for &slot in slots {
+            for &(group, zone) in self.perturbed.groups_of(slot) {
+                // If both are due, the group finds its partner.
+                if acts(zone) && !self.is_due[group] {
+                    let number = self.groups.in_slot(group);
+                    found.extend(number.map(|number| (number, Partner { slot, zone })));
+                }
+            }
+            if let Some(number) = self.groups.in_slot(slot) {
+                let partners = self.groups.all[number].partners.iter();
+                let acting = partners.filter(|partner| acts(partner.zone));
+                found.extend(acting.map(|&partner| (number, partner)));
+            }
+        }
+        found
     }
 
     /// Returns whether a group is to follow its members to now, because it or this partner wants a force.

@@ -3,7 +3,7 @@
 use super::Course;
 use crate::groups::{Groups, Partner, Zone};
 
-/// For each slot, the groups that have it as a partner, by their slots, and the part that it plays.
+/// For each slot, the groups that have it as a partner, in the order of their slots, and the part that it plays.
 pub(super) struct Perturbed(Vec<Vec<(usize, Zone)>>);
 
 impl Perturbed {
@@ -21,13 +21,23 @@ impl Perturbed {
         all
     }
 
+    /// The groups that a slot perturbs.
+    pub(super) fn groups_of(&self, slot: usize) -> &[(usize, Zone)] {
+        &self.0[slot]
+    }
+
     /// A group, in this slot, lost partners and then got others.
     pub(super) fn change(&mut self, group: usize, gone: &[Partner], come: &[Partner]) {
         for partner in gone {
-            self.0[partner.slot].retain(|&(slot, _)| slot != group);
+            let groups = &mut self.0[partner.slot];
+            if let Ok(place) = groups.binary_search_by_key(&group, |&(slot, _)| slot) {
+                groups.remove(place);
+            }
         }
         for partner in come {
-            self.0[partner.slot].push((group, partner.zone));
+            let groups = &mut self.0[partner.slot];
+            let place = groups.partition_point(|&(slot, _)| slot < group);
+            groups.insert(place, (group, partner.zone));
         }
     }
 }
@@ -62,8 +72,7 @@ impl Course<'_> {
     ) -> Vec<(usize, Partner)> {
         let mut found = vec![];
         for &slot in slots {
-            let as_partner = self.perturbed.0[slot].iter();
-            for &(group, zone) in as_partner {
+            for &(group, zone) in self.perturbed.groups_of(slot) {
                 let partner = Partner { slot, zone };
                 if is_wanted(group, partner) {
                     found.extend(self.groups.in_slot(group).map(|number| (number, partner)));
@@ -110,9 +119,7 @@ mod tests {
                 let of_now = now.iter().filter(|partner| partner.slot == slot);
                 let mut wanted: Vec<_> = of_now.map(|partner| (2, partner.zone)).collect();
                 wanted.extend((slot == 4).then_some((5, Zone::Mean)));
-                let mut found = all.0[slot].clone();
-                found.sort_by_key(|&(group, _)| group);
-                assert_eq!(found, wanted, "slot {slot}, {before:?} -> {now:?}");
+                assert_eq!(all.0[slot], wanted, "slot {slot}, {before:?} -> {now:?}");
             }
             all.change(2, now, &[]);
         }

@@ -54,13 +54,14 @@ impl Course<'_> {
         };
         self.counts.broken += 1;
         let group = self.groups.remove(number);
-        let few = group.few();
+        let members = group.members.clone();
+        let few = group.into_few();
         let origin = self.phase(slot);
         let mut slots = [0; 2];
         for (slot, part) in slots.iter_mut().zip(parts) {
             *slot = self.install(
                 &Bodies {
-                    members: part.iter().map(|&k| group.members[k]).collect(),
+                    members: part.iter().map(|&k| members[k]).collect(),
                     phases: part.iter().map(|&k| [few.x[k], few.v[k]]).collect(),
                 },
                 origin,
@@ -198,14 +199,14 @@ impl Course<'_> {
                     bodies.phases.push([x, v]);
                 }
                 Some(group) => {
-                    let few = group.few();
+                    bodies.members.extend(&group.members);
+                    let few = group.into_few();
                     let shifted = |k: usize| {
                         [
                             [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]),
                             [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]),
                         ]
                     };
-                    bodies.members.extend(&group.members);
                     bodies.phases.extend((0..few.count).map(shifted));
                 }
             }
@@ -280,14 +281,13 @@ impl Course<'_> {
     }
 }
 
-/// The parts of a multiple that leave each other, as numbers of members: cut at the longest link of the chain.
+/// The parts of a multiple that leave each other, as numbers of members.
 fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> {
-    let Inner::Multiple(chain) = &group.inner else {
+    let Inner::Multiple(multiple) = &group.inner else {
         return None;
     };
     let few = group.few();
-    let (left, right) = chain.order().split_at(chain.longest_link() + 1);
-    let parts = [left.to_vec(), right.to_vec()];
+    let parts = multiple.parts();
     let describe = |part: &[usize]| {
         let total: f64 = part.iter().map(|&k| few.gm[k]).sum();
         let mean = |vectors: &[Vector]| {

@@ -78,6 +78,7 @@ impl Course<'_> {
     pub(super) fn view(&self) -> View<'_> {
         View {
             groups: &self.groups,
+            all: self.all,
             gm: &self.gm,
             roots: &self.roots,
             state: self.backend.state(),
@@ -112,6 +113,8 @@ pub(super) struct Pull {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
+    /// Mass times G of all.
+    pub(super) all: f64,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     state: &'a HostState,

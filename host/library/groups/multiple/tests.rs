@@ -1,0 +1,102 @@
+//! Multiples with a hard pair: with it as one body, and as two.
+
+use super::super::Alone;
+use super::*;
+
+/// Masses times G.
+const GM: [f64; 4] = [1.0, 0.4, 0.3, 0.02];
+
+/// Two members of a hard pair of this axis, a third body on an orbit about it with this pericentre, and a light one
+/// that is farther away.
+fn quadruple(axis: f64, pericentre: f64) -> [Vec<Vector>; 2] {
+    let total: f64 = GM[0] + GM[1];
+    let speed = (total / axis * (1.0 + 0.3) / (1.0 - 0.3)).sqrt();
+    let share = [-GM[1] / total, GM[0] / total];
+    let near = |k: usize| {
+        let (r, w) = (share[k] * axis * (1.0 - 0.3), share[k] * speed);
+        ([0.6 * r, 0.0, 0.8 * r], [0.0, w, 0.0])
+    };
+    // From its apocentre at 1.
+    let e = (1.0 - pericentre) / (1.0 + pericentre);
+    let slow = ((total + GM[2]) * (1.0 - e)).sqrt();
+    let third = ([1.0, 0.0, 0.0], [0.0, 0.5 * slow, 0.75_f64.sqrt() * slow]);
+    let fourth = ([0.2, -3.0, 0.4], [0.5, 0.0, 0.1]);
+    let all = [near(0), near(1), third, fourth];
+    let mass: f64 = GM.iter().sum();
+    let [x, v] = [0, 1].map(|which| {
+        let of = |body: &(Vector, Vector)| if which == 0 { body.0 } else { body.1 };
+        let weighted = |sum, (body, gm): (&(Vector, Vector), f64)| add_scaled(sum, gm, of(body));
+        let centre = all.iter().zip(GM).fold([0.0; 3], weighted);
+        let about = |body| add_scaled(of(body), -1.0 / mass, centre);
+        all.iter().map(about).collect()
+    });
+    [x, v]
+}
+
+/// The motion to a time, with hard pairs and as a chain of four. Also the largest relative change of the energy.
+fn both(axis: f64, pericentre: f64, end: f64, looks: usize) -> (Multiple, Chain, f64, bool) {
+    let [x, v] = quadruple(axis, pericentre);
+    let mut chain = Chain::new(0.0, &GM, &x, &v).unwrap();
+    let mut multiple = Multiple::new(0.0, &GM, &x, &v).unwrap();
+    let energy = chain.energy();
+    let (mut worst, mut was_resolved) = (0.0_f64, false);
+    for look in 1..=looks {
+        let time = end * look as f64 / looks as f64;
+        chain
+            .advance(time, TOLERANCE, &mut Alone, |_, _| true)
+            .unwrap();
+        multiple.advance(time, &GM, &mut Alone).unwrap();
+        worst = worst.max((multiple.energy(&GM) / energy - 1.0).abs());
+        was_resolved |= multiple.hard_pairs().next().is_none();
+    }
+    (multiple, chain, worst, was_resolved)
+}
+
+#[test]
+fn a_hard_pair_far_from_the_others_is_one_body() {
+    let (multiple, chain, worst, was_resolved) = both(3e-3, 0.9, 2.0, 3);
+    assert!(!was_resolved && worst < 1e-13, "{worst:e}");
+    assert_eq!(multiple.hard_pairs().count(), 1);
+    let (few, x) = (multiple.few(&GM), chain.positions());
+    // The quadrupole of the pair, which the others do not feel.
+    for k in [2, 3] {
+        let off = norm(difference(few.x[k], x[k]));
+        assert!(off < 2e-5, "{k}: {off:e}");
+    }
+    let [pair, of_chain] = [&few.x, &x].map(|x| norm(difference(x[1], x[0])));
+    assert!(pair < 4e-3 && of_chain < 4e-3);
+}
+
+#[test]
+fn it_is_two_bodies_while_another_is_near() {
+    // The third passes at 3 axes: at 1.1 its orbit is at the pericentre.
+    let (axis, pericentre) = (1e-2, 0.03);
+    let (multiple, chain, worst, was_resolved) = both(axis, pericentre, 1.2, 600);
+    assert!(was_resolved && worst < 1e-9, "{worst:e}");
+    let (few, x) = (multiple.few(&GM), chain.positions());
+    let off = norm(difference(few.x[2], x[2]));
+    assert!(off < 5e-3, "{off:e}");
+    // Without a look on the way it notices the passage as well.
+    let (unlooked, ..) = both(axis, pericentre, 1.2, 1);
+    let few = unlooked.few(&GM);
+    let off = norm(difference(few.x[2], x[2]));
+    assert!(off < 5e-3, "{off:e}");
+}
+
+#[test]
+fn all_bodies_again_keep_energy_and_places() {
+    let [x, v] = quadruple(5e-3, 0.8);
+    let mut multiple = Multiple::new(0.0, &GM, &x, &v).unwrap();
+    assert_eq!(multiple.hard_pairs().count(), 1);
+    let (energy, few) = (multiple.energy(&GM), multiple.few(&GM));
+    multiple.resolve_all(&GM);
+    assert_eq!(multiple.hard_pairs().count(), 0);
+    assert!((multiple.energy(&GM) / energy - 1.0).abs() < 1e-14);
+    let again = multiple.few(&GM);
+    for k in 0..4 {
+        assert!(norm(difference(again.x[k], few.x[k])) < 1e-14, "{k}");
+        // The pair has what the tides of the others are.
+        assert!(norm(difference(again.v[k], few.v[k])) < 1e-5, "{k}");
+        assert!(norm(difference(again.x[k], x[k])) < 1e-14, "{k}");
+    }
+}

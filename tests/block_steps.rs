@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use allpairs::backend::{Backend, BlockCounts, ForceError, GUARD, Hermite, SavedState};
+use allpairs::backend::{Backend, BlockCounts, ForceError, GUARD, SavedState};
 use allpairs::bodies::Bodies;
 use allpairs::force::emulated::Emulator;
 use allpairs::force::resident::Resident;
@@ -62,7 +62,9 @@ fn emulated(
 ) -> Resident<Emulator> {
     let resident = resident(bodies, physics, thread_order).with_block_steps(scheme, guard);
     let mut resident = resident.expect("fits the emulator");
-    resident.accelerate_with_jerk().expect("right kernels");
+    Integrator::Hermite4
+        .prepare(&mut resident)
+        .expect("right kernels");
     resident
 }
 

@@ -29,15 +29,17 @@ use crate::timeline::Span;
 pub enum Operation {
     /// `v *= factor`.
     Damp(f64),
-    /// Computes accelerations, and as many of their derivatives in time, of all bodies.
+    /// Computes the accelerations of all bodies, and their derivatives in time up to this one. Snaps take
+    /// the accelerations that were computed or predicted last.
     Evaluate(HighestDerivative),
     /// `v += dt · a`.
     Kick(f64),
     /// `x += dt · v`.
     Drift(f64),
-    /// Begins a step of this length of Hermite's scheme ([`Hermite::predict`]).
+    /// Begins a step of this length of a Hermite scheme: keeps the state and moves it on by its Taylor
+    /// series.
     Predict(f64),
-    /// Ends it ([`Hermite::correct`]).
+    /// Ends the step: corrects the state by the derivatives at the beginning and at the prediction.
     Correct(f64),
 }
 
@@ -80,23 +82,16 @@ impl<'a> Targets<'a> {
 /// [`synchronize`](Self::synchronize) waits for everything. An error of queued work surfaces in
 /// whichever call notices it.
 pub trait Backend: Send {
-    /// Computes the accelerations of the current positions.
+    /// Carries out a part of a step.
+    ///
+    /// Hermite schemes are of fourth order with jerks (Makino & Aarseth 1992, PASJ 44, 141), and of sixth with
+    /// snaps too (Nitadori & Makino 2008, New Astron. 13, 498). The derivatives computed last decide the
+    /// order of a step.
     ///
     /// # Errors
-    /// The device's refusal, or a fault the emulator found.
-    fn accelerate(&mut self) -> Result<(), ForceError>;
-
-    /// `v += dt · a`, with the accelerations computed last.
-    ///
-    /// # Errors
-    /// As [`accelerate`](Self::accelerate).
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError>;
-
-    /// `x += dt · v`.
-    ///
-    /// # Errors
-    /// As [`accelerate`](Self::accelerate).
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError>;
+    /// The device's refusal, or a fault the emulator found; [`ForceError::NoJerks`] or
+    /// [`ForceError::NoSnaps`] if they are needed and not computed here.
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError>;
 
     /// Takes `times` steps of these operations, as if each were [performed](Self::perform) in turn; a
     /// device that can record work replays it.
@@ -107,36 +102,55 @@ pub trait Backend: Send {
         (0..times).try_for_each(|_| step.iter().try_for_each(|&part| self.perform(part)))
     }
 
-    /// Carries out a part of a step.
+    /// Computes the accelerations of the current positions.
     ///
     /// # Errors
-    /// As [`accelerate`](Self::accelerate); or that jerks are not computed here.
-    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
-        match operation {
-            Operation::Damp(factor) => self.damp(factor),
-            Operation::Kick(dt) => self.kick(dt),
-            Operation::Drift(dt) => self.drift(dt),
-            Operation::Evaluate(HighestDerivative::None) => self.accelerate(),
-            Operation::Evaluate(HighestDerivative::Jerk) => self.jerks()?.accelerate_with_jerk(),
-            Operation::Evaluate(HighestDerivative::Snap) => self.jerks()?.accelerate_with_snap(),
-            Operation::Predict(dt) => self.jerks()?.predict(dt),
-            Operation::Correct(dt) => self.jerks()?.correct(dt),
-        }
+    /// Errors of [`perform`](Self::perform).
+    fn accelerate(&mut self) -> Result<(), ForceError> {
+        self.perform(Operation::Evaluate(HighestDerivative::None))
     }
 
-    /// Hermite's scheme, which needs jerks.
+    /// `v += dt · a`, with the accelerations computed last.
     ///
     /// # Errors
-    /// [`ForceError::NoJerks`] if jerks are not computed here.
-    fn jerks(&mut self) -> Result<&mut dyn Hermite, ForceError> {
-        self.hermite().ok_or(ForceError::NoJerks)
+    /// Errors of [`perform`](Self::perform).
+    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.perform(Operation::Kick(dt))
+    }
+
+    /// `x += dt · v`.
+    ///
+    /// # Errors
+    /// Errors of [`perform`](Self::perform).
+    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.perform(Operation::Drift(dt))
     }
 
     /// `v *= factor`.
     ///
     /// # Errors
-    /// As [`accelerate`](Self::accelerate).
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError>;
+    /// Errors of [`perform`](Self::perform).
+    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
+        self.perform(Operation::Damp(factor))
+    }
+
+    /// The first step of a Hermite scheme, at most `longest`, that accuracy `eta` allows every body by the
+    /// criterion of Aarseth (1985).
+    ///
+    /// # Errors
+    /// Errors of [`perform`](Self::perform).
+    fn first_step(&mut self, _eta: f64, _longest: f64) -> Result<f64, ForceError> {
+        Err(ForceError::NoJerks)
+    }
+
+    /// The largest step that accuracy `eta` allows every body after a step of `dt`, by the same
+    /// criterion. Infinite where nothing is accelerated.
+    ///
+    /// # Errors
+    /// Errors of [`perform`](Self::perform).
+    fn next_step(&mut self, _eta: f64, _dt: f64) -> Result<f64, ForceError> {
+        Err(ForceError::NoJerks)
+    }
 
     /// Independent systems of equal size that the bodies are, one after another.
     fn systems(&self) -> usize {
@@ -172,11 +186,6 @@ pub trait Backend: Send {
 
     /// The times of the copies and launches of many systems, if this backend has them.
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        None
-    }
-
-    /// Returns the interface of Hermite's scheme, if this backend has it.
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
         None
     }
 
@@ -272,57 +281,11 @@ pub trait Pipeline {
     fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError>;
 }
 
-/// Operations of Hermite's schemes, for a backend with derivatives of the accelerations in time: fourth
-/// order with jerks (Makino & Aarseth 1992, PASJ 44, 141), sixth with snaps too (Nitadori & Makino
-/// 2008, New Astron. 13, 498). The derivatives computed last decide the order of a step.
-pub trait Hermite {
-    /// Computes accelerations and jerks of the current positions and velocities.
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`].
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError>;
-
-    /// Computes accelerations, jerks and snaps of the current positions and velocities, the snaps by
-    /// the accelerations computed or predicted last.
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`]; or that snaps are not computed here.
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        Err(ForceError::NoSnaps)
-    }
-
-    /// Keeps the state as the beginning of a step and moves on by its Taylor series.
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`].
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError>;
-
-    /// Ends the step: from the beginning and the derivatives of the prediction to the corrected state.
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`].
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError>;
-
-    /// The first step, at most `longest`, that accuracy `eta` allows every body by the criterion
-    /// of Aarseth (1985).
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`].
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError>;
-
-    /// The largest step that accuracy `eta` allows every body after a step of `dt`, by the same
-    /// criterion. Infinite where nothing is accelerated.
-    ///
-    /// # Errors
-    /// As [`Backend::accelerate`].
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError>;
-}
-
 /// Hermite's scheme with block time steps: for each body a step of its own.
 pub trait BlockSteps {
     /// Advances all bodies by `span`, each with steps that accuracy `eta` allows it, which are the
     /// span halved so many times over; all stand at the same time again at the end. Accelerations and
-    /// their derivatives must be those of the current state ([`Hermite::accelerate_with_jerk`]), and are
+    /// their derivatives must be those of the current state ([`Operation::Evaluate`]), and are
     /// so afterwards. No body takes a step in which a pair would change its distance by more than
     /// [`GUARD`] of it.
     ///

@@ -383,9 +383,9 @@ pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Hermite;
     use crate::force::cpu::samples::cloud;
     use crate::force::cpu::{Choices, Cpu};
+    use crate::integrator::Integrator;
     use crate::physics::{ForceLaw, Physics};
 
     /// A loop of a user's over many simulations may leave no other thread.
@@ -399,7 +399,9 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         pool.expect("a thread").install(|| {
             let mut cpu = Cpu::<f64>::with(&cloud(256, 7), physics, Choices::default());
-            cpu.accelerate_with_jerk().expect("a CPU does not refuse");
+            Integrator::Hermite4
+                .prepare(&mut cpu)
+                .expect("a CPU does not refuse");
             let ended = cpu.advance_unless(1e-6, 0.01, &mut |_| ControlFlow::Continue(()));
             assert!(ended.expect("a CPU does not refuse").is_some());
             // Some 1e5 blocks, left at the first look.
@@ -423,7 +425,9 @@ mod tests {
         };
         for bodies in (10..).map(|k| cloud(1 << k, k)) {
             let mut cpu = Cpu::<f64>::with(&bodies, physics, Choices::default());
-            cpu.accelerate_with_jerk().expect("a CPU does not refuse");
+            Integrator::Hermite4
+                .prepare(&mut cpu)
+                .expect("a CPU does not refuse");
             let (span, eta) = (1e-9, 0.01);
             let first = cpu.advance(span, eta).expect("a CPU does not refuse");
             assert_eq!(first.blocks, 1);

@@ -7,7 +7,7 @@ use super::cpu::ELEMENTWISE;
 use super::groups;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
-use crate::backend::{ForceError, Hermite, HighestDerivative, Targets};
+use crate::backend::{ForceError, HighestDerivative, Targets};
 
 impl HostState {
     /// Moves each body on from its beginning, by the time that is given for it.
@@ -40,6 +40,24 @@ impl HostState {
         }
     }
 
+    /// Begins a step and predicts its end.
+    pub(super) fn begin_step(&mut self, dt: f64) {
+        self.begin();
+        self.pass(dt);
+        match self.is_sixth() {
+            true => self.predict::<Sixth>(|_| dt),
+            false => self.predict::<Fourth>(|_| dt),
+        }
+    }
+
+    /// Corrects the end of a step.
+    pub(super) fn end_step(&mut self, dt: f64) {
+        match self.is_sixth() {
+            true => self.correct::<Sixth>(dt),
+            false => self.correct::<Fourth>(dt),
+        }
+    }
+
     fn correct<S: Scheme>(&mut self, dt: f64) {
         for i in 0..self.bodies.len() {
             // η plays no part in where a step ends.
@@ -52,7 +70,7 @@ impl HostState {
     }
 
     /// Steps that accuracy `eta` allows each body after a step of `dt`.
-    fn next_steps(&self, eta: f64, dt: f64) -> Vec<f64> {
+    pub(super) fn next_steps(&self, eta: f64, dt: f64) -> Vec<f64> {
         let allowed = if self.is_sixth() {
             |begun: &_, dt, eta, ends| Sixth::ended(begun, dt, eta, ends).allowed
         } else {
@@ -71,71 +89,46 @@ impl HostState {
     }
 }
 
-impl<B: InMemory> Hermite for B {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Jerk)?;
-        let state = self.state_mut();
-        let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
-        state.accelerations = vectors(0).collect();
-        state.jerks = vectors(1).collect();
+/// Computes accelerations and jerks of the current positions and velocities; snaps too, if they are the
+/// highest derivative.
+pub(super) fn evaluate(
+    backend: &mut impl InMemory,
+    highest: HighestDerivative,
+) -> Result<(), ForceError> {
+    let forces = backend.forces(&backend.frame(), Targets::All, highest)?;
+    let state = backend.state_mut();
+    let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
+    state.accelerations = vectors(0).collect();
+    state.jerks = vectors(1).collect();
+    if highest != HighestDerivative::Snap {
         state.higher.clear();
-        groups::correct_for_members(self)
+        return groups::correct_for_members(backend);
     }
+    state.higher.resize(forces.len(), Default::default());
+    for ([snap, _], new) in state.higher.iter_mut().zip(vectors(2)) {
+        *snap = new;
+    }
+    Ok(())
+}
 
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        let forces = self.forces(&self.frame(), Targets::All, HighestDerivative::Snap)?;
-        let state = self.state_mut();
-        state.higher.resize(forces.len(), Default::default());
-        state.jerks.resize(forces.len(), Default::default());
-        for (i, force) in forces.into_iter().enumerate() {
-            let [_, crackle] = state.higher[i];
-            let [a, j, s] = force.derivatives;
-            (state.accelerations[i], state.jerks[i]) = (a, j);
-            state.higher[i] = [s, crackle];
-        }
-        Ok(())
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
-        let state = self.state_mut();
-        state.begin();
-        state.pass(dt);
-        if state.is_sixth() {
-            state.predict::<Sixth>(|_| dt);
-        } else {
-            state.predict::<Fourth>(|_| dt);
-        }
-        Ok(())
-    }
-
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
-        let state = self.state_mut();
-        if state.is_sixth() {
-            state.correct::<Sixth>(dt);
-        } else {
-            state.correct::<Fourth>(dt);
-        }
-        Ok(())
-    }
-
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let start = self.state().clone();
-        agreed_step(longest, |dt| {
-            self.predict(dt)?;
-            if start.is_sixth() {
-                self.accelerate_with_snap()?;
-            } else {
-                self.accelerate_with_jerk()?;
-            }
-            let allowed = self.state().next_steps(eta, dt);
-            self.state_mut().clone_from(&start);
-            Ok(allowed)
-        })
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.state().next_steps(eta, dt)))
-    }
+/// See [`Backend::first_step`](crate::backend::Backend::first_step).
+pub(super) fn first_step(
+    backend: &mut impl InMemory,
+    eta: f64,
+    longest: f64,
+) -> Result<f64, ForceError> {
+    let start = backend.state().clone();
+    let highest = match start.is_sixth() {
+        true => HighestDerivative::Snap,
+        false => HighestDerivative::Jerk,
+    };
+    agreed_step(longest, |dt| {
+        backend.state_mut().begin_step(dt);
+        evaluate(backend, highest)?;
+        let allowed = backend.state().next_steps(eta, dt);
+        backend.state_mut().clone_from(&start);
+        Ok(allowed)
+    })
 }
 
 /// The first step, at most `longest`, from the steps that `allowed` finds at the end of one that is

@@ -5,10 +5,10 @@ use gpu_kernels::schedule::block_steps::{Fourth, SPAN};
 use rayon::prelude::*;
 
 use super::block_steps::Way;
+use super::hermite;
 use super::host_state::HostState;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, Hermite, HighestDerivative, Operation,
-    SavedState, Targets,
+    Backend, BlockCounts, BlockSteps, ForceError, HighestDerivative, Operation, SavedState, Targets,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
@@ -257,27 +257,34 @@ fn add_relativity(
     }
 }
 
+/// Computes the accelerations of the current positions.
+fn accelerate(backend: &mut impl InMemory) -> Result<(), ForceError> {
+    backend.pull()?;
+    let state = backend.state_mut();
+    if state.external.is_none() {
+        return Ok(());
+    }
+    let mut sums = std::mem::take(&mut state.accelerations);
+    add_fields(state, Targets::All, 0, &mut sums);
+    if let Some(relativity) = state.external.relativity() {
+        let of_centre = sums[relativity.body()].derivatives();
+        add_relativity(state, relativity, of_centre, Targets::All, 0, &mut sums);
+    }
+    state.accelerations = sums;
+    Ok(())
+}
+
 impl<B: InMemory> Backend for B {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.pull()?;
-        let state = self.state_mut();
-        if state.external.is_none() {
-            return Ok(());
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Evaluate(HighestDerivative::None) => return accelerate(self),
+            Operation::Evaluate(highest) => return hermite::evaluate(self, highest),
+            Operation::Damp(factor) => self.state_mut().damp(factor),
+            Operation::Kick(dt) => self.state_mut().kick(dt),
+            Operation::Drift(dt) => self.state_mut().drift(dt),
+            Operation::Predict(dt) => self.state_mut().begin_step(dt),
+            Operation::Correct(dt) => self.state_mut().end_step(dt),
         }
-        let mut accelerations = std::mem::take(&mut state.accelerations);
-        add_fields(state, Targets::All, 0, &mut accelerations);
-        if let Some(relativity) = state.external.relativity() {
-            let of_centre = accelerations[relativity.body()].derivatives();
-            add_relativity(
-                state,
-                relativity,
-                of_centre,
-                Targets::All,
-                0,
-                &mut accelerations,
-            );
-        }
-        state.accelerations = accelerations;
         Ok(())
     }
 
@@ -306,23 +313,12 @@ impl<B: InMemory> Backend for B {
         self.state_mut().external.set_time(time);
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state_mut().kick(dt);
-        Ok(())
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        hermite::first_step(self, eta, longest)
     }
 
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.state_mut().drift(dt);
-        Ok(())
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.state_mut().damp(factor);
-        Ok(())
-    }
-
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        Some(self)
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        Ok(hermite::least(&self.state().next_steps(eta, dt)))
     }
 
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {

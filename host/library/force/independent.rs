@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::backend::{Backend, ForceError, SavedState};
+use crate::backend::{Backend, ForceError, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -76,20 +76,8 @@ impl<B: Backend> Backend for Independent<B> {
         self.systems.len()
     }
 
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.all(B::accelerate)
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all(|system| system.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all(|system| system.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.all(|system| system.damp(factor))
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        self.all(|system| system.perform(operation))
     }
 
     fn save(&mut self) -> Result<SavedState, ForceError> {

@@ -32,8 +32,8 @@ use super::independent::Independent;
 use super::resident::Several;
 use super::systems::ManySystems;
 use crate::backend::{
-    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Hermite, HighestDerivative, Neighbours,
-    Operation, Pipeline, SavedState, block_steps, timed_by_the_host,
+    Backend, BlockCounts, BlockSteps, ForceError, GUARD, Neighbours, Operation, Pipeline,
+    SavedState, block_steps, timed_by_the_host,
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
@@ -150,7 +150,7 @@ pub fn follow(team: &Arc<Team>) {
             Command::Reach(from, to) => with(&|backend| backend.reach(from, to)),
             Command::Repeat(times, step) => with(&|backend| backend.repeat(times, &step)),
             Command::FirstStep(eta, longest) => {
-                with(&|backend| backend.jerks()?.first_step(eta, longest).map(drop));
+                with(&|backend| backend.first_step(eta, longest).map(drop));
             }
             Command::Advance(span, eta) => {
                 with(&|backend| {
@@ -401,31 +401,11 @@ impl Leader {
         });
         (turn, &mut *self.backend)
     }
-
-    fn all_perform(&mut self, operation: Operation) -> Result<(), ForceError> {
-        self.repeat(1, &[operation])
-    }
 }
 
 impl Backend for Leader {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::None))
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Damp(factor))
-    }
-
     fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
-        self.all_perform(operation)
+        self.repeat(1, &[operation])
     }
 
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
@@ -451,11 +431,13 @@ impl Backend for Leader {
         backend.set_time(time);
     }
 
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.backend.hermite() {
-            Some(_) => Some(self),
-            None => None,
-        }
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        let (_turn, backend) = self.all(&Command::FirstStep(eta, longest));
+        backend.first_step(eta, longest)
+    }
+
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        self.backend.next_step(eta, dt) // follows from what every rank has
     }
 
     fn has_ranks(&self) -> bool {
@@ -533,33 +515,6 @@ impl Pipeline for Leader {
     fn timeline(&mut self, dt: f64, steps: u32) -> Result<Vec<Span>, ForceError> {
         let pipeline = self.backend.pipeline().expect("it was there");
         pipeline.timeline(dt, steps)
-    }
-}
-
-impl Hermite for Leader {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::Jerk))
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        self.all_perform(Operation::Evaluate(HighestDerivative::Snap))
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Predict(dt))
-    }
-
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.all_perform(Operation::Correct(dt))
-    }
-
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (_turn, backend) = self.all(&Command::FirstStep(eta, longest));
-        backend.jerks()?.first_step(eta, longest)
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        self.backend.jerks()?.next_step(eta, dt) // follows from what every rank has
     }
 }
 

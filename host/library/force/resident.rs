@@ -28,8 +28,9 @@ use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
 use self::test_particles::SourcesApart;
 use super::device::Device;
+use super::hermite::least;
 use super::pack::{self, POSITION, Scalars};
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
+use crate::backend::{Backend, BlockSteps, ForceError, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::fields::External;
@@ -221,6 +222,42 @@ impl<D: Device> Resident<D> {
         Ok(())
     }
 
+    fn launch_kick(&self, dt: f64) -> Result<(), ForceError> {
+        if let Some(apart) = self.apart() {
+            return self.kick_in_fields(apart, dt);
+        }
+        let buffers = [&self.state, &self.acceleration];
+        let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
+        // SAFETY: state and acceleration buffers of the kick's layout and stride.
+        unsafe {
+            self.device
+                .launch(kick, launch, &buffers, self.stepping(dt))
+        }
+    }
+
+    fn launch_drift(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.pass(dt);
+        if let Positions::Host(_) = self.positions {
+            return self.drift_on_host(dt);
+        }
+        let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
+        // SAFETY: a state buffer of the drift's layout and stride.
+        unsafe {
+            self.device
+                .launch(drift, launch, &[&self.state], self.stepping(dt))
+        }
+    }
+
+    fn launch_damp(&self, factor: f64) -> Result<(), ForceError> {
+        let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
+        let params = Params {
+            velocity_factor: factor,
+            ..self.params
+        };
+        // SAFETY: a state buffer of the damping's layout and stride.
+        unsafe { self.device.launch(damp, launch, &[&self.state], params) }
+    }
+
     fn launch_energy(&self) -> Result<(), ForceError> {
         let (launch, share) = (self.energy_launch, self.energy_share);
         if share.first == share.end {
@@ -292,33 +329,17 @@ impl<D: Device> Resident<D> {
 }
 
 impl<D: Device> Backend for Resident<D> {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.launch_force()
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        if let Some(apart) = self.apart() {
-            return self.kick_in_fields(apart, dt);
-        }
-        let buffers = [&self.state, &self.acceleration];
-        let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
-        // SAFETY: state and acceleration buffers of the kick's layout and stride.
-        unsafe {
-            self.device
-                .launch(kick, launch, &buffers, self.stepping(dt))
-        }
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.pass(dt);
-        if let Positions::Host(_) = self.positions {
-            return self.drift_on_host(dt);
-        }
-        let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
-        // SAFETY: a state buffer of the drift's layout and stride.
-        unsafe {
-            self.device
-                .launch(drift, launch, &[&self.state], self.stepping(dt))
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Evaluate(highest) => match self.needs_launch(highest)? {
+                true => self.launch_force(),
+                false => Ok(()),
+            },
+            Operation::Damp(factor) => self.launch_damp(factor),
+            Operation::Kick(dt) => self.launch_kick(dt),
+            Operation::Drift(dt) => self.launch_drift(dt),
+            Operation::Predict(dt) => self.launch_predict(dt),
+            Operation::Correct(dt) => self.launch_correct(dt),
         }
     }
 
@@ -339,26 +360,17 @@ impl<D: Device> Backend for Resident<D> {
         self.repeat_in_order(times, &mut step)
     }
 
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
-        let params = Params {
-            velocity_factor: factor,
-            ..self.params
-        };
-        // SAFETY: a state buffer of the damping's layout and stride.
-        unsafe { self.device.launch(damp, launch, &[&self.state], params) }
-    }
-
     fn number_of_sources(&self) -> Option<usize> {
         let sources = self.params.sources_a_thread as usize;
         self.sources.as_ref().map(|_| sources)
     }
 
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.jerks {
-            Some(_) => Some(self),
-            None => None,
-        }
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        hermite::first_step(self, |resident| resident, eta, longest)
+    }
+
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        Ok(least(&self.allowed_steps(eta, dt)?))
     }
 
     fn external(&self) -> Option<&External> {

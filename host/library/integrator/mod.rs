@@ -108,7 +108,7 @@ impl Integrator {
         }
     }
 
-    /// Returns whether it needs a backend with jerks, [`Backend::hermite`].
+    /// Returns whether it needs a backend that computes jerks.
     pub const fn needs_jerks(self) -> bool {
         self.derivatives() > 0
     }
@@ -144,12 +144,10 @@ impl Integrator {
     /// Errors of the backend, or that it has no jerks.
     pub fn prepare(self, backend: &mut dyn Backend) -> Result<(), ForceError> {
         match self {
-            Self::Hermite4 => backend.jerks()?.accelerate_with_jerk(),
+            Self::Hermite4 => backend.perform(Operation::Evaluate(HighestDerivative::Jerk)),
             Self::Hermite6 => {
-                let hermite = backend.jerks()?;
-                // Snaps take accelerations.
-                hermite.accelerate_with_jerk()?;
-                hermite.accelerate_with_snap()
+                Self::Hermite4.prepare(backend)?; // snaps take accelerations
+                backend.perform(Operation::Evaluate(HighestDerivative::Snap))
             }
             _ => backend.accelerate(),
         }
@@ -197,7 +195,7 @@ impl Integrator {
         eta: f64,
         longest: f64,
     ) -> Result<f64, ForceError> {
-        backend.jerks()?.first_step(eta, longest)
+        backend.first_step(eta, longest)
     }
 
     /// The step that accuracy `eta` allows after one of `dt`; at most twice as long.
@@ -210,6 +208,6 @@ impl Integrator {
         eta: f64,
         dt: f64,
     ) -> Result<f64, ForceError> {
-        Ok(backend.jerks()?.next_step(eta, dt)?.min(2.0 * dt))
+        Ok(backend.next_step(eta, dt)?.min(2.0 * dt))
     }
 }

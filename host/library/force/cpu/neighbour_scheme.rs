@@ -33,7 +33,9 @@ use super::derivatives::{ALONE, Group, Source, Sums};
 use super::kernel::{Distance, LANES};
 use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
 use super::{Cpu, ELEMENTWISE, put};
-use crate::backend::{BlockCounts, ForceError, Hermite, HighestDerivative, Sphere, Targets};
+use crate::backend::{
+    Backend, BlockCounts, ForceError, HighestDerivative, Operation, Sphere, Targets,
+};
 use crate::fields::External;
 use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level};
 use crate::force::host_state::Beginning;
@@ -265,7 +267,7 @@ pub(super) fn advance<R: Lane>(
     if !cpu.state.own_steps.is_empty() {
         // The forces that the last steps left are of where bodies were predicted; by how much that of a
         // near pair differs, their regular forces would be wrong for a whole regular step.
-        cpu.accelerate_with_jerk()?;
+        cpu.perform(Operation::Evaluate(HighestDerivative::Jerk))?;
     }
     let mut parts = begin(cpu, wanted, &frame, eta, regular_eta)?;
     cpu.state.begin();

@@ -29,7 +29,7 @@ pub(super) enum Command {
     Reach(f64, f64),
     /// [`Backend::repeat`](crate::backend::Backend::repeat).
     Repeat(u64, Vec<Operation>),
-    /// [`Hermite::first_step`](crate::backend::Hermite::first_step) with η and the longest step.
+    /// [`Backend::first_step`](crate::backend::Backend::first_step) with η and the longest step.
     FirstStep(f64, f64),
     /// [`BlockSteps::advance`](crate::backend::BlockSteps::advance) by a span with η.
     Advance(f64, f64),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytemuck::Pod;
 
 use super::of_all;
-use crate::backend::{Backend, ForceError, Pipeline, SavedState};
+use crate::backend::{Backend, ForceError, Operation, Pipeline, SavedState};
 use crate::bodies::{Bodies, Body};
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -117,20 +117,8 @@ impl Backend for Dealt {
         self.systems
     }
 
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.each(|mine| mine.accelerate())
-    }
-
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.each(|mine| mine.damp(factor))
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        self.each(|mine| mine.perform(operation))
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {

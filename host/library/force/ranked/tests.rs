@@ -259,8 +259,7 @@ fn spans_are_left(
 ) {
     led(&[1, 1], |team| {
         let mut backend = backend(team);
-        let jerks = backend.jerks().expect("there");
-        jerks.accelerate_with_jerk().expect("runs");
+        Integrator::Hermite4.prepare(&mut *backend).expect("runs");
         let saved = backend.save().expect("there");
         let blocks = block_steps(&mut *backend).expect("there");
         let mut looks = 0;

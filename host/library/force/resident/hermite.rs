@@ -4,9 +4,9 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 
 use super::Resident;
-use crate::backend::{Backend, ForceError, Hermite};
+use crate::backend::{Backend, ForceError, HighestDerivative, Operation};
 use crate::force::device::Device;
-use crate::force::hermite::{agreed_step, least};
+use crate::force::hermite::agreed_step;
 use crate::force::pack;
 use crate::variants::HermiteKernels;
 
@@ -52,7 +52,7 @@ impl<D: Device> Resident<D> {
     }
 
     /// Steps that accuracy `eta` allows each body after a step of `dt`, in the unit of the run.
-    pub(super) fn own_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
+    pub(super) fn allowed_steps(&self, eta: f64, dt: f64) -> Result<Vec<f64>, ForceError> {
         let jerks = self.jerks()?;
         let buffers = [
             &self.acceleration,
@@ -93,44 +93,42 @@ impl<D: Device> Resident<D> {
                 .launch(kernel, launch, &buffers, self.stepping(dt))
         }
     }
-}
-
-impl<D: Device> Hermite for Resident<D> {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.jerks()?;
-        self.launch_force()
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        // Block time steps begin by computing snaps themselves.
-        match self.blocks {
-            Some(_) => Ok(()),
-            None => Err(ForceError::NoSnaps),
+    /// Returns whether a force with derivatives up to this one takes launches.
+    pub(super) fn needs_launch(&self, highest: HighestDerivative) -> Result<bool, ForceError> {
+        match (highest, &self.blocks) {
+            (HighestDerivative::None, _) => Ok(true),
+            (HighestDerivative::Jerk, _) => self.jerks().map(|_| true),
+            // Block time steps begin by computing snaps themselves.
+            (HighestDerivative::Snap, Some(_)) => self.jerks().map(|_| false),
+            (HighestDerivative::Snap, None) => self.jerks().and(Err(ForceError::NoSnaps)),
         }
     }
 
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
+    pub(super) fn launch_predict(&mut self, dt: f64) -> Result<(), ForceError> {
+        self.launch_part(|kernels| kernels.predict, dt)?;
         self.pass(dt);
-        self.launch_part(|kernels| kernels.predict, dt)
+        Ok(())
     }
 
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
+    pub(super) fn launch_correct(&self, dt: f64) -> Result<(), ForceError> {
         self.launch_part(|kernels| kernels.correct, dt)
     }
+}
 
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (start, time) = (self.save()?, self.field_time());
-        agreed_step(longest, |dt| {
-            self.predict(dt)?;
-            self.accelerate_with_jerk()?;
-            let allowed = self.own_steps(eta, dt)?;
-            self.restore(&start)?;
-            self.set_time(time);
-            Ok(allowed)
-        })
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.own_steps(eta, dt)?))
-    }
+/// See [`Backend::first_step`], of a backend where every device has the bodies of this one.
+pub(super) fn first_step<D: Device, B: Backend>(
+    backend: &mut B,
+    device: impl Fn(&B) -> &Resident<D>,
+    eta: f64,
+    longest: f64,
+) -> Result<f64, ForceError> {
+    let (start, time) = (backend.save()?, device(backend).field_time());
+    agreed_step(longest, |dt| {
+        backend.perform(Operation::Predict(dt))?;
+        backend.perform(Operation::Evaluate(HighestDerivative::Jerk))?;
+        let allowed = device(backend).allowed_steps(eta, dt)?;
+        backend.restore(&start)?;
+        backend.set_time(time);
+        Ok(allowed)
+    })
 }

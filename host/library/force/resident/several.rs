@@ -21,13 +21,12 @@ use gpu_kernels::entries::Entry;
 use self::block_steps::Rows;
 use self::exchange::Exchange;
 use self::neighbours::Addresses;
-use super::Resident;
-use crate::backend::{Backend, BlockSteps, ForceError, Hermite, Operation, SavedState};
+use super::{Resident, hermite};
+use crate::backend::{Backend, BlockSteps, ForceError, Operation, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::External;
 use crate::force::device::Peers;
-use crate::force::hermite::{agreed_step, least};
 use crate::plan::block_steps::Part;
 use crate::plan::shares::{SharedRecipe, Union};
 use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
@@ -311,8 +310,14 @@ impl<D: Peers> Resident<D> {
 }
 
 impl<D: Peers> Backend for Several<D> {
-    fn accelerate(&mut self) -> Result<(), ForceError> {
-        self.force()
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Evaluate(highest) => match self.parts[0].needs_launch(highest)? {
+                true => self.force(),
+                false => Ok(()),
+            },
+            of_each => self.on_all(|part| part.perform(of_each)),
+        }
     }
 
     fn external(&self) -> Option<&External> {
@@ -327,18 +332,6 @@ impl<D: Peers> Backend for Several<D> {
         self.parts.iter_mut().for_each(|part| part.set_time(time));
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.kick(dt))
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.drift(dt))
-    }
-
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.damp(factor))
-    }
-
     fn repeat(&mut self, times: u64, step: &[Operation]) -> Result<(), ForceError> {
         for _ in 0..times {
             step.iter().try_for_each(|&part| self.perform(part))?;
@@ -347,11 +340,12 @@ impl<D: Peers> Backend for Several<D> {
         Ok(())
     }
 
-    fn hermite(&mut self) -> Option<&mut dyn Hermite> {
-        match self.first().jerks {
-            Some(_) => Some(self),
-            None => None,
-        }
+    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
+        hermite::first_step(self, |several| &several.parts[0], eta, longest)
+    }
+
+    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
+        self.first().next_step(eta, dt)
     }
 
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
@@ -400,41 +394,6 @@ impl<D: Peers> Backend for Several<D> {
     fn time_acceleration(&mut self) -> Result<f64, ForceError> {
         self.synchronize()?;
         self.devices[0].seconds_of(|| self.force())
-    }
-}
-
-impl<D: Peers> Hermite for Several<D> {
-    fn accelerate_with_jerk(&mut self) -> Result<(), ForceError> {
-        self.first().jerks()?;
-        self.force()
-    }
-
-    fn accelerate_with_snap(&mut self) -> Result<(), ForceError> {
-        self.first().accelerate_with_snap()
-    }
-
-    fn predict(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.predict(dt))
-    }
-
-    fn correct(&mut self, dt: f64) -> Result<(), ForceError> {
-        self.on_all(|part| part.correct(dt))
-    }
-
-    fn first_step(&mut self, eta: f64, longest: f64) -> Result<f64, ForceError> {
-        let (start, time) = (self.save()?, self.first().field_time());
-        agreed_step(longest, |dt| {
-            self.predict(dt)?;
-            self.accelerate_with_jerk()?;
-            let allowed = self.parts[0].own_steps(eta, dt)?;
-            self.restore(&start)?;
-            self.set_time(time);
-            Ok(allowed)
-        })
-    }
-
-    fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(least(&self.parts[0].own_steps(eta, dt)?))
     }
 }
 

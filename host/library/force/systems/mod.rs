@@ -22,7 +22,9 @@ use part::{Part, Record, Vectors};
 use super::cpu::Cpu;
 use super::device::Streams;
 use super::pack::{POSITION, Scalars, VELOCITY};
-use crate::backend::{Backend, Column, ForceError, Pipeline, SavedState};
+use crate::backend::{
+    Backend, Column, ForceError, HighestDerivative, Operation, Pipeline, SavedState,
+};
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::frame::Frame;
@@ -416,14 +418,8 @@ impl<D: Streams> ManySystems<D> {
             drift: dt,
         }
     }
-}
 
-impl<D: Streams> Backend for ManySystems<D> {
-    fn systems(&self) -> usize {
-        self.own.len()
-    }
-
-    fn accelerate(&mut self) -> Result<(), ForceError> {
+    fn ask_for_accelerations(&mut self) -> Result<(), ForceError> {
         match self.asked {
             Asked::Nothing => {}
             Asked::Kick(_) => self.settle()?,
@@ -436,7 +432,7 @@ impl<D: Streams> Backend for ManySystems<D> {
         Ok(())
     }
 
-    fn kick(&mut self, dt: f64) -> Result<(), ForceError> {
+    fn ask_for_kick(&mut self, dt: f64) -> Result<(), ForceError> {
         let dt = self.frame.time_to_local(dt);
         let kicks = Kicks { dt, times: 1 };
         match &mut self.asked {
@@ -454,7 +450,7 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.kick_on_host(kicks)
     }
 
-    fn drift(&mut self, dt: f64) -> Result<(), ForceError> {
+    fn ask_for_drift(&mut self, dt: f64) -> Result<(), ForceError> {
         let drift = self.frame.time_to_local(dt);
         if let Asked::Kick(kicks) = self.asked {
             self.asked = Asked::KickAndDrift(Step { kicks, drift });
@@ -464,12 +460,26 @@ impl<D: Streams> Backend for ManySystems<D> {
         self.compute_accelerations()?; // of the positions before, if anybody asked
         self.drift_on_host(drift)
     }
+}
 
-    fn damp(&mut self, factor: f64) -> Result<(), ForceError> {
-        self.settle()?;
-        self.each(VELOCITY, |state, at, _, _| {
-            state.set(at, factor * state.get(at))
-        })
+impl<D: Streams> Backend for ManySystems<D> {
+    fn systems(&self) -> usize {
+        self.own.len()
+    }
+
+    fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
+        match operation {
+            Operation::Evaluate(HighestDerivative::None) => self.ask_for_accelerations(),
+            Operation::Kick(dt) => self.ask_for_kick(dt),
+            Operation::Drift(dt) => self.ask_for_drift(dt),
+            Operation::Damp(factor) => {
+                self.settle()?;
+                self.each(VELOCITY, |state, at, _, _| {
+                    state.set(at, factor * state.get(at))
+                })
+            }
+            _ => Err(ForceError::NoJerks),
+        }
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::backend::{Backend, Column, Hermite, Neighbours, SavedState};
+use crate::backend::{Backend, Column, Neighbours, SavedState};
 use crate::bodies::Bodies;
 use crate::fields::{External, ExternalField, Fields};
 use crate::force::cpu::samples::cloud;
@@ -27,7 +27,7 @@ fn cpu(bodies: &Bodies, physics: Physics, neighbours: Option<u32>) -> Cpu<f64> {
 
 /// A run through spans of 1/8: the state, the counts, and the change of the energy as a part of it.
 fn run(mut cpu: Cpu<f64>, eta: f64, spans: u32) -> (SavedState, BlockCounts, f64) {
-    cpu.accelerate_with_jerk().expect("computed");
+    Integrator::Hermite4.prepare(&mut cpu).expect("computed");
     let before = cpu.energy().expect("computed").total();
     let mut counts = BlockCounts::NONE;
     for _ in 0..spans {
@@ -52,7 +52,7 @@ fn near_and_far_are_the_whole() {
     for (softening, wanted) in [(0.0, 20), (0.01, 5), (0.01, 1), (0.0, 400)] {
         let bodies = mixed(300);
         let mut cpu = cpu(&bodies, gravity(softening), Some(wanted));
-        cpu.accelerate_with_jerk().expect("computed");
+        Integrator::Hermite4.prepare(&mut cpu).expect("computed");
         let frame = cpu.frame();
         let parts = begin(&mut cpu, wanted as usize, &frame, 0.01, 0.01);
         let parts = parts.expect("a CPU does not refuse");

@@ -42,8 +42,7 @@ fn forces_are_those_of_the_bodies_with_mass() {
             assert_eq!(backend.number_of_sources(), Some(massive_of(&bodies).len()));
             backend.accelerate().unwrap();
             let of_pairs = backend.accelerations().unwrap();
-            let hermite = backend.hermite().unwrap();
-            hermite.accelerate_with_jerk().unwrap();
+            Integrator::Hermite4.prepare(&mut *backend).unwrap();
             let with_jerks = backend.accelerations().unwrap();
             for computed in [of_pairs, with_jerks] {
                 for (a, field) in computed.iter().zip(&expected) {

@@ -142,11 +142,7 @@ fn block_time_steps_have_the_bits_of_as_many_devices() {
         let kernel = find("hermite-f64");
         let begun = |machine: Machine| {
             let mut backend = backend(&in_blocks(machine), &kernel, &bodies);
-            backend
-                .jerks()
-                .expect("there")
-                .accelerate_with_jerk()
-                .expect("runs");
+            Integrator::Hermite4.prepare(&mut *backend).expect("runs");
             backend
         };
         let advance = |mut backend: Box<dyn Backend>, times: u32| {
@@ -216,11 +212,7 @@ fn steps_that_get_too_short_are_an_error_of_all_ranks() {
         };
         let backend = machine.backend(&find("hermite-f64"), &bodies, physics);
         let mut backend = backend.expect("runs");
-        backend
-            .jerks()
-            .expect("there")
-            .accelerate_with_jerk()
-            .expect("runs");
+        Integrator::Hermite4.prepare(&mut *backend).expect("runs");
         let refused = block_steps(&mut *backend)
             .expect("taken")
             .advance(4.0, 0.01);

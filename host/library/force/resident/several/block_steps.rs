@@ -249,7 +249,7 @@ mod tests {
     use gpu_kernels::schedule::block_steps::DigitsName;
 
     use super::*;
-    use crate::backend::{Backend, GUARD, Hermite, SavedState};
+    use crate::backend::{Backend, GUARD, SavedState};
     use crate::bodies::Bodies;
     use crate::diagnostics::Energy;
     use crate::fields::{External, ExternalField, Fields};
@@ -257,6 +257,7 @@ mod tests {
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;
     use crate::initial_conditions::{plummer, two_body};
+    use crate::integrator::Integrator;
     use crate::physics::{ForceLaw, Physics};
     use crate::plan::Recipe;
     use crate::variants;
@@ -319,7 +320,9 @@ mod tests {
         };
         let several = several.with_block_steps(scheme(steps), GUARD);
         let mut several = several.expect("fits");
-        several.accelerate_with_jerk().expect("emulated");
+        Integrator::Hermite4
+            .prepare(&mut several)
+            .expect("emulated");
         several
     }
 
@@ -335,7 +338,7 @@ mod tests {
             None => one,
         };
         let mut one = one.with_block_steps(scheme(steps), GUARD).expect("fits");
-        one.accelerate_with_jerk().expect("emulated");
+        Integrator::Hermite4.prepare(&mut one).expect("emulated");
         one
     }
 

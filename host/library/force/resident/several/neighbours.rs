@@ -174,12 +174,13 @@ mod tests {
     use gpu_kernels::schedule::block_steps::DigitsName;
 
     use super::*;
-    use crate::backend::{Backend, BlockCounts, BlockSteps, GUARD, Hermite, SavedState};
+    use crate::backend::{Backend, BlockCounts, BlockSteps, GUARD, SavedState};
     use crate::diagnostics::Energy;
     use crate::fields::{External, ExternalField, Fields};
     use crate::force::emulated::Emulator;
     use crate::frame::Frame;
     use crate::initial_conditions::plummer;
+    use crate::integrator::Integrator;
     use crate::physics::{ForceLaw, Physics};
     use crate::plan::{Limits, Recipe};
     use crate::variants;
@@ -230,7 +231,9 @@ mod tests {
         let mut several = several
             .stepped(scheme(slices), GUARD, bodies)
             .expect("fits");
-        several.accelerate_with_jerk().expect("emulated");
+        Integrator::Hermite4
+            .prepare(&mut several)
+            .expect("emulated");
         several
     }
 
@@ -240,7 +243,7 @@ mod tests {
         let one = one.in_fields(external(bodies), bodies).expect("fits");
         let one = one.with_block_steps(scheme(slices), GUARD).expect("fits");
         let mut one = one.with_neighbours(8, bodies).expect("fits");
-        one.accelerate_with_jerk().expect("emulated");
+        Integrator::Hermite4.prepare(&mut one).expect("emulated");
         one
     }
 

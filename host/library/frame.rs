@@ -12,6 +12,8 @@
 //! Scaling by a power of two never rounds (short of the ends of the f64 range). Only moving the
 //! origin does, by half an ulp of the f64 coordinate.
 
+use gpu_kernels::numerics::Precision;
+
 use crate::bodies::Bodies;
 use crate::physics::{ForceLaw, Physics};
 
@@ -128,6 +130,17 @@ impl Frame {
     /// Length, such as ε, in local units.
     pub fn length_to_local(&self, length: f64) -> f64 {
         length / self.length
+    }
+
+    /// ε² in local units.
+    pub fn softening_squared(&self, softening: f64) -> f64 {
+        self.length_to_local(softening).powi(2)
+    }
+
+    /// Returns whether kernels of a precision take ε as zero. It may be so small next to the system that
+    /// its square vanishes there.
+    pub fn is_unsoftened(&self, softening: f64, precision: Precision) -> bool {
+        self.softening_squared(softening) < precision.smallest_square()
     }
 
     /// Time, such as a step, in local units.

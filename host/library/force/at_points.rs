@@ -21,7 +21,7 @@ const FARTHEST_OF_SINGLES: f64 = (1 << 20) as f64;
 pub(crate) struct Task<'a> {
     frame: Frame,
     unit_of_weight: f64,
-    softening_squared: f64,
+    softening: f64,
     /// Place and weight of each body that has one; of none, one without.
     sources: Vec<[f64; 4]>,
     points: &'a [[f64; 3]],
@@ -68,7 +68,7 @@ impl<'a> Task<'a> {
         Self {
             frame,
             unit_of_weight,
-            softening_squared: frame.length_to_local(physics.softening).powi(2),
+            softening: physics.softening,
             sources,
             points,
             precision,
@@ -116,7 +116,7 @@ impl<'a> Task<'a> {
         if self.points.is_empty() {
             return Ok((values, seconds));
         }
-        let unsoftened = self.softening_squared < self.precision.smallest_square();
+        let unsoftened = (self.frame).is_unsoftened(self.softening, self.precision);
         let entry = points::entry(quantity, self.precision, unsoftened);
         device.prepare(entry)?;
         let (limits, multiprocessors) = (device.limits(), device.multiprocessors());
@@ -137,7 +137,7 @@ impl<'a> Task<'a> {
             let bytes = sums * size_of::<f64>();
             let total = device.allocate(bytes)?;
             let params = Params {
-                softening_squared: self.softening_squared,
+                softening_squared: self.frame.softening_squared(self.softening),
                 ..plan.params
             };
             seconds += match plan.sum {

@@ -1,6 +1,5 @@
 //! Backends that take block time steps.
 
-use gpu_kernels::abi::Params;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
@@ -119,11 +118,7 @@ impl Machine {
         devices: usize,
         limits: &Limits,
     ) -> Result<u64, ForceError> {
-        let Params {
-            n,
-            softening_squared,
-            ..
-        } = recipe.params;
+        let n = recipe.params.n;
         let Some(scheme) = self.shared_scheme(n as usize) else {
             return Ok(0);
         };
@@ -135,7 +130,8 @@ impl Machine {
         // Where slices do not divide, the last device has one more.
         let most = part(of_all - 1);
         let external = !self.fields.is_empty();
-        let unsoftened = softening_squared < scheme.digits.precision().smallest_square();
+        let (frame, softening) = (&recipe.frame, recipe.physics.softening);
+        let unsoftened = frame.is_unsoftened(softening, scheme.digits.precision());
         if let Some(wanted) = scheme.neighbours {
             let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
             let slices = alone.slices;

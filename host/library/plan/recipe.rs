@@ -108,9 +108,7 @@ impl Recipe {
         else {
             panic!("`{}` is not one of kernels of one system", variant.name)
         };
-        let softening_squared = frame.length_to_local(physics.softening).powi(2);
-        // ε may be zero, or so small beside the system that its square vanishes.
-        let unsoftened = softening_squared < variant.precision().smallest_square();
+        let unsoftened = frame.is_unsoftened(physics.softening, variant.precision());
         let kernels = variant
             .kernels(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
@@ -131,7 +129,7 @@ impl Recipe {
                 None => force.split.sources_a_thread,
             },
             partials: force.split.partials,
-            softening_squared,
+            softening_squared: frame.softening_squared(physics.softening),
             g: frame.coupling_to_local(&physics),
             repulsion: frame.repulsion_to_local(&physics),
             damping: frame.damping_to_local(&physics),

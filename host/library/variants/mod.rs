@@ -466,12 +466,11 @@ impl Variant {
         if physics.softening > 0.0 && physics.softening >= smallest {
             return Ok(());
         }
-        let square = frame.length_to_local(physics.softening).powi(2);
         Err(OutOfRange {
             kernel: self.name,
             softening: physics.softening,
             smallest,
-            computable: square >= self.precision().smallest_square(),
+            computable: !frame.is_unsoftened(physics.softening, self.precision()),
         })
     }
 

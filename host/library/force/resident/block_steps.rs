@@ -101,8 +101,8 @@ impl<D: Device> Resident<D> {
             "sixth order takes more digits than f32 has"
         );
         let (device, Params { n, stride, .. }) = (&*self.device, self.params);
-        let single = scheme.digits.precision();
-        let unsoftened = self.params.softening_squared < single.smallest_square();
+        let precision = scheme.digits.precision();
+        let unsoftened = (self.frame).is_unsoftened(self.physics.softening, precision);
         let external = self.external.is_some();
         let mut plan = plan::plan(scheme, part, external, unsoftened, n, &device.limits())?;
         if self.centre().is_some() {

@@ -166,8 +166,7 @@ impl<D: Streams> ManySystems<D> {
         assert_eq!(own.len(), variant.systems as usize, "one for each system");
         let smallest = own.iter().map(|own| own.softening);
         let smallest = smallest.fold(physics.softening, f64::min);
-        let unsoftened =
-            frame.length_to_local(smallest).powi(2) < variant.precision().smallest_square();
+        let unsoftened = frame.is_unsoftened(smallest, variant.precision());
         let entry = variant
             .force_for(physics.law, unsoftened, masses)
             .expect("an eligible variant has its kernels");
@@ -221,10 +220,15 @@ impl<D: Streams> ManySystems<D> {
         let own = &self.own[first..first + part.plan.systems as usize];
         own.iter()
             .map(|own| {
-                let softening = self.frame.length_to_local(own.softening);
                 let (kick, drift) = (step.kicks.dt * own.pace, step.drift * own.pace);
                 let kicks = f64::from(step.kicks.times);
-                [softening.powi(2), self.force_g, kick, drift, kicks]
+                [
+                    self.frame.softening_squared(own.softening),
+                    self.force_g,
+                    kick,
+                    drift,
+                    kicks,
+                ]
             })
             .collect()
     }

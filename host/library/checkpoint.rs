@@ -363,6 +363,24 @@ mod tests {
         assert_eq!(bytes[begin..bytes.len() - 4], columns);
     }
 
+    /// Runs go on from files of earlier versions, so a checkpoint keeps its bytes: with all parts, and with none.
+    #[test]
+    fn files_keep_their_bytes() {
+        let found = [(420, 0.75), (421, 0.0)].map(|(steps, external)| {
+            let mut written = checkpoint(2, steps);
+            written.origin.energy.external = external;
+            let mut bytes = vec![];
+            written.write_to(&mut bytes).unwrap();
+            let read = Checkpoint::read_from(&*bytes, bytes.len() as u64);
+            assert_eq!(read.unwrap(), written);
+            let (_, checksum) = bytes.split_last_chunk().unwrap();
+            let flags = bytes[20..].first_chunk().unwrap();
+            let numbers = [flags, checksum].map(|bytes| u32::from_le_bytes(*bytes));
+            (bytes.len(), numbers)
+        });
+        assert_eq!(found, [(830, [511, 0x187c_75c7]), (430, [0, 0xead1_68ee])]);
+    }
+
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is
     /// taken instead.
     #[test]

@@ -241,6 +241,24 @@ fn modules_use_what_is_below_them() {
     assert!(found > 300, "only {found} uses found");
 }
 
+/// The tests that ARCHITECTURE.md names for its invariants exist.
+#[test]
+fn invariants_name_tests_that_exist() {
+    let page = read(&crate::support::root().join("ARCHITECTURE.md"));
+    let (_, invariants) = page.split_once("## Invariants").expect("a section");
+    let tests = invariants
+        .split("\n* ")
+        .filter_map(|item| item.split_once(" Test"))
+        .flat_map(|(_, names)| names.split('`').skip(1).step_by(2));
+    let tests: Vec<String> = tests.map(|name| format!("fn {name}()")).collect();
+    assert!(tests.len() > 20, "{tests:?}");
+    let sources: Vec<String> = all_rust_files().iter().map(|path| read(path)).collect();
+    for test in tests {
+        let is_there = sources.iter().any(|source| source.contains(&test));
+        assert!(is_there, "ARCHITECTURE.md names `{test}`");
+    }
+}
+
 /// Each file of the command line can be read before those that use it: none uses itself through others.
 #[test]
 fn files_of_the_command_line_have_an_order() {

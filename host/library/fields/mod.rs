@@ -74,14 +74,14 @@ pub trait HostField: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExternalField {
-    shape: Shape,
-    centre: Centre,
+    pub(crate) shape: Shape,
+    pub(crate) centre: Centre,
 }
 
 /// Source of a field's acceleration.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-enum Shape {
+pub(crate) enum Shape {
     /// A formula with the [parameters](Formula) of its list.
     #[cfg_attr(feature = "serde", serde(with = "formulas::form"))]
     Formula(&'static Formula, Vec<f64>),
@@ -95,7 +95,7 @@ enum Shape {
 /// Place of a field's centre.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-enum Centre {
+pub(crate) enum Centre {
     Fixed([f64; 3]),
     Moving(Path),
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use gpu_kernels::hermite6;
-use gpu_kernels::schedule::block_steps::{Ended, Fourth, SPAN, Scheme, Sixth, TOO_FINE, level_of};
+use gpu_kernels::schedule::block_steps::{Ended, SPAN, Scheme, TOO_FINE, level_of};
 
 use super::groups;
 use super::host_state::{Beginning, Kept};
@@ -145,8 +145,8 @@ fn steps_of<B: InMemory>(
         return groups::advance(backend, span, eta, way);
     }
     match backend.state().is_sixth() {
-        true => advance::<Sixth>(backend, span, eta, way),
-        false => advance::<Fourth>(backend, span, eta, way),
+        true => advance::<B::Sixth>(backend, span, eta, way),
+        false => advance::<B::Fourth>(backend, span, eta, way),
     }
 }
 

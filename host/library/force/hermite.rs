@@ -1,6 +1,6 @@
 //! Hermite's schemes for backends whose state is in host memory: O(N) beside the forces.
 
-use gpu_kernels::schedule::block_steps::{Fourth, Scheme, Sixth};
+use gpu_kernels::schedule::block_steps::Scheme;
 use rayon::prelude::*;
 
 use super::cpu::ELEMENTWISE;
@@ -41,21 +41,10 @@ impl HostState {
     }
 
     /// Begins a step and predicts its end.
-    pub(super) fn begin_step(&mut self, dt: f64) {
+    fn begin_step<S: Scheme>(&mut self, dt: f64) {
         self.begin();
         self.pass(dt);
-        match self.is_sixth() {
-            true => self.predict::<Sixth>(|_| dt),
-            false => self.predict::<Fourth>(|_| dt),
-        }
-    }
-
-    /// Corrects the end of a step.
-    pub(super) fn end_step(&mut self, dt: f64) {
-        match self.is_sixth() {
-            true => self.correct::<Sixth>(dt),
-            false => self.correct::<Fourth>(dt),
-        }
+        self.predict::<S>(|_| dt);
     }
 
     fn correct<S: Scheme>(&mut self, dt: f64) {
@@ -69,16 +58,10 @@ impl HostState {
         }
     }
 
-    /// Steps that accuracy `eta` allows each body after a step of `dt`.
-    pub(super) fn next_steps(&self, eta: f64, dt: f64) -> Vec<f64> {
-        let allowed = if self.is_sixth() {
-            |begun: &_, dt, eta, ends| Sixth::ended(begun, dt, eta, ends).allowed
-        } else {
-            |begun: &_, dt, eta, ends| Fourth::ended(begun, dt, eta, ends).allowed
-        };
+    fn next_steps<S: Scheme>(&self, eta: f64, dt: f64) -> Vec<f64> {
         let bodies = self.beginnings.iter().enumerate();
         bodies
-            .map(|(i, begun)| allowed(begun, dt, eta, self.derivatives(i)))
+            .map(|(i, begun)| S::ended(begun, dt, eta, self.derivatives(i)).allowed)
             .collect()
     }
 
@@ -86,6 +69,33 @@ impl HostState {
     fn derivatives(&self, i: usize) -> [[f64; 3]; 3] {
         let [snap, _] = self.higher.get(i).copied().unwrap_or_default();
         [self.accelerations[i], self.jerks[i], snap]
+    }
+}
+
+/// Begins a step and predicts its end.
+pub(super) fn predict<B: InMemory>(backend: &mut B, dt: f64) {
+    let state = backend.state_mut();
+    match state.is_sixth() {
+        true => state.begin_step::<B::Sixth>(dt),
+        false => state.begin_step::<B::Fourth>(dt),
+    }
+}
+
+/// Corrects the end of a step.
+pub(super) fn correct<B: InMemory>(backend: &mut B, dt: f64) {
+    let state = backend.state_mut();
+    match state.is_sixth() {
+        true => state.correct::<B::Sixth>(dt),
+        false => state.correct::<B::Fourth>(dt),
+    }
+}
+
+/// Steps that accuracy `eta` allows each body after a step of `dt`.
+pub(super) fn next_steps<B: InMemory>(backend: &B, eta: f64, dt: f64) -> Vec<f64> {
+    let state = backend.state();
+    match state.is_sixth() {
+        true => state.next_steps::<B::Sixth>(eta, dt),
+        false => state.next_steps::<B::Fourth>(eta, dt),
     }
 }
 
@@ -123,9 +133,9 @@ pub(super) fn first_step(
         false => HighestDerivative::Jerk,
     };
     agreed_step(longest, |dt| {
-        backend.state_mut().begin_step(dt);
+        predict(backend, dt);
         evaluate(backend, highest)?;
-        let allowed = backend.state().next_steps(eta, dt);
+        let allowed = next_steps(backend, eta, dt);
         backend.state_mut().clone_from(&start);
         Ok(allowed)
     })

@@ -1,7 +1,7 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use bytemuck::{Pod, Zeroable};
-use gpu_kernels::schedule::block_steps::{Fourth, SPAN};
+use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 use rayon::prelude::*;
 
 use super::block_steps::Way;
@@ -53,6 +53,16 @@ pub(super) fn time_in(span: f64, ticks: u64) -> f64 {
 
 /// The forces of a backend whose bodies lie in host memory.
 pub(super) trait InMemory: Send {
+    /// Hermite's steps of fourth order.
+    type Fourth: Scheme
+    where
+        Self: Sized;
+
+    /// Hermite's steps of sixth order.
+    type Sixth: Scheme
+    where
+        Self: Sized;
+
     fn physics(&self) -> &Physics;
 
     fn state(&self) -> &HostState;
@@ -89,7 +99,35 @@ pub(super) trait InMemory: Send {
     }
 
     /// Computes the accelerations of the current positions by pairs, into the state.
-    fn pull(&mut self) -> Result<(), ForceError>;
+    fn pull(&mut self) -> Result<(), ForceError> {
+        let forces = self.pair_forces(&self.frame(), Targets::All, HighestDerivative::None)?;
+        self.state_mut().accelerations = forces.iter().map(|force| force.derivatives[0]).collect();
+        Ok(())
+    }
+
+    /// Computes the accelerations of the current positions by pairs and external fields, into the state.
+    fn accelerate_all(&mut self) -> Result<(), ForceError> {
+        self.pull()?;
+        let state = self.state_mut();
+        if state.external.is_none() {
+            return Ok(());
+        }
+        let mut accelerations = std::mem::take(&mut state.accelerations);
+        add_fields(state, Targets::All, 0, &mut accelerations);
+        if let Some(relativity) = state.external.relativity() {
+            let of_centre = accelerations[relativity.body()].derivatives();
+            add_relativity(
+                state,
+                relativity,
+                of_centre,
+                Targets::All,
+                0,
+                &mut accelerations,
+            );
+        }
+        state.accelerations = accelerations;
+        Ok(())
+    }
 
     /// Units and origin to compute in, of the current state; those of a state shortly before serve as
     /// well.
@@ -173,10 +211,16 @@ pub(super) trait InMemory: Send {
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.
     fn potential_energy(&self) -> Result<f64, ForceError>;
+
+    /// Energy of the bodies in external fields.
+    fn energy_in_fields(&self) -> f64 {
+        let state = self.state();
+        state.external.energy(&state.with_members(), self.physics())
+    }
 }
 
 /// Number of derivatives of accelerations.
-fn order(derivatives: HighestDerivative) -> usize {
+pub(super) fn order(derivatives: HighestDerivative) -> usize {
     match derivatives {
         HighestDerivative::None => 0,
         HighestDerivative::Jerk => 1,
@@ -257,33 +301,16 @@ fn add_relativity(
     }
 }
 
-/// Computes the accelerations of the current positions.
-fn accelerate(backend: &mut impl InMemory) -> Result<(), ForceError> {
-    backend.pull()?;
-    let state = backend.state_mut();
-    if state.external.is_none() {
-        return Ok(());
-    }
-    let mut sums = std::mem::take(&mut state.accelerations);
-    add_fields(state, Targets::All, 0, &mut sums);
-    if let Some(relativity) = state.external.relativity() {
-        let of_centre = sums[relativity.body()].derivatives();
-        add_relativity(state, relativity, of_centre, Targets::All, 0, &mut sums);
-    }
-    state.accelerations = sums;
-    Ok(())
-}
-
 impl<B: InMemory> Backend for B {
     fn perform(&mut self, operation: Operation) -> Result<(), ForceError> {
         match operation {
-            Operation::Evaluate(HighestDerivative::None) => return accelerate(self),
+            Operation::Evaluate(HighestDerivative::None) => return self.accelerate_all(),
             Operation::Evaluate(highest) => return hermite::evaluate(self, highest),
             Operation::Damp(factor) => self.state_mut().damp(factor),
             Operation::Kick(dt) => self.state_mut().kick(dt),
             Operation::Drift(dt) => self.state_mut().drift(dt),
-            Operation::Predict(dt) => self.state_mut().begin_step(dt),
-            Operation::Correct(dt) => self.state_mut().end_step(dt),
+            Operation::Predict(dt) => hermite::predict(self, dt),
+            Operation::Correct(dt) => hermite::correct(self, dt),
         }
         Ok(())
     }
@@ -318,7 +345,7 @@ impl<B: InMemory> Backend for B {
     }
 
     fn next_step(&mut self, eta: f64, dt: f64) -> Result<f64, ForceError> {
-        Ok(hermite::least(&self.state().next_steps(eta, dt)))
+        Ok(hermite::least(&hermite::next_steps(self, eta, dt)))
     }
 
     fn block_steps(&mut self) -> Option<&mut dyn BlockSteps> {
@@ -352,7 +379,7 @@ impl<B: InMemory> Backend for B {
             potential: self.potential_energy()? + inner.potential,
             external: match state.external.is_none() {
                 true => 0.0,
-                false => state.external.energy(&state.with_members(), physics),
+                false => self.energy_in_fields(),
             },
             lost: 0.0,
             brought: 0.0,

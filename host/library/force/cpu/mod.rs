@@ -23,6 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::{Fourth, Sixth};
 use rayon::prelude::*;
 
 pub use points::{field_at, potentials, tides_at};
@@ -193,6 +194,9 @@ impl Cpu<f64> {
 }
 
 impl<R: Lane> InMemory for Cpu<R> {
+    type Fourth = Fourth;
+    type Sixth = Sixth;
+
     fn physics(&self) -> &Physics {
         &self.physics
     }

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
-use gpu_kernels::schedule::block_steps::{Fourth, Phase, Scheme as _, TOLD_HEAD, told_of_body};
+use gpu_kernels::schedule::block_steps::{
+    Fourth, Phase, Scheme as _, Sixth, TOLD_HEAD, told_of_body,
+};
 
 use super::Resident;
 use crate::backend::{ForceError, GUARD, HighestDerivative, Targets};
@@ -216,6 +218,9 @@ impl<D: Device> HostSteps<D> {
 }
 
 impl<D: Device> InMemory for HostSteps<D> {
+    type Fourth = Fourth;
+    type Sixth = Sixth;
+
     fn physics(&self) -> &Physics {
         &self.resident.physics
     }
@@ -226,12 +231,6 @@ impl<D: Device> InMemory for HostSteps<D> {
 
     fn state_mut(&mut self) -> &mut HostState {
         &mut self.state
-    }
-
-    fn pull(&mut self) -> Result<(), ForceError> {
-        let all = self.pair_forces(&self.frame(), Targets::All, HighestDerivative::None)?;
-        self.state.accelerations = all.iter().map(|force| force.derivatives[0]).collect();
-        Ok(())
     }
 
     fn frame(&self) -> Frame {

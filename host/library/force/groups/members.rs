@@ -465,3 +465,62 @@ impl Surroundings<'_> {
         (pair, perturbers.impulses)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpu_kernels::schedule::block_steps::SPAN;
+
+    use super::*;
+    use crate::force::cpu::Cpu;
+    use crate::force::cpu::samples::{Random, cloud};
+    use crate::force::in_memory::InMemory;
+    use crate::physics::{ForceLaw, Physics};
+    use crate::vectors::distance;
+
+    /// The predictor's series about another time: places and velocities are the predicted ones.
+    #[test]
+    fn a_way_goes_where_a_slot_is_predicted() {
+        let gravity = Physics {
+            law: ForceLaw::Gravity,
+            g: 1.0,
+            softening: 0.0,
+        };
+        let cpu = Cpu::<f64>::new(&cloud(8, 1), gravity).in_groups();
+        let mut random = Random(4);
+        let mut vector = || [0; 3].map(|_| 2.0 * random.unit() - 1.0);
+        let beginnings = [0; 8].map(|_| Beginning {
+            x: vector(),
+            v: vector(),
+            a: vector(),
+            j: vector(),
+            s: [0.0; 3],
+            c: [0.0; 3],
+        });
+        let around = Surroundings {
+            groups: cpu.state().groups.as_ref().expect("there may be some"),
+            fields: &cpu.state().external,
+            gm: &[],
+            beginnings: &beginnings,
+            begun: &[0, 1, 2, 3, 4, 5, 6, 7].map(|slot| slot * (SPAN / 8)),
+            span: 1.5,
+            radii: None,
+            instructions: InstructionSet::detect(),
+        };
+        for slot in 0..8 {
+            for from in [0.0, 0.4, 1.5] {
+                let way = around.way(slot, from);
+                for since in [0.0, 1e-3, 0.3, -0.2] {
+                    let [x, v] = around.phase_at(slot, from + since);
+                    let [_, v0, a, j] = way;
+                    let slope =
+                        [0, 1, 2].map(|k| v0[k] + since * (2.0 * a[k] + since * (3.0 * j[k])));
+                    let off = [distance(place(&way, since), x), distance(slope, v)];
+                    assert!(
+                        off.iter().all(|&off| off <= 4e-15),
+                        "{slot}, {from}: {off:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -133,7 +133,7 @@ fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result
         "{folder} is a folder: all snapshots in it go into one .npz, in the units and with the numbers that they have"
     );
     let files = series::in_folder(&options.input)?;
-    let first = files::load(&files[0], Reading::of(options.from))?;
+    let first = files::load(&files[0], options.from.into())?;
     let n = first.snapshot.bodies.len();
     let read = |index: usize| -> anyhow::Result<Snapshot> {
         let snapshot = allpairs::io::load(&files[index], options.from)?.snapshot;

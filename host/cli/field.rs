@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
-use allpairs::io::{Format, Overwrite, Points, Printable, Reading, read_points, write_table};
+use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;
 use allpairs::run::Surroundings;
@@ -88,7 +88,7 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
             Printable(options.out.display())
         );
     }
-    let loaded = files::load(&options.input, Reading::of(options.format))?;
+    let loaded = files::load(&options.input, options.format.into())?;
     let mut force = options.force.clone();
     force.units = files::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);

@@ -29,7 +29,7 @@ pub(super) fn is_standard(path: &Path) -> bool {
 pub(super) fn read(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
     let is_input = path.as_os_str() == STANDARD;
     if !is_input && !allpairs::io::is_pipe(path) {
-        return allpairs::io::load_as(path, reading);
+        return allpairs::io::load(path, reading);
     }
     let name = match is_input {
         true => Path::new("standard input"),
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
         path: name.to_owned(),
         fault,
     })?;
-    allpairs::io::load_from_as(Cursor::new(&bytes[..]), name, reading)
+    allpairs::io::load_from(Cursor::new(&bytes[..]), name, reading)
 }
 
 /// All bytes of the standard input, or of a pipe. Some commands read a snapshot twice, and there it is once.

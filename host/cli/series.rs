@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use allpairs::initial_conditions::SOLAR_SYSTEM_NAMES;
-use allpairs::io::{Format, Reading, Snapshot};
+use allpairs::io::{Format, Snapshot};
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
@@ -72,7 +72,7 @@ impl Series {
 
     /// Reads a snapshot, and its units where they are known.
     pub(super) fn load(&self, file: &Path) -> anyhow::Result<(Snapshot, Option<Units>)> {
-        let loaded = files::read(file, Reading::of(self.format))?;
+        let loaded = files::read(file, self.format.into())?;
         for note in loaded.notes {
             if self.told.borrow_mut().insert(note.to_string()) {
                 files::tell_note(file, &note);

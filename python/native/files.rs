@@ -35,7 +35,7 @@ pub(crate) fn load<'py>(
     let physical = physical.map(|name| parsed(name, "physical")).transpose();
     let physical = physical.map_err(|why: Failure| why.raise(py))?;
     let reading = Reading { format, physical };
-    let loaded = compute_long(py, move || Ok(io::load_as(&path, reading)?))?;
+    let loaded = compute_long(py, move || Ok(io::load(&path, reading)?))?;
     let Snapshot { time, bodies } = loaded.snapshot;
     let units = loaded.units.map(|units| units.list());
     let format = loaded.format.name();

@@ -487,15 +487,6 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
     load(path, format).map(|loaded| (loaded.snapshot, loaded.format))
 }
 
-/// Like [`read`], but also returns the units, and notes on content of the file that is not in the
-/// snapshot.
-///
-/// # Errors
-/// See [`read`].
-pub fn load(path: &Path, format: Option<Format>) -> Result<Loaded, ReadError> {
-    load_as(path, Reading::of(format))
-}
-
 /// How a file is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -506,9 +497,9 @@ pub struct Reading {
     pub physical: Option<Velocities>,
 }
 
-impl Reading {
-    /// In this format.
-    pub fn of(format: Option<Format>) -> Self {
+/// In this format.
+impl From<Option<Format>> for Reading {
+    fn from(format: Option<Format>) -> Self {
         Self {
             format,
             physical: None,
@@ -516,15 +507,17 @@ impl Reading {
     }
 }
 
-/// Like [`load`], with choices.
+/// Like [`read`], but also returns the units, and notes on content of the file that is not in the
+/// snapshot. Takes a format too, or other choices.
 ///
 /// # Errors
 /// See [`read`].
-pub fn load_as(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
+pub fn load(path: &Path, reading: impl Into<Reading>) -> Result<Loaded, ReadError> {
+    let reading = reading.into();
     let Reading { format, physical } = reading;
     if is_pipe(path) {
         let bytes = at_path(path, || read_stream(&mut File::open(path)?))?;
-        return load_from_as(io::Cursor::new(bytes), path, reading);
+        return load_from(io::Cursor::new(bytes), path, reading);
     }
     at_path(path, || {
         let (file, size) = open(path)?;
@@ -674,27 +667,17 @@ pub fn read_from<R: Read + Seek>(
     load_from(reader, name, format).map(|loaded| (loaded.snapshot, loaded.format))
 }
 
-/// Reads a snapshot from anything with a beginning and an end as [`read_from`] does, and its units and notes.
+/// Reads a snapshot from anything with a beginning and an end as [`read_from`] does, and its units and notes. Takes a
+/// format too, or other choices.
 ///
 /// # Errors
 /// See [`read`].
 pub fn load_from<R: Read + Seek>(
     reader: R,
     name: &Path,
-    format: Option<Format>,
+    reading: impl Into<Reading>,
 ) -> Result<Loaded, ReadError> {
-    load_from_as(reader, name, Reading::of(format))
-}
-
-/// Like [`load_from`], with choices.
-///
-/// # Errors
-/// See [`read`].
-pub fn load_from_as<R: Read + Seek>(
-    reader: R,
-    name: &Path,
-    reading: Reading,
-) -> Result<Loaded, ReadError> {
+    let reading = reading.into();
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     at_path(name, || {
         let size = reader.seek(SeekFrom::End(0))?;

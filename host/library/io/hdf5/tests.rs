@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hdf5_pure::GroupBuilder;
 
-use super::super::{Contents, Format, Reading, Velocities, load, load_from_as, read_from};
+use super::super::{Contents, Format, Reading, Velocities, load, load_from, read_from};
 use super::*;
 use crate::bodies::{Bodies, Body};
 
@@ -398,7 +398,7 @@ fn cosmological_snapshots_are_made_physical() {
             physical,
             ..Reading::default()
         };
-        load_from_as(Cursor::new(bytes), Path::new("a.hdf5"), reading)
+        load_from(Cursor::new(bytes), Path::new("a.hdf5"), reading)
     };
     let header = [
         ("Time", AttrValue::F64(0.5)),

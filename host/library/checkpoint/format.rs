@@ -6,7 +6,8 @@
 //!     20      4  u32: 1 if there are jerks, 2 more if there are block time steps, 4 more if there are
 //!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
 //!                more if encounters are looked for, 64 more if there are neighbour spheres, 128 more if pairs and
-//!                multiples are followed apart, 256 more if the run was changed from outside
+//!                multiples are followed apart, 256 more if the run was changed from outside, 512 more if the
+//!                bodies moved as a whole
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -32,6 +33,7 @@
 //!                seven f64 (if encounters are looked for)
 //!                energy, mass, momentum and angular momentum that changes brought, eight f64 (if the run was
 //!                changed from outside)
+//!                kinetic energy of the centre of mass at the beginning (if it moved): f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -65,9 +67,12 @@ const GROUPS: u32 = 128;
 /// Flag of a run that was changed from outside.
 const CHANGED: u32 = 256;
 
+/// Flag of a run with a centre of mass that moved.
+const MOVING: u32 = 512;
+
 /// All flags, with the flags of the state's [`COLUMNS`].
 const FLAGS: u32 = {
-    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED;
+    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED | MOVING;
     let mut column = 0;
     while column < COLUMNS.len() {
         assert!(flags & COLUMNS[column].flag == 0, "each has its own");
@@ -174,6 +179,7 @@ impl Checkpoint {
             angular_momentum,
             momentum_scale,
             angular_momentum_scale,
+            kinetic_of_whole: 0.0,
         };
         let settings = u64::from_le_bytes(array(&mut file)?);
         let groups = match has(GROUPS) {
@@ -190,6 +196,7 @@ impl Checkpoint {
             .saturating_add(if has(EXTERNAL) { 8 } else { 0 })
             .saturating_add(if has(ENCOUNTERS) { 7 * 8 } else { 0 })
             .saturating_add(if has(CHANGED) { 8 * 8 } else { 0 })
+            .saturating_add(if has(MOVING) { 8 } else { 0 })
             .saturating_add(if has(GROUPS) { 8 } else { 0 })
             .saturating_add(groups.saturating_mul(8))
             .saturating_add(settings)
@@ -252,6 +259,9 @@ impl Checkpoint {
                 angular_momentum: numbers(&mut file)?,
             };
         }
+        if has(MOVING) {
+            [origin.kinetic_of_whole] = numbers(&mut file)?;
+        }
         let crc = file.hasher.finalize();
         if u32::from_le_bytes(array(&mut file.file)?) != crc {
             return Err(CheckpointFault::Checksum);
@@ -295,7 +305,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         | flag(PARTICLES, !kept.particles.is_empty())
         | flag(ENCOUNTERS, !kept.radii.is_empty())
         | flag(GROUPS, !state.groups.is_empty())
-        | flag(CHANGED, kept.brought != Brought::default());
+        | flag(CHANGED, kept.brought != Brought::default())
+        | flag(MOVING, origin.kinetic_of_whole != 0.0);
     let columns = COLUMNS.iter().filter(|row| state.has(row.column));
     let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
@@ -354,6 +365,9 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         write_numbers(file, &[brought.energy, brought.mass])?;
         write_numbers(file, &brought.momentum)?;
         write_numbers(file, &brought.angular_momentum)?;
+    }
+    if origin.kinetic_of_whole != 0.0 {
+        write_numbers(file, &[origin.kinetic_of_whole])?;
     }
     Ok(())
 }

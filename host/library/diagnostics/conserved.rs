@@ -85,29 +85,52 @@ pub struct Conserved {
     pub momentum_scale: f64,
     /// `Σ m |x| |v|`, likewise for angular momentum.
     pub angular_momentum_scale: f64,
+    /// Kinetic energy of the motion of the centre of mass, `|P|² / 2M`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub kinetic_of_whole: f64,
 }
 
 impl Conserved {
     /// Takes the measure of `bodies` at `time`. The energy comes from the backend, which has the
     /// O(N²) potential.
     pub fn measure(time: f64, bodies: &Bodies, physics: &Physics, energy: Energy) -> Self {
+        let mut mass = CompensatedSum::default();
         let mut momentum_scale = CompensatedSum::default();
         let mut angular_momentum_scale = CompensatedSum::default();
         for i in 0..bodies.len() {
             let speed = norm([bodies.vx[i], bodies.vy[i], bodies.vz[i]]);
             let radius = norm([bodies.x[i], bodies.y[i], bodies.z[i]]);
             let weight = physics.weight(bodies.mass[i]);
+            mass.add(weight);
             momentum_scale.add(weight * speed);
             angular_momentum_scale.add(weight * radius * speed);
         }
+        let momentum = momentum(bodies, physics);
+        let square: f64 = momentum.iter().map(|p| p * p).sum();
+        let mass = mass.value();
         Self {
             time,
             energy,
-            momentum: momentum(bodies, physics),
+            momentum,
             angular_momentum: angular_momentum(bodies, physics),
             momentum_scale: momentum_scale.value(),
             angular_momentum_scale: angular_momentum_scale.value(),
+            kinetic_of_whole: if mass > 0.0 {
+                square / (2.0 * mass)
+            } else {
+                0.0
+            },
         }
+    }
+
+    /// `2K / |U|` with the kinetic energy in the frame of the centre of mass.
+    pub fn virial_ratio(&self) -> f64 {
+        let kinetic = (self.energy.kinetic - self.kinetic_of_whole).max(0.0);
+        let of_inner = Energy {
+            kinetic,
+            ..self.energy
+        };
+        of_inner.virial_ratio()
     }
 
     /// With what was lost and without what was brought, so that it can be compared with a state before.
@@ -129,7 +152,7 @@ impl Conserved {
             .angular_momentum_scale
             .max(start.angular_momentum_scale);
         Drift {
-            energy: self.energy.drift_since(start.energy),
+            energy: self.energy.drift_by(start.energy, start.kinetic_of_whole),
             momentum: relative(norm(minus(self.momentum, start.momentum)), momentum_scale),
             angular_momentum: relative(
                 norm(minus(self.angular_momentum, start.angular_momentum)),
@@ -189,8 +212,9 @@ impl Brought {
 /// Relative drift of the conserved quantities between two states; all zero for an exact run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// `|E − E₀| / |E₀|`; infinite where E₀ is zero and E is not; not a number where no
-    /// [two bodies with mass](Energy::has_pairs) attract each other.
+    /// `|E − E₀|`, relative to `|E₀|` in the frame of the centre of mass, or to a third of `K₀ + |U₀|` there.
+    /// The larger of the two counts. Not a number where no [two bodies with mass](Energy::has_pairs) attract each
+    /// other.
     pub energy: f64,
     /// `|P − P₀| / Σ m |v|`.
     pub momentum: f64,

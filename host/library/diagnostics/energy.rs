@@ -38,12 +38,38 @@ impl Energy {
         self.potential != 0.0 || self.external != 0.0
     }
 
-    /// `|E − E₀| / |E₀|` since `start`; infinite where E₀ is zero and E is not; not a number where no
-    /// [two bodies with mass](Self::has_pairs) attract each other.
+    /// `|E − E₀|` since `start`, relative to `|E₀|`, or to a third of `K₀ + |U₀|` if that is more. Infinite where this
+    /// is zero and the change is not. Not a number where no [two bodies with mass](Self::has_pairs) attract each other.
+    ///
+    /// The centre of mass is taken to rest. [`Conserved::drift_since`](super::Conserved::drift_since) knows whether it
+    /// moves.
     pub fn drift_since(self, start: Self) -> f64 {
+        self.drift_by(start, 0.0)
+    }
+
+    /// Like [`drift_since`](Self::drift_since), where the bodies as a whole began with the kinetic energy `whole`.
+    pub fn drift_by(self, start: Self, whole: f64) -> f64 {
         match self.has_pairs() || start.has_pairs() {
-            true => relative((self.total() - start.total()).abs(), start.total().abs()),
+            true => relative((self.total() - start.total()).abs(), start.scale(whole)),
             false => f64::NAN,
+        }
+    }
+
+    /// Energy that a drift is relative to, where the bodies as a whole move with the kinetic energy `whole`:
+    /// `|E|`, or a third of `K + |U|` if that is more. It is `|E|` from rest to virial equilibrium, and never 0 where
+    /// bodies attract each other.
+    ///
+    /// Bound bodies are judged without their motion as a whole, in external fields too. Bodies that fields hold are
+    /// judged by their whole energy, and by a third of `K + |U|` and their energy in the fields.
+    fn scale(self, whole: f64) -> f64 {
+        let inner = (self.kinetic - whole).max(0.0);
+        let (bound, energy) = (self.potential.abs(), self.potential + self.external);
+        match self.external == 0.0 || inner < bound {
+            true => (inner + self.potential).abs().max((inner + bound) / 3.0),
+            false => {
+                let sizes = self.kinetic + bound + self.external.abs();
+                (self.kinetic + energy).abs().max(sizes / 3.0)
+            }
         }
     }
 

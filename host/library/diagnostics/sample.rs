@@ -15,8 +15,7 @@ pub struct Sample {
     pub steps: u64,
     /// Energy, momentum and angular momentum, and the time.
     pub conserved: Conserved,
-    /// `|E − E₀| / |E₀|` since the beginning; not a number where no
-    /// [two bodies with mass](crate::diagnostics::Energy::has_pairs) pull each other.
+    /// Drift of the energy since the beginning, as in [`Drift::energy`](super::Drift::energy).
     pub energy_drift: f64,
     /// Centre of mass; not a number where there is no mass.
     pub centre_of_mass: [f64; 3],
@@ -124,7 +123,7 @@ impl Sample {
             c.energy.potential,
             c.energy.total(),
         ];
-        let ratios = [self.energy_drift, c.energy.virial_ratio()];
+        let ratios = [self.energy_drift, c.virial_ratio()];
         let vectors = [
             c.momentum,
             c.angular_momentum,

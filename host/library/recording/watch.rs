@@ -156,7 +156,7 @@ impl Watch {
         Ok(Some(EnergyLook {
             steps: clock.steps,
             time: clock.time,
-            drift: energy.drift_since(origin.energy),
+            drift: energy.drift_by(origin.energy, origin.kinetic_of_whole),
             energy,
         }))
     }

@@ -14,6 +14,7 @@
 //! and escapers change the conserved quantities. The changes are counted as
 //! [`Lost`](crate::diagnostics::Lost), so that drifts still measure the errors of the run.
 
+mod centre;
 mod contact;
 mod event;
 mod search;
@@ -27,6 +28,7 @@ pub use settings::{EncounterFault, Encounters, OnCollision, OnEscape};
 use crate::bodies::{Bodies, Body};
 use crate::vectors::{difference, distance, dot};
 
+use centre::centre_within;
 use contact::Motion;
 
 /// A step that a body takes by itself, in a span that all bodies share.
@@ -254,9 +256,8 @@ impl Encounters {
             .filter(|&i| !gone[i])
             .map(|i| bodies.body(i))
             .collect();
-        let centre = present.centre_of_mass().unwrap_or_default();
-        let velocity = present.centre_of_mass_velocity().unwrap_or_default();
-        let centre_before = before.centre_of_mass().unwrap_or_default();
+        let [centre, velocity] = centre_within(&present, radius);
+        let [centre_before, _] = centre_within(before, radius);
         let mut left = present.len();
         for i in (0..bodies.len()).filter(|&i| !gone[i]).collect::<Vec<_>>() {
             let body = bodies.body(i);

@@ -66,7 +66,7 @@ pub struct Encounters {
     pub radii: Vec<f64>,
     /// Consequence of a collision.
     pub on_collision: OnCollision,
-    /// Distance from the centre of mass at which bodies have escaped, and what follows.
+    /// Distance from the centre of mass of those that have not escaped, and what follows beyond it.
     pub escape: Option<(f64, OnEscape)>,
 }
 

@@ -1,12 +1,14 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
 mod block_steps;
+mod rounding;
 mod softening;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use block_steps::{BlockSettings, neighbours_pay};
+pub use rounding::error_in_single;
 pub use softening::{choose_softening, softening};
 pub use step::{choose_step, dynamical_time, longest_step};
 
@@ -20,6 +22,9 @@ use crate::variants::preferred::ForceAccuracy;
 
 /// Below this number bodies are individuals — planets, a binary — and nothing is softened.
 pub(crate) const FEW: usize = 100;
+
+/// η of the steps of few bodies that are not softened: a hierarchical triple keeps its energy.
+pub(crate) const ETA_OF_FEW: f64 = 0.01;
 
 /// Advice on how to simulate the bodies of a [generator](crate::initial_conditions::Generator).
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -85,7 +85,13 @@ pub enum BuildError {
         end: f64,
     },
     /// Steps of varying length cannot go back in time.
-    #[error("steps by {} go forward: not from time {start} to {end}", Setting::Eta)]
+    #[error(
+        "steps that follow the motion ({}, {}) go forward: not from time {start} to {end}; steps of one length ({}) \
+         go back too",
+        Setting::Eta,
+        Setting::BlockSteps,
+        Setting::Dt
+    )]
     Backwards {
         /// Time at the beginning.
         start: f64,

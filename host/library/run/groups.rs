@@ -72,6 +72,19 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
+    /// Kind of bodies that are not softened, which decides on the steps of few.
+    pub(super) kind: Kind,
+}
+
+/// Kinds of bodies that are not softened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Two bodies, or bodies about one that has most of the mass, or test particles of few.
+    Orbits,
+    /// Few bodies that all attract each other.
+    Few,
+    /// Any others.
+    Others,
 }
 
 /// Decision on groups.
@@ -102,7 +115,7 @@ impl RunSpec {
         };
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let has_heavy = heaviest > heavy_above(&bodies.mass);
-        let are_stars = !blocks && is_asked && bodies.len() >= FEW;
+        let are_stars = !blocks && is_asked && bodies.len() >= CLUSTER;
         let suit = fault.is_none()
             && self.groups != Some(false)
             && bodies.len() >= CLUSTER
@@ -114,6 +127,25 @@ impl RunSpec {
             are_stars,
             fault,
             suit,
+            kind: self.kind(bodies, physics),
+        }
+    }
+
+    /// Kind of the bodies.
+    fn kind(&self, bodies: &Bodies, physics: &Physics) -> Kind {
+        let attract = matches!(physics.law, ForceLaw::Gravity) && physics.g > 0.0;
+        let (n, mass) = (bodies.len(), bodies.total_mass());
+        if !attract || physics.softening != 0.0 || self.systems != 1 || n < 2 || mass <= 0.0 {
+            return Kind::Others;
+        }
+        let massive = bodies.mass.iter().filter(|mass| **mass > 0.0).count();
+        let is_dominated = bodies.mass.iter().any(|m| *m > 0.5 * mass);
+        if n == 2 || is_dominated || (massive < FEW && massive < n) {
+            return Kind::Orbits;
+        }
+        match n < CLUSTER && self.leaves_steps_open() {
+            true => Kind::Few,
+            false => Kind::Others,
         }
     }
 
@@ -130,6 +162,7 @@ impl RunSpec {
             && self.groups != Some(false)
             && matches!(self.accuracy, None | Some(ForceAccuracy::Double))
             && !matches!(self.end, End::Steps(_))
+            && !matches!(self.end, End::Time(end) if end < self.start)
             && one_device
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::groups::Pairs;
+use super::groups::{Kind, Pairs};
 use super::{BuildError, End, RunSpec};
 use crate::bodies::Bodies;
 use crate::integrator::{Integrator, TimeSteps};
@@ -12,12 +12,13 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::ranks::Team;
 use crate::rules::Needs;
-use crate::selection::{Request, Selection, fits, select_for};
+use crate::selection::{Place, Request, Selection, fits, select_for};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{Catalogue, Method, Queues, Shape, Variant};
+use gpu_kernels::numerics::Precision;
 
 /// Law and integrator that a study runs its kernels with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +86,8 @@ pub struct Run {
     pub choices: Vec<Choice>,
     /// Remark on kernels that were tuned, if there is one.
     pub remark: Option<String>,
+    /// Warning of forces that single precision does not compute as well as it does others.
+    pub imprecise: Option<String>,
     pub(crate) team: Option<Arc<Team>>,
     pub(crate) advice: Advice,
 }
@@ -158,8 +161,11 @@ impl RunSpec {
         let mut choices = vec![];
 
         let (mut spec, physics) = self.with_physics(bodies, around, &mut choices)?;
-        let advice = spec.advice();
         let pairs = spec.pairs(bodies, &physics, around.team.is_some());
+        let advice = match (spec.advice(), pairs.kind) {
+            (Advice::MANY, Kind::Orbits) => Advice::PLANETS,
+            (advice, _) => advice,
+        };
         spec.choose_stepping(&pairs, &mut choices);
         spec.choose_steps(
             custom,
@@ -190,6 +196,14 @@ impl RunSpec {
         let variant = spec.of_systems(shaped(selection.variant, shape)?)?;
         fits(&variant, &selection.place, physics.law, bodies.len())?;
 
+        // A softening that is chosen suits single precision. In block time steps devices have more digits.
+        let blocks_on_device =
+            spec.stepping == Some(TimeSteps::Blocks) && selection.place != Place::Cpu;
+        let in_f32 = variant.stored() == Precision::F32 && !blocks_on_device;
+        let imprecise = match self.softening.is_some() && in_f32 {
+            true => imprecise(suggest::error_in_single(bodies, &physics)),
+            false => None,
+        };
         let decision = spec.decide_groups(bodies, &pairs, integrator, &selection)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
@@ -212,6 +226,7 @@ impl RunSpec {
             variant,
             choices,
             remark,
+            imprecise,
             team: around.team.clone(),
             advice,
         })
@@ -377,15 +392,34 @@ impl RunSpec {
             self.integrator = settings.integrator;
             (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
         } else if self.integrator.is_none() {
-            let why = match (self.made_by, *advice == Advice::PLANETS) {
-                (None, true) => "lengths are in au, as those of planets",
-                _ => "",
+            let are_few =
+                pairs.kind == Kind::Few && *advice == Advice::MANY && self.fields.is_empty();
+            let (integrator, why) = match are_few {
+                true => (
+                    Integrator::Hermite4,
+                    "few bodies, which come near each other",
+                ),
+                false => (advice.integrator, self.why_planets(advice)),
             };
-            chose(
-                Setting::Integrator,
-                advice.integrator.name().to_owned(),
-                why,
-            );
+            chose(Setting::Integrator, integrator.name().to_owned(), why);
+            if are_few {
+                self.integrator = Some(integrator);
+                self.eta = Some(suggest::ETA_OF_FEW);
+                chose(Setting::Eta, suggest::ETA_OF_FEW.to_string(), why);
+            }
+        }
+    }
+
+    /// Reason why bodies are taken for planets, if it is not the advice of their generator.
+    fn why_planets(&self, advice: &Advice) -> &'static str {
+        match (
+            self.advice() == *advice,
+            self.made_by,
+            *advice == Advice::PLANETS,
+        ) {
+            (false, _, true) => "bodies are on orbits about few",
+            (true, None, true) => "lengths are in au, as those of planets",
+            _ => "",
         }
     }
 
@@ -478,6 +512,19 @@ impl RunSpec {
         }
         Ok(variant)
     }
+}
+
+/// Warning of close bodies, if their forces in single precision have an error that is large.
+fn imprecise(error: f64) -> Option<String> {
+    /// Ten times the error that single precision promises.
+    const MUCH: f64 = 1e-5;
+    (error > MUCH).then(|| {
+        format!(
+            "forces of close bodies in single precision are off by some {error:.0e} of the typical force, for \
+             positions are rounded: {} has more digits",
+            Setting::Accuracy.with("double")
+        )
+    })
 }
 
 /// The kernel in a shape.

@@ -3,14 +3,21 @@
 use rayon::prelude::*;
 
 use super::{Chosen, FEW, distance, median};
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Body};
 use crate::fields::External;
 use crate::neighbours::nearest;
 use crate::physics::{ForceLaw, Physics};
 use crate::settings::Setting;
+use crate::vectors::{cross, difference};
 
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
 const LEAST_SHARE: f64 = 0.002;
+
+/// `2K/|W|` below which bodies fall together.
+const COLD: f64 = 0.5;
+
+/// Share of the mass from which on one body of many decides on the step.
+const HEAVY_SHARE: f64 = 0.01;
 
 /// The dynamical time of a system: the median over its bodies of `√(r / a)`, r being the distance from
 /// the centre of mass, or of the time in which external fields turn it by a radian, if that is shorter. 0 where
@@ -65,7 +72,11 @@ pub fn longest_step(
 /// why this one. An integrator of higher order than leapfrog can take several `times` as much.
 ///
 /// With softening, `√(2 η ε / a)` for the largest acceleration and η = 0.025, the criterion of
-/// Springel (2005, MNRAS 364, 1105, eq. 34). Without, a hundredth of `√(r / a)` for the body with
+/// Springel (2005, MNRAS 364, 1105, eq. 34). That is the state at the start, and bodies will come closer. So there are
+/// two more limits. Bodies of the total mass M fall together if `2K/|W|` is below 0.5: a quarter of `√(ε³ / (G M))`.
+/// Pairs pass each other: a tenth of `√(d³ / (G (m₁ + m₂)))`, d² being the sum of the squares of ε and of their
+/// pericentre. These pairs are any two of fewer than 100 bodies. Of more, a body that has a hundredth of the mass
+/// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
 /// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian,
 /// wherever their centres are. 0 where nothing is accelerated.
@@ -109,7 +120,20 @@ fn step_of_bodies(
             .iter()
             .map(|a| times * (2.0 * ETA * physics.softening / size(a)).sqrt());
         let why = "√(0.05 ε / a) of the largest acceleration at the start";
-        return Chosen::new(shortest(each), why);
+        let now = Chosen::new(shortest(each), why);
+        let later = [
+            collapse(bodies, physics, accelerations, times),
+            softened_passage(bodies, physics, times),
+        ];
+        let shorter = |a: Chosen, b: Chosen| match b.value < a.value {
+            true => b,
+            false => a,
+        };
+        // Nothing moves where nothing is accelerated.
+        return match now.value > 0.0 {
+            true => later.into_iter().flatten().fold(now, shorter),
+            false => now,
+        };
     }
     let centre = bodies.centre_of_mass().unwrap_or_default();
     let each = bodies
@@ -147,6 +171,71 @@ fn step_of_bodies(
     }
 }
 
+/// The step for bodies so cold that they fall together, until softening stops them. In a sphere as large as ε they
+/// oscillate with `√(G M / ε³)`.
+fn collapse(
+    bodies: &Bodies,
+    physics: &Physics,
+    accelerations: &[[f64; 3]],
+    times: f64,
+) -> Option<Chosen> {
+    if !matches!(physics.law, ForceLaw::Gravity) || bodies.len() < FEW {
+        return None; // of few bodies, pairs decide
+    }
+    let rest = bodies.centre_of_mass_velocity()?;
+    let (mut kinetic, mut virial, mut mass) = (0.0, 0.0, 0.0);
+    for (body, a) in bodies.iter().zip(accelerations) {
+        let Body {
+            position, mass: m, ..
+        } = body;
+        let speed = distance(body.velocity, rest);
+        kinetic += 0.5 * m * speed * speed;
+        virial += m * (0..3).map(|k| position[k] * a[k]).sum::<f64>();
+        mass += m;
+    }
+    let ratio = 2.0 * kinetic / virial.abs();
+    (ratio < COLD).then(|| {
+        let time = (physics.softening.powi(3) / (physics.g.abs() * mass)).sqrt();
+        let why = format!("a quarter of √(ε³/GM): with 2K/|W| = {ratio:.2} bodies fall together");
+        Chosen::new(0.25 * times * time, why)
+    })
+}
+
+/// The step for the pair that is the fastest one where softening lets it pass.
+fn softened_passage(bodies: &Bodies, physics: &Physics, times: f64) -> Option<Chosen> {
+    if !matches!(physics.law, ForceLaw::Gravity) {
+        return None;
+    }
+    let n = bodies.len();
+    let of = |i: usize, j: usize| {
+        let orbit = Orbit::of(bodies, physics, [i, j]);
+        let d = orbit.pericentre().hypot(physics.softening);
+        let time = (d / orbit.mu).sqrt() * d;
+        (orbit.mu > 0.0 && time.is_finite()).then_some((time, [i, j]))
+    };
+    let least = |a: (f64, [usize; 2]), b: (f64, [usize; 2])| if b.0 < a.0 { b } else { a };
+    let found = match n < FEW {
+        true => (0..n)
+            .flat_map(|j| (0..j).map(move |i| (i, j)))
+            .filter_map(|(i, j)| of(i, j))
+            .reduce(least),
+        false => {
+            let heaviest = heaviest(bodies)?;
+            if bodies.mass[heaviest] < HEAVY_SHARE * bodies.total_mass() {
+                return None;
+            }
+            let others = (0..n).filter(|j| *j != heaviest);
+            others.filter_map(|j| of(heaviest, j)).reduce(least)
+        }
+    };
+    found.map(|(time, [i, j])| {
+        let why = format!(
+            "a tenth of √(d³/Gm) of bodies {i} and {j}, d being how near they come, softened"
+        );
+        Chosen::new(0.1 * times * time, why)
+    })
+}
+
 /// Four digits, for people.
 fn rounded(x: f64) -> String {
     match x.abs() {
@@ -175,13 +264,7 @@ fn passage(bodies: &Bodies, physics: &Physics, accelerations: &[[f64; 3]]) -> Op
         let pairs = (0..n).flat_map(|j| (0..j).map(move |i| (i, j)));
         return pairs.filter_map(|(i, j)| of(i, j)).reduce(least);
     }
-    let heaviest = (0..n).reduce(|a, b| {
-        if bodies.mass[b] > bodies.mass[a] {
-            b
-        } else {
-            a
-        }
-    })?;
+    let heaviest = heaviest(bodies)?;
     let of_heaviest = (0..n).filter(|j| *j != heaviest).map(|j| (heaviest, j));
     let has_weight = |i: &usize| physics.weight(bodies.mass[*i]) != 0.0;
     let massive: Vec<usize> = (0..n).filter(has_weight).collect();
@@ -201,39 +284,70 @@ fn of_pair(
     accelerations: &[[f64; 3]],
     [i, j]: [usize; 2],
 ) -> Option<Passage> {
-    let (a, b) = (bodies.body(i), bodies.body(j));
-    let between = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|k| b[k] - a[k]);
-    let mu = physics.coupling() * (physics.weight(a.mass) + physics.weight(b.mass));
-    let (r, v) = (
-        between(a.position, b.position),
-        between(a.velocity, b.velocity),
-    );
-    let (radius, speed) = (distance(r, [0.0; 3]), distance(v, [0.0; 3]));
-    let energy = 0.5 * speed * speed - mu / radius;
-    let pull = mu / (radius * radius);
+    let orbit = Orbit::of(bodies, physics, [i, j]);
+    let pull = orbit.mu / (orbit.radius * orbit.radius);
     let relative = distance(accelerations[i], accelerations[j]);
-    let is_pair = mu > 0.0 && radius > 0.0 && energy < 0.0 && pull > 0.5 * relative;
+    let is_pair =
+        orbit.mu > 0.0 && orbit.radius > 0.0 && orbit.energy < 0.0 && pull > 0.5 * relative;
     if !is_pair {
         return None;
     }
-    let spin = distance(
-        [
-            r[1] * v[2] - r[2] * v[1],
-            r[2] * v[0] - r[0] * v[2],
-            r[0] * v[1] - r[1] * v[0],
-        ],
-        [0.0; 3],
-    );
-    let eccentricity = (1.0 + 2.0 * energy * (spin / mu) * (spin / mu))
-        .max(0.0)
-        .sqrt();
-    let distance = spin * (spin / mu) / (1.0 + eccentricity);
-    let time = (distance / (mu * (1.0 + eccentricity))).sqrt() * distance;
+    let distance = orbit.pericentre();
+    let time = (distance / (orbit.mu * (1.0 + orbit.eccentricity()))).sqrt() * distance;
     Some(Passage {
         bodies: [i, j],
         time,
         distance,
     })
+}
+
+/// Two bodies, as if they were alone and not softened.
+struct Orbit {
+    /// Distance at the start.
+    radius: f64,
+    /// `G (m₁ + m₂)`.
+    mu: f64,
+    /// Energy per reduced mass.
+    energy: f64,
+    /// Angular momentum per reduced mass.
+    spin: f64,
+}
+
+impl Orbit {
+    fn of(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Self {
+        let (a, b) = (bodies.body(i), bodies.body(j));
+        let mu = physics.coupling() * (physics.weight(a.mass) + physics.weight(b.mass));
+        let (r, v) = (
+            difference(b.position, a.position),
+            difference(b.velocity, a.velocity),
+        );
+        let (radius, speed) = (distance(r, [0.0; 3]), distance(v, [0.0; 3]));
+        Self {
+            radius,
+            mu,
+            energy: 0.5 * speed * speed - mu / radius,
+            spin: distance(cross(r, v), [0.0; 3]),
+        }
+    }
+
+    fn eccentricity(&self) -> f64 {
+        let of_spin = self.spin / self.mu;
+        (1.0 + 2.0 * self.energy * of_spin * of_spin)
+            .max(0.0)
+            .sqrt()
+    }
+
+    fn pericentre(&self) -> f64 {
+        self.spin * (self.spin / self.mu) / (1.0 + self.eccentricity())
+    }
+}
+
+fn heaviest(bodies: &Bodies) -> Option<usize> {
+    let heavier = |a, b| match bodies.mass[b] > bodies.mass[a] {
+        true => b,
+        false => a,
+    };
+    (0..bodies.len()).reduce(heavier)
 }
 
 /// The shortest time that is longer than zero; 0 if there is none.

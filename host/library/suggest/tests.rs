@@ -7,7 +7,7 @@ use crate::initial_conditions::{
 };
 use crate::simulation::Simulation;
 
-const GRAVITY: Physics = Physics {
+pub(super) const GRAVITY: Physics = Physics {
     law: ForceLaw::Gravity,
     g: 1.0,
     softening: 0.0,

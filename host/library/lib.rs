@@ -66,6 +66,7 @@ pub mod simd;
 pub mod simulation;
 pub mod suggest;
 pub mod test_particles;
+pub mod threads;
 pub mod timeline;
 #[cfg(feature = "tuning")]
 pub mod tuning;

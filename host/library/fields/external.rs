@@ -233,6 +233,12 @@ impl External {
         self.relativity.as_ref()
     }
 
+    /// The fastest body for the first post-Newtonian term, and its `(v/c)²` at pericentre; none without the term. The
+    /// term leaves out parts of the energy of the order of the square of this.
+    pub fn fastest(&self, bodies: &Bodies) -> Option<(usize, f64)> {
+        self.relativity.as_ref()?.fastest(bodies)
+    }
+
     /// The fields.
     pub fn fields(&self) -> &Fields {
         &self.fields

@@ -6,6 +6,7 @@ use super::FieldFault;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
+use crate::vectors::{cross, difference, dot};
 
 /// Speed of light in m/s, exact.
 pub(super) const LIGHT: f64 = 299_792_458.0;
@@ -89,6 +90,26 @@ impl Relativity {
             gm / frame.length / speed / speed,
             light_squared / speed / speed,
         ]
+    }
+
+    /// The fastest body, and its `(v/c)²` at the pericentre of its Newtonian orbit about the dominant one.
+    pub(super) fn fastest(&self, bodies: &Bodies) -> Option<(usize, f64)> {
+        let kernels::Relativity { gm, light_squared } = self.term;
+        let centre = bodies.body(self.body);
+        let others = (0..bodies.len()).filter(|&i| i != self.body);
+        let each = others.map(|i| {
+            let body = bodies.body(i);
+            let r = difference(body.position, centre.position);
+            let v = difference(body.velocity, centre.velocity);
+            let spin = cross(r, v);
+            let (square, spin) = (dot(v, v), dot(spin, spin).sqrt());
+            let energy = 0.5 * square - gm / dot(r, r).sqrt();
+            let of_spin = spin / gm;
+            let eccentricity = (1.0 + 2.0 * energy * of_spin * of_spin).max(0.0).sqrt();
+            let fastest = (1.0 + eccentricity) / of_spin;
+            (i, fastest * fastest / light_squared)
+        });
+        each.reduce(|a, b| if b.1 > a.1 { b } else { a })
     }
 
     /// Energy of a body per mass that the term adds: `(3/8 v⁴ + 3/2 v² GM/r + ½ (GM/r)²)/c²`.

@@ -42,7 +42,10 @@ pub struct Viewer {
     names: Vec<String>,
     /// The ids of the bodies shown, as long as every snapshot had all of them once.
     tracked: Option<Vec<u64>>,
+    /// In the order of time.
     frames: Vec<Frame>,
+    /// True if each snapshot that was added is earlier than the one before.
+    is_backward: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -65,9 +68,9 @@ pub enum ViewError {
     /// Nothing to show.
     #[error("there is nothing to show: no snapshot, or none with bodies")]
     Empty,
-    /// A snapshot before one that was added earlier.
+    /// A snapshot out of the order of time.
     #[error(
-        "a snapshot of time {time} comes after one of time {before}: give them in the order of time"
+        "a snapshot of time {time} comes after one of time {before}: give all in the order of time, forward or back"
     )]
     Order {
         /// Time of the snapshot.
@@ -133,6 +136,7 @@ impl Viewer {
             names: vec![],
             tracked: None,
             frames: vec![],
+            is_backward: false,
         }
     }
 
@@ -149,18 +153,23 @@ impl Viewer {
         Self { names, ..self }
     }
 
-    /// Adds a snapshot.
+    /// Adds a snapshot. A run that goes back in time has the latest first; the page plays it forward.
     ///
     /// # Errors
-    /// Bodies that fail [`Bodies::check`], and a time before the last snapshot that was added.
+    /// Bodies that fail [`Bodies::check`], and a time out of the order of those that were added.
     pub fn add(&mut self, snapshot: &Snapshot) -> Result<(), ViewError> {
         let bodies = &snapshot.bodies;
         bodies.check()?;
         let time = snapshot.time;
-        if let Some(before) = self.frames.last().map(|frame| frame.time)
-            && time < before
-        {
-            return Err(ViewError::Order { time, before });
+        let last = match self.is_backward {
+            true => self.frames.first(),
+            false => self.frames.last(),
+        };
+        if let Some(before) = last.map(|frame| frame.time) {
+            self.is_backward |= self.frames.len() == 1 && time < before;
+            if time != before && (time < before) != self.is_backward {
+                return Err(ViewError::Order { time, before });
+            }
         }
         let shown = self.most_bodies.min(bodies.len());
         let even = || {
@@ -186,13 +195,19 @@ impl Viewer {
             let [x, y, z] = bodies.body(i).velocity;
             x.hypot(y).hypot(z).min(f64::from(f32::MAX)) as f32
         };
-        self.frames.push(Frame {
+        let place = if self.is_backward {
+            0
+        } else {
+            self.frames.len()
+        };
+        let frame = Frame {
             time,
             bodies: bodies.len(),
             places: chosen.iter().map(|&i| bodies.body(i).position).collect(),
             speeds: chosen.iter().map(speed).collect(),
             kinds: chosen.iter().map(|&i| bodies.kind[i].number()).collect(),
-        });
+        };
+        self.frames.insert(place, frame);
         Ok(())
     }
 

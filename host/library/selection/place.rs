@@ -36,7 +36,11 @@ impl fmt::Display for Place {
         match self {
             Self::Cpu => {
                 let threads = rayon::current_num_threads();
-                write!(f, "CPU ({threads} threads, {})", InstructionSet::detect())
+                let threads = match threads {
+                    1 => "1 thread".to_owned(),
+                    several => format!("{several} threads"),
+                };
+                write!(f, "CPU ({threads}, {})", InstructionSet::detect())
             }
             Self::Emulator => f.write_str("CPU emulator of a GPU"),
             Self::Emulators(count) => write!(f, "CPU emulator of {count} GPUs"),

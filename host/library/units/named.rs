@@ -30,6 +30,18 @@ impl Units {
     }
 }
 
+impl Units {
+    /// Name of the unit of length, such as `pc`, if it has one.
+    pub fn name_of_length(&self) -> Option<String> {
+        name(Dimension::Length, self.length)
+    }
+
+    /// Name of the unit of mass, such as `Msun`, if it has one.
+    pub fn name_of_mass(&self) -> Option<String> {
+        name(Dimension::Mass, self.mass)
+    }
+}
+
 /// Name of a unit of this size, with a power of ten before it if need be.
 fn name(dimension: Dimension, size: f64) -> Option<String> {
     let units = || UNITS.iter().filter(|(_, of, _)| *of == dimension);
@@ -47,6 +59,18 @@ fn name(dimension: Dimension, size: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_and_masses_have_names() {
+        let kpc: Units = "kpc".parse().expect("units");
+        let names = (kpc.name_of_length(), kpc.name_of_mass());
+        assert_eq!(names, (Some("kpc".into()), Some("1e10 Msun".into())));
+        let odd = Units {
+            length: 1.234e5,
+            ..kpc
+        };
+        assert_eq!(odd.name_of_length(), None);
+    }
 
     #[test]
     fn known_systems_have_names() {

@@ -104,7 +104,10 @@ _RECORDED: dict[str, tuple[tuple[int, int, int], str]] = {
     **dict.fromkeys(("kinetic", "potential", "energy"), ((2, 1, -2), "Msun km2 / s2")),
     **dict.fromkeys(("px", "py", "pz"), ((1, 1, -1), "Msun km / s")),
     **dict.fromkeys(("lx", "ly", "lz"), ((2, 1, -1), "Msun pc km / s")),
-    **dict.fromkeys(("cx", "cy", "cz", "r10", "r50", "r90", "softening"), ((1, 0, 0), "pc")),
+    **dict.fromkeys(("cx", "cy", "cz", "r10", "r50", "r90", "softening", "origin", "events.pos"), ((1, 0, 0), "pc")),
+    **dict.fromkeys(("origin_velocity", "events.speed"), ((1, 0, -1), "km / s")),
+    "events.time": ((0, 0, 1), "Myr"),
+    "events.mass": ((0, 1, 0), "Msun"),
     **dict.fromkeys(("energy_drift", "virial_ratio"), ((0, 0, 0), "")),
 }
 

@@ -295,8 +295,9 @@ class Simulation(Named):
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         begun = _native.Simulation.begin(arrays, self._settings, saved)
-        self._simulation, self._settings, self._place, self._why, remark = begun
-        if remark is not None:
+        self._simulation, self._settings, self._place, choices, remarks = begun
+        self._choices = {name: (value, why) for name, value, why in choices}
+        for remark in remarks:
             warnings.warn(remark, stacklevel=4)
 
     # What it is
@@ -341,6 +342,13 @@ class Simulation(Named):
     def kernel(self) -> str:
         """The kernel that computes the forces."""
         return _chosen(self._settings["kernel"])
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Settings that you did not give, and that were chosen: each with its value and the reason."""
+        return {
+            name: f"{value}: {why}" if why else value for name, (value, why) in self._choices.items()
+        }
 
     @property
     def device(self) -> str:
@@ -918,6 +926,14 @@ class Simulation(Named):
         if unwatched is not None and not self._warned:
             self._warned = True
             warnings.warn(f"the energy is not watched: {unwatched}", stacklevel=3)
+        ratio = float(now["virial_ratio"])
+        unknown = self._units is None and self._settings["made_by"] is None and not self._settings["field"]
+        if len(self._rows) == 1 and unknown and 100 < ratio < np.inf:
+            warnings.warn(
+                f"2K/|U| = {ratio:.3g}: the bodies fly apart. They have no units, and G is {self.G:g}: give `units` to "
+                "the bodies, or `G`",
+                stacklevel=3,
+            )
         if has_drifted and not self._warned:
             self._warned = True
             better = "`eta`" if self.integrator.eta is not None else "`dt`"
@@ -950,12 +966,20 @@ class Simulation(Named):
     def quantity(self, name: str) -> Any:
         """`t`, `dt` or `softening`, or a column of `log` such as `time` or `r50`, as an astropy quantity.
 
-        Times are in Myr, lengths in pc, energies in Msun km²/s². Bodies without units are refused.
+        `origin` and `origin_velocity` are those of an `orbit`, and `events.time`, `events.mass`, `events.pos` and
+        `events.speed` columns of `events`. Times are in Myr, lengths in pc, speeds in km/s, energies in Msun km²/s².
+        Bodies without units are refused.
         """
 
         def values(name: str) -> Any:
             if name in ("t", "dt", "softening"):
                 return getattr(self, name)
+            if name.startswith("events."):
+                return self.events[name.removeprefix("events.")]
+            if name.startswith("origin"):
+                if self.origin is None:
+                    raise bad("name", f"is {name}, and the bodies are on no `orbit`")
+                return self.origin[0 if name == "origin" else 1]
             if not self._rows:
                 raise bad("log", "is empty: integrate with `every` to record one")
             return self.log[name]
@@ -1037,9 +1061,22 @@ class Simulation(Named):
             return "<Simulation: closed>"
         units = "" if self._units is None else f", in {self._units}"
         return (
-            f"<Simulation: {t}, {self._settings['integrator']}, softening {self.softening:g}{units}, "
+            f"<Simulation: {t}, {self._way()}, softening {self.softening:g}{self._is_chosen('softening')}{units}, "
             f"kernel {self.kernel} on {self._place}>"
         )
+
+    def _is_chosen(self, name: str) -> str:
+        return " (chosen)" if name in self._choices else ""
+
+    def _way(self) -> str:
+        """The integrator and its steps in words."""
+        at = self._settings
+        blocks = " in block time steps" if at["block"] else ""
+        if at["eta"] is not None:
+            steps = f"eta {at['eta']:g}{self._is_chosen('eta')}"
+        else:
+            steps = f"step {self._in_words(self.dt)}{self._is_chosen('dt')}"
+        return f"{at['integrator']}{self._is_chosen('integrator')}{blocks}, {steps}"
 
     def _repr_html_(self) -> str:
         """A table, and a view that turns."""
@@ -1048,20 +1085,21 @@ class Simulation(Named):
         from ._pictures import view
 
         try:
-            time, steps, dt = self._simulation.clock()
+            time, steps, _ = self._simulation.clock()
         except ClosedError:
             return escape(repr(self))
         bodies = self.bodies
         units = self._units
         drift = f"{self.largest_energy_error:.2g} at most" if self._rows else "not followed: use every"
+        _, why = self._choices.get("kernel", ("", "as given"))
         rows = {
             "bodies": f"{len(bodies)} of total mass {bodies.m.sum():g}{f', in {units}' if units else ''}",
             "time": self._in_words(time),
             "steps": str(steps),
-            "integrator": f"{self._settings['integrator']}, step {self._in_words(dt)}",
-            "softening": f"{self.softening:g}",
+            "integrator": self._way(),
+            "softening": f"{self.softening:g}{self._is_chosen('softening')}",
             "energy drift": drift,
-            "kernel": f"{self.kernel} on {self._place} ({self._why})",
+            "kernel": f"{self.kernel} on {self._place} ({why})",
         }
         cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         page = view(bodies, title=f"t = {self._in_words(time)}", most_bodies=5_000)

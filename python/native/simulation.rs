@@ -13,7 +13,7 @@ use allpairs::diagnostics::{Brought, Conserved, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields;
 use allpairs::integrator::Pace;
-use allpairs::run::RunSpec;
+use allpairs::run::{Choice, RunSpec};
 use allpairs::simulation::{
     self, BodyChange, ChangeError, DueBody, GoodState, NewValues, Progress,
 };
@@ -325,7 +325,7 @@ impl Simulation {
         all: Arrays<'_>,
         settings: Settings,
         saved: Option<&[u8]>,
-    ) -> PyResult<(Self, Settings, String, String, Option<String>)> {
+    ) -> PyResult<(Self, Settings, String, Vec<[String; 3]>, Vec<String>)> {
         let saved = saved.map(|bytes| compute(py, || checkpoint_of(bytes)));
         let saved = saved.transpose()?;
         let bodies = bodies(&all)?;
@@ -389,10 +389,25 @@ impl Simulation {
             let remark = run.remark.map(|why| {
                 format!("{why}; `allpairs tune` finds new ones, `tuned=False` does not look")
             });
-            let (place, why) = (run.selection.place.to_string(), run.selection.why);
-            Ok(((running, unwatched), settings, place, why, remark))
+            let remarks: Vec<String> = remark.into_iter().chain(run.imprecise).collect();
+            let choices = run.choices.into_iter().map(|choice| {
+                let Choice {
+                    setting,
+                    value,
+                    why,
+                } = choice;
+                [setting.argument().to_owned(), value, why]
+            });
+            let place = run.selection.place.to_string();
+            Ok((
+                (running, unwatched),
+                settings,
+                place,
+                choices.collect(),
+                remarks,
+            ))
         });
-        let ((running, unwatched), settings, place, why, remark) = faults.or(made)?;
+        let ((running, unwatched), settings, place, choices, remarks) = faults.or(made)?;
         let shared = Arc::new(Shared {
             running: Mutex::new(Some(running)),
             user: AtomicU32::new(0),
@@ -402,7 +417,7 @@ impl Simulation {
             faults,
             unwatched,
         };
-        Ok((simulation, settings, place, why, remark))
+        Ok((simulation, settings, place, choices, remarks))
     }
 
     /// Time and steps reached, and the step to come.

@@ -1,6 +1,7 @@
 //! Work without the interpreter's lock: until Ctrl-C, and also in a process that was forked.
 
 use std::any::Any;
+use std::env;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use allpairs::threads::threads_of_openmp;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -24,9 +26,23 @@ static LOADED_IN: OnceLock<u32> = OnceLock::new();
 /// Threads of a process that was forked, and the process.
 static OF_CHILD: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Remembers the process as the one that loaded the module.
+/// Remembers the process as the one that loaded the module. Starts as many threads as OpenMP's variable says, if
+/// rayon's is not set.
 pub(crate) fn loaded() {
     LOADED_IN.get_or_init(process::id);
+    let threads = threads();
+    if threads > 0 {
+        // Threads that another module of this process started stay as they are.
+        let _ = ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+}
+
+/// Number of threads that OpenMP's variable asks for; 0 for rayon's own choice.
+fn threads() -> usize {
+    match env::var_os("RAYON_NUM_THREADS") {
+        Some(text) if !text.is_empty() => 0,
+        _ => threads_of_openmp().unwrap_or(0),
+    }
 }
 
 /// Threads for work in this process, if it is a fork of the one that loaded the module. A fork takes over
@@ -40,7 +56,7 @@ fn threads_of_child() -> Result<Option<Arc<ThreadPool>>, Failure> {
     match &*kept {
         Some((of, pool)) if *of == process => Ok(Some(Arc::clone(pool))),
         _ => {
-            let pool = ThreadPoolBuilder::new().build();
+            let pool = ThreadPoolBuilder::new().num_threads(threads()).build();
             let pool = pool.map_err(|why| {
                 let text = format!("no threads can be started in this forked process: {why}");
                 Failure::new(Kind::Compute, text)

@@ -58,6 +58,14 @@ def test_numbers_of_a_run_have_units() -> None:
     other = ap.Simulation(cluster().to("si"), softening="0.5 pc", dt="0.01 Myr", device="cpu").integrate("0.1 Myr", every="0.05 Myr")
     assert other.quantity("energy").to_value("Msun km2 / s2")[0] == pytest.approx(sim.log["energy"][0], rel=1e-9)
     assert other.quantity("lz").to_value("Msun pc km / s")[0] == pytest.approx(sim.log["lz"][0], rel=1e-9)
+    other = ap.Simulation(
+        cluster(), field="point:mass=1e6Msun", orbit="x=8kpc,vy=1km/s", softening="0.5 pc", dt=0.01, device="cpu", escape_radius="9 pc"
+    )
+    assert other.quantity("origin").to_value("kpc") == pytest.approx([8, 0, 0])
+    assert other.quantity("origin_velocity").to_value("m/s") == pytest.approx([0, 1000, 0])
+    assert other.quantity("events.time").unit == u.Myr and other.quantity("events.pos").shape == (0, 3)
+    with pytest.raises(ap.ArgumentError, match="no `orbit`"):
+        sim.quantity("origin")
     for name in ("r51", "step_body", "pos"):
         with pytest.raises(ap.ArgumentError, match="`name`"):
             sim.quantity(name)

@@ -859,3 +859,25 @@ def test_settings_are_those_of_the_compiled_part() -> None:
     """A simulation hands back all settings, of which a type checker knows the types."""
     simulation = ap.Simulation(ap.plummer(16, seed=1), device="cpu")
     assert set(simulation._settings) == set(Settings.__annotations__)
+
+
+def test_what_was_chosen_is_said() -> None:
+    simulation = ap.Simulation(ap.plummer(300, seed=1), device="cpu")
+    assert simulation.chosen["softening"].endswith("half the mean distance of bodies, taken to stand for many")
+    assert {"softening", "dt", "integrator", "kernel"} <= set(simulation.chosen)
+    for text in (repr(simulation), simulation._repr_html_()):
+        assert "leapfrog (chosen), step" in text and "softening 0.0" in text and "(chosen)" in text
+    given = ap.Simulation(ap.plummer(300, seed=1), softening=0.05, dt=0.01, device="cpu")
+    assert not {"softening", "dt"} & set(given.chosen) and "step 0.01, softening 0.05," in repr(given)
+    few = ap.Simulation(ap.Bodies(np.ones(3), np.eye(3)), device="cpu")
+    assert few.integrator.name == "hermite4" and few.integrator.eta == 0.01
+    assert "eta 0.01 (chosen)" in repr(few)
+
+
+def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
+    pos = np.random.default_rng(1).normal(size=(20, 3))
+    fast = ap.Bodies(np.ones(20), pos, 1e3 * pos)
+    with pytest.warns(UserWarning, match="fly apart.*no units"):
+        ap.Simulation(fast, softening=0.1, dt=1e-5, device="cpu").integrate(1e-4, every=1e-4)
+    with pytest.warns(UserWarning, match="in single precision are off"):
+        ap.Simulation(ap.plummer(8000, seed=1), softening=1e-5, dt=1e-3, accuracy="single", device="cpu")

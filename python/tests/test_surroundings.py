@@ -113,3 +113,10 @@ except KeyboardInterrupt:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 5, ended.stderr
     assert float(ended.stdout) < 2.0
+
+
+@pytest.mark.parametrize("variables, threads", [({"OMP_NUM_THREADS": "1"}, "1 thread,"), ({"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "2"}, "2 threads,")])
+def test_openmp_says_how_many_threads(variables: dict[str, str], threads: str) -> None:
+    code = "import allpairs as ap; print(ap.Simulation(ap.plummer(50), softening=0.1, dt=0.01, device='cpu'))"
+    found = subprocess.run([sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True, check=True)
+    assert threads in found.stdout

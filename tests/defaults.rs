@@ -207,14 +207,14 @@ fn the_solar_system_is_run_as_it_should_be() {
 fn an_epoch_is_kept() {
     let folder = Folder::new();
     let ic = "ic solar-system --moon 1 --epoch 2451910.25 --out m.allpairs";
-    folder.run(ic).expect(0, &["11 bodies at time 6.283"]);
+    folder.run(ic).expect(0, &["11 bodies at time 1 yr"]);
     let made = folder.read("m.allpairs");
     assert!((made.time / (365.25 / 58.132_440_873_8) - 1.0).abs() <= 1e-9);
     let expected = solar_system_with_moon(2_451_910.25).expect("in range");
     assert_eq!(made.bodies, expected);
     folder
         .run("run m.allpairs --steps 1 --out r")
-        .expect(0, &["at time 6.283"]);
+        .expect(0, &["at time 1 yr", "yoshida6, step 0.1874 day"]);
     for (arguments, said) in [
         ("--epoch 2378494", "the year 1800"),
         ("--epoch 2600000", "the year 2200"),

@@ -178,7 +178,7 @@ fn a_prolonged_run_has_its_folder_to_itself() {
 #[cfg(unix)]
 #[test]
 fn stopped_by_a_signal_it_leaves_a_checkpoint() {
-    for name in ["INT", "TERM"] {
+    for name in ["INT", "TERM", "USR1", "USR2", "XCPU"] {
         let at = tempfile::tempdir().expect("a folder");
         let at = at.path();
         let run = format!("{RUN} --out stopped");

@@ -35,3 +35,4 @@ mod support;
 mod systems;
 mod test_particles;
 mod tidy;
+mod watches;

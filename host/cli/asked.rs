@@ -74,7 +74,7 @@ impl Asked {
             };
             set("groups", groups.into());
         }
-        if let Some(eta) = spec.eta.filter(|_| is_of_blocks) {
+        if let Some(eta) = spec.eta {
             set("eta", eta.into());
         }
         if let Some(neighbours) = spec.neighbours.filter(|_| is_of_blocks) {

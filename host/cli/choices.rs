@@ -2,6 +2,7 @@
 
 use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::integrator::Integrator;
+use allpairs::io::Velocities;
 use allpairs::physics::ForceLaw;
 use allpairs::selection::DeviceChoice;
 use allpairs::variants::preferred::ForceAccuracy;
@@ -17,6 +18,16 @@ pub(super) struct DeviceOption {
     /// ranks, cuda is a GPU of its own for each
     #[arg(long, default_value = "auto")]
     pub(super) device: DeviceChoice,
+}
+
+/// Choice of numbers of a cosmological snapshot.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Cosmological {
+    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
+    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
+    /// peculiar, without it.
+    #[arg(long, value_name = "VELOCITIES")]
+    pub(super) physical: Option<Velocities>,
 }
 
 /// A choice of the library as the value of an option.

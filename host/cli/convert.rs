@@ -4,14 +4,16 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use allpairs::io::{Format, Overwrite, Reading, Snapshot, Velocities, write_series};
+use allpairs::io::{Format, Overwrite, Reading, Snapshot, write_series};
 use allpairs::suggest;
 use allpairs::units::{Units, UnknownUnits};
 use anyhow::{Context, ensure};
 
+use crate::choices::Cosmological;
 use crate::files;
 use crate::say;
 use crate::series;
+use crate::times::Times;
 
 /// Files to read and to write.
 #[derive(Debug, clap::Args)]
@@ -35,11 +37,8 @@ pub(super) struct Options {
     /// 1, potential energy -1/2 and G = 1.
     #[arg(long, value_name = "[FROM:]TO")]
     units: Option<Change>,
-    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
-    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
-    /// peculiar, without it.
-    #[arg(long, value_name = "VELOCITIES")]
-    physical: Option<Velocities>,
+    #[command(flatten)]
+    cosmological: Cosmological,
     /// Replace the output if it is there.
     #[arg(long)]
     overwrite: bool,
@@ -88,7 +87,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     }
     let reading = Reading {
         format: options.from,
-        physical: options.physical,
+        physical: options.cosmological.physical,
     };
     let input = files::load(&options.input, reading)?;
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);
@@ -120,7 +119,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
         options.input.display(),
         options.output.display(),
         say::counted(snapshot.bodies.len(), "body", "bodies"),
-        snapshot.time,
+        Times::of(units.as_ref(), &[], snapshot.time.abs()).text(snapshot.time),
     )?;
     Ok(())
 }
@@ -129,7 +128,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
 fn gather(options: &Options, to: Format, out: &mut impl Write) -> anyhow::Result<()> {
     let folder = options.input.display();
     ensure!(
-        to == Format::Npz && options.units.is_none() && options.physical.is_none(),
+        to == Format::Npz && options.units.is_none() && options.cosmological.physical.is_none(),
         "{folder} is a folder: all snapshots in it go into one .npz, in the units and with the numbers that they have"
     );
     let files = series::in_folder(&options.input)?;

@@ -96,7 +96,7 @@ enum Command {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     Front::CommandLine.speak();
     fail_at_size_limits();
-    let arguments: Vec<OsString> = arguments.into_iter().map(without_exponent).collect();
+    let arguments = values_below_zero(arguments);
     let shared = ranks::take_part(&arguments, |team| carry_out(&arguments, Some(team)));
     shared.unwrap_or_else(|| match threads::asked_for().and_then(threads::start) {
         Ok(()) => carry_out(&arguments, None),
@@ -186,9 +186,51 @@ fn without_exponent(argument: OsString) -> OsString {
     }
 }
 
+/// Writes `--until -10yr` as `--until=-10yr`, and [numbers](without_exponent) too. The parser takes for an option
+/// whatever begins with a dash and is no plain number.
+fn values_below_zero(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = vec![];
+    for argument in arguments.into_iter().map(without_exponent) {
+        let text = argument.to_str().unwrap_or_default();
+        let begins = text.strip_prefix('-').and_then(|rest| rest.chars().next());
+        let is_quantity = begins.is_some_and(|c| c.is_ascii_digit() || c == '.');
+        let is_option = |last: &OsString| {
+            let text = last.to_str().unwrap_or_default();
+            text.starts_with("--") && text.len() > 2 && !text.contains('=')
+        };
+        match all.last_mut() {
+            Some(option) if is_quantity && text.parse::<f64>().is_err() && is_option(option) => {
+                option.push("=");
+                option.push(&argument);
+            }
+            _ => all.push(argument),
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_below_zero_may_have_units() {
+        let of = |text: &str| {
+            let taken = values_below_zero(text.split(' ').map(OsString::from));
+            taken.join(std::ffi::OsStr::new(" "))
+        };
+        for (given, taken) in [
+            ("run x --until -10yr", "run x --until=-10yr"),
+            ("run x --dt -.5day --steps 3", "run x --dt=-.5day --steps 3"),
+            ("run x --until -1e-3", "run x --until -0.001"),
+            ("run -10yr", "run -10yr"),
+            ("run x --dt=1 -10yr", "run x --dt=1 -10yr"),
+            ("run x --out -o", "run x --out -o"),
+            ("run x -- -1yr", "run x -- -1yr"),
+        ] {
+            assert_eq!(of(given), taken);
+        }
+    }
 
     #[test]
     fn numbers_below_zero_need_no_exponent() {

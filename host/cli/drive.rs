@@ -26,6 +26,7 @@ use crate::outputs::Outputs;
 use crate::progress::Lines;
 use crate::ranks;
 use crate::say;
+use crate::signals;
 use crate::tables;
 use crate::test_particles;
 use crate::times::Times;
@@ -91,7 +92,7 @@ pub(super) fn drive(
     if physics.softening == 0.0 {
         let census = Census::of(simulation.bodies()?, &physics);
         if census.hard() > 0 {
-            info::pairs_at_end(&census, out)?;
+            info::pairs_at_end(&census, outputs.units.as_ref(), out)?;
         }
     }
     if let Some(line) = encounters::count(recording.encounters()) {
@@ -113,7 +114,7 @@ pub(super) fn drive(
         return Ok(());
     }
     if let Some(condition) = recording.stopped_by() {
-        let (folder, steps) = (outputs.folder.display(), simulation.clock().steps);
+        let (folder, steps) = (say::as_argument(&outputs.folder), simulation.clock().steps);
         // The bodies still meet it when they are looked at next; the time is counted anew.
         let but = match condition.needs_looks() {
             true => format!(", once `stop-if` is taken out of {folder}/run.toml"),
@@ -126,7 +127,7 @@ pub(super) fn drive(
         return Ok(());
     }
     if outcome.is_break() {
-        let folder = outputs.folder.display();
+        let folder = say::as_argument(&outputs.folder);
         let steps = simulation.clock().steps;
         writeln!(
             out,
@@ -191,7 +192,11 @@ fn stopped(
     }
     let census = Census::of(&good.bodies, physics);
     if let (0.0, Some(pair)) = (physics.softening, census.pairs.first()) {
-        let _ = writeln!(out, "the most bound pair there: {}", info::described(pair));
+        let _ = writeln!(
+            out,
+            "the most bound pair there: {}",
+            info::described(pair, outputs.units.as_ref())
+        );
     }
     let folder = outputs.folder.display();
     let (time, steps) = (times.text(good.time), stopped.good_steps);
@@ -212,7 +217,7 @@ fn advance(
 ) -> anyhow::Result<(ControlFlow<()>, bool)> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
+    signals::on_stop(move || {
         ranks::asked_to_stop();
         if handler.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(exit::INTERRUPTED)); // asked for twice
@@ -332,6 +337,8 @@ fn advance(
 
 /// Decimals of the quantities in the table.
 const DECIMALS: usize = 8;
+/// Share of the kinetic energy from which on the motion as a whole has a row.
+const SEEN: f64 = 1e-3;
 /// Row of the energy.
 const ENERGY: &str = "energy";
 
@@ -378,6 +385,10 @@ fn conservation(
     row(&times.label(), &|c| times.in_table(c.time), None);
     row(ENERGY, &|c| c.energy.total(), Some(drift.energy));
     row("kinetic energy", &|c| c.energy.kinetic, None);
+    let moves = |c: &Conserved| c.kinetic_of_whole > SEEN * c.energy.kinetic;
+    if moves(before) || moves(after) {
+        row("  of the centre of mass", &|c| c.kinetic_of_whole, None);
+    }
     row("potential energy", &|c| c.energy.potential, None);
     if watch.in_fields {
         row("energy in fields", &|c| c.energy.external, None);
@@ -388,7 +399,7 @@ fn conservation(
     if after.energy.brought != 0.0 {
         row("energy brought by changes", &|c| c.energy.brought, None);
     }
-    row("virial ratio 2K/|U|", &|c| c.energy.virial_ratio(), None);
+    row("virial ratio 2K/|U|", &|c| c.virial_ratio(), None);
     row("momentum", &|c| norm(c.momentum), Some(drift.momentum));
     row(
         "angular momentum",

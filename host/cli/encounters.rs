@@ -24,7 +24,7 @@ pub(super) struct EncounterOptions {
     /// Consequence of a collision. Each is recorded in collisions.csv; log if not given.
     #[arg(long, requires = "radius_of_bodies")]
     on_collision: Option<Named<OnCollision>>,
-    /// Distance from the centre of mass beyond which a body has escaped. Escapes are recorded in
+    /// Distance beyond which a body has escaped, from the centre of mass of those that have not. Escapes are recorded in
     /// escapers.csv.
     #[arg(long, value_name = "LENGTH")]
     escape_radius: Option<Measure>,
@@ -105,7 +105,8 @@ pub(super) fn lost_in_bounces(
 }
 
 /// Line that a run prints about its encounters before it starts.
-pub(super) fn header(encounters: &Encounters) -> String {
+pub(super) fn header(encounters: &Encounters, units: Option<&Units>) -> String {
+    let unit = say::of_length(units);
     let largest = encounters.radii.iter().copied().fold(0.0, f64::max);
     let collisions = (largest > 0.0).then(|| {
         let what = match encounters.on_collision {
@@ -115,7 +116,7 @@ pub(super) fn header(encounters: &Encounters) -> String {
             OnCollision::Bounce => "bounce",
         };
         format!(
-            "bodies of radii up to {} that collide {what}",
+            "bodies of radii up to {}{unit} that collide {what}",
             say::plain(largest)
         )
     });
@@ -126,7 +127,7 @@ pub(super) fn header(encounters: &Encounters) -> String {
             OnEscape::Remove => "are taken away",
         };
         let radius = say::plain(radius);
-        format!("bodies beyond {radius} from the centre of mass {what}")
+        format!("bodies beyond {radius}{unit} from the centre of mass {what}")
     });
     let parts: Vec<String> = collisions.into_iter().chain(escapes).collect();
     match parts.is_empty() {

@@ -16,7 +16,7 @@ use allpairs::variants::preferred::ForceAccuracy;
 use anyhow::{Context, bail, ensure};
 
 use crate::bodies;
-use crate::choices::{DeviceOption, Named};
+use crate::choices::{Cosmological, DeviceOption, Named};
 use crate::files;
 use crate::physics::ForceOptions;
 use crate::say;
@@ -44,6 +44,8 @@ pub(super) struct Options {
     /// Format of the snapshot, if its content is not to decide.
     #[arg(long)]
     format: Option<Format>,
+    #[command(flatten)]
+    cosmological: Cosmological,
     /// Replace the file if it exists.
     #[arg(long)]
     overwrite: bool,
@@ -88,7 +90,11 @@ pub(super) fn field(options: &Options, out: &mut impl Write) -> anyhow::Result<(
             Printable(options.out.display())
         );
     }
-    let loaded = files::load(&options.input, options.format.into())?;
+    let reading = Reading {
+        format: options.format,
+        physical: options.cosmological.physical,
+    };
+    let loaded = files::load(&options.input, reading)?;
     let mut force = options.force.clone();
     force.units = files::units_of(&options.input, loaded.units, force.units)?;
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);

@@ -35,7 +35,7 @@ pub(super) fn of_run(
         options.input.display(),
         say::counted(n, "body", "bodies"),
         say::fixed(bodies.total_mass(), 6),
-        say::plain(spec.start),
+        options.times(spec).text(spec.start),
         many::of_how_many(spec.systems, n)?
     )?;
     let is_made = options.generator().is_some();
@@ -143,11 +143,15 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
 pub(super) fn of_steps(
     run: &Run,
     simulation: &Simulation,
-    (steps, times): (u64, &Times),
+    (steps, times, options): (u64, &Times, &Options),
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     if let Some(encounters) = simulation.encounters() {
-        writeln!(out, "{}", encounters::header(encounters))?;
+        writeln!(
+            out,
+            "{}",
+            encounters::header(encounters, run.spec.units.as_ref())
+        )?;
     }
     let chosen = |setting| run.choice(setting).map_or("", |_| " (chosen)");
     let of_dt = chosen(Setting::Dt);
@@ -162,11 +166,12 @@ pub(super) fn of_steps(
         }
     };
     let (integrator, softening) = (run.integrator.name(), run.physics.softening);
-    let dt = say::figure(simulation.clock().dt);
+    let dt = simulation.clock().dt;
+    let dt = options.times_of_steps(dt).figure(dt);
     writeln!(
         out,
         "{integrator}, {step} {dt}{of_step}, softening {}{}, {until}",
-        say::figure(softening),
+        say::length(softening, run.spec.units.as_ref()),
         chosen(Setting::Softening)
     )?;
     let why = |setting| Some(&run.choice(setting)?.why).filter(|why| !why.is_empty());
@@ -179,7 +184,8 @@ pub(super) fn of_steps(
         writeln!(out, "{integrator}: {why}")?;
     }
     if let Some(why) = why(Setting::Softening) {
-        writeln!(out, "softening {}: {why}", say::figure(softening))?;
+        let softening = say::length(softening, run.spec.units.as_ref());
+        writeln!(out, "softening {softening}: {why}")?;
     }
     Ok(())
 }

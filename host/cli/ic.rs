@@ -12,6 +12,7 @@ use crate::made::Made;
 use crate::say;
 use crate::size::Size;
 use crate::tables;
+use crate::times::Times;
 
 /// Initial conditions to make, and the file to write.
 #[derive(Debug, clap::Args)]
@@ -56,7 +57,10 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
     }
     let at = match snapshot.time {
         0.0 => String::new(),
-        time => format!(" at time {time}"),
+        time => format!(
+            " at time {}",
+            Times::of(units.as_ref(), &[], time.abs()).text(time)
+        ),
     };
     writeln!(
         out,

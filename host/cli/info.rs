@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use allpairs::binaries::{Census, Pair};
 use allpairs::bodies::{Bodies, BodyKind};
-use allpairs::io::{Format, Printable, Reading, Velocities};
+use allpairs::io::{Format, Printable, Reading};
 use allpairs::run::Surroundings;
 use allpairs::test_particles::Kinds;
+use allpairs::units::Units;
 
+use crate::choices::Cosmological;
 use crate::files;
 use crate::physics::ForceOptions;
 use crate::say;
 use crate::tables;
+use crate::times::Times;
 
 /// Snapshot to describe.
 #[derive(Debug, clap::Args)]
@@ -27,11 +30,8 @@ pub(super) struct Options {
     /// Format of the file, if its content is not to decide.
     #[arg(long)]
     format: Option<Format>,
-    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
-    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
-    /// peculiar, without it.
-    #[arg(long, value_name = "VELOCITIES")]
-    physical: Option<Velocities>,
+    #[command(flatten)]
+    cosmological: Cosmological,
     /// Number of bound pairs to list, the most bound first.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pairs: usize,
@@ -42,7 +42,7 @@ pub(super) struct Options {
 pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let reading = Reading {
         format: options.format,
-        physical: options.physical,
+        physical: options.cosmological.physical,
     };
     let loaded = files::load(&options.input, reading)?;
     let mut force = options.force.clone();
@@ -57,7 +57,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         Printable(options.input.display()),
         say::counted(bodies.len(), "body", "bodies"),
         say::fixed(bodies.total_mass(), 6),
-        say::plain(time),
+        Times::of(force.units.as_ref(), &[], time.abs()).text(time),
         loaded.format.summary()
     )?;
     if let Some(line) = force.units_line(&physics, false) {
@@ -78,8 +78,8 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         writeln!(
             out,
             "nearest neighbours: {} apart at least, {} in the median",
-            say::figure(census.least_distance),
-            say::figure(census.median_distance)
+            say::length(census.least_distance, force.units.as_ref()),
+            say::length(census.median_distance, force.units.as_ref())
         )?;
     }
     let (pairs, hard) = (census.pairs.len(), census.hard());
@@ -88,18 +88,27 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     if census.pairs.is_empty() || options.pairs == 0 {
         return Ok(());
     }
-    writeln!(out, "{}", table_of_pairs(&census, options.pairs))?;
+    writeln!(
+        out,
+        "{}",
+        table_of_pairs(&census, options.pairs, force.units.as_ref())
+    )?;
     Ok(())
 }
 
 /// Table of the most bound pairs, at most `most`.
-fn table_of_pairs(census: &Census, most: usize) -> comfy_table::Table {
+fn table_of_pairs(census: &Census, most: usize, units: Option<&Units>) -> comfy_table::Table {
+    let named = |what: &str, unit: Option<String>| match unit {
+        Some(unit) => format!("#{what} [{unit}]"),
+        None => format!("#{what}"),
+    };
+    let shown = (census.pairs.first()).and_then(|pair| Some(units?.shown_time(pair.period)));
     let columns = [
         "#ids",
-        "#masses",
-        "#semi-major axis",
+        &named("masses", units.and_then(Units::name_of_mass)),
+        &named("semi-major axis", units.and_then(Units::name_of_length)),
         "#eccentricity",
-        "#period",
+        &named("period", shown.map(|shown| shown.name.to_owned())),
         "#binding energy",
         "",
     ];
@@ -112,7 +121,7 @@ fn table_of_pairs(census: &Census, most: usize) -> comfy_table::Table {
             format!("{m} {n}"),
             say::figure(pair.semi_major_axis),
             format!("{:.4}", pair.eccentricity),
-            say::figure(pair.period),
+            say::figure(pair.period * shown.map_or(1.0, |shown| shown.factor)),
             say::figure(pair.binding_energy),
             if pair.is_hard { "hard" } else { "" }.to_owned(),
         ]);
@@ -143,13 +152,13 @@ fn ids_and_kinds(bodies: &Bodies) -> String {
 }
 
 /// A pair in a line.
-pub(super) fn described(pair: &Pair) -> String {
+pub(super) fn described(pair: &Pair, units: Option<&Units>) -> String {
     let [a, b] = pair.ids;
     format!(
         "ids {a} and {b}, semi-major axis {}, eccentricity {:.4}, period {}, binding energy {}{}",
-        say::figure(pair.semi_major_axis),
+        say::length(pair.semi_major_axis, units),
         pair.eccentricity,
-        say::figure(pair.period),
+        Times::of(units, &[], pair.period).figure(pair.period),
         say::figure(pair.binding_energy),
         if pair.is_hard { ", hard" } else { "" }
     )
@@ -159,12 +168,16 @@ pub(super) fn described(pair: &Pair) -> String {
 const LISTED: usize = 10;
 
 /// Tells of the hard pairs at the end of a run.
-pub(super) fn pairs_at_end(census: &Census, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn pairs_at_end(
+    census: &Census,
+    units: Option<&Units>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let hard = census.hard();
     let counted = say::counted(hard, "hard pair", "hard pairs");
     match hard > LISTED {
         true => writeln!(out, "{counted} at the end, the {LISTED} most bound:")?,
         false => writeln!(out, "{counted} at the end:")?,
     }
-    writeln!(out, "{}", table_of_pairs(census, hard.min(LISTED)))
+    writeln!(out, "{}", table_of_pairs(census, hard.min(LISTED), units))
 }

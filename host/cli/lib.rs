@@ -45,6 +45,7 @@ mod run;
 mod say;
 mod series;
 mod settings;
+mod signals;
 mod size;
 mod systems;
 mod tables;

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use allpairs::backend::Neighbours;
-use allpairs::fields::{Fields, parse_orbit};
+use allpairs::fields::{ExternalField, parse_orbit};
 use allpairs::initial_conditions::{GENERATORS, Generator, Parameter};
 use allpairs::integrator::{Integrator, TimeSteps};
-use allpairs::io::{Format, Velocities};
+use allpairs::io::Format;
 use allpairs::recording::{Condition, Every, Plan};
-use allpairs::run::{End, RunSpec, Surroundings};
+use allpairs::run::{End, Run, RunSpec, Surroundings};
 use allpairs::units::Measure;
 use anyhow::{Context, bail, ensure};
 use clap::ArgAction;
 
-use crate::choices::Named;
+use crate::choices::{Cosmological, Named};
 use crate::drift::DriftWatch;
 use crate::encounters::EncounterOptions;
 use crate::kernel::KernelOptions;
@@ -40,11 +40,8 @@ pub(super) struct Options {
     /// Format of the input file, if its content is not to decide.
     #[arg(long)]
     pub(super) format: Option<Format>,
-    /// Make a cosmological snapshot physical at its time, without factors of a and h. Velocities are then
-    /// proper, with the expansion of space about the centre of mass, as Newton's law needs them; or
-    /// peculiar, without it.
-    #[arg(long, value_name = "VELOCITIES")]
-    pub(super) physical: Option<Velocities>,
+    #[command(flatten)]
+    pub(super) cosmological: Cosmological,
 
     /// Number of steps; 100 if neither --steps nor --until is given.
     #[arg(long, value_name = "COUNT", conflicts_with = "until")]
@@ -238,8 +235,14 @@ impl Options {
         Times::of(self.force.units.as_ref(), &asked, end - spec.start)
     }
 
+    /// The unit in which the length of a step is printed.
+    pub(super) fn times_of_steps(&self, step: f64) -> Times {
+        Times::of(self.force.units.as_ref(), &[self.dt.as_ref()], step.abs())
+    }
+
     /// Limit to the drift of the energy.
-    pub(super) fn drift(&self, softening: f64, fields: &Fields) -> DriftWatch {
+    pub(super) fn drift(&self, run: &Run) -> DriftWatch {
+        let fields = &run.spec.fields;
         DriftWatch {
             bound: match fields.conserve_energy() {
                 true => self.kept.max_drift,
@@ -247,7 +250,10 @@ impl Options {
             },
             is_conserved: fields.conserve_energy(),
             in_fields: !fields.is_empty(),
-            advice: match (self.eta, softening) {
+            advice: match (run.spec.eta, run.physics.softening) {
+                _ if fields.iter().any(ExternalField::needs_velocity) => {
+                    "shorter steps would help, unless bodies are too fast for the field 1pn"
+                }
                 (Some(_), _) => "a smaller --eta would help",
                 (None, 0.0) => {
                     "a smaller --dt would help, or steps that follow the motion: --integrator \

@@ -15,6 +15,7 @@ use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
 use crate::config;
+use crate::say;
 
 /// Name of the file with a run's options, in its folder.
 pub(super) const CONFIG: &str = "run.toml";
@@ -28,7 +29,7 @@ pub(super) struct Outputs {
     snapshot: PathBuf,
     picture: PathBuf,
     format: Format,
-    units: Option<Units>,
+    pub(super) units: Option<Units>,
     overwrite: Overwrite,
 }
 
@@ -59,6 +60,22 @@ impl Outputs {
             format,
             units,
             overwrite: Overwrite::from(overwrite),
+        })
+    }
+
+    /// Returns an error if the folder could not be made, or written to, before the first force is computed. Leaves no
+    /// trace.
+    pub(super) fn check_folder(&self) -> anyhow::Result<()> {
+        let whole = std::path::absolute(&self.folder)?;
+        let there = whole.ancestors().find(|path| path.exists());
+        let there = there.unwrap_or(&whole);
+        let file = tempfile::tempfile_in(there);
+        file.map(drop).with_context(|| {
+            let folder = self.folder.display();
+            match there == whole {
+                true => format!("cannot write to the folder {folder}"),
+                false => format!("cannot make the folder {folder}"),
+            }
         })
     }
 
@@ -180,7 +197,7 @@ fn unused_folder(input: &Path) -> PathBuf {
 /// Hint that a folder holds a run that can be continued, if it does.
 fn or_continue(folder: &Path) -> String {
     if checkpoint::exists(folder) {
-        let folder = folder.display();
+        let folder = say::as_argument(folder);
         format!(" (`allpairs resume {folder}` continues that run)")
     } else {
         String::new()

@@ -38,6 +38,7 @@ mod of_mpi {
 
     use crate::exit;
     use crate::say::counted;
+    use crate::signals;
     use crate::threads;
     use crate::version::COMMIT;
 
@@ -126,7 +127,7 @@ mod of_mpi {
         }
         if !is_first {
             // What the first is asked to do it does with the others, which therefore stay.
-            return match ctrlc::set_handler(asked_to_stop) {
+            return match signals::on_stop(asked_to_stop) {
                 Ok(()) => {
                     ranked::follow(&team);
                     exit::SUCCESS // what became of the run the first says

@@ -153,8 +153,8 @@ pub(super) fn resume(
             "{} has no checkpoint to continue from: `allpairs run {} --out {} --overwrite` starts \
              again",
             folder.display(),
-            config.display(),
-            folder.display()
+            say::as_argument(&config),
+            say::as_argument(folder)
         );
     };
     let clock = checkpoint.clock;
@@ -235,7 +235,7 @@ pub(super) fn resume(
     for remark in recording.remarks() {
         eprintln!("allpairs: warning: {}/{remark}", folder.display());
     }
-    let drift = asked.drift(run.physics.softening, &run.spec.fields);
+    let drift = asked.drift(&run);
     let times = asked.times(&run.spec);
     drive((drift, times), watch, simulation, recording, &outputs, out)
 }

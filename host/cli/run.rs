@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use allpairs::bodies::Bodies;
+use allpairs::diagnostics::Conserved;
+use allpairs::fields::External;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
 use allpairs::io::{Format, ReadFault, Reading, Snapshot};
 use allpairs::memory::{self, ByteCount};
@@ -115,7 +117,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
             generator.name
         );
         ensure!(
-            options.physical.is_none(),
+            options.cosmological.physical.is_none(),
             "--physical is for a cosmological snapshot in a file, and `{}` is made: leave it out",
             generator.name
         );
@@ -134,7 +136,7 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     options.check_not_made()?;
     let reading = Reading {
         format: options.format,
-        physical: options.physical,
+        physical: options.cosmological.physical,
     };
     let loaded = files::load(path, reading).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
@@ -212,6 +214,15 @@ fn begin(
         _ => None,
     };
 
+    let external = External::of_bodies(&run.spec.fields, &bodies, &run.physics)?;
+    if let Some(warning) = external.fastest(&bodies).and_then(beyond_first_order) {
+        eprintln!("allpairs: warning: {warning}");
+    }
+    if let Some(warning) = &run.imprecise {
+        eprintln!("allpairs: warning: {warning}");
+    }
+    outputs.check_folder()?;
+
     let mut opened = run.open(&bodies)?;
     let seconds = opened.seconds_of_forces()?;
     let (mut simulation, run) = opened.begin(bodies)?;
@@ -220,7 +231,7 @@ fn begin(
     if let Some(changes) = &changes {
         writeln!(out, "{}", changes.header(&times))?;
     }
-    header::of_steps(&run, &simulation, (steps, &times), out)?;
+    header::of_steps(&run, &simulation, (steps, &times, options), out)?;
     let sources = simulation.number_of_sources();
     if let Some(line) = test_particles::header(kinds, sources) {
         writeln!(out, "{line}")?;
@@ -248,20 +259,48 @@ fn begin(
 
     let plan = plan(options, &run.spec, format);
     let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
+    let is_unknown = options.force.units.is_none() && options.generator().is_none();
+    if is_unknown && run.spec.fields.is_empty() {
+        let hint = hint_of_units(recording.origin());
+        hint.inspect(|hint| eprintln!("allpairs: hint: {hint}"));
+    }
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
     let recording = changes::follow(recording, changes)?;
     drive(
-        (
-            options.drift(run.physics.softening, &run.spec.fields),
-            times,
-        ),
+        (options.drift(&run), times),
         watch,
         simulation,
         recording,
         &outputs,
         out,
     )
+}
+
+/// Warning of bodies that are too fast for the first post-Newtonian term.
+fn beyond_first_order((body, square): (usize, f64)) -> Option<String> {
+    /// Share of the energy that is left out; as large as the default of --max-drift.
+    const MUCH: f64 = 0.01;
+    let left_out = square * square;
+    (left_out > MUCH || left_out.is_nan()).then(|| {
+        format!(
+            "body {body} reaches (v/c)² = {square:.2}, too fast for the field 1pn: it keeps the energy to (v/c)⁴ = \
+             {left_out:.2}, and shorter steps do not help"
+        )
+    })
+}
+
+/// Hint that bodies of unknown units fly apart, as they do where G is wrong.
+fn hint_of_units(origin: &Conserved) -> Option<String> {
+    const MUCH: f64 = 100.0;
+    let ratio = origin.virial_ratio();
+    (ratio.is_finite() && ratio > MUCH).then(|| {
+        format!(
+            "2K/|U| = {} at the start: bodies fly apart. Units are unknown, and G = 1: give --units, such as \
+             pc,Msun,km/s, or --gravity",
+            say::scientific(ratio)
+        )
+    })
 }
 
 /// The memory that a run needs, where it is much: a gigabyte, or a tenth of what there is.
@@ -287,7 +326,7 @@ fn needs_time(seconds: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{needs_memory, needs_time, unknown};
+    use super::{beyond_first_order, needs_memory, needs_time, unknown};
 
     #[test]
     fn needs_are_told_where_they_are_large() {
@@ -308,6 +347,16 @@ mod tests {
         assert_eq!(
             needs_memory(2_000_000, None).expect("more than a gigabyte"),
             "needs up to 1.3 GB of memory"
+        );
+    }
+
+    #[test]
+    fn too_fast_for_the_first_order_is_told() {
+        assert_eq!(beyond_first_order((1, 0.01)), None);
+        let told = beyond_first_order((1, 0.2)).expect("it is too fast");
+        assert!(
+            told.contains("body 1") && told.contains("= 0.04,"),
+            "{told}"
         );
     }
 

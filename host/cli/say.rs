@@ -1,6 +1,9 @@
 //! Numbers as people read them.
 
 use std::fmt::Display;
+use std::path::Path;
+
+use allpairs::units::Units;
 
 /// Names a number of things: `1 body`, `2 bodies`.
 pub(super) fn counted<N: Copy + Display + PartialEq + From<u8>>(
@@ -27,6 +30,32 @@ pub(super) fn fixed(x: f64, digits: usize) -> String {
 pub(super) fn is_plain(x: f64, digits: usize) -> bool {
     let least = 10.0_f64.powi(2 - i32::try_from(digits).unwrap_or(i32::MAX));
     x == 0.0 || (least..1e9).contains(&x.abs())
+}
+
+/// A path as an argument of a command, in quotes where a shell would take it apart.
+pub(super) fn as_argument(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// A length for people, with the name of its unit where that is known: `0.0479 pc`.
+pub(super) fn length(x: f64, units: Option<&Units>) -> String {
+    let unit = if x == 0.0 {
+        String::new()
+    } else {
+        of_length(units)
+    };
+    figure(x) + &unit
+}
+
+/// The name of the unit of length after a number, where it is known: ` pc`.
+pub(super) fn of_length(units: Option<&Units>) -> String {
+    let name = units.and_then(Units::name_of_length);
+    name.map_or_else(String::new, |name| format!(" {name}"))
 }
 
 /// A length or a time for people: `0.0479`, but `1.0000e-17`.
@@ -72,6 +101,23 @@ pub(super) fn scientific(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_arguments() {
+        let of = |text: &str| as_argument(Path::new(text));
+        assert_eq!(of("a/b-1.toml"), "a/b-1.toml");
+        assert_eq!(of("a b"), "'a b'");
+        assert_eq!(of("it's"), r"'it'\''s'");
+        assert_eq!(of("$HOME"), "'$HOME'");
+    }
+
+    #[test]
+    fn lengths_have_units() {
+        let pc: Units = "pc".parse().expect("units");
+        assert_eq!(length(0.5, Some(&pc)), "0.5000 pc");
+        assert_eq!(length(0.0, Some(&pc)), "0");
+        assert_eq!(length(0.5, None), "0.5000");
+    }
 
     #[test]
     fn numbers_show_their_digits() {

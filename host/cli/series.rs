@@ -11,6 +11,7 @@ use allpairs::io::{Format, Snapshot};
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
+use crate::choices::Cosmological;
 use crate::config;
 use crate::files;
 use crate::outputs::{self, CONFIG};
@@ -31,6 +32,8 @@ pub(super) struct Series {
     /// Units of the bodies, where the files do not record them: kpc, or pc,Msun,km/s.
     #[arg(long, value_name = "SYSTEM")]
     units: Option<Units>,
+    #[command(flatten)]
+    cosmological: Cosmological,
     /// Notes that were told, of all files once.
     #[arg(skip)]
     told: RefCell<BTreeSet<String>>,
@@ -62,7 +65,12 @@ impl Series {
             return Ok(None);
         };
         let time = |path| allpairs::io::load(path, self.format).map(|loaded| loaded.snapshot.time);
-        Ok((time(&path)? > time(latest)?).then_some(path))
+        let [first, latest, end] = [time(&snapshots[0])?, time(latest)?, time(&path)?];
+        let is_beyond = match latest < first {
+            true => end < latest, // a run that goes back in time
+            false => end > latest,
+        };
+        Ok(is_beyond.then_some(path))
     }
 
     /// Reads a snapshot.
@@ -72,7 +80,11 @@ impl Series {
 
     /// Reads a snapshot, and its units where they are known.
     pub(super) fn load(&self, file: &Path) -> anyhow::Result<(Snapshot, Option<Units>)> {
-        let loaded = files::read(file, self.format.into())?;
+        let reading = Reading {
+            format: self.format,
+            physical: self.cosmological.physical,
+        };
+        let loaded = files::read(file, reading)?;
         for note in loaded.notes {
             if self.told.borrow_mut().insert(note.to_string()) {
                 files::tell_note(file, &note);
@@ -220,6 +232,7 @@ mod tests {
             format: None,
             every: 1,
             units: None,
+            cosmological: Cosmological { physical: None },
             told: RefCell::default(),
         };
         write("snapshot-1.csv", 1.0);

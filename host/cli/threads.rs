@@ -1,6 +1,7 @@
 //! The number of threads of this process.
 
 use allpairs::io::Printable;
+use allpairs::threads::threads_of_openmp;
 use anyhow::{Context, ensure};
 
 use crate::say::counted;
@@ -8,10 +9,10 @@ use crate::say::counted;
 /// Environment variable for the number of threads; rayon's.
 const THREADS: &str = "RAYON_NUM_THREADS";
 
-/// Number of threads that the environment asks for, if it is set.
+/// Number of threads that the environment asks for, if it does: by rayon's variable, else by OpenMP's.
 pub(super) fn asked_for() -> anyhow::Result<Option<usize>> {
     let Some(text) = std::env::var_os(THREADS).filter(|text| !text.is_empty()) else {
-        return Ok(None);
+        return Ok(threads_of_openmp());
     };
     let number = text.to_str().and_then(|text| text.trim().parse().ok());
     let number = number.with_context(|| {

@@ -25,6 +25,15 @@ impl Times {
         self.with(time, say::plain, 6)
     }
 
+    /// The length of a step: `0.0479`, or `0.0479 Myr`.
+    pub(super) fn figure(&self, time: f64) -> String {
+        match self.0 {
+            None => say::figure(time),
+            Some(_) if time == 0.0 => "0".into(),
+            Some(Shown { name, factor }) => format!("{} {name}", say::figure(time * factor)),
+        }
+    }
+
     /// A time on its way, in a line of progress.
     pub(super) fn passing(&self, time: f64) -> String {
         self.with(time, |time| format!("{time:.4}"), 4)

@@ -43,7 +43,10 @@ fn times_and_lengths_have_units() {
     let with = "--until 2Myr --dt 0.25Myr --snapshot-every 1000000yr --softening 0.05pc";
     folder
         .run(&format!("{run} {with} --escape-radius 20pc --out with"))
-        .expect(0, &["step 0.2500 Myr, softening 0.0500 pc", "beyond 20 pc from"]);
+        .expect(
+            0,
+            &["step 0.2500 Myr, softening 0.0500 pc", "beyond 20 pc from"],
+        );
     let numbers = "--until 2 --dt 0.25 --snapshot-every 1 --softening 0.05 --escape-radius 20";
     folder
         .run(&format!("{run} {numbers} --out numbers"))
@@ -90,7 +93,9 @@ fn a_run_in_other_units_has_their_gravity() {
         .run("convert au.allpairs si.allpairs --units si")
         .expect(0, &["G = 6.674300e-11"]);
     let steps = "--steps 100 --snapshot-every 864000 --out si";
-    let ended = folder.run(&format!("run si.allpairs --integrator leapfrog --dt 86400 {steps}"));
+    let ended = folder.run(&format!(
+        "run si.allpairs --integrator leapfrog --dt 86400 {steps}"
+    ));
     ended.expect(0, &["G = 6.674300e-11", "e33", "step 1.0000 day"]);
     let of_table = |line: &&str| line.contains("energy  ") && !line.contains("binding energy");
     let table = ended.said.lines().filter(of_table);

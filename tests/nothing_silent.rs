@@ -189,9 +189,23 @@ fn options_that_cannot_be_followed_are_refused_before_anything_is_said() {
         let ended = folder.run(&format!("{measure} --bodies 1.5"));
         ended.expect(code::USAGE, &["a whole number ≥ 1, such as 16384 or 1e6"]);
     }
-    for (number, said) in [("1", "CPU (1 thread,"), ("2,4", "CPU (2 threads,"), ("many", "CPU (")] {
+    for (number, said) in [
+        ("1", "CPU (1 thread,"),
+        ("2,4", "CPU (2 threads,"),
+        ("many", "CPU ("),
+    ] {
         let mut openmp = allpairs(folder.0.path());
-        let arguments = ["run", "plummer", "--bodies", "5", "--steps", "1", "--overwrite", "--out", "omp"];
+        let arguments = [
+            "run",
+            "plummer",
+            "--bodies",
+            "5",
+            "--steps",
+            "1",
+            "--overwrite",
+            "--out",
+            "omp",
+        ];
         openmp.env("OMP_NUM_THREADS", number).args(arguments);
         run(&mut openmp).expect(0, &[said]);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
 use allpairs::fields::External;
-use allpairs::io::{Format, Overwrite, Points, Printable, read_points, write_table};
+use allpairs::io::{Format, Overwrite, Points, Printable, Reading, read_points, write_table};
 use allpairs::machine::{AtPoints, Machine};
 use allpairs::physics::ForceLaw;
 use allpairs::run::Surroundings;

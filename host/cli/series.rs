@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use allpairs::initial_conditions::SOLAR_SYSTEM_NAMES;
-use allpairs::io::{Format, Snapshot};
+use allpairs::io::{Format, Reading, Snapshot};
 use allpairs::units::Units;
 use anyhow::{Context, ensure};
 

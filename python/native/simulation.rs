@@ -313,6 +313,9 @@ pub(crate) struct Simulation {
     unwatched: Option<&'static str>,
 }
 
+/// A simulation, its settings, the device in words, choices with their reasons, and remarks.
+type Begun = (Simulation, Settings, String, Vec<[String; 3]>, Vec<String>);
+
 #[pymethods]
 impl Simulation {
     /// A simulation of these bodies, or, with a checkpoint, its continuation. Beside it the settings, with
@@ -325,7 +328,7 @@ impl Simulation {
         all: Arrays<'_>,
         settings: Settings,
         saved: Option<&[u8]>,
-    ) -> PyResult<(Self, Settings, String, Vec<[String; 3]>, Vec<String>)> {
+    ) -> PyResult<Begun> {
         let saved = saved.map(|bytes| compute(py, || checkpoint_of(bytes)));
         let saved = saved.transpose()?;
         let bodies = bodies(&all)?;

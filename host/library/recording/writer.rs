@@ -55,7 +55,7 @@ pub(super) struct Moment {
 }
 
 enum Done {
-    Sample(Sample),
+    Sample(Box<Sample>),
     Wrote(PathBuf),
 }
 
@@ -203,7 +203,7 @@ fn record(run: &Run, moment: Moment) -> Outcome {
             let appended = pairs::append(rows, (moment.steps, moment.time), bodies, physics);
             appended.map_err(|fault| io_error(&run.folder, fault))?;
         }
-        done.push(Done::Sample(sample));
+        done.push(Done::Sample(Box::new(sample)));
     }
     if let Some((number, path)) = moment.snapshot {
         let snapshot = Snapshot {

@@ -499,6 +499,7 @@ mod tests {
         let around = Surroundings {
             groups: cpu.state().groups.as_ref().expect("there may be some"),
             fields: &cpu.state().external,
+            all: 1.0,
             gm: &[],
             beginnings: &beginnings,
             begun: &[0, 1, 2, 3, 4, 5, 6, 7].map(|slot| slot * (SPAN / 8)),

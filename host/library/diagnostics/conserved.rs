@@ -269,6 +269,35 @@ mod tests {
         assert_eq!(centre_of_mass(&Bodies::with_capacity(0), &GRAVITY), None);
     }
 
+    /// A third of K + |U| where E is nearly 0; what bodies have together counts for nothing.
+    #[test]
+    fn drifts_are_relative_to_what_bodies_have_among_themselves() {
+        let of = |kinetic, potential, external, velocity: f64| {
+            let energy = Energy {
+                kinetic,
+                potential,
+                external,
+                ..Energy::default()
+            };
+            let mut bodies = pair();
+            (bodies.vx, bodies.vy) = (vec![0.0; 2], vec![0.0; 2]);
+            bodies.vz = vec![velocity; 2];
+            Conserved::measure(0.0, &bodies, &GRAVITY, energy)
+        };
+        let drift = |start: Conserved| {
+            let mut later = start;
+            later.energy.kinetic += 0.25;
+            later.drift_since(&start).energy
+        };
+        assert_eq!(drift(of(1.0, -2.0, 0.0, 0.0)), 0.25);
+        assert_eq!(drift(of(201.0, -2.0, 0.0, 10.0)), 0.25);
+        assert_eq!(of(201.0, -2.0, 0.0, 10.0).virial_ratio(), 1.0);
+        assert_eq!(drift(of(3.0, -3.0, 0.0, 0.0)), 0.125);
+        // Bound bodies in a field, and bodies that only the field holds.
+        assert_eq!(drift(of(201.0, -2.0, -300.0, 10.0)), 0.25);
+        assert_eq!(drift(of(3.0, -1.0, -6.0, 0.0)), 0.0625);
+    }
+
     /// A drift of 0 would be a comfort that nothing was measured for.
     #[test]
     fn test_particles_have_no_drift() {
@@ -314,7 +343,8 @@ mod tests {
         later.momentum[0] += start.momentum_scale / 8.0;
         later.angular_momentum[1] -= start.angular_momentum_scale / 4.0;
         let drift = later.drift_since(&start);
-        assert_eq!(drift.energy, 0.25);
+        // The pair moves as a whole with ½ · 0.5² / 4.
+        assert_eq!(drift.energy, 0.5 / (2.0 + 0.03125));
         assert!((drift.momentum - 0.125).abs() <= 1e-15);
         assert!((drift.angular_momentum - 0.25).abs() <= 1e-15);
 

@@ -141,7 +141,11 @@ impl RunSpec {
         let massive = bodies.mass.iter().filter(|mass| **mass > 0.0).count();
         let is_dominated = bodies.mass.iter().any(|m| *m > 0.5 * mass);
         if n == 2 || is_dominated || (massive < FEW && massive < n) {
-            return Kind::Orbits;
+            // A step that is given is one of the leapfrog.
+            return match self.dt.is_none() && self.kernel.is_none() {
+                true => Kind::Orbits,
+                false => Kind::Others,
+            };
         }
         match n < CLUSTER && self.leaves_steps_open() {
             true => Kind::Few,

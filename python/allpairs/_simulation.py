@@ -966,7 +966,7 @@ class Simulation(Named):
     def quantity(self, name: str) -> Any:
         """`t`, `dt` or `softening`, or a column of `log` such as `time` or `r50`, as an astropy quantity.
 
-        `origin` and `origin_velocity` are those of an `orbit`, and `events.time`, `events.mass`, `events.pos` and
+        `origin` and `origin_velocity` belong to an `orbit`, and `events.time`, `events.mass`, `events.pos` and
         `events.speed` columns of `events`. Times are in Myr, lengths in pc, speeds in km/s, energies in Msun km²/s².
         Bodies without units are refused.
         """

@@ -250,6 +250,9 @@ impl Running {
     }
 }
 
+/// A simulation that begins: with its settings, its place, what was chosen (name, value and reason), and remarks.
+type Begun = (Simulation, Settings, String, Vec<[String; 3]>, Vec<String>);
+
 /// A simulation that threads share.
 struct Shared {
     /// None when it is closed.
@@ -312,9 +315,6 @@ pub(crate) struct Simulation {
     /// Reason why the drift of the energy says nothing about the steps, if there is one.
     unwatched: Option<&'static str>,
 }
-
-/// A simulation, its settings, the device in words, choices with their reasons, and remarks.
-type Begun = (Simulation, Settings, String, Vec<[String; 3]>, Vec<String>);
 
 #[pymethods]
 impl Simulation {

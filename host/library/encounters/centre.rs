@@ -1,4 +1,4 @@
-//! The centre that escapes are measured from: that of the bodies that have not escaped.
+//! The centre that escapes are measured from: the centre of mass of the bodies that have not escaped.
 
 use crate::bodies::Bodies;
 use crate::vectors::distance;

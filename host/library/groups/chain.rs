@@ -182,8 +182,8 @@ impl Chain {
         &self.order[..self.count]
     }
 
-    /// Moves to a later or earlier time with a relative error of each step, while a function of the states before and
-    /// after each step is true. A step after which it is false is taken back, and the chain stays where this step
+    /// Moves to a later or earlier time with a relative error of each step. It goes on while a function of the states
+    /// before and after each step is true. A step after which it is false is taken back, and the chain stays where this step
     /// began. Returns the number of forces that it took.
     ///
     /// # Errors

@@ -88,10 +88,10 @@ impl Scales {
         // Virial radius, and the time in which the cluster moves through it.
         let radius = 0.5 * sampled * sampled / potential;
         let crossing = (radius * radius * radius / total).sqrt();
-        Self {
-            time: crossing / (2.0 * all.len() as f64),
-            speed_squared,
-        }
+        let time = crossing / (2.0 * all.len() as f64);
+        // As a saved state finds them.
+        let gm = physics.coupling() * bodies.mass.iter().sum::<f64>();
+        Self::new(time, speed_squared, all.len(), gm)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Three to eight bodies about their centre of mass: a [chain](Chain), in which a hard pair is one body.
 //!
-//! A pair that is small next to its distance from all others of a multiple goes on its Kepler orbit, and the chain has
-//! one body in its place. A chain takes some hundred forces for each orbit of its closest pair: where one is a million
-//! times smaller than the multiple, this takes seconds, and loses as much energy as the other bodies have. A pair whose
-//! others come near becomes two bodies of the chain again. Both changes keep the energy of the multiple: the pair has
-//! what it had by the tides of the others.
+//! A pair is hard if it is small next to its distance from all others of the multiple. It goes on its Kepler orbit, and
+//! the chain has one body in its place. A chain takes some hundred forces for each orbit of its closest pair. Where
+//! this pair is a million times smaller than the multiple, this takes seconds, and loses as much energy as the other
+//! bodies have. When another comes near, a hard pair becomes two bodies of the chain again. Both changes keep the
+//! energy of the multiple: the pair has what it had by the tides of the others.
 
 use super::group::perturbs_within;
 use super::vector::{add_scaled, difference, dot, norm, scale};
@@ -34,7 +34,7 @@ pub(super) enum Body {
 pub(super) struct HardPair {
     /// Numbers of the members.
     pub(super) members: [usize; 2],
-    /// Their motion, at the time of the chain.
+    /// Motion of the second about the first, at the time of the chain.
     pub(super) pair: Pair,
 }
 
@@ -307,7 +307,7 @@ impl Body {
     }
 }
 
-/// Number of a hard pair, one body of a chain, that another body of it is near after a step, or was near on the way.
+/// Number of a hard pair in a chain. Another body is near it after a step, or was near it on the way.
 fn with_others_near(bodies: &[Body], gm: &[f64], [before, after]: [&Chain; 2]) -> Option<usize> {
     let is_hard = |&b: &usize| matches!(bodies[b], Body::Hard(_));
     let mut hard = (0..bodies.len()).filter(is_hard).peekable();

@@ -67,10 +67,10 @@ impl Groups {
         coupling: f64,
     ) -> Option<(Self, Vec<[[f64; 3]; 2]>)> {
         let mut reader = Reader(numbers.iter());
-        let scales = Scales {
-            time: reader.number()?,
-            speed_squared: reader.number()?,
-        };
+        let [time, speed_squared] = reader.numbers()?;
+        let massive = masses.iter().filter(|&&mass| mass != 0.0).count();
+        let gm = coupling * masses.iter().sum::<f64>();
+        let scales = Scales::new(time, speed_squared, massive, gm);
         let count = reader.index(masses.len())?;
         let (mut all, mut phases) = (vec![], vec![]);
         for _ in 0..count {

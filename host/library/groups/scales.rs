@@ -11,15 +11,23 @@ pub(crate) struct Scales {
     pub(crate) time: f64,
     /// Mean square of the relative velocity of two bodies.
     pub(crate) speed_squared: f64,
+    /// Size from which on a pair is a good part of the cluster.
+    large: f64,
 }
 
 /// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound). In block steps, wider pairs would
-/// take most of the time and lose energy in each orbit. Much wider pairs have the whole cluster as perturbers, and
-/// take longer as groups.
-const FORMED: f64 = 10.0;
+/// take most of the time and lose energy in each orbit.
+const FORMED: f64 = 20.0;
 
-/// Apocentre up to which a bound pair is kept.
-const KEPT: f64 = 30.0;
+/// The same where such a pair is a good part of the cluster: most of the cluster would perturb it, and it takes longer
+/// as a group than in block steps.
+const FORMED_IN_FEW: f64 = 10.0;
+
+/// Apocentre up to which a bound pair is kept, in apocentres up to which it is formed.
+const KEPT: f64 = 3.0;
+
+/// Size, in virial radii, from which on a pair is a good part of the cluster.
+const LARGE: f64 = 0.01;
 
 /// Size from which on a pair is wide: others that are near break it.
 const WIDE: f64 = 0.75;
@@ -28,6 +36,17 @@ const WIDE: f64 = 0.75;
 const TOGETHER: f64 = 1.5;
 
 impl Scales {
+    /// Scales of a cluster of this number of bodies and their mass times G.
+    pub(crate) fn new(time: f64, speed_squared: f64, bodies: usize, gm: f64) -> Self {
+        let crossing = 2.0 * bodies as f64 * time;
+        let radius = (crossing * crossing * gm).cbrt();
+        Self {
+            time,
+            speed_squared,
+            large: LARGE * radius,
+        }
+    }
+
     /// Length at which the motion of bound bodies of mass `gm`, times G, takes the time of an encounter.
     pub(crate) fn bound(&self, gm: f64) -> f64 {
         (2.0 * gm * self.time * self.time).cbrt()
@@ -50,12 +69,13 @@ impl Scales {
 
     /// Largest size of a pair that is formed.
     pub(crate) fn reach(&self, gm: f64) -> f64 {
-        FORMED * self.bound(gm)
+        let bound = self.bound(gm);
+        (FORMED * bound).min(self.large.max(FORMED_IN_FEW * bound))
     }
 
     /// Largest size of a pair that is kept.
     pub(crate) fn kept(&self, gm: f64) -> f64 {
-        KEPT * self.bound(gm)
+        KEPT * self.reach(gm)
     }
 
     /// Size from which on a pair is wide.

@@ -1,4 +1,4 @@
-//! Error of forces whose positions are in single precision.
+//! Error of forces between positions in single precision.
 
 use super::{distance, median};
 use crate::bodies::Bodies;

@@ -52,10 +52,10 @@ const NEARLY: f64 = 1.01;
 /// Tide of external fields, in attractions of the members of a group, from which on it perturbs them.
 const TIDE: f64 = 1e-6;
 
-/// Energy of the strongest tide on a pair, as a part of twice the kinetic energy of the cluster, from which on its steps
-/// are of fourth order, and of sixth. Each time at which its members are wanted ends a step, and leaves an error of
-/// some hundredths of the tide where steps are of second order: a pair that holds more energy than its cluster lost
-/// as much as the other stars have, in some passages of a third at twenty sizes.
+/// Energies of the strongest tide on a pair from which on its steps are of fourth order, and of sixth. The unit is twice
+/// the kinetic energy of the cluster. Each time at which members are wanted ends a step. In second order it leaves an
+/// error of some hundredths of the tide. In some passages of a third at twenty sizes, a pair with more energy than
+/// its cluster lost as much as the other stars have.
 const ORDERS: [f64; 2] = [1e-7, 1e-5];
 
 /// All slots and groups, as perturbers see them at any time of their steps, and external fields.

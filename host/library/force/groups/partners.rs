@@ -17,8 +17,8 @@ const SLOW: f64 = 0.03;
 /// Bodies keep the same step within so many bound lengths of a group.
 const SAME_STEP: f64 = 3.0;
 
-/// Energy of a tide, as a part of twice the kinetic energy of the cluster, below which a body does not see the mean of a
-/// pair. Of light pairs most perturbers are so far or so light. What they would see changes no energy that counts, and
+/// Energy of a tide below which a body does not see the mean of a pair. The unit is twice the kinetic energy of the
+/// cluster. Of light pairs most perturbers are so far or so light. What they would see changes no energy that counts, and
 /// takes a third of the time.
 const UNSEEN: f64 = 1e-9;
 

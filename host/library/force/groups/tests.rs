@@ -442,7 +442,7 @@ fn a_run_with_hard_pairs_follows_them_by_itself() {
     assert_eq!(chosen(Setting::Eta), Some("0.01"));
     assert_eq!(run.spec.groups, Some(true));
     for builder in [
-        Simulation::builder(plummer(99, 2).expect("in range")).softening(0.0),
+        Simulation::builder(plummer(15, 2).expect("in range")).softening(0.0),
         Simulation::builder(cluster()).softening(1e-4),
         Simulation::builder(cluster()).softening(0.0).dt(1e-3),
         Simulation::builder(cluster()).softening(0.0).groups(false),

@@ -160,8 +160,8 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Re
     targets.par_iter().map(field).collect()
 }
 
-/// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. As there, the
-/// formula is spelled apart from the kernels': a contribution turns with v and weakens with the
+/// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. The formula is
+/// spelled apart from the kernels', too: a contribution turns with v and weakens with the
 /// distance.
 pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
     let all = (0..bodies.len()).into_par_iter();

@@ -6,8 +6,8 @@ use super::*;
 /// Masses times G.
 const GM: [f64; 4] = [1.0, 0.4, 0.3, 0.02];
 
-/// Two members of a hard pair of this axis, a third body on an orbit about it with this pericentre, and a light one
-/// that is farther away.
+/// Two members of a hard pair of this axis, and a third body on an orbit about it with this pericentre. A light one is
+/// farther away.
 fn quadruple(axis: f64, pericentre: f64) -> [Vec<Vector>; 2] {
     let total: f64 = GM[0] + GM[1];
     let speed = (total / axis * (1.0 + 0.3) / (1.0 - 0.3)).sqrt();

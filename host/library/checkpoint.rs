@@ -382,7 +382,7 @@ mod tests {
             let numbers = [flags, checksum].map(|bytes| u32::from_le_bytes(*bytes));
             (bytes.len(), numbers)
         });
-        assert_eq!(found, [(838, [1023, 0]), (430, [0, 0xead1_68ee])]);
+        assert_eq!(found, [(838, [1023, 0xd58f_6de2]), (430, [0, 0xead1_68ee])]);
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

@@ -69,7 +69,7 @@ fn bad_settings_name_the_field_and_the_value() {
         ),
         (
             of(binary()).eta(0.1),
-            "an integrator with jerks, not leapfrog",
+            "an integrator with jerks, not yoshida6",
         ),
         (
             of(binary()).integrator(Integrator::Leapfrog).block_steps(),

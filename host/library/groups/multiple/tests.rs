@@ -1,6 +1,6 @@
 //! Multiples with a hard pair: with it as one body, and as two.
 
-use super::super::Alone;
+use super::super::{Alone, Group, Groups, Inner, Scales};
 use super::*;
 
 /// Masses times G.
@@ -99,4 +99,34 @@ fn all_bodies_again_keep_energy_and_places() {
         assert!(norm(difference(again.v[k], few.v[k])) < 1e-5, "{k}");
         assert!(norm(difference(again.x[k], *x)) < 1e-14, "{k}");
     }
+}
+
+/// A run that is resumed in the midst of an encounter has the same bits.
+#[test]
+fn a_multiple_with_a_hard_pair_comes_back_from_its_numbers() {
+    let [x, v] = quadruple(5e-3, 0.8);
+    // A body that belongs to no group comes first.
+    let masses = vec![0.25, GM[0], GM[1], GM[2], GM[3]];
+    let scales = Scales::new(0.5, 1.0, masses.len(), masses.iter().sum());
+    let members = vec![1, 2, 3, 4];
+    let group = Group::new(members, GM.to_vec(), &x, &v, 0.0, &scales).unwrap();
+    let Inner::Multiple(multiple) = &group.inner else {
+        panic!("four members");
+    };
+    assert_eq!(multiple.hard_pairs().count(), 1);
+    let groups = Groups::new(scales, vec![group.clone()], 1.0, masses.clone());
+    let phase = ([1.0, 2.0, 3.0], [-2.0, 0.5, 0.0]);
+    let numbers = groups.numbers(|_| phase);
+    let (read, phases) = Groups::of_numbers(&numbers, masses.clone(), 1.0).unwrap();
+    assert_eq!(phases, [[phase.0, phase.1]]);
+    assert_eq!(read.all[0].inner, group.inner);
+    assert_eq!(read.scales, scales);
+    // Nothing may be missing, and no member may be in two bodies.
+    for end in 0..numbers.len() {
+        assert!(Groups::of_numbers(&numbers[..end], masses.clone(), 1.0).is_none());
+    }
+    let place = numbers.iter().position(|&number| number == -1.0).unwrap();
+    let mut twice = numbers.clone();
+    twice[place + 2] = twice[place + 1];
+    assert!(Groups::of_numbers(&twice, masses, 1.0).is_none());
 }

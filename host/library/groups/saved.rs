@@ -198,6 +198,7 @@ fn read_multiple(reader: &mut Reader<'_>, gm: &[f64]) -> Option<Multiple> {
             let [one, other] = [reader.index(gm.len())?, reader.index(gm.len())?];
             let place = |member: usize| bodies.iter().position(|body| *body == Body::One(member));
             let places = [place(one)?, place(other)?];
+            (one != other).then_some(())?;
             let members = [one, other];
             let pair = read_pair(reader)?;
             bodies[places[0]] = Body::Hard(HardPair { members, pair });

@@ -1,6 +1,6 @@
 //! The centre that escapes are measured from: the centre of mass of the bodies that have not escaped.
 
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Body};
 use crate::vectors::distance;
 
 /// Most rounds in which bodies within the radius are chosen anew.
@@ -11,27 +11,31 @@ const ROUNDS: usize = 50;
 ///
 /// If some bodies are outside, the search for it begins at the median position, by mass.
 pub(super) fn centre_within(bodies: &Bodies, radius: f64) -> [[f64; 3]; 2] {
-    let place = |bodies: &Bodies| bodies.centre_of_mass().unwrap_or_default();
-    let mut inner = bodies.clone();
-    let mut centre = place(bodies);
-    let within = |centre: [f64; 3]| -> Bodies {
-        let is_within = |position| distance(position, centre) <= radius;
-        let bodies = bodies.iter();
-        bodies.filter(|body| is_within(body.position)).collect()
+    let phase = |bodies: &Bodies| {
+        let place = bodies.centre_of_mass().unwrap_or_default();
+        [place, bodies.centre_of_mass_velocity().unwrap_or_default()]
     };
-    let is_outside = |position| distance(position, centre) > radius;
-    if bodies.iter().any(|body| is_outside(body.position)) {
-        centre = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x, &bodies.mass));
-        for _ in 0..ROUNDS {
-            let nearer = within(centre);
-            if nearer.total_mass() <= 0.0 || nearer == inner {
-                break;
-            }
-            (centre, inner) = (place(&nearer), nearer);
-        }
+    let is_within = |centre: [f64; 3], body: &Body| distance(body.position, centre) <= radius;
+    let of_all = phase(bodies);
+    let is_outside = |body: Body| distance(body.position, of_all[0]) > radius;
+    if !bodies.iter().any(is_outside) {
+        return of_all;
     }
-    let velocity = inner.centre_of_mass_velocity();
-    [centre, velocity.unwrap_or_default()]
+    let medians = [&bodies.x, &bodies.y, &bodies.z].map(|x| median(x, &bodies.mass));
+    let mut inner = (bodies.clone(), [medians, of_all[1]]);
+    for _ in 0..ROUNDS {
+        let [centre, _] = inner.1;
+        let nearer: Bodies = bodies
+            .iter()
+            .filter(|body| is_within(centre, body))
+            .collect();
+        if nearer.total_mass() <= 0.0 || nearer == inner.0 {
+            break;
+        }
+        let found = phase(&nearer);
+        inner = (nearer, found);
+    }
+    inner.1
 }
 
 /// The place on an axis that half of the mass does not exceed; 0 where there is no mass.
@@ -50,7 +54,7 @@ fn median(places: &[f64], masses: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::{Body, BodyKind};
+    use crate::bodies::BodyKind;
 
     fn row(places: &[(f64, f64)]) -> Bodies {
         let bodies = places.iter().enumerate().map(|(i, &(x, mass))| Body {

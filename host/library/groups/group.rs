@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::vector::{add_scaled, difference, dot, scale};
-use super::{CAPACITY, Multiple, Pair, Ring, Scales, Vector};
+use super::{CAPACITY, Multiple, Pair, Ring, Scales, Vector, about_centre, reduced_mass};
 
 /// Distances are in sizes of the group, for a body of half the mass of the group. A heavier one has the same tide
 /// farther away.
@@ -203,21 +203,17 @@ impl Group {
 
     /// Reduced mass of a pair times G.
     pub(crate) fn reduced(&self) -> f64 {
-        self.gm[0] * self.gm[1] / (self.gm[0] + self.gm[1])
+        reduced_mass([self.gm[0], self.gm[1]])
     }
 
     /// Members of a pair with this relative motion.
     fn members_of_pair(&self, pair: &Pair) -> Few {
         let mut few = Few::one(0.0);
-        let total = self.gm[0] + self.gm[1];
-        let shares = [-self.gm[1] / total, self.gm[0] / total];
-        let (r, w) = (pair.position(), pair.velocity());
+        let gm = [self.gm[0], self.gm[1]];
         few.count = 2;
-        for (k, share) in shares.into_iter().enumerate() {
-            few.gm[k] = self.gm[k];
-            few.x[k] = scale(share, r);
-            few.v[k] = scale(share, w);
-        }
+        few.gm[..2].copy_from_slice(&gm);
+        few.x[..2].copy_from_slice(&about_centre(gm, pair.position()));
+        few.v[..2].copy_from_slice(&about_centre(gm, pair.velocity()));
         few
     }
 

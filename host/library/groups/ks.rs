@@ -105,6 +105,19 @@ fn product(u: [f64; 4], p: [f64; 4]) -> Vector {
     ]
 }
 
+/// Two vectors of bodies of these masses from their centre of mass, by the vector from the first to the second.
+#[inline]
+pub(crate) fn about_centre([one, other]: [f64; 2], between: Vector) -> [Vector; 2] {
+    let total = one + other;
+    [-other / total, one / total].map(|share| scale(share, between))
+}
+
+/// Reduced mass of two bodies.
+#[inline]
+pub(crate) fn reduced_mass([one, other]: [f64; 2]) -> f64 {
+    one * other / (one + other)
+}
+
 impl Pair {
     /// A pair of the gravitational parameter `mu`, the second body at `position` from the first and
     /// moving at `velocity`. Numbers are not finite if the bodies are at the same place.

@@ -8,7 +8,7 @@
 
 use super::group::perturbs_within;
 use super::vector::{add_scaled, difference, dot, norm, scale};
-use super::{Chain, External, Few, Pair, TOLERANCE, Vector};
+use super::{Chain, External, Few, Pair, TOLERANCE, Vector, about_centre, reduced_mass};
 
 /// Distance of the others, in distances at which they perturb a pair, from which on it is one body.
 const ALONE: f64 = 1.5;
@@ -286,8 +286,7 @@ impl Multiple {
 impl HardPair {
     /// Reduced mass times G.
     fn reduced(&self, gm: &[f64]) -> f64 {
-        let [one, other] = self.members.map(|k| gm[k]);
-        one * other / (one + other)
+        reduced_mass(self.members.map(|k| gm[k]))
     }
 }
 
@@ -297,10 +296,10 @@ impl Body {
         let of_members = match self {
             Self::One(member) => [Some((*member, [[0.0; 3]; 2])), None],
             Self::Hard(hard) => {
-                let (r, w) = (hard.pair.position(), hard.pair.velocity());
-                let [one, other] = hard.members.map(|k| gm[k]);
-                let shares = [-other / (one + other), one / (one + other)];
-                [0, 1].map(|k| Some((hard.members[k], [scale(shares[k], r), scale(shares[k], w)])))
+                let gm = hard.members.map(|k| gm[k]);
+                let x = about_centre(gm, hard.pair.position());
+                let v = about_centre(gm, hard.pair.velocity());
+                [0, 1].map(|k| Some((hard.members[k], [x[k], v[k]])))
             }
         };
         of_members.into_iter().flatten()

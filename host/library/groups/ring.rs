@@ -4,7 +4,7 @@
 //! ring at rest. Its field has no frequencies of the orbit: steps that feel it need not resolve them.
 //! The quadrupole is for any masses; the octupole vanishes if both members have the same mass.
 
-use super::ks::Pair;
+use super::ks::{Pair, reduced_mass};
 use super::vector::{Vector, add_scaled, dot, scale};
 
 /// Quadrupole and octupole of a pair, averaged over its Kepler orbit.
@@ -73,7 +73,7 @@ impl Ring {
     pub(crate) fn of_members(pair: &Pair, masses: [f64; 2]) -> Option<Self> {
         let [first, second] = masses;
         let sum = first + second;
-        let reduced = first * second / sum;
+        let reduced = reduced_mass(masses);
         let ring = Self::new(pair, reduced)?;
         let a = pair.semi_major_axis();
         Some(Self {

@@ -11,6 +11,8 @@ pub(crate) struct Scales {
     pub(crate) time: f64,
     /// Mean square of the relative velocity of two bodies.
     pub(crate) speed_squared: f64,
+    /// Twice the kinetic energy of the cluster, times G: the unit of the energies of tides.
+    pub(crate) energy: f64,
     /// Size from which on a pair is a good part of the cluster.
     large: f64,
 }
@@ -43,6 +45,7 @@ impl Scales {
         Self {
             time,
             speed_squared,
+            energy: gm * speed_squared,
             large: LARGE * radius,
         }
     }

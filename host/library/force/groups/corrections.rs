@@ -91,23 +91,16 @@ impl Course<'_> {
     /// Numbers of groups, and partners of theirs beyond those that see one body, of which one at least is in slots,
     /// which are due.
     fn acting_on(&self, slots: &[usize]) -> Vec<(usize, Partner)> {
-        let mut found = vec![];
-        let acts = |zone: Zone| zone != Zone::Felt;
-        for &slot in slots {
-            for &(group, zone) in self.perturbed.groups_of(slot) {
-                // If both are due, the group finds its partner.
-                if acts(zone) && !self.is_due[group] {
-                    let number = self.groups.in_slot(group);
-                    found.extend(number.map(|number| (number, Partner { slot, zone })));
-                }
-            }
-            if let Some(number) = self.groups.in_slot(slot) {
-                let partners = self.groups.all[number].partners.iter();
-                let acting = partners.filter(|partner| acts(partner.zone));
-                found.extend(acting.map(|&partner| (number, partner)));
-            }
-        }
-        found
+        // If both are due, the group finds its partner.
+        let acts = |slot: usize, group: usize, partner: &Partner| {
+            partner.zone != Zone::Felt && (group == slot || !self.is_due[group])
+        };
+        let of_slot = |&slot: &usize| {
+            let all = self.meetings_of(slot);
+            all.filter(move |(group, partner)| acts(slot, *group, partner))
+        };
+        let number = |(group, partner)| Some((self.groups.in_slot(group)?, partner));
+        slots.iter().flat_map(of_slot).filter_map(number).collect()
     }
 
     /// Returns whether a group is to follow its members to now, because it or this partner wants a force.

@@ -12,7 +12,7 @@ use crate::force::host_state::Beginning;
 use crate::force::in_memory::time_in;
 use crate::groups::{
     Alone, External, Few, Group, Groups, Inner, Multiple, Pair, Perturbation, Ring, SEEN, Scheme,
-    Vector, Zone,
+    Vector, Zone, about_centre,
 };
 use crate::simd::InstructionSet;
 use crate::vectors::{difference, dot};
@@ -52,10 +52,10 @@ const NEARLY: f64 = 1.01;
 /// Tide of external fields, in attractions of the members of a group, from which on it perturbs them.
 const TIDE: f64 = 1e-6;
 
-/// Energies of the strongest tide on a pair from which on its steps are of fourth order, and of sixth. The unit is twice
-/// the kinetic energy of the cluster. Each time at which members are wanted ends a step. In second order it leaves an
-/// error of some hundredths of the tide. In some passages of a third at twenty sizes, a pair with more energy than
-/// its cluster lost as much as the other stars have.
+/// Energies of the strongest tide on a pair from which on its steps are of fourth order, and of sixth, in the
+/// [unit](crate::groups::Scales::energy) of tides. Each time at which members are wanted ends a step. In second order it
+/// leaves an error of some hundredths of the tide. In some passages of a third at twenty sizes, a pair with more energy
+/// than its cluster lost as much as the other stars have.
 const ORDERS: [f64; 2] = [1e-7, 1e-5];
 
 /// All slots and groups, as perturbers see them at any time of their steps, and external fields.
@@ -64,8 +64,6 @@ pub(super) struct Surroundings<'a> {
     groups: &'a Groups,
     /// Fields at the time to which members are followed.
     fields: &'a fields::External,
-    /// Mass times G of all.
-    all: f64,
     /// Masses times G of the slots.
     gm: &'a [f64],
     beginnings: &'a [Beginning],
@@ -242,8 +240,7 @@ struct OfPair<'a> {
 impl Reacting {
     /// The members about their centre, by the position of the second from the first.
     fn members_at(&self, position: Vector) -> [Vector; 2] {
-        let total = self.gm[0] + self.gm[1];
-        [-self.gm[1] / total, self.gm[0] / total].map(|share| position.map(|x| share * x))
+        about_centre(self.gm, position)
     }
 
     /// Acceleration of a perturber at d by the pair, beyond the attraction of its centre. Members of a perturber are
@@ -344,7 +341,6 @@ impl Course<'_> {
         let around = Surroundings {
             groups: &self.groups,
             fields: &state.external,
-            all: self.all,
             gm: &self.gm,
             beginnings: &state.beginnings,
             begun: &self.begun,
@@ -444,8 +440,8 @@ impl Surroundings<'_> {
             return (pair.at(time), vec![]);
         };
         let gives = |partner: &crate::groups::Partner| partner.zone == Zone::Impulses;
-        let of_cluster = self.all * self.groups.scales.speed_squared;
-        let tide = perturbers.strongest * group.reduced() * group.size * group.size / of_cluster;
+        let tide = perturbers.strongest * group.reduced() * group.size * group.size;
+        let tide = tide / self.groups.scales.energy;
         let is_fourth = perturbers.fields.is_some() || group.partners.iter().any(gives);
         let scheme = match tide {
             _ if tide > ORDERS[1] => Scheme::Sixth,
@@ -499,7 +495,6 @@ mod tests {
         let around = Surroundings {
             groups: cpu.state().groups.as_ref().expect("there may be some"),
             fields: &cpu.state().external,
-            all: 1.0,
             gm: &[],
             beginnings: &beginnings,
             begun: &[0, 1, 2, 3, 4, 5, 6, 7].map(|slot| slot * (SPAN / 8)),

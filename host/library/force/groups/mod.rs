@@ -67,8 +67,6 @@ struct Course<'a> {
     roots: Vec<f64>,
     /// Slots with a body or group.
     live: Vec<usize>,
-    /// Mass times G of all.
-    all: f64,
     /// Largest mass times G.
     heaviest: f64,
     /// Mass times G above which a body is heavy.
@@ -120,9 +118,7 @@ impl<'a> Course<'a> {
         let n = state.bodies.len();
         state.begin();
         let start = state.external.time();
-        let coupling = backend.physics().coupling();
-        let heavy = coupling * heavy_above(&groups.masses);
-        let all = coupling * groups.masses.iter().sum::<f64>();
+        let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
         let mut course = Self {
             backend,
             groups,
@@ -134,7 +130,6 @@ impl<'a> Course<'a> {
             gm: vec![],
             roots: vec![],
             live: vec![],
-            all,
             heaviest: 0.0,
             heavy,
             begun: vec![0; n],

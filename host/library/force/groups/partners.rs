@@ -17,8 +17,8 @@ const SLOW: f64 = 0.03;
 /// Bodies keep the same step within so many bound lengths of a group.
 const SAME_STEP: f64 = 3.0;
 
-/// Energy of a tide below which a body does not see the mean of a pair. The unit is twice the kinetic energy of the
-/// cluster. Of light pairs most perturbers are so far or so light. What they would see changes no energy that counts, and
+/// Energy of a tide below which a body does not see the mean of a pair, in the [unit](crate::groups::Scales::energy) of
+/// tides. Of light pairs most perturbers are so far or so light. What they would see changes no energy that counts, and
 /// takes a third of the time.
 const UNSEEN: f64 = 1e-9;
 
@@ -43,7 +43,7 @@ impl View<'_> {
         // Wide pairs ask for others that are near their size, whatever their tides.
         let (near, looked) = places.near(self, group.slot, |pull| within(pull.root));
         let (total, reach_of) = (group.total(), group.reach_of_tide());
-        let unseen = UNSEEN * self.all * self.groups.scales.speed_squared;
+        let unseen = UNSEEN * self.groups.scales.energy;
         let mut partners = Vec::with_capacity(near.len());
         let mut shortest = f64::INFINITY;
         let (mut nearest, mut nearest_by_tide) = (f64::INFINITY, f64::INFINITY);

@@ -21,11 +21,6 @@ impl Perturbed {
         all
     }
 
-    /// The groups that a slot perturbs.
-    pub(super) fn groups_of(&self, slot: usize) -> &[(usize, Zone)] {
-        &self.0[slot]
-    }
-
     /// A group, in this slot, lost partners and then got others.
     pub(super) fn change(&mut self, group: usize, gone: &[Partner], come: &[Partner]) {
         for partner in gone {
@@ -63,6 +58,16 @@ pub(super) fn changes(before: &[Partner], now: &[Partner]) -> [Vec<Partner>; 2] 
 }
 
 impl Course<'_> {
+    /// Groups by their slots, and partners of theirs, of which one is in this slot.
+    pub(super) fn meetings_of(&self, slot: usize) -> impl Iterator<Item = (usize, Partner)> {
+        let as_partner = self.perturbed.0[slot].iter();
+        let number = self.groups.in_slot(slot).into_iter();
+        let partners = number.flat_map(|number| &self.groups.all[number].partners);
+        as_partner
+            .map(move |&(group, zone)| (group, Partner { slot, zone }))
+            .chain(partners.map(move |&partner| (slot, partner)))
+    }
+
     /// Numbers of groups, and partners of theirs, of which one at least is in these slots: those that are wanted, in
     /// order.
     pub(super) fn meetings(
@@ -70,21 +75,10 @@ impl Course<'_> {
         slots: &[usize],
         is_wanted: impl Fn(usize, Partner) -> bool,
     ) -> Vec<(usize, Partner)> {
-        let mut found = vec![];
-        for &slot in slots {
-            for &(group, zone) in self.perturbed.groups_of(slot) {
-                let partner = Partner { slot, zone };
-                if is_wanted(group, partner) {
-                    found.extend(self.groups.in_slot(group).map(|number| (number, partner)));
-                }
-            }
-            let Some(number) = self.groups.in_slot(slot) else {
-                continue;
-            };
-            let partners = self.groups.all[number].partners.iter();
-            let wanted = partners.filter(|&&partner| is_wanted(slot, partner));
-            found.extend(wanted.map(|&partner| (number, partner)));
-        }
+        let all = slots.iter().flat_map(|&slot| self.meetings_of(slot));
+        let wanted = all.filter(|&(group, partner)| is_wanted(group, partner));
+        let number = |(group, partner)| Some((self.groups.in_slot(group)?, partner));
+        let mut found: Vec<_> = wanted.filter_map(number).collect();
         found.sort_unstable_by_key(|&(number, partner)| (number, partner.slot));
         found.dedup();
         found

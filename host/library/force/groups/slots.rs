@@ -78,7 +78,6 @@ impl Course<'_> {
     pub(super) fn view(&self) -> View<'_> {
         View {
             groups: &self.groups,
-            all: self.all,
             gm: &self.gm,
             roots: &self.roots,
             state: self.backend.state(),
@@ -113,8 +112,6 @@ pub(super) struct Pull {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
-    /// Mass times G of all.
-    pub(super) all: f64,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     state: &'a HostState,

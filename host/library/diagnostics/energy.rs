@@ -6,6 +6,9 @@ use super::{CompensatedSum, relative};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
 
+/// Share of `K + |U|` that a drift of the energy is relative to at least.
+const LEAST_SCALE: f64 = 0.1;
+
 /// Energy of a state, in mass · length² / time² of the run's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -38,7 +41,7 @@ impl Energy {
         self.potential != 0.0 || self.external != 0.0
     }
 
-    /// `|E − E₀|` since `start`, relative to `|E₀|`, or to a third of `K₀ + |U₀|` if that is more. Infinite where this
+    /// `|E − E₀|` since `start`, relative to `|E₀|`, or to a tenth of `K₀ + |U₀|` if that is more. Infinite where this
     /// is zero and the change is not. Not a number where no [two bodies with mass](Self::has_pairs) attract each other.
     ///
     /// The centre of mass is taken to rest. [`Conserved::drift_since`](super::Conserved::drift_since) knows whether it
@@ -56,19 +59,21 @@ impl Energy {
     }
 
     /// Energy that a drift is relative to, where the bodies as a whole move with the kinetic energy `whole`:
-    /// `|E|`, or a third of `K + |U|` if that is more. It is `|E|` from rest to virial equilibrium, and never 0 where
-    /// bodies attract each other.
+    /// `|E|`, or a [share](LEAST_SCALE) of `K + |U|` if that is more. It is `|E|` unless `2K/|U|` is from 1.64 to 2.44, of
+    /// bodies that are nearly unbound, and never 0 where bodies attract each other.
     ///
     /// Bound bodies are judged without their motion as a whole, in external fields too. Bodies that fields hold are
-    /// judged by their whole energy, and by a third of `K + |U|` and their energy in the fields.
+    /// judged by their whole energy, and by the same share of `K + |U|` and their energy in the fields.
     fn scale(self, whole: f64) -> f64 {
         let inner = (self.kinetic - whole).max(0.0);
         let (bound, energy) = (self.potential.abs(), self.potential + self.external);
         match self.external == 0.0 || inner < bound {
-            true => (inner + self.potential).abs().max((inner + bound) / 3.0),
+            true => (inner + self.potential)
+                .abs()
+                .max(LEAST_SCALE * (inner + bound)),
             false => {
                 let sizes = self.kinetic + bound + self.external.abs();
-                (self.kinetic + energy).abs().max(sizes / 3.0)
+                (self.kinetic + energy).abs().max(LEAST_SCALE * sizes)
             }
         }
     }

@@ -144,10 +144,12 @@ def measured_array(argument: str, value: Any, units: Units | None, dimension: st
 
 
 def _units_of(given: dict[str, Any], units: str | Units | None, default: str = "pc") -> Units | None:
-    """Units of bodies that are made of these arguments: the default if all are quantities."""
+    """Units of the numbers of these arguments: the default if all are quantities. A zero has any unit."""
     if units is not None:
         return Units.of(units)
-    known = {name: has_unit(value) for name, value in given.items()}
+    known = {
+        name: has_unit(value) for name, value in given.items() if not (isinstance(value, (int, float)) and value == 0)
+    }
     if not any(known.values()):
         return None
     plain_ones = [f"`{name}`" for name, has in known.items() if not has]
@@ -520,6 +522,8 @@ class Bodies(Named):
         """Accelerations by each other, (N, 3): see `allpairs.accelerations`."""
         from ._forces import accelerations
 
+        if "units" in options:
+            raise bad("units", "are known from the bodies already: leave them out")
         eps, options["G"] = self._constants(eps, options.get("G"))
         acc: Floats = accelerations(self.pos, self.m, eps, **options)
         return acc

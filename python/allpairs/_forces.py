@@ -2,106 +2,138 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence, overload
+from typing import Any, Callable, NamedTuple, Sequence, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _fields, _foreign, _in_place, _native
 from ._arrays import Floats
-from ._bodies import Bodies, Units, measured, measured_array
+from ._bodies import Bodies, Units, _units_of, measured, measured_array
 from ._errors import bad, one_of
 from ._foreign import ForeignArray
-from ._quantities import plain
+from ._quantities import first_quantity, plain, result_like
 
 ACCURACIES = _native.names()["accuracy"]
 #: Types that numpy makes arrays of.
 _Host = NDArray[Any] | Sequence[Any]
+#: Makes a result of numbers and their dimension.
+_Made = Callable[[Floats, str], Any]
+
+
+def _units_and_results(units: str | Units | None, given: dict[str, Any]) -> tuple[Units | None, _Made]:
+    """Units of the numbers of these arguments, and a function that makes results.
+
+    Results are quantities where all arguments are and no `units` are named. Otherwise they are arrays of the library of
+    the first argument.
+    """
+    like = first_quantity(list(given.values()))
+    if units is not None or like is None:
+        return None if units is None else Units.of(units), _as_arrays(next(iter(given.values())))
+    known = _units_of({name: value for name, value in given.items() if value is not None}, None)
+    return known, lambda numbers, dimension: result_like(like, numbers, dimension)
+
+
+def _as_arrays(given: Any) -> _Made:
+    made = _foreign.returning(given)
+    return lambda numbers, _: made(numbers)
+
+
+def _gravity(G: Any, units: Units | None) -> float:
+    """The gravitational constant: if it is not given it follows from the units, otherwise it is 1."""
+    if G is None:
+        return 1.0 if units is None else units.G
+    return measured("G", G, units, "constant of gravity")
 
 
 @overload
 def accelerations(
     pos: _Host,
     m: ArrayLike,
-    eps: float = ...,
+    eps: Any = ...,
     *,
     vel: None = ...,
-    G: float = ...,
+    G: Any = ...,
     accuracy: str | None = ...,
     device: str = ...,
     kernel: str | None = ...,
     check: bool = ...,
+    units: str | Units | None = ...,
 ) -> Floats: ...
 @overload
 def accelerations(
     pos: _Host,
     m: ArrayLike,
-    eps: float = ...,
+    eps: Any = ...,
     *,
     vel: ArrayLike,
-    G: float = ...,
+    G: Any = ...,
     accuracy: str | None = ...,
     device: str = ...,
     kernel: str | None = ...,
     check: bool = ...,
+    units: str | Units | None = ...,
 ) -> tuple[Floats, Floats]: ...
 @overload
 def accelerations(
     pos: ForeignArray,
     m: ForeignArray | float,
-    eps: float = ...,
+    eps: Any = ...,
     *,
     vel: None = ...,
-    G: float = ...,
+    G: Any = ...,
     accuracy: str | None = ...,
     device: str = ...,
     kernel: str | None = ...,
     check: bool = ...,
+    units: str | Units | None = ...,
 ) -> ForeignArray: ...
 @overload
 def accelerations(
     pos: ForeignArray,
     m: ForeignArray | float,
-    eps: float = ...,
+    eps: Any = ...,
     *,
     vel: ForeignArray,
-    G: float = ...,
+    G: Any = ...,
     accuracy: str | None = ...,
     device: str = ...,
     kernel: str | None = ...,
     check: bool = ...,
+    units: str | Units | None = ...,
 ) -> tuple[ForeignArray, ForeignArray]: ...
 
 
 def accelerations(
     pos: Any,
     m: Any,
-    eps: float = 0.0,
+    eps: Any = 0.0,
     *,
     vel: Any = None,
-    G: float = 1.0,
+    G: Any = None,
     accuracy: str | None = None,
     device: str = "auto",
     kernel: str | None = None,
     check: bool = True,
+    units: str | Units | None = None,
 ) -> Any:
     """Accelerations of bodies by each other, by direct summation.
 
     Parameters
     ----------
-    pos : array_like, shape (N, 3)
+    pos : array_like or quantity, shape (N, 3)
         Positions; also an array of PyTorch, CuPy, JAX or any library with DLPack's protocol. Those
         of PyTorch and CuPy that are on a GPU are used there, and nothing crosses the bus.
-    m : array_like, shape (N,), or float
+    m : array_like or quantity, shape (N,), or float
         Masses. Bodies without mass are accelerated by N_massive × N interactions, but by N² in arrays
         that are used on a GPU: `field_at` at them takes fewer.
-    eps : float
+    eps : float, str or quantity
         Softening length ≥ 0.
-    vel : array_like, shape (N, 3), optional
+    vel : array_like or quantity, shape (N, 3), optional
         Velocities. With them the jerks, the derivatives of the accelerations in time, are computed too; arrays
         that are on a GPU go through the host then.
-    G : float
-        Gravitational constant.
+    G : float or quantity, optional
+        Gravitational constant. If not given, it follows from the units, otherwise 1.
     accuracy : {"double", "single", "fast"}, optional
         Relative error: 1e-13, 1e-6 or 1e-5. Where not given double, but for float32 on a GPU
         single.
@@ -116,27 +148,31 @@ def accelerations(
         kernel for such masses is taken. Without it the call returns before the GPU has begun; where
         coordinates or masses are far from 1, float32 may overflow, and masses in an array, which may
         then be any, take a slower kernel in float32 than one number for all.
+    units : str or Units, optional
+        Units of all numbers, given and returned. Quantities are converted to them. Needed where only some arguments
+        are quantities.
 
     Returns
     -------
     ndarray of float64, shape (N, 3)
-        Or an array of the library of `pos`, on its device and of its precision. With `vel`, a pair of
-        arrays: accelerations and jerks.
+        Or an array of the library of `pos`, on its device and of its precision. Of quantities without `units`, a
+        quantity of their library. With `vel`, a pair of arrays: accelerations and jerks.
     """
     if accuracy is not None and accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     if kernel is not None:
         kernel = one_of("kernel", kernel, _native.names()["kernel"])
-    eps, g = _arrays.number("eps", eps), _arrays.number("G", G)
+    known, made = _units_and_results(units, {"pos": pos, "m": m, "vel": vel, "eps": eps, "G": G})
+    eps, g = measured("eps", eps, known, "length"), _gravity(G, known)
+    pos, m = plain("pos", pos, "length", known), plain("m", m, "mass", known)
     if vel is None and _in_place.usable(pos, device):
         return _in_place.accelerations(pos, m, eps, g, accuracy, kernel, check)
     positions = _arrays.vectors("pos", pos)
     masses = _arrays.scalars("m", m, len(positions))
-    velocities = None if vel is None else _arrays.vectors("vel", vel, len(positions))
+    velocities = None if vel is None else _arrays.vectors("vel", plain("vel", vel, "speed", known), len(positions))
     accuracy = accuracy or (None if kernel else "double")
     acc, jerk = _native.accelerations(positions, masses, eps, g, accuracy, device, kernel, velocities)
-    made = _foreign.returning(pos)
-    return made(acc) if jerk is None else (made(acc), made(jerk))
+    return made(acc, "acceleration") if jerk is None else (made(acc, "acceleration"), made(jerk, "jerk"))
 
 
 class Pull(NamedTuple):
@@ -166,7 +202,7 @@ def pull(
     """Accelerations and the derivatives of L = Σ lam·acc, in one sweep over the pairs, on the CPU.
 
     This is the product of `lam` and the Jacobian of the accelerations, which libraries of automatic
-    differentiation ask for. `allpairs.jax` and `allpairs.torch` are made of it.
+    differentiation ask for. `allpairs.jax` and `allpairs.torch` are made of it. It takes plain numbers, no quantities.
 
     Parameters
     ----------
@@ -238,7 +274,7 @@ def pull_leapfrog(
 ) -> TrajectoryPull:
     """Derivatives of a function of the state after some steps, by positions, velocities, masses, `eps` and `dt`.
 
-    The steps are taken there and back, in the memory of one state, on the CPU.
+    The steps are taken there and back, in the memory of one state, on the CPU. Arguments are plain numbers, no quantities.
 
     Parameters
     ----------
@@ -285,33 +321,37 @@ def pull_leapfrog(
 
 
 @overload
-def potential(pos: _Host, m: ArrayLike, eps: float = ..., *, G: float = ...) -> Floats: ...
+def potential(
+    pos: _Host, m: ArrayLike, eps: Any = ..., *, G: Any = ..., units: str | Units | None = ...
+) -> Floats: ...
 @overload
 def potential(
-    pos: ForeignArray, m: ForeignArray | float, eps: float = ..., *, G: float = ...
+    pos: ForeignArray, m: ForeignArray | float, eps: Any = ..., *, G: Any = ..., units: str | Units | None = ...
 ) -> ForeignArray: ...
 
 
-def potential(pos: Any, m: Any, eps: float = 0.0, *, G: float = 1.0) -> Any:
+def potential(pos: Any, m: Any, eps: Any = 0.0, *, G: Any = None, units: str | Units | None = None) -> Any:
     """Potential at each body of all others, −G Σ m_j/d_ij, in double precision on the CPU.
 
     Parameters
     ----------
-    pos : array_like, shape (N, 3)
-    m : array_like, shape (N,), or float
-    eps : float
+    pos : array_like or quantity, shape (N, 3)
+    m : array_like or quantity, shape (N,), or float
+    eps : float, str or quantity
         Softening length ≥ 0.
-    G : float
+    G, units
+        As of `accelerations`.
 
     Returns
     -------
     ndarray of float64, shape (N,)
-        Or an array of the library of `pos`, as of `accelerations`.
+        Or an array of the library of `pos`, or a quantity, as of `accelerations`.
     """
-    positions = _arrays.vectors("pos", pos)
-    masses = _arrays.scalars("m", m, len(positions))
-    found = _native.potentials(positions, masses, _arrays.number("eps", eps), _arrays.number("G", G))
-    return _foreign.returning(pos)(found)
+    known, made = _units_and_results(units, {"pos": pos, "m": m, "eps": eps, "G": G})
+    positions = _arrays.vectors("pos", plain("pos", pos, "length", known))
+    masses = _arrays.scalars("m", plain("m", m, "mass", known), len(positions))
+    found = _native.potentials(positions, masses, measured("eps", eps, known, "length"), _gravity(G, known))
+    return made(found, "potential")
 
 
 @overload
@@ -406,7 +446,7 @@ def field_at(
     Parameters
     ----------
     points : array_like or quantity, shape (M, 3)
-        In the units of the bodies; quantities are converted to them.
+        In the units of the `Bodies`; quantities are converted to them.
     pos : Bodies, or array_like of shape (N, 3), optional
         The bodies, or their positions. May be left out where there is a `field`.
     m : array_like, shape (N,), or float
@@ -428,41 +468,42 @@ def field_at(
     time : float, str or quantity, optional
         Time, for fields that move. The time of the bodies where not given, or else 0.
     units : str or Units, optional
-        Units of all numbers, where there are no `Bodies`, which have their own.
+        Units of all numbers, where there are no `Bodies`, which have their own. As of `accelerations`.
 
     Returns
     -------
     acc : ndarray of float64, shape (M, 3)
     pot : ndarray of float64, shape (M,)
-        Or arrays of the library of `points`, as of `accelerations`.
+        Or arrays of the library of `points`, as of `accelerations`. Of quantities without `Bodies` and `units`,
+        quantities.
 
     Raises
     ------
     ArgumentError
         A field that does not exist, or a point in its singular centre; neither bodies nor a field.
     """
-    known, start = None if units is None else Units.of(units), 0.0
+    start = 0.0
     if isinstance(pos, Bodies):
         if m is not None:
             raise bad("m", "is that of the bodies already: leave it out")
         if units is not None:
             raise bad("units", "are known from the bodies already: leave them out")
         masses, positions, known, start = pos.m, pos.pos, pos.units, pos.time
-    elif pos is None:
-        if field is None:
-            raise bad("pos", "is needed, or a `field`")
-        if m is not None:
-            raise bad("pos", "is needed with `m`")
+        made = _as_arrays(points)
+    elif pos is None and field is None:
+        raise bad("pos", "is needed, or a `field`")
+    elif pos is None and m is not None:
+        raise bad("pos", "is needed with `m`")
+    elif pos is not None and m is None:
+        raise bad("m", "is needed with positions")
+    else:
+        given = {"points": points, "pos": pos, "m": m, "eps": eps, "G": G, "time": time}
+        known, made = _units_and_results(units, given)
         masses, positions = np.zeros(0), np.zeros((0, 3))
-    else:
-        positions = _arrays.vectors("pos", plain("pos", pos, "length", known))
-        if m is None:
-            raise bad("m", "is needed with positions")
-        masses = _arrays.scalars("m", plain("m", m, "mass", known), len(positions))
-    if G is None:
-        g = 1.0 if known is None else known.G
-    else:
-        g = measured("G", G, known, "constant of gravity")
+        if pos is not None:
+            positions = _arrays.vectors("pos", plain("pos", pos, "length", known))
+            masses = _arrays.scalars("m", plain("m", m, "mass", known), len(positions))
+    g = _gravity(G, known)
     if accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     at = _arrays.vectors("points", plain("points", points, "length", known))
@@ -471,8 +512,7 @@ def field_at(
         start = start if time is None else measured("time", time, known, "time")
         more, higher = _fields.at_points(at, _fields.fields(field, known), known, g, start)
         acc, pot = acc + more, pot + higher
-    made = _foreign.returning(points)
-    return made(acc), made(pot)
+    return made(acc, "acceleration"), made(pot, "potential")
 
 
 def circular_velocity(
@@ -514,7 +554,8 @@ def circular_velocity(
     Returns
     -------
     ndarray of float64, in the shape of `R`
-        Length over time in the units of the bodies; nan where the mean acceleration is outward.
+        Length over time in the units of the bodies; nan where the mean acceleration is outward. Of quantities without
+        `bodies` and `units`, a quantity.
 
     Raises
     ------
@@ -531,7 +572,11 @@ def circular_velocity(
         raise bad("field", "is needed, or `bodies`")
     if bodies is not None and units is not None:
         raise bad("units", "are known from the bodies already: leave them out")
-    known = bodies.units if bodies is not None else None if units is None else Units.of(units)
+    R = _foreign.on_host(R)
+    if bodies is not None:
+        known, made = bodies.units, _as_arrays(R)
+    else:
+        known, made = _units_and_results(units, {"R": R, "centre": centre, "G": G, "time": time})
     numbers = plain("R", R, "length", known)
     shape = np.shape(numbers)
     radii = measured_array("R", numbers, known, "length").reshape(-1)
@@ -550,8 +595,8 @@ def circular_velocity(
     if field is not None:
         given, start = _fields.fields(field, known), 0.0 if bodies is None else bodies.time
         start = start if time is None else measured("time", time, known, "time")
-        g = (1.0 if known is None else known.G) if G is None else measured("G", G, known, "constant of gravity")
-        acc = acc + _fields.at_points(at, given, known, g, start, potentials=False)[0]
+        acc = acc + _fields.at_points(at, given, known, _gravity(G, known), start, potentials=False)[0]
     inward = -(acc.reshape(points.shape) * outward).sum(axis=2).mean(axis=1)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.sqrt(radii * inward)).reshape(shape)
+        speeds: Floats = made(np.asarray(np.sqrt(radii * inward)).reshape(shape), "speed")
+    return speeds

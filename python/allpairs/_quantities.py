@@ -29,6 +29,13 @@ _SI: dict[str, tuple[str, tuple[int, int, int]]] = {
     "constant of gravity": ("m**3/(kg*s**2)", (3, -1, -2)),
     "angle": ("rad", (0, 0, 0)),
 }
+#: Units of results of the functions on arrays, by dimension, for numbers in pc, Msun and km/s.
+_RESULTS = {
+    "speed": "km/s",
+    "acceleration": "km**2/(s**2*pc)",
+    "jerk": "km**3/(s**3*pc**2)",
+    "potential": "km**2/s**2",
+}
 #: Units of angles in texts, in radians.
 _ANGLES = {
     "rad": 1.0,
@@ -123,6 +130,26 @@ def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> An
     (length, mass, time), unit = _RECORDED[name]
     size = units.length**length * units.mass**mass * units.time**time
     return (values(name) * size * u.Unit(f"m{length} kg{mass} s{time}")).to(u.Unit(unit))
+
+
+def first_quantity(value: Any) -> Any:
+    """The first quantity in nested lists; None if there is none."""
+    if isinstance(value, (list, tuple)):
+        return next((found for found in map(first_quantity, value) if found is not None), None)
+    return None if unit_of(value) is None else value
+
+
+def result_like(given: Any, numbers: Any, dimension: str) -> Any:
+    """Numbers in pc, Msun and km/s as a quantity of the library of another one."""
+    # Classes above it too: its own may be of one dimension, as astropy's `Distance` is.
+    for quantity in type(given).__mro__:
+        try:
+            made = quantity(numbers, _RESULTS[dimension])
+        except Exception:
+            continue
+        if unit_of(made) is not None:
+            return made
+    raise bad("units", f"is needed: results cannot be made as {type(given).__name__}, so name the units of their numbers")
 
 
 def unitless(argument: str, value: Any) -> None:

@@ -7,6 +7,7 @@ import astropy.units as u
 import numpy as np
 import pytest
 import unyt
+from astropy.coordinates import Distance
 
 import allpairs as ap
 
@@ -164,13 +165,9 @@ def test_where_no_unit_is_taken_it_is_refused_by_name(unit: Callable[[Any], Any]
     one: Any = unit(1.0)
     points: Any = unit(POS)
     cases: list[tuple[str, Callable[[], object]]] = [
-        ("pos", lambda: ap.accelerations(points, 1.0)),
-        ("m", lambda: ap.accelerations(POS, one)),
-        ("eps", lambda: ap.accelerations(POS, 1.0, one)),
-        ("G", lambda: ap.accelerations(POS, 1.0, G=one)),
-        ("pos", lambda: ap.potential(points, 1.0)),
-        ("points", lambda: ap.field_at(points, POS, 1.0)),
-        ("pos", lambda: ap.field_at(POS, points, 1.0)),
+        ("pos", lambda: ap.pull(points, 1.0, POS)),
+        ("lam", lambda: ap.pull(POS, 1.0, points)),
+        ("vel", lambda: ap.pull_leapfrog(POS, points, 1.0, 0.1, 1, POS, POS)),
         ("points", lambda: ap.field_at(points, plain)),
         ("eps", lambda: plain.energy(one)),
         ("eps", lambda: plain.potential("1 pc")),
@@ -194,6 +191,88 @@ def test_where_no_unit_is_taken_it_is_refused_by_name(unit: Callable[[Any], Any]
             call()
         assert refused.value.argument == argument, argument
     assert (bodies.m == 1).all() and (bodies.vel == VEL).all() and (plain.pos == POS).all()
+
+
+def astropys_distance(value: Any, unit: str) -> Any:
+    """A class of one dimension alone, for lengths."""
+    return Distance(value, unit, allow_negative=True) if unit == "kpc" else astropy(value, unit)
+
+
+def list_of_unyt(value: Any, unit: str) -> Any:
+    return [[unyt.unyt_quantity(x, unit) for x in row] for row in value] if np.ndim(value) == 2 else of_unyt(value, unit)
+
+
+@pytest.mark.parametrize("quantity", [astropy, of_unyt, astropys_distance, list_of_unyt])
+def test_functions_on_arrays_give_quantities_for_quantities(quantity: Callable[[Any, str], Any]) -> None:
+    bodies, points = cluster(), POS + 3
+    kind = unyt.unyt_array if "unyt" in quantity.__name__ else u.Quantity
+    pos, vel, m = quantity(POS / 1000, "kpc"), quantity(1000 * VEL, "m/s"), quantity(np.ones(5), "Msun")
+    eps, G = quantity(5e-4, "kpc"), quantity(2 * bodies.G, "pc*km**2/(s**2*Msun)")
+    speeds = ap.circular_velocity([4000, 8000], field="mwpotential2014", units="pc")
+    galaxy = ap.field_at(1000 * points, field="mwpotential2014", units="pc")
+    acc, jerk = ap.accelerations(POS, 1.0, 0.5, vel=VEL, units="pc")
+    assert acc == pytest.approx(bodies.accelerations(0.5))
+    cases: list[tuple[Any, Any, str]] = [
+        (ap.accelerations(pos, m, eps), acc, "km**2/(s**2*pc)"),
+        (ap.accelerations(pos, "1 Msun", "0.5 pc", G=G), 2 * acc, "km**2/(s**2*pc)"),
+        (ap.accelerations(pos, m, eps, vel=vel)[0], acc, "km**2/(s**2*pc)"),
+        (ap.accelerations(pos, m, eps, vel=vel)[1], jerk, "km**3/(s**3*pc**2)"),
+        (ap.potential(pos, m, eps), bodies.potential(0.5), "km**2/s**2"),
+        (ap.potential(pos, m), bodies.potential(), "km**2/s**2"),
+        (ap.field_at(quantity(points / 1000, "kpc"), pos, m, eps)[0], ap.field_at(points, bodies, eps=0.5)[0], "km**2/(s**2*pc)"),
+        (ap.field_at(quantity(points / 1000, "kpc"), pos, m, eps)[1], ap.field_at(points, bodies, eps=0.5)[1], "km**2/s**2"),
+        (ap.field_at(quantity(points, "kpc"), field="mwpotential2014")[1], galaxy[1], "km**2/s**2"),
+        (ap.circular_velocity(quantity([4, 8], "kpc"), field="mwpotential2014"), speeds, "km/s"),
+    ]
+    for found, right, unit in cases:
+        assert type(found) is kind and found.shape == np.shape(right), unit
+        assert found.to_value(unit) == pytest.approx(right, rel=1e-4), unit  # their Suns differ
+    # The Sun pulls by 5.93 mm/s² at 1 au.
+    pair = ap.accelerations(quantity([[0, 0, 0], [1, 0, 0]], "au"), quantity([1, 0], "Msun"))
+    assert pair.to_value("m/s**2")[1] == pytest.approx([-5.9301e-3, 0, 0], rel=1e-4)
+    # In units that are named, results are numbers.
+    in_kpc = ap.accelerations(pos, 1.0, eps, units="kpc,Msun,km/s")
+    assert type(in_kpc) is np.ndarray and in_kpc == pytest.approx(1000 * acc, rel=1e-4)
+    assert ap.potential(POS, m, 0.5, units="pc") == pytest.approx(bodies.potential(0.5), rel=1e-4)
+    # A zero is a zero in any unit.
+    assert (ap.accelerations(pos, 0) == 0 * ap.accelerations(pos, m)).all()
+
+
+@pytest.mark.parametrize("quantity", [astropy, of_unyt])
+def test_functions_on_arrays_ask_for_units_where_only_some_have_them(quantity: Callable[[Any, str], Any]) -> None:
+    pos, m, one = quantity(POS, "kpc"), quantity(np.ones(5), "Msun"), quantity(1.0, "kpc")
+    strange: Any = ToValue(u.Quantity(POS, "pc"))
+    silent: Any = Silent(POS)
+    cases: list[Callable[[], object]] = [
+        lambda: ap.accelerations(pos, 1.0),
+        lambda: ap.accelerations(POS, m),
+        lambda: ap.accelerations(POS, 1.0, one),
+        lambda: ap.accelerations(pos, m, 0.1),
+        lambda: ap.accelerations(pos, m, G=1.0),
+        lambda: ap.accelerations(pos, m, vel=VEL),
+        lambda: ap.potential(pos, 1.0),
+        lambda: ap.potential(POS, 1.0, G=one),
+        lambda: ap.field_at(pos, POS, 1.0),
+        lambda: ap.field_at(POS, pos, m),
+        lambda: ap.field_at(pos, field="mwpotential2014", time=1.0),
+        lambda: ap.circular_velocity(one, field="mwpotential2014", centre=[1, 0, 0]),
+    ]
+    for call in cases:
+        with pytest.raises(ap.ArgumentError, match="`units` is needed: .* has a unit and .* has none"):
+            call()
+    with pytest.raises(ap.ArgumentError, match="`m` is not a mass"):
+        ap.accelerations(pos, pos[:, 0])
+    with pytest.raises(ap.ArgumentError, match="`eps`"):
+        ap.accelerations(POS, 1.0, "1 kpc")
+    with pytest.raises(ap.ArgumentError, match="`R`"):
+        ap.circular_velocity("8 kpc", field="mwpotential2014")
+    with pytest.raises(ap.ArgumentError, match="`units` are known from the bodies"):
+        cluster().accelerations(0.5, units="kpc")
+    with pytest.raises(ap.ArgumentError, match="`units` is needed: results cannot be made as ToValue"):
+        ap.potential(strange, "1 Msun")
+    assert ap.potential(strange, 1.0, units="pc") == pytest.approx(cluster().potential())
+    with pytest.raises(ap.ArgumentError, match="`pos` has the unit furlong and cannot convert it"):
+        ap.accelerations(silent, m)
 
 
 def test_units_are_asked_for_where_only_some_numbers_have_them() -> None:

@@ -226,6 +226,41 @@ fn a_damaged_row_of_the_log_is_named_and_costs_no_others() {
     assert_eq!(count, 1 + 41 + 4);
 }
 
+/// Without the picture, no picture of another snapshot stays.
+#[test]
+fn the_picture_is_left_out_where_that_is_asked_for() {
+    let at = tempdir().expect("a folder");
+    let begin =
+        "run plummer --bodies 20 --steps 2 --dt 0.01 --checkpoint-every 2 --device cpu --out run";
+    let (picture, config) = (
+        at.path().join("run/final.png"),
+        at.path().join("run/run.toml"),
+    );
+    let said = success(&at, &format!("{begin} --no-picture"));
+    assert!(
+        said.contains("wrote run/final.allpairs") && !said.contains("final.png"),
+        "{said}"
+    );
+    assert!(!picture.exists());
+    let text = fs::read_to_string(&config).expect("options");
+    assert!(text.contains("no-picture = true"), "{text}");
+    success(&at, "resume run --steps 4");
+    assert!(!picture.exists());
+    fs::write(&config, text.replace("no-picture = true\n", "")).expect("written");
+    let said = success(&at, "resume run --steps 6");
+    assert!(
+        picture.exists() && said.contains("wrote run/final.png"),
+        "{said}"
+    );
+    fs::write(&config, text).expect("written");
+    let said = success(&at, "resume run --steps 8");
+    assert!(
+        said.contains("removed run/final.png, of an earlier snapshot"),
+        "{said}"
+    );
+    assert!(!picture.exists());
+}
+
 /// A folder that another process runs in is left as it is.
 #[test]
 fn a_claimed_folder_is_left_alone() {

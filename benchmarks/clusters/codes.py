@@ -62,7 +62,7 @@ class Allpairs:
         return Command([
             *self._program, "run", "start.allpairs", "--softening", "0", "--block-steps", "--device", self._device,
             "--until", repr(cluster.until), "--snapshot-every", repr(cluster.until / cluster.looks),
-            "--out", "run", *self._options,
+            "--no-picture", "--out", "run", *self._options,
         ])
 
     def loop(self, folder: Path) -> float | None:

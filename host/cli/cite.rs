@@ -205,7 +205,7 @@ fn entries(text: &str) -> String {
 }
 
 /// Options that a text about a run tells of, or that do not change results.
-const TOLD: [&str; 24] = [
+const TOLD: [&str; 25] = [
     "block-steps",
     "bodies",
     "checkpoint-every",
@@ -223,6 +223,7 @@ const TOLD: [&str; 24] = [
     "max-drift",
     "neighbours",
     "no-cache",
+    "no-picture",
     "seed",
     "snapshot-every",
     "snapshot-format",

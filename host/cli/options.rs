@@ -144,6 +144,10 @@ pub(super) struct KeptOptions {
     /// allpairs. hdf5-gzip is compressed HDF5.
     #[arg(long, value_name = "NAME")]
     pub(super) snapshot_format: Option<Format>,
+    /// Leave out the picture of the final snapshot, which may take longer than a small run. `allpairs render`
+    /// draws it later.
+    #[arg(long)]
+    pub(super) no_picture: bool,
     /// Draw the surface density in the terminal during the run.
     #[arg(long)]
     pub(super) watch: bool,

@@ -15,6 +15,7 @@ use allpairs::units::Units;
 use anyhow::{Context, ensure};
 
 use crate::config;
+use crate::options::Options;
 use crate::say;
 
 /// Name of the file with a run's options, in its folder.
@@ -28,6 +29,8 @@ pub(super) struct Outputs {
     pub(super) folder: PathBuf,
     snapshot: PathBuf,
     picture: PathBuf,
+    /// False if the picture is left out.
+    draws: bool,
     format: Format,
     pub(super) units: Option<Units>,
     overwrite: Overwrite,
@@ -35,19 +38,14 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Prepares the outputs of a run that is to begin.
-    pub(super) fn prepare(
-        input: &Path,
-        out: Option<&Path>,
-        overwrite: bool,
-        format: Format,
-        units: Option<Units>,
-    ) -> anyhow::Result<Self> {
-        let folder = out.map_or_else(|| unused_folder(input), Path::to_owned);
+    pub(super) fn prepare(options: &Options, format: Format) -> anyhow::Result<Self> {
+        let out = options.out.clone();
+        let folder = out.unwrap_or_else(|| unused_folder(&options.input));
         let snapshot = folder.join("final").with_extension(format.extension());
         let picture = folder.join("final.png");
         for path in [&snapshot, &picture, &folder.join(CONFIG)] {
             ensure!(
-                overwrite || !path.exists(),
+                options.overwrite || !path.exists(),
                 "{} is there already{}: give another folder with --out, or --overwrite",
                 path.display(),
                 or_continue(&folder)
@@ -57,9 +55,10 @@ impl Outputs {
             folder,
             snapshot,
             picture,
+            draws: !options.kept.no_picture,
             format,
-            units,
-            overwrite: Overwrite::from(overwrite),
+            units: options.force.units,
+            overwrite: Overwrite::from(options.overwrite),
         })
     }
 
@@ -86,13 +85,14 @@ impl Outputs {
     }
 
     /// The files of a run that lies in `folder`, to be replaced at its end.
-    pub(super) fn of_run(folder: &Path, format: Format, units: Option<Units>) -> Self {
+    pub(super) fn of_run(folder: &Path, options: &Options, format: Format) -> Self {
         Self {
             folder: folder.to_owned(),
             snapshot: folder.join("final").with_extension(format.extension()),
             picture: folder.join("final.png"),
+            draws: !options.kept.no_picture,
             format,
-            units,
+            units: options.force.units,
             overwrite: Overwrite::Allow,
         }
     }
@@ -114,8 +114,7 @@ impl Outputs {
                 "{} is there already: give another folder with --out, or --overwrite",
                 path.display()
             );
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-            writeln!(out, "removed {}, of an earlier run", path.display())?;
+            remove(&path, "of an earlier run", out)?;
         }
         Ok(())
     }
@@ -134,7 +133,7 @@ impl Outputs {
         .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes the final snapshot and its picture.
+    /// Writes the final snapshot and its picture. Where the picture is left out, none of an earlier snapshot stays.
     pub(super) fn write(
         &self,
         time: f64,
@@ -148,6 +147,12 @@ impl Outputs {
         let (path, format) = (&self.snapshot, self.format);
         allpairs::io::write_in_units(path, format, &snapshot, self.units, self.overwrite)?;
         writeln!(out, "wrote {}", self.snapshot.display())?;
+        if !self.draws {
+            if self.picture.exists() {
+                remove(&self.picture, "of an earlier snapshot", out)?;
+            }
+            return Ok(());
+        }
         let figure = Figure {
             picture: DensityPicture::default(),
             units: self.units,
@@ -156,6 +161,13 @@ impl Outputs {
         writeln!(out, "wrote {}", self.picture.display())?;
         Ok(())
     }
+}
+
+/// Removes a file, and says so.
+fn remove(path: &Path, which: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+    writeln!(out, "removed {}, {which}", path.display())?;
+    Ok(())
 }
 
 /// Units of the run that lies in a folder, if they are known.

@@ -218,7 +218,7 @@ pub(super) fn resume(
     let Some(format) = asked.kept.snapshot_format else {
         bail!("{} names no `snapshot-format`", config.display());
     };
-    let outputs = Outputs::of_run(folder, format, asked.force.units);
+    let outputs = Outputs::of_run(folder, &asked, format);
     if options.device.is_some() {
         let device = run.spec.device.to_string();
         table.insert("device".into(), device.into());

@@ -199,13 +199,7 @@ fn begin(
         changes.check(&bodies, &run.spec)?;
     }
     let watch = options.kept.watch.then(Watch::new).transpose()?;
-    let outputs = Outputs::prepare(
-        &options.input,
-        options.out.as_deref(),
-        options.overwrite,
-        format,
-        options.force.units,
-    )?;
+    let outputs = Outputs::prepare(options, format)?;
     header::of_run(&run, options, &bodies, format, out)?;
     tell_memory(&run, &bodies, out)?;
     let (n, kinds) = (bodies.len(), Kinds::of(&bodies, &run.physics));

@@ -11,7 +11,7 @@ use toml::Table;
 use crate::asked::Asked;
 
 /// Options that may change while a run goes on: its end, its record, and where it is computed.
-const FREE: [&str; 10] = [
+const FREE: [&str; 11] = [
     "steps",
     "until",
     "diagnostics",
@@ -20,6 +20,7 @@ const FREE: [&str; 10] = [
     "checkpoint-every",
     "stop-if",
     "snapshot-format",
+    "no-picture",
     "format",
     "device",
 ];
@@ -106,7 +107,8 @@ mod tests {
     fn the_end_and_the_record_are_free() {
         let table = |text: &str| of(&text.parse().unwrap()).unwrap();
         let run = "input = \"plummer\"\ndt = 1.0\n";
-        let other = format!("{run}steps = 7\ndiagnostics = 3\ndevice = \"cpu\"\n");
+        let other =
+            format!("{run}steps = 7\ndiagnostics = 3\nno-picture = true\ndevice = \"cpu\"\n");
         assert_eq!(table(run), table(&other));
         assert!(table(run).contains("dt = 1.0"), "{}", table(run));
     }

@@ -276,6 +276,30 @@ fn an_eccentric_binary_keeps_its_energy() {
     assert!(!ended.complained.contains("drifted"), "{ended}");
 }
 
+/// Steps and softening of models suit what their bodies will do. `watches` has the models that collapse.
+#[test]
+fn models_keep_their_energy() {
+    let folder = Folder::new();
+    for (model, until, drift) in [
+        ("plummer", 3, 1e-3),
+        ("king", 3, 1e-3),
+        ("hernquist", 3, 1e-3),
+        ("disk-galaxy", 30, 1e-3),
+        ("galaxy-collision", 150, 4e-3),
+    ] {
+        let run = format!(
+            "run {model} --bodies 1000 --seed 0 --until {until} --max-drift {drift} --device cpu --no-picture \
+             --out {model}"
+        );
+        let ended = folder.run(&run);
+        ended.expect(
+            0,
+            &["(chosen), softening 0.", "half the mean distance of bodies"],
+        );
+        assert!(!ended.complained.contains("drifted"), "{ended}");
+    }
+}
+
 /// Twice the kinetic over the potential energy.
 fn virial_ratio(bodies: &Bodies, g: f64) -> f64 {
     let list: Vec<_> = bodies.iter().collect();
